@@ -39,6 +39,19 @@ if(NOT BLAS_FOUND)
   zero_missing("A BLAS (any one links; we measure with OpenBLAS)")
 endif()
 
+# Threads inside a rank, src/math/team.c. Programs link OpenMP's library with libzero, but are not
+# compiled for OpenMP: so its files are linked, and not its target.
+set(ZERO_HAVE_OPENMP OFF)
+set(ZERO_OPENMP_LIBRARIES "")
+if(ZERO_OPENMP)
+  find_package(OpenMP COMPONENTS C QUIET)
+  set(ZERO_HAVE_OPENMP ${OpenMP_C_FOUND})
+endif()
+if(ZERO_HAVE_OPENMP)
+  set(ZERO_OPENMP_LIBRARIES ${OpenMP_C_LIBRARIES})
+  list(FILTER ZERO_OPENMP_LIBRARIES EXCLUDE REGEX "libpthread") # Threads::Threads has it
+endif()
+
 foreach(target Threads::Threads MPI::MPI_C BLAS::BLAS)
   if(NOT target IN_LIST found_above)
     set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL ON)

@@ -63,7 +63,8 @@ string(REGEX REPLACE "/$" "" up ${up}) # "../.."
 file(RELATIVE_PATH libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
-zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES} ${CMAKE_DL_LIBS})
+zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES} ${ZERO_OPENMP_LIBRARIES}
+  ${CMAKE_DL_LIBS})
 zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES}
   ${libxxhash_LINK_LIBRARIES} ${libpcre2-8_LINK_LIBRARIES})
 list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_flags)

@@ -176,7 +176,7 @@ set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 function(zero_test_settings name ranks timeout labels)
   # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without
   # /sys hwloc complains on standard error, where tests expect only our message.
-  set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 HWLOC_HIDE_ERRORS=2
+  set(environment ${ZERO_MPI_ENVIRONMENT} OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive HWLOC_HIDE_ERRORS=2
     "RES_OPTIONS=timeout:1 attempts:1" ZERO_PLUGINS=${PROJECT_BINARY_DIR})
   # The limit ends a test that hangs. On a machine that has other work a good one needs ten or twenty
   # times as long as alone.

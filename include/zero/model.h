@@ -158,6 +158,7 @@ typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;
     /* While texts are generated: floats kept of one sample (B = 1) of at most T positions. */
     int64_t cache;
+    int64_t thread_work;    /* of `work`, for each thread of the rank but the first */
     double flops;           /* of its forward call, for plans; 0: not known */
     double recompute_flops; /* of a forward call without `out`; 0: the same */
 } zero_unit_sizes;

@@ -86,6 +86,7 @@ static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topol
     hwloc_bitmap_and(set, set, allowed);
     t->usable_cores = count_objects(machine, HWLOC_OBJ_CORE, set);
     t->usable_threads = count_objects(machine, HWLOC_OBJ_PU, set);
+    hwloc_bitmap_list_snprintf(t->usable_list, sizeof t->usable_list, set);
 }
 
 static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)

@@ -18,6 +18,7 @@ typedef struct {
     int machine_cores, machine_threads;
     int allowed_cores, allowed_threads; /* left by control groups, to all processes */
     int usable_cores, usable_threads;
+    char usable_list[64]; /* of threads, by the system's numbers: "0-3" */
     int numa_nodes;
     size_t l2, l3; /* of one cache, not of all */
 

@@ -34,6 +34,7 @@ typedef struct {
     const zero_model *part; /* what the rank has of the model */
     const zero_backend *backend;
     zero_device_place place;
+    zero_thread_choice threads;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     char *lines; /* [bytes] of --prompts; owned */
@@ -130,6 +131,7 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.type = type_of(j);
     in.forward_only = true;
     in.texts = zero_min(j->prompts.n, j->options.batch);
+    in.threads = j->threads.n;
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;
@@ -137,13 +139,11 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     return in;
 }
 
-static zero_status find_limit(const job *j, size_t *limit)
+static zero_status find_limit(job *j, size_t *limit)
 {
     zero_topology topology;
-    const char *threads_from;
-    int blas_threads;
     int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
-    ZERO_TRY(zero_machine_read(0, &topology, &blas_threads, &threads_from));
+    ZERO_TRY(zero_machine_read(0, &topology, &j->threads));
     *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
                                           : zero_machine_room(&topology, node_ranks);
     return ZERO_OK;

@@ -15,6 +15,7 @@
 #include "comm/launch.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "math/threads.h"
 #include "sharding/stages.h"
 #include "zero/version.h"
 
@@ -80,6 +81,7 @@ static void put_build(json_t *info)
     zero_info_put_devices(info);
     json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
     json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
+    json_object_set_new(info, "threads_in_a_rank", json_boolean(zero_cpu_has_threads()));
     json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
 }
 
@@ -90,6 +92,10 @@ static void put_machine(json_t *info, const zero_topology *t)
                         cores_and_threads(t->machine_cores, t->machine_threads));
     json_object_set_new(info, "usable",
                         cores_and_threads(t->usable_cores, t->usable_threads));
+    json_object_set_new(info, "usable_cpus", json_string(t->usable_list));
+    json_object_set_new(info, "bound",
+                        json_boolean(t->usable_threads < t->allowed_threads));
+    json_object_set_new(info, "numa_nodes", json_integer(t->numa_nodes));
     json_object_set_new(info, "memory_bytes", bytes(t->machine_memory));
     json_object_set_new(info, "memory_available_bytes", bytes(t->memory_available));
     json_object_set_new(info, "memory_limit_bytes", bytes(t->memory_limit));

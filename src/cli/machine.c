@@ -1,43 +1,70 @@
 #include "cli/machine.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/binding.h"
 #include "base/fail.h"
 #include "math/blas.h"
+#include "math/threads.h"
 #include "train/metrics.h"
 
-/* BLAS threads that the environment asks for, and the variable that does, or 0 and NULL: the
- * libraries' own variables first, then OpenMP's, in the libraries' order. */
-static int threads_from_environment(const char **name)
+#define MOST_THREADS 4096 /* as --threads has it */
+#define FEW_THREADS  64   /* that any machine starts, to try what they do */
+
+/* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
+static zero_thread_choice threads_from_environment(void)
 {
-    const char *names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-                           "OMP_NUM_THREADS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        int n = text ? atoi(text) : 0;
-        *name = names[i];
-        if (n > 0) return n;
-    }
-    *name = NULL;
-    return 0;
+    const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
+    const int n = text ? atoi(text) : 0;
+    if (n < 1 || n > MOST_THREADS || !zero_cpu_has_threads())
+        return (zero_thread_choice){1, NULL};
+    return (zero_thread_choice){n, name};
 }
 
-zero_status zero_machine_read(int64_t threads, zero_topology *topology, int *blas_threads,
-                              const char **threads_from)
+zero_status zero_machine_read(int64_t option, zero_topology *topology,
+                              zero_thread_choice *threads)
 {
     ZERO_TRY(zero_topology_read(topology));
-    int wanted = (int)threads;
-    *threads_from = "--threads";
-    if (wanted <= 0) wanted = threads_from_environment(threads_from);
-    *blas_threads = zero_blas_set_threads(wanted > 0 ? wanted : 1);
-    if (threads > 0 && *blas_threads != wanted)
+    zero_blas_set_threads(1);
+    *threads =
+        option > 0 ? (zero_thread_choice){option, "--threads"} : threads_from_environment();
+    if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--threads %d: this BLAS gives %d threads per rank (0: it cannot be "
-            "told); choose fewer, or leave the option out",
-            wanted, *blas_threads);
+            "%s %d: this machine runs %d threads at a time; choose at most that "
+            "many per rank",
+            threads->from, (int)threads->n, topology->machine_threads);
+    if (threads->n == 1 || zero_cpu_has_threads()) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "--threads %d: this build has no OpenMP, so a rank has one thread; "
+                     "start more ranks, or build with a compiler that has it and "
+                     "-DZERO_OPENMP=ON",
+                     (int)threads->n);
+}
+
+typedef struct {
+    zero_binding binding;
+    atomic_bool has_failed;
+} binding_call;
+
+static void take_cores(int index, void *arg)
+{
+    binding_call *c = arg;
+    if (!zero_binding_take(&c->binding, index)) c->has_failed = true;
+}
+
+zero_status zero_machine_bind(int threads, int local_rank, int node_ranks, char *text,
+                              size_t size)
+{
+    binding_call c = {.has_failed = false};
+    ZERO_TRY(zero_binding_open(&c.binding, threads, local_rank, node_ranks));
+    if (c.binding.binds) zero_cpu_each_thread(threads, take_cores, &c);
+    snprintf(text, size, "%s%s", c.has_failed ? "the system refused to bind them " : "",
+             c.binding.text);
+    zero_binding_close(&c.binding);
     return ZERO_OK;
 }
 

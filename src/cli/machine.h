@@ -1,4 +1,4 @@
-/* machine.h - what a run finds: cores, memory, and the threads that BLAS gets of them. */
+/* machine.h - what a run finds: cores, memory, and the threads that a rank has of them. */
 #pragma once
 
 #include <stdint.h>
@@ -6,12 +6,22 @@
 #include "base/topology.h"
 #include "train/devices.h"
 
-/* Reads the machine and sets the BLAS threads per rank: `threads`, or if that is 0 what the
- * environment says, else 1. *blas_threads is the number in force, 0 if this BLAS cannot be told;
- * *threads_from is the option or the variable that gave it, NULL if none did. ZERO_ERR_INVALID if
- * BLAS gives another number than was asked for. */
-ZERO_NODISCARD zero_status zero_machine_read(int64_t threads, zero_topology *topology,
-                                             int *blas_threads, const char **threads_from);
+/* The threads of a rank. */
+typedef struct {
+    int64_t n;
+    const char
+        *from; /* the option or the variable that asked for them; NULL: neither did */
+} zero_thread_choice;
+
+/* Reads the machine and chooses threads: those of --threads, or if that is 0 what the environment
+ * says, else 1. BLAS gets one thread: its calls are made by ours. ZERO_ERR_ENV if --threads asks for
+ * several and this build has none. */
+ZERO_NODISCARD zero_status zero_machine_read(int64_t option, zero_topology *topology,
+                                             zero_thread_choice *threads);
+
+/* Binds the threads of this rank, one of those on this machine, as base/binding.h decides, and says how in text[size]. ZERO_ERR_ENV if hwloc fails. */
+ZERO_NODISCARD zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
+                                             char *text, size_t size);
 
 /* Bytes that a plan may need on this rank: its share of the node's free memory and what the
  * process has taken already, because a plan counts the whole process. */

@@ -25,7 +25,6 @@ static json_t *resolve(const zero_session *s)
     c.seq = shape->seq;
     c.vocab = shape->vocab;
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
-    if (s->blas_threads > 0) c.threads = s->blas_threads;
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return zero_run_options_resolved(&c);
 }
@@ -66,7 +65,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .node_cores = s->topology.allowed_cores,
                               .blas = t->blas,
                               .arithmetic = t->arithmetic,
-                              .blas_threads = s->blas_threads,
+                              .blas_threads = zero_blas_threads(),
                               .data = s->dataset.corpus.description,
                               .start = s->saving.start};
 }

@@ -194,8 +194,11 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
 
 static zero_status read_machine(zero_session *s)
 {
-    return zero_machine_read(s->config.threads, &s->topology, &s->blas_threads,
-                             &s->threads_from);
+    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->threads));
+    s->config.threads = s->threads.n;
+    if (s->threads.n == 1) return ZERO_OK;
+    return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],
+                             s->node_ranks, s->binding, sizeof s->binding);
 }
 
 static zero_status prepare(zero_session *s)
@@ -357,8 +360,8 @@ zero_run_view zero_session_view(const zero_session *s)
                            .device = &s->place.about,
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
-                           .blas_threads = s->blas_threads,
-                           .threads_from = s->threads_from,
+                           .threads_from = s->threads.from,
+                           .binding = s->binding,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,

@@ -9,6 +9,7 @@
 #include "cli/facts.h"
 #include "cli/importing.h"
 #include "cli/list.h"
+#include "cli/machine.h"
 #include "cli/progress.h"
 #include "comm/clock_offset.h"
 #include "comm/deadline.h"
@@ -66,9 +67,8 @@ typedef struct {
     bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
     zero_device_place place; /* zeroed but for `sharing` with --device cpu */
-    int blas_threads;        /* in force; 0: this BLAS cannot be told */
-    /* The option or the variable that gave them; NULL: none did. */
-    const char *threads_from;
+    zero_thread_choice threads;
+    char binding[192]; /* of several threads, in words */
     zero_dataset dataset;
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */

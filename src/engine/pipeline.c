@@ -99,7 +99,7 @@ static void find_sizes(zero_pipeline *p)
     const zero_plan_input *in = &p->input.plan;
     for (int u = 0; u < in->model->n_units; u++) {
         const zero_unit *unit = &in->model->units[u];
-        p->sizes[u] = unit->sizes(unit, in->micro_batch, in->seq);
+        p->sizes[u] = zero_plan_sizes(in, unit, in->micro_batch, in->seq);
     }
 }
 

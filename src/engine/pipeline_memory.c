@@ -102,7 +102,8 @@ static void hold_states(struct tally *t)
     }
     l->states = t->now[ZERO_CLASS_PARAMETERS] + t->now[ZERO_CLASS_GRADIENTS] +
                 t->now[ZERO_CLASS_OPTIMIZER];
-    birth(t, ZERO_CLASS_WORKSPACE, floats(zero_math_scratch()));
+    birth(t, ZERO_CLASS_WORKSPACE,
+          floats(zero_math_scratch() * zero_plan_threads(&t->p->input.plan)));
 }
 
 /* ---- units ---- */

@@ -159,7 +159,9 @@ static zero_status check_device(const zero_runner *r)
 static zero_status open_host(zero_runner *r)
 {
     if (!r->schedule->input.offload_host) return ZERO_OK;
-    r->host = (zero_math){.poll = poll_collectives, .poll_arg = r};
+    r->host = (zero_math){.poll = poll_collectives,
+                          .poll_arg = r,
+                          .threads = (int)r->schedule->input.threads};
     ZERO_TRY(zero_backend_cpu.open(&r->host));
     r->host_is_open = true;
     return ZERO_OK;
@@ -213,7 +215,10 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                        .window = place->window,
                        .tp_window = place->tp_window,
                        .n_groups = schedule->input.model->n_groups};
-    r->math = (zero_math){.poll = poll_collectives, .poll_arg = r, .device = place->device};
+    r->math = (zero_math){.poll = poll_collectives,
+                          .poll_arg = r,
+                          .threads = (int)zero_plan_threads(&schedule->input),
+                          .device = place->device};
     zero_status st = zero_agree(comm, init_local(r, place->directory));
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;

@@ -33,7 +33,8 @@
 struct zero_math {
     void (*poll)(void *arg); /* within products and long loops; NULL: no polling */
     void *poll_arg;
-    float *scratch; /* [zero_math_scratch()], borrowed, any content */
+    float *scratch; /* [zero_math_scratch()] for each thread, borrowed, any content */
+    int threads;    /* of the cpu backend, math/team.h; 0 counts as 1 */
     int device;     /* which one, if the backend has several; read by open() */
     const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
 };
@@ -92,7 +93,7 @@ typedef struct {
     const float *qkv;
     float *out;        /* [B,T,C] */
     float *lse;        /* [B,H,T]: the logarithm of each row's sum of exponentials */
-    float *work;       /* [zero_attention_workspace()] */
+    float *work;       /* [zero_attention_workspace()] for each thread */
     const float *dout; /* [B,T,C] */
     float *dqkv;       /* [B,T,3C] */
 } zero_attention;
@@ -279,7 +280,7 @@ struct zero_backend {
                                float *dbias);
     void (*layernorm)(const zero_math *math, const zero_layernorm_args *n);
     void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad_args *n);
-    /* Floats of workspace for either direction; reads the shape alone. */
+    /* Floats of workspace for either direction and each thread; reads the shape alone. */
     int64_t (*attention_workspace)(const zero_attention *a);
     void (*attention)(const zero_math *math, const zero_attention *a);
     void (*attention_backward)(const zero_math *math, const zero_attention *a);
@@ -320,7 +321,7 @@ extern const zero_backend zero_backend_naive; /* plain loops: the oracle of ever
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
-/* Floats of zero_math's scratch, for any backend: 2 MiB. A bias, or a gain with its bias, holds
+/* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias, holds
  * at most as many elements (2^19) if it is not fp32. */
 static inline int64_t zero_math_scratch(void)
 {

@@ -11,6 +11,7 @@
 #include "math/cpu_gemm.h"
 #include "math/cpu_loss.h"
 #include "math/cpu_state.h"
+#include "math/team.h"
 
 static zero_status cpu_open(zero_math *math)
 {
@@ -42,26 +43,52 @@ static const float *widened(const zero_math *math, zero_type type, int64_t n, co
     return math->scratch + at;
 }
 
+typedef struct {
+    int64_t rows, cols;
+    zero_type type;
+    const void *bias;
+    const float *from;
+    float *to, *more; /* what an operation writes */
+} row_call;
+
+static void add_bias_to(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const row_call *a = arg;
+    const int64_t cols = a->cols;
+    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
+    const float *b = widened(math, a->type, cols, a->bias, 0);
+    for (int64_t r = first; r < end; r++) {
+        kernels->add(cols, a->to + r * cols, b, a->to + r * cols);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    }
+}
+
 static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
                      const void *bias, float *x)
 {
+    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x};
+    zero_team_share(math, rows, 1, add_bias_to, &a);
+}
+
+/* Sums over rows: threads have columns. */
+static void sum_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const row_call *a = arg;
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const float *b = widened(math, type, cols, bias, 0);
-    for (int64_t r = 0; r < rows; r++) {
-        kernels->add(cols, x + r * cols, b, x + r * cols);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    const int64_t n = end - first;
+    float *sum = a->to + first;
+    for (int64_t r = 0; r < a->rows; r++) {
+        kernels->add(n, sum, a->from + r * a->cols + first, sum);
+        if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
     }
 }
 
 static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
                           const float *dy, bool accumulate, float *dbias)
 {
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
+    const row_call a = {.rows = rows, .cols = cols, .from = dy, .to = dbias};
     if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    for (int64_t r = 0; r < rows; r++) {
-        kernels->add(cols, dbias, dy + r * cols, dbias);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
-    }
+    zero_team_share(math, cols, ZERO_TEAM_LINE, sum_rows, &a);
 }
 
 /* y[i] = x[i] * mask element first + i, i < n; y may be x. */
@@ -77,21 +104,38 @@ static void drop(const zero_math *math, const zero_rng *stream, float p, int64_t
     }
 }
 
+typedef struct {
+    const zero_dropout *d;
+    int64_t n;
+    const float *x;
+    float *y;
+} drop_call;
+
+/* Pieces of ZERO_CPU_PIECE elements, of which none has two samples. */
+static void drop_pieces(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const drop_call *a = arg;
+    const int64_t pieces = zero_divide_up(a->n, ZERO_CPU_PIECE);
+    for (int64_t i = first; i < end; i++) {
+        const int64_t b = i / pieces, at = i % pieces * ZERO_CPU_PIECE;
+        const int64_t len = zero_min(a->n - at, ZERO_CPU_PIECE);
+        const float *x = a->x + b * a->n + at;
+        float *y = a->y + b * a->n + at;
+        zero_rng stream = a->d->stream;
+        stream.sample += (uint64_t)b;
+        if (a->d->p > 0.0f)
+            drop(math, &stream, a->d->p, at, len, x, y);
+        else
+            memmove(y, x, (size_t)len * sizeof *y);
+        zero_math_poll(math);
+    }
+}
+
 static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
                     const float *x, float *y)
 {
-    for (int64_t b = 0; b < B; b++, x += n, y += n) {
-        zero_rng stream = d->stream;
-        stream.sample += (uint64_t)b;
-        for (int64_t at = 0; at < n; at += ZERO_CPU_PIECE) {
-            int64_t len = zero_min(n - at, ZERO_CPU_PIECE);
-            if (d->p > 0.0f)
-                drop(math, &stream, d->p, at, len, x + at, y + at);
-            else
-                memmove(y + at, x + at, (size_t)len * sizeof *y);
-            zero_math_poll(math);
-        }
-    }
+    const drop_call a = {d, n, x, y};
+    zero_team_share(math, B * zero_divide_up(n, ZERO_CPU_PIECE), 1, drop_pieces, &a);
 }
 
 /* Row r: bias, mask and residual while it is in L1. */
@@ -108,11 +152,13 @@ static void add_masked_branch(const zero_math *math, const zero_branch *b,
     kernels->add(cols, b->residual + r * cols, out, out);
 }
 
-static void add_branch(const zero_math *math, const zero_branch *b)
+static void add_branch_rows(const zero_math *math, const void *arg, int64_t first,
+                            int64_t end)
 {
+    const zero_branch *b = arg;
     const int64_t cols = b->cols;
     const float *bias = widened(math, b->type, cols, b->bias, 0);
-    for (int64_t r = 0; r < b->B * b->T; r++) {
+    for (int64_t r = first; r < end; r++) {
         if (b->dropout.p > 0.0f)
             add_masked_branch(math, b, bias, r);
         else
@@ -122,13 +168,48 @@ static void add_branch(const zero_math *math, const zero_branch *b)
     }
 }
 
+static void add_branch(const zero_math *math, const zero_branch *b)
+{
+    zero_team_share(math, b->B * b->T, 1, add_branch_rows, b);
+}
+
+static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first,
+                           int64_t end)
+{
+    const row_call *a = arg;
+    const int64_t cols = a->cols;
+    const float *wide = widened(math, a->type, cols, a->bias, 0);
+    for (int64_t r = first; r < end; r++) {
+        zero_cpu_kernels_of(math)->bias_gelu(cols, wide, a->to + r * cols,
+                                             a->more + r * cols);
+        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    }
+}
+
 static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
                       const void *bias, float *x, float *y)
 {
-    const float *wide = widened(math, type, cols, bias, 0);
-    for (int64_t r = 0; r < rows; r++) {
-        zero_cpu_kernels_of(math)->bias_gelu(cols, wide, x + r * cols, y + r * cols);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x, .more = y};
+    zero_team_share(math, rows, 1, bias_gelu_rows, &a);
+}
+
+typedef struct {
+    int64_t rows, cols;
+    const float *x, *dy;
+    float *dx, *dbias;
+} gelu_call;
+
+/* As in sum_rows(), threads have columns. */
+static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t first,
+                             int64_t end)
+{
+    const gelu_call *a = arg;
+    const int64_t n = end - first;
+    for (int64_t r = 0; r < a->rows; r++) {
+        const int64_t at = r * a->cols + first;
+        zero_cpu_kernels_of(math)->bias_gelu_backward(n, a->x + at, a->dy + at, a->dx + at,
+                                                      a->dbias + first);
+        if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
     }
 }
 
@@ -136,23 +217,22 @@ static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols
                                const float *x, const float *dy, float *dx, bool accumulate,
                                float *dbias)
 {
+    const gelu_call a = {rows, cols, x, dy, dx, dbias};
     if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    for (int64_t r = 0; r < rows; r++) {
-        zero_cpu_kernels_of(math)->bias_gelu_backward(cols, x + r * cols, dy + r * cols,
-                                                      dx + r * cols, dbias);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
-    }
+    zero_team_share(math, cols, ZERO_TEAM_LINE, bias_gelu_slopes, &a);
 }
 
-static void layernorm(const zero_math *math, const zero_layernorm_args *n)
+static void layernorm_rows(const zero_math *math, const void *arg, int64_t first,
+                           int64_t end)
 {
+    const zero_layernorm_args *n = arg;
     const int64_t C = n->C, step = rows_per_piece(C);
     zero_layernorm_args piece = *n;
     piece.type = ZERO_FP32;
     piece.gain = widened(math, n->type, C, n->gain, 0);
     piece.bias = widened(math, n->type, C, n->bias, C);
-    for (int64_t r = 0; r < n->rows; r += step) {
-        piece.rows = zero_min(n->rows - r, step);
+    for (int64_t r = first; r < end; r += step) {
+        piece.rows = zero_min(end - r, step);
         piece.x = n->x + r * C;
         piece.y = n->y + r * C;
         piece.mean = n->mean + r;
@@ -162,19 +242,22 @@ static void layernorm(const zero_math *math, const zero_layernorm_args *n)
     }
 }
 
-static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
+static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
+    zero_team_share(math, n->rows, 1, layernorm_rows, n);
+}
+
+/* dgain and dbias, too, unless they are NULL. */
+static void layernorm_slopes(const zero_math *math, const void *arg, int64_t first,
+                             int64_t end)
+{
+    const zero_layernorm_grad_args *n = arg;
     const int64_t C = n->C, step = rows_per_piece(C);
     zero_layernorm_grad_args piece = *n;
-    if (!n->accumulate) {
-        memset(n->dgain, 0, (size_t)C * sizeof *n->dgain);
-        memset(n->dbias, 0, (size_t)C * sizeof *n->dbias);
-    }
-    piece.accumulate = true;
     piece.type = ZERO_FP32;
     piece.gain = widened(math, n->type, C, n->gain, 0);
-    for (int64_t r = 0; r < n->rows; r += step) {
-        piece.rows = zero_min(n->rows - r, step);
+    for (int64_t r = first; r < end; r += step) {
+        piece.rows = zero_min(end - r, step);
         piece.x = n->x + r * C;
         piece.mean = n->mean + r;
         piece.rstd = n->rstd + r;
@@ -183,6 +266,38 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
         zero_cpu_kernels_of(math)->layernorm_backward(&piece);
         zero_math_poll(math);
     }
+}
+
+static void layernorm_sums(const zero_math *math, const void *arg, int64_t first,
+                           int64_t end)
+{
+    const zero_layernorm_grad_args *n = arg;
+    const int64_t step = rows_per_piece(end - first);
+    zero_layernorm_grad_args piece = *n;
+    for (int64_t r = 0; r < n->rows; r += step) {
+        piece.rows = zero_min(n->rows - r, step);
+        piece.x = n->x + r * n->C;
+        piece.mean = n->mean + r;
+        piece.rstd = n->rstd + r;
+        piece.dy = n->dy + r * n->C;
+        zero_cpu_kernels_of(math)->layernorm_sums(&piece, first, end);
+        zero_math_poll(math);
+    }
+}
+
+/* dx is a row's, dgain and dbias are sums over rows: several threads read x and dy twice. */
+static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
+{
+    const bool is_shared = math->threads > 1;
+    zero_layernorm_grad_args all = *n, rows = *n;
+    all.accumulate = rows.accumulate = true;
+    if (is_shared) rows.dgain = rows.dbias = NULL;
+    if (!n->accumulate) {
+        memset(n->dgain, 0, (size_t)n->C * sizeof *n->dgain);
+        memset(n->dbias, 0, (size_t)n->C * sizeof *n->dbias);
+    }
+    zero_team_share(math, n->rows, 1, layernorm_slopes, &rows);
+    if (is_shared) zero_team_share(math, n->C, ZERO_TEAM_LINE, layernorm_sums, &all);
 }
 
 /* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
@@ -208,10 +323,11 @@ static void embed(const zero_embedding *e, int64_t word, int64_t t, float *out)
     }
 }
 
-static void embedding(const zero_math *math, const zero_embedding *e)
+static void embed_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
+    const zero_embedding *e = arg;
     const int64_t C = e->C;
-    for (int64_t i = 0; i < e->B * e->T; i++) {
+    for (int64_t i = first; i < end; i++) {
         const int64_t word = row_of(e->tokens[i], e->first, e->words);
         if (word >= 0)
             embed(e, word, zero_embedding_position(e, i), e->out + i * C);
@@ -221,28 +337,32 @@ static void embedding(const zero_math *math, const zero_embedding *e)
     }
 }
 
-static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
+static void embedding(const zero_math *math, const zero_embedding *e)
 {
+    zero_team_share(math, e->B * e->T, 1, embed_rows, e);
+}
+
+/* A word may be at many positions, so threads have channels. */
+static void embedding_slopes(const zero_math *math, const void *arg, int64_t first,
+                             int64_t end)
+{
+    const zero_embedding_grad *e = arg;
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const int64_t C = e->C;
+    const int64_t C = e->C, n = end - first;
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
-        const float *dout = e->dout + i * C;
-        float *place = e->dwpe + i % e->T * C;
-        if (row >= 0) kernels->add(C, e->dwte + row * C, dout, e->dwte + row * C);
-        kernels->add(C, place, dout, place);
-        if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
+        const float *dout = e->dout + i * C + first;
+        float *place = e->dwpe + i % e->T * C + first;
+        float *word = row >= 0 ? e->dwte + row * C + first : NULL;
+        if (word) kernels->add(n, word, dout, word);
+        kernels->add(n, place, dout, place);
+        if ((i + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
     }
 }
 
-static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                          const int32_t *targets, float dscale, float *logits, float *loss)
+static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    for (int64_t r = 0; r < rows; r++) {
-        loss[r] = kernels->cross_entropy(V, targets[r], dscale, logits + r * V);
-        if ((r + 1) % rows_per_piece(V) == 0) zero_math_poll(math);
-    }
+    zero_team_share(math, e->C, ZERO_TEAM_LINE, embedding_slopes, e);
 }
 
 const zero_backend zero_backend_cpu = {
@@ -267,7 +387,7 @@ const zero_backend zero_backend_cpu = {
     .recall = zero_cpu_recall,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
-    .cross_entropy = cross_entropy,
+    .cross_entropy = zero_cpu_cross_entropy,
     .softmax_slices = zero_cpu_softmax_slices,
     .softmax_loss = zero_cpu_softmax_loss,
     .adamw = zero_cpu_adamw,

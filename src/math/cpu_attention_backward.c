@@ -137,10 +137,5 @@ static void backward(const zero_head *head, float *work)
 
 void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    for (int64_t b = 0; b < a->B; b++)
-        for (int64_t h = 0; h < a->H; h++) {
-            float *rest = a->work;
-            zero_head head = zero_head_at(math, a, b, h, &rest);
-            backward(&head, rest);
-        }
+    zero_heads_run(math, a, zero_cpu_attention_workspace(a), backward);
 }

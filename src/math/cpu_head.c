@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/team.h"
+
 #define LOG2_E 1.4426950408889634
 
 /* In bf16 a block is two panels: sums over fewer queries are too short for AMX tiles. In fp32 it
@@ -148,4 +150,29 @@ void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row)
     uint64_t first = (uint64_t)((h * head->a->T + i) * head->a->T);
     zero_rng_dropout(&stream, d->p, first, i + 1, mask);
     head->kernels->multiply(i + 1, row, mask, row);
+}
+
+typedef struct {
+    const zero_attention *a;
+    zero_head_work *work;
+    int64_t floats; /* of a thread's workspace */
+    zero_turns next;
+} heads;
+
+static void compute_heads(const zero_thread *me, void *arg)
+{
+    heads *x = arg;
+    const zero_attention *a = x->a;
+    for (int64_t i; (i = zero_turns_take(&x->next)) < a->B * a->H;) {
+        float *rest = a->work + me->index * x->floats;
+        zero_head head = zero_head_at(&me->math, a, i / a->H, i % a->H, &rest);
+        x->work(&head, rest);
+    }
+}
+
+void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
+                    zero_head_work *work)
+{
+    heads x = {.a = a, .work = work, .floats = floats};
+    zero_team_run(math, compute_heads, &x);
 }

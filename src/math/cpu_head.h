@@ -91,3 +91,10 @@ void zero_head_mix(const zero_head *head, const float *weight, const void *y, in
 
 /* Multiplies query i's row[i + 1] by its dropout mask; mask[T] is workspace. */
 void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row);
+
+/* Computes a head; `work` is the rest of the thread's workspace. */
+typedef void zero_head_work(const zero_head *head, float *work);
+
+/* All heads of all samples: each by one thread, which has a workspace of so many floats. */
+void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
+                    zero_head_work *work);

@@ -166,12 +166,35 @@ static void layernorm_backward(const zero_layernorm_grad_args *n)
         prefetch_ahead(C, dx);
         float along_one = (float)(dot(C, dy, gain) / (double)C);
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
+        if (!dgain) {
+#pragma omp simd
+            for (int64_t c = 0; c < C; c++) {
+                float xhat = (x[c] - mu) * scale;
+                dx[c] += scale * (dy[c] * gain[c] - along_one - xhat * along_x);
+            }
+            continue;
+        }
 #pragma omp simd
         for (int64_t c = 0; c < C; c++) {
             float xhat = (x[c] - mu) * scale;
             dgain[c] += dy[c] * xhat;
             dbias[c] += dy[c];
             dx[c] += scale * (dy[c] * gain[c] - along_one - xhat * along_x);
+        }
+    }
+}
+
+static void layernorm_sums(const zero_layernorm_grad_args *n, int64_t first, int64_t end)
+{
+    const int64_t C = n->C;
+    const float *x = n->x, *dy = n->dy;
+    float *dgain = n->dgain, *dbias = n->dbias;
+    for (int64_t r = 0; r < n->rows; r++, x += C, dy += C) {
+        const float mu = n->mean[r], scale = n->rstd[r];
+#pragma omp simd
+        for (int64_t c = first; c < end; c++) {
+            dgain[c] += dy[c] * ((x[c] - mu) * scale);
+            dbias[c] += dy[c];
         }
     }
 }
@@ -234,6 +257,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
+    .layernorm_sums = layernorm_sums,
     .softmax = softmax,
     .softmax_again = softmax_again,
     .softmax_backward = softmax_backward,

@@ -38,8 +38,11 @@ typedef struct {
                                float *dbias);
     /* Gain and bias in fp32. */
     void (*layernorm)(const zero_layernorm_args *n);
-    /* Gain in fp32; dgain and dbias are added to, and outputs overlap no input. */
+    /* Gain in fp32; dgain and dbias are added to, unless they are NULL, and outputs overlap no
+     * input. */
     void (*layernorm_backward)(const zero_layernorm_grad_args *n);
+    /* What it adds to channels [first, end) of dgain and dbias; the rest stays. */
+    void (*layernorm_sums)(const zero_layernorm_grad_args *n, int64_t first, int64_t end);
     /* x = 2^(x - its row's largest); lse[r] = the natural logarithm of the row's sum of 2^x
      * before, over_sum[r] = 1 / the row's sum after. */
     void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);

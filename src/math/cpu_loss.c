@@ -1,4 +1,4 @@
-/* cpu_loss.c - the loss over a vocabulary in slices. Exponentials and sums of a slice are those of
+/* cpu_loss.c - the loss, over a whole vocabulary and in slices. Threads have rows. Exponentials and sums of a slice are those of
  * cpu_kernels.c; what ranks exchange is one number per slice and row, and is computed here in
  * double.
  *
@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "math/cpu_state.h"
+#include "math/team.h"
 
 static int64_t begin_of(const zero_softmax *s, int slice)
 {
@@ -27,13 +28,41 @@ static int64_t target_of(const zero_softmax *s, int64_t r)
     return 0 <= column && column < s->V ? column : -1;
 }
 
-void zero_cpu_softmax_slices(const zero_math *math, const zero_softmax *s)
+typedef struct {
+    int64_t V;
+    const int32_t *targets;
+    float dscale, *logits, *loss;
+} entropy_call;
+
+static void cross_entropy_rows(const zero_math *math, const void *arg, int64_t first,
+                               int64_t end)
 {
+    const entropy_call *a = arg;
+    const int64_t step = zero_max(ZERO_CPU_PIECE / a->V, 1);
+    for (int64_t r = first; r < end; r++) {
+        a->loss[r] = zero_cpu_kernels_of(math)->cross_entropy(
+            a->V, a->targets[r], a->dscale, a->logits + r * a->V);
+        if ((r + 1) % step == 0) zero_math_poll(math);
+    }
+}
+
+void zero_cpu_cross_entropy(const zero_math *math, int64_t rows, int64_t V,
+                            const int32_t *targets, float dscale, float *logits,
+                            float *loss)
+{
+    const entropy_call a = {V, targets, dscale, logits, loss};
+    zero_team_share(math, rows, 1, cross_entropy_rows, &a);
+}
+
+static void softmax_slices_rows(const zero_math *math, const void *arg, int64_t first,
+                                int64_t end)
+{
+    const zero_softmax *s = arg;
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t step = zero_max(ZERO_CPU_PIECE / s->V, 1);
     float *most = s->stats, *sum = most + s->slices * s->rows;
     float *wanted = sum + s->slices * s->rows;
-    for (int64_t r = 0; r < s->rows; r++) {
+    for (int64_t r = first; r < end; r++) {
         float *logits = s->logits + r * s->V;
         const int64_t target = target_of(s, r);
         wanted[r] = target >= 0 ? logits[target] : 0.0f;
@@ -44,6 +73,11 @@ void zero_cpu_softmax_slices(const zero_math *math, const zero_softmax *s)
         }
         if ((r + 1) % step == 0) zero_math_poll(math);
     }
+}
+
+void zero_cpu_softmax_slices(const zero_math *math, const zero_softmax *s)
+{
+    zero_team_share(math, s->rows, 1, softmax_slices_rows, s);
 }
 
 /* Row r of one rank's stats: the number at `which` of its 2 * slices + 1. */
@@ -95,14 +129,21 @@ static void gradient(const zero_math *math, const zero_softmax *s, int64_t r, do
     if (target >= 0) logits[target] -= s->dscale;
 }
 
-void zero_cpu_softmax_loss(const zero_math *math, const zero_softmax *s)
+static void softmax_loss_rows(const zero_math *math, const void *arg, int64_t first,
+                              int64_t end)
 {
+    const zero_softmax *s = arg;
     const int64_t step = zero_max(ZERO_CPU_PIECE / s->V, 1);
-    for (int64_t r = 0; r < s->rows; r++) {
+    for (int64_t r = first; r < end; r++) {
         const double most = largest_of(s, r);
         const double sum = sum_of(s, 0, s->ranks * s->slices, most, r);
         s->loss[r] = (float)(log(sum) + most - wanted_of(s, r));
         if (s->dscale != 0.0f) gradient(math, s, r, most, sum);
         if ((r + 1) % step == 0) zero_math_poll(math);
     }
+}
+
+void zero_cpu_softmax_loss(const zero_math *math, const zero_softmax *s)
+{
+    zero_team_share(math, s->rows, 1, softmax_loss_rows, s);
 }

@@ -338,6 +338,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .forward_work = attention,
                              .cache = zero_cache_floats(T, own_channels(u)),
                              .backward_work = 4 * own + joint + n + attention,
+                             .thread_work = attention,
                              .flops = flops(u, B, T),
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }

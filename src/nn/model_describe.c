@@ -318,8 +318,8 @@ zero_status zero_model_check_described(const zero_model *m)
 static bool is_sound(const zero_unit_sizes *s)
 {
     const int64_t most = INT64_C(1) << 48;
-    const int64_t all[] = {s->out,           s->saved,  s->forward_work,
-                           s->backward_work, s->logits, s->row_loss};
+    const int64_t all[] = {s->out,    s->saved,    s->forward_work, s->backward_work,
+                           s->logits, s->row_loss, s->thread_work};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i] < 0 || all[i] > most) return false;
     return true;

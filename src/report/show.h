@@ -19,10 +19,10 @@ typedef struct {
     const zero_engine *engine;
     const zero_device_about *device; /* its name is empty if the host computes */
     int node_ranks;                  /* on this machine */
-    bool fake_nodes;  /* there are more nodes than machines: times mean nothing */
-    int blas_threads; /* in force; 0: this BLAS has no way to set them */
-    /* The option or the variable that gave them; NULL: none did. */
-    const char *threads_from;
+    bool fake_nodes; /* there are more nodes than machines: times mean nothing */
+    const char
+        *threads_from;   /* the option or the variable that gave them; NULL: none did */
+    const char *binding; /* of several threads: where they run */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
 
     int64_t start;       /* steps that were done before this run */

@@ -162,13 +162,13 @@ static void show_ledgers(const zero_run_view *v)
     show_collectives(v);
 }
 
-/* Names the products that replace BLAS, if our own in fp32 are `fp32`; NULL: BLAS multiplies. */
-static const char *own_products(const zero_config *c, const char *fp32)
+/* Names the products that replace BLAS; NULL: BLAS multiplies. */
+static const char *own_products(const zero_config *c)
 {
     const char *bf16 = zero_cpu_bf16_name();
     if (zero_config_has_device(c)) return "the device";
     if (strcmp(c->backend, "cpu") != 0) return "plain loops";
-    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : fp32;
+    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
 static void show_device(const zero_run_view *v, char *text, size_t size)
@@ -186,20 +186,15 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
         show_device(v, text, size);
         return;
     }
-    const char *own = own_products(v->config, zero_cpu_fp32_name());
-    char blas[128], threads[64] = "";
+    const char *own = own_products(v->config);
+    char blas[128];
     zero_blas_name(blas, sizeof blas);
-    if (zero_config_has_device(v->config)) {
+    if (zero_config_has_device(v->config))
         snprintf(text, size, "%s device, %s products", v->config->device, v->config->dtype);
-        return;
-    }
-    if (!own && v->blas_threads > 0)
-        snprintf(threads, sizeof threads, ", %d thread%s per rank", v->blas_threads,
-                 zero_text_plural(v->blas_threads));
-    else if (!own)
-        snprintf(threads, sizeof threads, " (its own variables set its threads)");
-    snprintf(text, size, "%s backend, %s kernels; %s products by %s%s", v->config->backend,
-             zero_cpu_kernels_name(), v->config->dtype, own ? own : blas, threads);
+    else
+        snprintf(text, size, "%s backend, %s kernels; %s products by %s",
+                 v->config->backend, zero_cpu_kernels_name(), v->config->dtype,
+                 own ? own : blas);
 }
 
 #define HOSTS_SHOWN 4
@@ -229,24 +224,24 @@ static void show_command(const zero_metrics_run *run)
     printf("\n");
 }
 
+/* True if the host's threads compute. */
+static bool has_team(const zero_config *c)
+{
+    return c->threads > 1 && strcmp(c->backend, "cpu") == 0 &&
+           (!zero_config_has_device(c) || zero_config_offloads_to_host(c));
+}
+
 /* A batch script often sets OMP_NUM_THREADS for its own reasons. */
 static void show_threads(const zero_run_view *v)
 {
-    const char *own = own_products(v->config, zero_cpu_fp32_name());
-    const char *alone = own_products(v->config, zero_cpu_fp32_alone_name());
-    if (v->blas_threads <= 1) return;
+    if (v->config->threads <= 1) return;
     zero_text_run_row("threads");
-    printf("%d per rank for BLAS, because of %s: ", v->blas_threads, v->threads_from);
-    if (own) {
-        printf("they change nothing, BLAS does not multiply in this run\n");
-        return;
-    }
-    if (alone)
-        printf("BLAS replaces zero's %s kernels;", alone);
+    printf("%d per rank, because of %s", (int)v->config->threads, v->threads_from);
+    if (has_team(v->config))
+        printf("; %s", v->binding);
     else
-        printf("BLAS multiplies, as it does with 1;");
-    zero_text_run_continue();
-    printf("bits may differ from those of 1 thread, which --threads 1 gives\n");
+        printf(": they change nothing, one computes in this run");
+    printf("\n");
 }
 
 static void show_machine(const zero_metrics_run *run)
@@ -348,7 +343,7 @@ static void warn_of_p2p(const zero_run_view *v)
 
 static void warn_oversubscribed(const zero_run_view *v)
 {
-    int threads = v->blas_threads > 0 ? v->blas_threads : 1;
+    const int threads = has_team(v->config) ? (int)v->config->threads : 1;
     const zero_topology *t = v->topology;
     char each[32] = "";
     if (threads > 1) snprintf(each, sizeof each, " x %d threads", threads);

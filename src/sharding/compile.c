@@ -120,7 +120,8 @@ static zero_status add_groups(zero_schedule *s)
 
 static void add_scratch(zero_schedule *s)
 {
-    size_t bytes = (size_t)zero_math_scratch() * sizeof(float);
+    const int64_t floats = zero_math_scratch() * zero_plan_threads(&s->input);
+    size_t bytes = (size_t)floats * sizeof(float);
     s->scratch = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
                                                            .program = ZERO_PROGRAM_ALL,
                                                            .bytes = bytes});

@@ -15,6 +15,7 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
                              .prefetch = 1,
                              .check_replicas = ZERO_PLAN_REPLICAS,
                              .offload_depth = ZERO_PLAN_DEPTH,
+                             .threads = 1,
                              .collectives = ZERO_ALGORITHM_P2P,
                              .rank = rank};
 }
@@ -84,5 +85,16 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD_NAMED(zero_plan_input, offload_host, on_off),
     ZERO_FIELD(zero_plan_input, shard_ranks),
     ZERO_FIELD_NAMED(zero_plan_input, node_parameters, on_off),
+    ZERO_FIELD(zero_plan_input, threads),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };
+
+zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
+                                int64_t T)
+{
+    zero_unit_sizes sizes = unit->sizes(unit, B, T);
+    const int64_t more = (zero_plan_threads(in) - 1) * sizes.thread_work;
+    sizes.forward_work += more;
+    sizes.backward_work += more;
+    return sizes;
+}

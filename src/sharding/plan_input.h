@@ -67,6 +67,8 @@ typedef struct {
     int shard_ranks;
     /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
     int node_parameters;
+    int64_t
+        threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -82,5 +84,15 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 29
+#define ZERO_PLAN_FIELDS 30
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
+
+/* The threads that compute, and have a scratch and a workspace each. */
+static inline int64_t zero_plan_threads(const zero_plan_input *in)
+{
+    return in->device || in->threads < 1 ? 1 : in->threads;
+}
+
+/* A unit's sizes with the workspaces of all threads. */
+zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
+                                int64_t T);

@@ -174,7 +174,7 @@ static int floats(zero_writer *w, zero_class cls, int64_t n)
 static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];
-    return unit->sizes(unit, w->B, w->T);
+    return zero_plan_sizes(&w->s->input, unit, w->B, w->T);
 }
 
 /* The gradient stream runs in place through all units: it is as long as the longest output. */

@@ -396,6 +396,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.shard_ranks = zero_config_shard_ranks(c);
     in.node_parameters = c->node_parameters;
     in.texts = c->sample > 0; /* the sample of a run */
+    in.threads = zero_max(c->threads, 1);
     in.collectives = collectives;
     in.layout = place.layout;
     in.tp_layout = place.tp_layout;

@@ -87,7 +87,7 @@ typedef struct {
     const char *progress; /* auto, live, lines, none */
     bool quiet;
     const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
-    int64_t threads; /* BLAS threads per rank; 0: 1, or what the environment says */
+    int64_t threads;           /* per rank; 0: 1, or what the environment says */
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET ZERO_PLAN_BUCKET

@@ -99,7 +99,7 @@ typedef struct {
     const char *mpi, *cpu, *blas; /* of rank 0 */
     int cores, node_cores;  /* that rank 0 may use; that all ranks on its machine may */
     const char *arithmetic; /* backend, kernels and products, in words */
-    int blas_threads;       /* per rank; 0: this BLAS cannot be told */
+    int blas_threads;       /* of each call; 0: this BLAS does not tell */
     const char *data;       /* in words, what --data was found to be */
     int64_t start;          /* steps that were done before this run */
 } zero_metrics_run;

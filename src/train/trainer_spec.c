@@ -214,7 +214,7 @@ struct unit_view {
     const char *name;
     int index, n_groups, first, second;
     bool backward_without_params, recompute_without_out, computes_by_layers;
-    int64_t out, saved, forward_work, backward_work, logits;
+    int64_t out, saved, forward_work, backward_work, thread_work, logits;
 };
 
 static const zero_field unit_fields[] = {
@@ -230,6 +230,7 @@ static const zero_field unit_fields[] = {
     ZERO_FIELD(struct unit_view, saved),
     ZERO_FIELD(struct unit_view, forward_work),
     ZERO_FIELD(struct unit_view, backward_work),
+    ZERO_FIELD(struct unit_view, thread_work),
     ZERO_FIELD(struct unit_view, logits)};
 
 static struct unit_view view_unit(const zero_plan_input *plan, const zero_unit *u)
@@ -247,6 +248,7 @@ static struct unit_view view_unit(const zero_plan_input *plan, const zero_unit *
                               .saved = s.saved,
                               .forward_work = s.forward_work,
                               .backward_work = s.backward_work,
+                              .thread_work = s.thread_work,
                               .logits = s.logits};
 }
 

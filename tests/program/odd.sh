@@ -9,8 +9,6 @@ grep -q -e '^----' -e validation out && complain "$words: unexpected sample or e
 runs 0 train --data stories:64K --seq 8 --steps 2 --sample 20 --tokenizer byte --vocab 1000 \
     --dropout 0.1
 runs 0 train $quick --steps 2 --bucket 1048576 --threads 2
-OPENBLAS_NUM_THREADS=2 runs 0 train $quick --steps 2
-grep -q OpenBLAS out && says '2 threads per rank' out
 runs 0 train $quick --steps 2 --layers 1 --hidden 16 --heads 2 --backend naive
 says 'naive backend' out
 runs 5 train $quick --steps 2 --micro-batch 2

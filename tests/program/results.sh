@@ -137,13 +137,12 @@ printf '{"steps": 9}' >nine.json
 runs 0 train $small --config nine.json --steps 1 --warmup 0 --sample 0
 notes 0
 
-# The head says which variable gave BLAS several threads, and what they change.
-unset OPENBLAS_NUM_THREADS MKL_NUM_THREADS BLIS_NUM_THREADS
+# The head says which variable gave a rank several threads.
 export OMP_NUM_THREADS=2
 runs 0 train $once --metrics m
-if grep -q '"blas_threads":2' m; then
-    says '  threads       2 per rank for BLAS, because of OMP_NUM_THREADS: BLAS ' out
-    says 'bits may differ from those of 1 thread, which --threads 1 gives' out
+if "$zero" info --json | grep -q '"threads_in_a_rank": true'; then
+    says '  threads       2 per rank, because of OMP_NUM_THREADS; ' out
+    says '"threads":2' m
     runs 0 train $once --backend naive
     says 'because of OMP_NUM_THREADS: they change nothing' out
     runs 0 train $once --threads 1
