@@ -11,15 +11,14 @@
 #include "math/threads.h"
 #include "train/metrics.h"
 
-#define MOST_THREADS 4096 /* as --threads has it */
-#define FEW_THREADS  64   /* that any machine starts, to try what they do */
+#define FEW_THREADS 64 /* that any machine starts, to try what they do */
 
 /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
 static zero_thread_choice threads_from_environment(void)
 {
     const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
     const int n = text ? atoi(text) : 0;
-    if (n < 1 || n > MOST_THREADS || !zero_cpu_has_threads())
+    if (n < 1 || n > ZERO_MOST_THREADS || !zero_cpu_has_threads())
         return (zero_thread_choice){1, NULL};
     return (zero_thread_choice){n, name};
 }

@@ -6,6 +6,9 @@
 #include "base/topology.h"
 #include "train/devices.h"
 
+/* The most that --threads takes: more than any machine's. */
+#define ZERO_MOST_THREADS 4096
+
 /* The threads of a rank. */
 typedef struct {
     int64_t n;

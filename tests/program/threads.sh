@@ -6,7 +6,8 @@ run="--layers 2 --hidden 48 --heads 3 --seq 32 --data stories:16K --tokenizer by
 
 if "$zero" info --json | grep -q '"threads_in_a_rank": false'; then
     refuses 3 'this build has no OpenMP' 0 train $run --threads 2
-    OMP_NUM_THREADS=3 runs 0 train $run
+    OMP_NUM_THREADS=3 runs 0 train $run --checkpoint ck
+    refuses 3 'this build has no OpenMP' 0 generate ck --threads 2
     finish
 fi
 
@@ -51,6 +52,22 @@ for threads in 1 3; do
 done
 [ "$workspace_3" -gt $((workspace_1 + 2 * 2097152)) ] ||
     complain "workspaces: $workspace_1 with one thread, $workspace_3 with three"
+
+# Texts: any number of threads, given or found, writes those of one.
+runs 0 train $run --checkpoint ck
+printf 'Once upon a time\nThe cat\n' >lines
+for dtype in fp32 bf16; do
+    runs 0 generate ck --prompts lines --tokens 40 --dtype $dtype
+    mv out texts
+    runs 3 generate ck --prompts lines --tokens 40 --dtype $dtype --stage 3 --threads 2
+    same texts out "texts in $dtype, by 3 ranks of 2 threads"
+    for threads in 3 7; do
+        runs 0 generate ck --prompts lines --tokens 40 --dtype $dtype --threads $threads
+        same texts out "texts in $dtype, by $threads threads"
+    done
+done
+refuses 2 'this machine runs' 0 generate ck --threads 4096
+refuses 2 'expected a whole number from 1 to 4096' 0 generate ck --threads 0
 
 # Cores: this machine's launcher decides, or the topology of another one.
 if [ "$(uname -s)" = Linux ] && taskset -c 0 true 2>/dev/null; then
