@@ -105,20 +105,20 @@ ours() {
         --steps $((warmup + $8)) --stage "$stage" --dtype "$dtype" --data self \
         --tokenizer $tokenizer --sample 0 --eval-every 0 --metrics "$work/metrics" \
         >"$work/out" 2>"$work/err" || tail -n 3 "$work/out" >>"$work/err"
-    sed -n 's/^  compute *//p' "$work/out" >"$work/ours.$dtype"
+    sed -n 's/^  machine *//p' "$work/out" >"$work/ours.$dtype"
     sed -n 's/.*"step_seconds":\([0-9.e-]*\).*/\1/p' "$work/metrics" 2>/dev/null |
         tail -n +$((warmup + 1)) >"$work/steps"
     record "$name" "$(median <"$work/steps")" "$(least <"$work/steps")" \
         "$(sed -n 's/.*"resident_peak_bytes":\([0-9]*\).*/\1/p' "$work/metrics" 2>/dev/null)"
 }
 
-# torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS. DeepSpeed builds its own parts with the
-# programs beside its interpreter; its stage 3 hangs hooks on modules that torch.compile cannot trace.
+# torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS. DeepSpeed builds parts of itself with the
+# programs beside its interpreter (ninja).
 torch() {
     version=$(cat "$(note_of "$1")") threads=1 compile=
     [ "$2" != single ] || threads=2
-    case $version,${COMPILE:-on},$2 in
-    1.*,*,* | *,off,* | *,deepspeed3) ;;
+    case $version,${COMPILE:-on} in
+    1.*,* | *,off) ;;
     *) compile=--compile ;;
     esac
     name=torch-$version,$2${compile:+,compiled}

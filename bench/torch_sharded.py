@@ -30,6 +30,9 @@ def deepspeed(model, options, settings):
                       LOCAL_RANK=str(dist.get_rank()), LOCAL_SIZE=ranks)
     import deepspeed as ds
     ds.init_distributed("gloo")
+    if options.mode == "deepspeed3":  # read outside their modules, which a compiled graph cannot gather
+        ds.zero.register_external_parameter(model, model.words.weight)
+        ds.zero.register_external_parameter(model, model.positions.weight)
     engine, *_ = ds.initialize(model=model, model_parameters=model.parameters(), config={
         "train_micro_batch_size_per_gpu": options.batch // int(ranks),
         "steps_per_print": 10**9,
