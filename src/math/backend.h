@@ -109,7 +109,7 @@ typedef struct {
     int64_t B, T, C, H, room;
     const int64_t *past; /* [B]; NULL: 0 */
     const float *qkv;
-    float *cache; /* [B,zero_cache_floats(room, C)] */
+    float *cache; /* [B,zero_cache_floats(room, C, H)] */
     float *out;   /* recall */
 } zero_cached;
 
@@ -334,17 +334,19 @@ static inline int64_t zero_embedding_position(const zero_embedding *e, int64_t i
     return (e->past ? e->past[i / e->T] : 0) + i % e->T;
 }
 
-/* Floats of one text's part of a cache; its three parts begin cache lines. */
-static inline int64_t zero_cache_floats(int64_t room, int64_t C)
+/* Floats of one text's part of a cache: keys, values, and a query and scores of each head. Parts begin
+ * cache lines. */
+static inline int64_t zero_cache_floats(int64_t room, int64_t C, int64_t H)
 {
-    return zero_round_up(2 * room * C, 16) + zero_round_up(C, 16) + zero_round_up(room, 16);
+    return zero_round_up(2 * room * C, 16) +
+           H * (zero_round_up(C / H, 16) + zero_round_up(room, 16));
 }
 
-/* The key of text b's position t, C/H floats; those of t + 1 follow. Its value; the workspace. */
+/* The key of text b's position t, C/H floats; those of t + 1 follow. Its value; head h's workspace. */
 static inline float *zero_cached_key(const zero_cached *a, int64_t b, int64_t h, int64_t t)
 {
     const int64_t size = a->C / a->H;
-    return a->cache + b * zero_cache_floats(a->room, a->C) + (h * a->room + t) * size;
+    return a->cache + b * zero_cache_floats(a->room, a->C, a->H) + (h * a->room + t) * size;
 }
 
 static inline float *zero_cached_value(const zero_cached *a, int64_t b, int64_t h,
@@ -353,9 +355,10 @@ static inline float *zero_cached_value(const zero_cached *a, int64_t b, int64_t 
     return zero_cached_key(a, b, h, t) + a->room * a->C;
 }
 
-static inline float *zero_cached_room(const zero_cached *a, int64_t b)
+static inline float *zero_cached_room(const zero_cached *a, int64_t b, int64_t h)
 {
-    return zero_cached_key(a, b, 0, 0) + zero_round_up(2 * a->room * a->C, 16);
+    return zero_cached_key(a, b, 0, 0) + zero_round_up(2 * a->room * a->C, 16) +
+           h * (zero_round_up(a->C / a->H, 16) + zero_round_up(a->room, 16));
 }
 
 static inline void zero_math_poll(const zero_math *math)

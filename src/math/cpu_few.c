@@ -1,16 +1,24 @@
 /* cpu_few.c - a product whose a has few rows reads each weight once, in the order of memory: all rows
  * of a meet it in a register. A sum runs along k in order, slice by slice as the tree says, or has
- * the partial sums of row_dots(): bits depend on k alone. */
+ * the partial sums of row_dots(): bits depend on k alone. Threads have columns of c.
+ *
+ *     b, a piece of k by columns, is read        from ZERO_ROWS_MANY rows of a on
+ *     in blocks of BLOCK_ROWS by all columns     in blocks of MANY_ROWS by MANY_COLS, widened first */
 #include "math/cpu_few.h"
 
 #include <string.h>
 
 #include "base/tree.h"
+#include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/slices.h"
+#include "math/team.h"
 
 #define BLOCK_ROWS 32 /* of b, between two looks at the time since the last poll */
+#define MANY_ROWS  64
+#define MANY_COLS  512                /* such a block, 128 KiB, stays in a core's L2 */
 #define POLL       (INT64_C(1) << 18) /* weights between two polls */
+#define LINE       16                 /* columns: threads write to lines of their own */
 
 typedef struct {
     const zero_math *math;
@@ -18,6 +26,7 @@ typedef struct {
     const zero_gemm *g;
     int64_t piece;  /* of k: one slice's of one part */
     int64_t unseen; /* weights since the last poll */
+    float *room;    /* of one block; NULL: few rows */
 } product;
 
 static void note(product *p, int64_t weights)
@@ -28,111 +37,128 @@ static void note(product *p, int64_t weights)
     zero_math_poll(p->math);
 }
 
-static const char *weight_at(const zero_gemm *g, int64_t row, int64_t col)
-{
-    return (const char *)g->b + zero_type_size(g->b_type) * (size_t)(row * g->ldb + col);
-}
-
 /* ---- b as it is: rows along k ---- */
 
-/* out[m,cols] += a's columns k .. k + rows - 1 times these rows of b. */
-static void add_block(const product *p, int64_t k, int64_t rows, int64_t cols, float *out,
-                      int64_t stride)
+/* Columns [first, first + n) of c, in place or in memory of their own. */
+typedef struct {
+    int64_t first, n;
+    float *out;
+    int64_t stride;
+} columns;
+
+/* out[m,n] += a's columns k .. k + rows - 1 times these rows of b. */
+static void add_block(product *p, int64_t k, int64_t rows, const columns *c)
 {
     const zero_gemm *g = p->g;
-    p->kernels->add_rows(g->b_type, &(zero_rows){.m = g->m,
-                                                 .rows = rows,
-                                                 .n = cols,
-                                                 .x = g->a + k,
-                                                 .x_stride = g->lda,
-                                                 .b = weight_at(g, k, 0),
-                                                 .stride = g->ldb,
-                                                 .out = out,
-                                                 .out_stride = stride});
+    p->kernels->add_rows(
+        g->b_type, &(zero_rows){.m = g->m,
+                                .rows = rows,
+                                .n = c->n,
+                                .x = g->a + k,
+                                .x_stride = g->lda,
+                                .b = zero_type_at(g->b_type, g->b, k * g->ldb + c->first),
+                                .stride = g->ldb,
+                                .out = c->out,
+                                .out_stride = c->stride,
+                                .room = p->room});
+    note(p, rows * c->n);
 }
 
-static void add_range(product *p, int64_t k, int64_t n, int64_t cols, float *out,
-                      int64_t stride)
+static void add_range(product *p, int64_t k, int64_t n, const columns *c)
 {
-    for (int64_t at = k; at < k + n; at += BLOCK_ROWS) {
-        const int64_t rows = zero_min(k + n - at, BLOCK_ROWS);
-        add_block(p, at, rows, cols, out, stride);
-        note(p, rows * cols);
-    }
+    const int64_t rows = p->room ? MANY_ROWS : BLOCK_ROWS,
+                  cols = p->room ? MANY_COLS : c->n;
+    for (int64_t j = 0; j < c->n; j += cols)
+        for (int64_t at = k; at < k + n; at += rows) {
+            const columns some = {c->first + j, zero_min(c->n - j, cols), c->out + j,
+                                  c->stride};
+            add_block(p, at, zero_min(k + n - at, rows), &some);
+        }
 }
 
-static void clear(const product *p, int64_t cols, float *out, int64_t stride)
+static void clear(const product *p, const columns *c)
 {
     for (int64_t i = 0; i < p->g->m; i++)
-        memset(out + i * stride, 0, (size_t)cols * sizeof *out);
+        memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
 }
 
-/* out = the tree over slices first .. first + count - 1; each level below its root takes m*cols
- * floats of `room`. */
-static void sum_slices(product *p, int64_t first, int64_t count, int64_t cols, float *out,
-                       int64_t stride, float *room)
+/* The tree over slices first .. first + count - 1; each level below its root takes m*n floats of
+ * `room`. */
+static void sum_slices(product *p, int64_t first, int64_t count, const columns *c,
+                       float *room)
 {
     const zero_gemm *g = p->g;
     if (count == 1) {
-        clear(p, cols, out, stride);
-        for (int64_t k = first * p->piece; k < g->k; k += g->slices * p->piece)
-            add_range(p, k, p->piece, cols, out, stride);
+        clear(p, c);
+        const int64_t step = zero_max(g->slices, 1) * p->piece;
+        for (int64_t k = first * p->piece; k < g->k; k += step)
+            add_range(p, k, p->piece, c);
         return;
     }
     const int64_t left = zero_tree_left(count);
-    sum_slices(p, first, left, cols, out, stride, room);
-    sum_slices(p, first + left, count - left, cols, room, cols, room + g->m * cols);
+    const columns right = {c->first, c->n, room, c->n};
+    sum_slices(p, first, left, c, room);
+    sum_slices(p, first + left, count - left, &right, room + g->m * c->n);
     for (int64_t i = 0; i < g->m; i++)
-        p->kernels->add(cols, out + i * stride, room + i * cols, out + i * stride);
+        p->kernels->add(c->n, c->out + i * c->stride, room + i * c->n,
+                        c->out + i * c->stride);
 }
 
-static void multiply(product *p)
+static int64_t levels_of(const zero_gemm *g)
 {
-    const zero_gemm *g = p->g;
-    if (g->slices > 1) {
-        sum_slices(p, 0, g->slices, g->n, g->c, g->ldc, p->math->scratch);
-    } else {
-        clear(p, g->n, g->c, g->ldc);
-        add_range(p, 0, g->k, g->n, g->c, g->ldc);
+    int64_t levels = 0;
+    for (int64_t n = g->slices; n > 1; n = (n + 1) / 2) levels++;
+    return levels;
+}
+
+/* The sums of slices beside a block of b fill a thread's scratch. */
+static int64_t columns_at_a_time(const zero_gemm *g)
+{
+    const int64_t room = zero_math_scratch() - zero_rows_room(MANY_ROWS, MANY_COLS);
+    return g->slices > 1 ? room / (levels_of(g) * g->m) / LINE * LINE : g->n;
+}
+
+static void multiply(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const zero_gemm *g = arg;
+    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g, .piece = g->k};
+    const int64_t step = columns_at_a_time(g);
+    if (g->slices > 1) p.piece = zero_slices_piece(g);
+    if (g->m >= ZERO_ROWS_MANY) p.room = math->scratch;
+    for (int64_t j = first; j < end; j += step) {
+        const columns c = {j, zero_min(end - j, step), g->c + j, g->ldc};
+        sum_slices(&p, 0, zero_max(g->slices, 1), &c,
+                   math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
     }
 }
 
 /* ---- b transposed: its rows are columns of c ---- */
 
-static void multiply_transposed(product *p)
+static void multiply_transposed(const zero_math *math, const void *arg, int64_t first,
+                                int64_t end)
 {
-    const zero_gemm *g = p->g;
-    for (int64_t j = 0; j < g->n; j += BLOCK_ROWS) {
-        const int64_t rows = zero_min(g->n - j, BLOCK_ROWS);
-        p->kernels->row_dots(g->b_type, &(zero_rows){.m = g->m,
-                                                     .rows = rows,
-                                                     .n = g->k,
-                                                     .x = g->a,
-                                                     .x_stride = g->lda,
-                                                     .b = weight_at(g, j, 0),
-                                                     .stride = g->ldb,
-                                                     .out = g->c + j,
-                                                     .out_stride = g->ldc});
-        note(p, rows * g->k);
+    const zero_gemm *g = arg;
+    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
+    for (int64_t j = first; j < end; j += BLOCK_ROWS) {
+        const int64_t rows = zero_min(end - j, BLOCK_ROWS);
+        p.kernels->row_dots(g->b_type,
+                            &(zero_rows){.m = g->m,
+                                         .rows = rows,
+                                         .n = g->k,
+                                         .x = g->a,
+                                         .x_stride = g->lda,
+                                         .b = zero_type_at(g->b_type, g->b, j * g->ldb),
+                                         .stride = g->ldb,
+                                         .out = g->c + j,
+                                         .out_stride = g->ldc});
+        note(&p, rows * g->k);
     }
-}
-
-static bool fits_scratch(const zero_gemm *g)
-{
-    int64_t levels = 0;
-    for (int64_t n = g->slices; n > 1; n = (n + 1) / 2) levels++;
-    return levels * g->m * g->n <= zero_math_scratch();
 }
 
 bool zero_cpu_few_rows(const zero_math *math, const zero_gemm *g)
 {
-    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
     if (!g->few_rows || g->transpose_a || g->accumulate) return false;
-    if (g->slices > 1 && (g->transpose_b || !fits_scratch(g))) return false;
-    if (g->slices > 1) p.piece = zero_slices_piece(g);
-    if (g->transpose_b)
-        multiply_transposed(&p);
-    else
-        multiply(&p);
+    if (g->slices > 1 && (g->transpose_b || columns_at_a_time(g) < LINE)) return false;
+    zero_team_share(math, g->n, LINE, g->transpose_b ? multiply_transposed : multiply, g);
     return true;
 }

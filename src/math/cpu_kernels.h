@@ -8,11 +8,15 @@
 
 #include <stdint.h>
 
+#include "base/number.h"
 #include "math/backend.h"
 #include "math/cpu_scores.h"
 
 /* Few rows, x, and a matrix b[rows,n], of which each row is read once. Strides are in elements, from row
- * to row. */
+ * to row.
+ *
+ * With a `room` of zero_rows_room() floats add_rows() widens b into it first, once for all rows of x: that
+ * pays from about ZERO_ROWS_MANY of them. */
 typedef struct {
     int64_t m, rows, n;
     const float *x;
@@ -21,7 +25,16 @@ typedef struct {
     int64_t stride;
     float *out;
     int64_t out_stride;
+    float *room; /* NULL: none */
 } zero_rows;
+
+#define ZERO_ROWS_MANY 5
+
+/* Floats of room for b[rows,n]. */
+static inline int64_t zero_rows_room(int64_t rows, int64_t n)
+{
+    return rows * zero_round_up(n, 64);
+}
 
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */

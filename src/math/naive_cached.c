@@ -30,7 +30,7 @@ static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
 static void attend(const zero_cached *a, int64_t b, int64_t h)
 {
     const int64_t size = a->C / a->H;
-    float *p = zero_cached_room(a, b);
+    float *p = zero_cached_room(a, b, h);
     double most = -INFINITY, total = 0.0;
     for (int64_t j = 0; j <= a->past[b]; j++) most = fmax(most, score(a, b, h, j));
     for (int64_t j = 0; j <= a->past[b]; j++) total += exp(score(a, b, h, j) - most);

@@ -336,7 +336,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(u, B * T),
                              .forward_work = attention,
-                             .cache = zero_cache_floats(T, own_channels(u)),
+                             .cache = zero_cache_floats(T, own_channels(u), own_heads(u)),
                              .backward_work = 4 * own + joint + n + attention,
                              .thread_work = attention,
                              .flops = flops(u, B, T),

@@ -114,11 +114,16 @@ static void every_instruction_set_gives_the_same_bits(void **state)
                 float *x = test_floats(*state, 7 * (n + 9)),
                       *out = test_floats(*state, 7 * n),
                       *again = test_copy(*state, 7 * n, out), dots[63], dots_again[63];
-                zero_rows rows = {7, 9, n, x, n + 9, b, n, out, n};
+                float *start = test_copy(*state, 7 * n, out),
+                      *room = test_floats(*state, zero_rows_room(9, n));
+                zero_rows rows = {7, 9, n, x, n + 9, b, n, out, n, NULL};
                 best->add_rows(types[t], &rows);
                 rows.out = again;
                 kernels->add_rows(types[t], &rows);
                 assert_same(7 * n, out, again);
+                rows.out = start, rows.room = room;
+                (level > 1 ? kernels : best)->add_rows(types[t], &rows);
+                assert_same(7 * n, out, start);
                 rows.out = dots, rows.out_stride = 9;
                 best->row_dots(types[t], &rows);
                 rows.out = dots_again;
@@ -150,7 +155,7 @@ enum { B = 3, T = 37, H = 3, C = 15, ROOM = 41 };
 static void recall_all(const zero_backend *backend, zero_math *math, test_pool *pool,
                        const float *qkv, float *out)
 {
-    float *cache = test_floats(pool, B * zero_cache_floats(ROOM, C));
+    float *cache = test_floats(pool, B * zero_cache_floats(ROOM, C, H));
     float *rows = test_floats(pool, B * 3 * C), *mixed = test_floats(pool, B * C);
     for (int64_t b = 0; b < B; b++) { /* as a prompt is kept: one text in its place */
         const zero_cached prompt = {.B = 1,
@@ -159,7 +164,7 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
                                     .H = H,
                                     .room = ROOM,
                                     .qkv = qkv + b * T * 3 * C,
-                                    .cache = cache + b * zero_cache_floats(ROOM, C)};
+                                    .cache = cache + b * zero_cache_floats(ROOM, C, H)};
         backend->remember(math, &prompt);
     }
     for (int64_t made = 1; made + B - 1 < T; made++) {

@@ -183,6 +183,62 @@ static void attention_does_not_depend_on_threads(void **state)
     check(state, attention);
 }
 
+/* ---- tokens ---- */
+
+static void few_rows(const zero_math *math, test_pool *pool, int64_t m, float *out)
+{
+    static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
+    enum { N = 611, K = 208 };
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (int way = 0; way < 3; way++) {
+            uint16_t *half = test_bytes(pool, 2 * N * K);
+            float *b = test_floats(pool, N * K);
+            if (types[t] != ZERO_FP32) zero_convert(ZERO_FP32, types[t], N * K, b, half);
+            const zero_gemm g = {.m = m,
+                                 .n = N,
+                                 .k = K,
+                                 .transpose_b = way == 1,
+                                 .factors = types[t],
+                                 .a = test_floats(pool, m * K),
+                                 .b = t == 0 ? (const void *)b : half,
+                                 .b_type = types[t],
+                                 .c = out,
+                                 .slices = way == 2 ? 4 : 0,
+                                 .few_rows = true};
+            zero_backend_cpu.gemm(math, &g);
+            out += m * N;
+        }
+}
+
+/* Of texts of several lengths. */
+static void kept(const zero_math *math, test_pool *pool, float *out)
+{
+    enum { B = 3, T = 150, H = 5, C = 5 * 24 };
+    static const int64_t past[B] = {T - 1, 7, 0};
+    zero_cached a = {.B = B, .T = T - 1, .C = C, .H = H, .room = T, .out = out};
+    a.qkv = test_floats(pool, B * T * 3 * C);
+    a.cache = test_floats(pool, B * zero_cache_floats(T, C, H));
+    zero_backend_cpu.remember(math, &a);
+    a.T = 1, a.past = past;
+    zero_backend_cpu.remember(math, &a);
+    zero_backend_cpu.recall(math, &a);
+}
+
+static void tokens(const zero_math *math, test_pool *pool, float *out)
+{
+    static const int64_t texts[] = {1, 3, 16};
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        few_rows(math, pool, texts[i], out);
+        out += 9 * 611 * texts[i];
+    }
+    kept(math, pool, out);
+}
+
+static void tokens_do_not_depend_on_threads(void **state)
+{
+    check(state, tokens);
+}
+
 /* ---- rows ---- */
 
 enum { ROWS = 129, COLS = 1030 };
@@ -364,6 +420,8 @@ int main(void)
                                         test_pool_make, test_pool_free),
         cmocka_unit_test_setup_teardown(attention_does_not_depend_on_threads,
                                         test_pool_make, test_pool_free),
+        cmocka_unit_test_setup_teardown(tokens_do_not_depend_on_threads, test_pool_make,
+                                        test_pool_free),
         cmocka_unit_test_setup_teardown(operations_on_rows_do_not_depend_on_threads,
                                         test_pool_make, test_pool_free),
         cmocka_unit_test_setup_teardown(operations_on_flat_ranges_do_not_depend_on_threads,
