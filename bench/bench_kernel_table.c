@@ -47,9 +47,15 @@ static void bias_gelu_backward(bench_lanes *l, int64_t at, int64_t n)
                                    l->lane[BENCH_X] + at, dy, dy, false, l->sums);
 }
 
+static zero_dropout dropout_of(const bench_lanes *l)
+{
+    return (zero_dropout){{.purpose = ZERO_RNG_DROPOUT}, l->dropout};
+}
+
 static void add_branch(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->add_branch(&l->math, &(zero_branch){.B = l->rows / l->T,
+    l->backend->add_branch(&l->math, &(zero_branch){.dropout = dropout_of(l),
+                                                    .B = l->rows / l->T,
                                                     .T = l->T,
                                                     .cols = n / l->rows,
                                                     .type = l->type,
@@ -77,6 +83,7 @@ static zero_attention attention_of(const bench_lanes *l)
                             .T = l->T,
                             .C = l->C,
                             .H = l->H,
+                            .dropout = dropout_of(l),
                             .factors = l->type,
                             .lse = l->lse,
                             .work = l->work};

@@ -255,6 +255,7 @@ static void print_setup(const bench *b)
            ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64 " tokens; ",
            c->model, c->stage, c->dtype, s->layers, s->hidden, s->heads, s->vocab,
            c->accumulation, c->micro_batch, s->seq);
+    if (b->lanes.dropout > 0.0f) printf("dropout %g; ", c->dropout);
     print_arithmetic(b);
 }
 
@@ -298,6 +299,7 @@ static zero_status init_lanes(bench *b)
                              .C = s->hidden,
                              .H = s->heads,
                              .V = s->vocab,
+                             .dropout = (float)c->dropout,
                              .words = zero_min(length / s->hidden, s->vocab),
                              .length = length,
                              .backend = b->lanes.backend,

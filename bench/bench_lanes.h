@@ -15,6 +15,7 @@ typedef struct {
     bool is_open;
     zero_type type;
     int64_t rows, T, C, H, V; /* of one call; rows = B*T, of logits `chunk` */
+    float dropout;            /* --dropout: masks of attention and of branches */
     int64_t chunk, words;     /* words of the embedding's table that fit a lane */
     int64_t length;           /* elements of a lane */
     bench_block block;

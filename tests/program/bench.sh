@@ -71,6 +71,9 @@ for dtype in fp32 bf16; do
         complain "$words: the shares do not add up to 1"
 done
 
+runs 1 "$kernels" $small --dropout 0.25 --micro-batch 1 --global-batch 1
+says 'dropout 0.25; cpu backend' out
+
 # By default all kinds of collectives run. Sizes take the suffixes that all numbers take.
 runs 2 "$collectives" --sizes 64KiB,64K --types fp32 --rounds 1 --json rows.json
 for kind in reduce-scatter all-gather reduce broadcast; do
