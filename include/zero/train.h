@@ -83,6 +83,13 @@ typedef struct {
      * seen by the one after it: other numbers. Whatever reads or saves states makes it before,
      * which changes later numbers once more [0: never]. */
     int64_t delayed_update;
+
+    /* Threads that compute in each rank, if `backend` is "cpu" and `device` the host: equal bits, so it
+     * may differ only in time and memory, but it is the same on all ranks. They run where the process
+     * may, unless OpenMP's variables bind them (OMP_PLACES), and sleep while they wait for long. Leave
+     * BLAS one thread. Units are called by the calling thread alone, within a parallel region: their own
+     * ones have one thread [1]. */
+    int threads;
 } zero_trainer_spec;
 
 /* The source of samples. Writes sample i of a step: T positions of inputs and of targets, each
@@ -114,7 +121,7 @@ typedef struct {
  * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
  * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
  * memory ("auto" then takes "p2p"), or the directory for offload cannot be used or is full;
- * ZERO_ERR_UNSUPPORTED if this build lacks the device; ZERO_ERR_ENV if the machine has none, if it
+ * ZERO_ERR_UNSUPPORTED if this build lacks the device, or OpenMP for threads; ZERO_ERR_ENV if the machine has none, if it
  * cannot compute with the type, or if CUDA's libraries are missing.
  *
  * With offload or a device all functions below may fail with ZERO_ERR_ENV, if a rank's scratch file

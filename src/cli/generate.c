@@ -35,6 +35,7 @@ typedef struct {
     const zero_backend *backend;
     zero_device_place place;
     zero_thread_choice threads;
+    zero_binding binding;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     char *lines; /* [bytes] of --prompts; owned */
@@ -143,13 +144,12 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 static zero_status read_machine(job *j, size_t *limit)
 {
     zero_topology topology;
-    char binding[128];
     const zero_layout *layout = &j->world.layout;
     const int node_ranks = zero_layout_local_size(layout, j->world.rank);
     ZERO_TRY(zero_machine_read(j->options.threads, &topology, &j->threads));
     if (j->threads.n > 1)
         ZERO_TRY(zero_machine_bind((int)j->threads.n, layout->local_of[j->world.rank],
-                                   node_ranks, binding, sizeof binding));
+                                   node_ranks, &topology, &j->binding));
     *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
                                           : zero_machine_room(&topology, node_ranks);
     return ZERO_OK;
@@ -265,6 +265,7 @@ static zero_status close_all(job *j)
     zero_tokenizer_destroy(&j->tokenizer);
     zero_checkpoint_close(&j->checkpoint);
     zero_prompts_destroy(&j->prompts);
+    zero_binding_close(&j->binding);
     free(j->lines);
     zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */

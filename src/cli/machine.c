@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/binding.h"
 #include "base/fail.h"
 #include "math/blas.h"
 #include "math/threads.h"
@@ -45,25 +44,27 @@ zero_status zero_machine_read(int64_t option, zero_topology *topology,
 }
 
 typedef struct {
-    zero_binding binding;
+    const zero_binding *binding;
     atomic_bool has_failed;
 } binding_call;
 
 static void take_cores(int index, void *arg)
 {
     binding_call *c = arg;
-    if (!zero_binding_take(&c->binding, index)) c->has_failed = true;
+    if (!zero_binding_take(c->binding, index)) c->has_failed = true;
 }
 
-zero_status zero_machine_bind(int threads, int local_rank, int node_ranks, char *text,
-                              size_t size)
+zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
+                              zero_topology *topology, zero_binding *binding)
 {
-    binding_call c = {.has_failed = false};
-    ZERO_TRY(zero_binding_open(&c.binding, threads, local_rank, node_ranks));
-    if (c.binding.binds) zero_cpu_each_thread(threads, take_cores, &c);
-    snprintf(text, size, "%s%s", c.has_failed ? "the system refused to bind them " : "",
-             c.binding.text);
-    zero_binding_close(&c.binding);
+    binding_call c = {.binding = binding};
+    ZERO_TRY(zero_binding_open(binding, threads, local_rank, node_ranks));
+    if (binding->binds) zero_cpu_each_thread(threads, take_cores, &c);
+    if (c.has_failed)
+        snprintf(binding->text, sizeof binding->text,
+                 "the system refused to bind them to cores of their own");
+    else if (binding->cores > topology->usable_cores)
+        topology->usable_cores = binding->cores;
     return ZERO_OK;
 }
 

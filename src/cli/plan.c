@@ -11,6 +11,7 @@
 #include "report/plan_beside.h"
 #include "report/plan_json.h"
 #include "report/plan_machine.h"
+#include "report/plan_nodes.h"
 #include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
@@ -26,8 +27,20 @@ static zero_status show_steps(const zero_plan_report *r, const zero_plan_options
     return r->n > 1 ? zero_plan_show_beside(r, stdout) : zero_plan_show_programs(r, stdout);
 }
 
+static zero_status show_nodes(const zero_plan_report *r, const zero_plan_options *options)
+{
+    zero_plan_nodes nodes;
+    ZERO_TRY(zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
+    if (options->json)
+        zero_plan_show_nodes_json(r, &nodes, stdout);
+    else
+        zero_plan_show_nodes(r, &nodes, stdout);
+    return ZERO_OK;
+}
+
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
+    if (options->n_per_node > 0) return show_nodes(r, options);
     if (options->json) return zero_plan_show_json(r, stdout);
     if (r->request.ablation)
         zero_plan_show_ablation(r, stdout);

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "cli/list.h"
 #include "cli/run_options.h"
 
 #define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
@@ -22,6 +23,8 @@ static const zero_option own[] = {
      .help = "how many layers fit that many bytes of memory per rank (with --device: of the device's) and, with --offload, of its file; batch: the largest --micro-batch that fits --memory-limit (with --device: --device-memory)"},
     {.name = "pipeline", WHOLE(2, ZERO_GPT2_LAYERS), FIELD(pipeline), .argument = "P", .absent = "none",
      .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and batch; with --show-schedule: their programs"},
+    {.name = "ranks-per-node", TEXT, FIELD(per_node), .argument = "N,...", .absent = "not asked",
+     .help = "the same plan with N ranks on each node, of as many --threads as its cores have room for: memory, messages and bytes of a node, and with --network and --flops the time"},
     {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2, figure1, fig2, fig3, fig4, fig6, fig7, fig8, turing-nlg or trillion beside ours"},
     {.name = "models", FLAG, FIELD(models), .help = "all models that --model knows"},
     {.name = "json", FLAG, FIELD(json), .help = "one JSON object instead of tables; sizes in bytes"},
@@ -146,6 +149,37 @@ static zero_status check_pictures(const zero_plan_options *o)
                      "--stage 2");
 }
 
+/* "1,2,8"; whether the cores of a node have room for them is seen later. */
+static zero_status read_per_node(zero_plan_options *o)
+{
+    const char *list = o->per_node;
+    char part[ZERO_LIST_PART];
+    while (list) {
+        int *to = &o->ranks_per_node[o->n_per_node];
+        if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
+            !zero_list_rank(part, to))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--ranks-per-node %.80s: expected up to %d numbers of ranks "
+                             "with commas between them, such as 1,2,8",
+                             o->per_node, ZERO_NODE_ROWS);
+    }
+    return ZERO_OK;
+}
+
+static zero_status check_per_node(zero_plan_options *o)
+{
+    static const char *const others[] = {"show-schedule", "chart",    "peers",
+                                         "fit",           "disk",     "ablation",
+                                         "rank",          "pipeline", NULL};
+    if (!o->per_node) return ZERO_OK;
+    ZERO_TRY(check_picture(&o->given, "ranks-per-node", others,
+                           "it shows plans with other ranks per node alone"));
+    if (!o->request.all_stages) return read_per_node(o);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--ranks-per-node with --stage all: it is shown for one stage, as in "
+                     "--stage 2");
+}
+
 /* Refuses what a table of pipelines and all stages cannot show. */
 static zero_status check_pipeline(const zero_options *given)
 {
@@ -170,6 +204,7 @@ static zero_status check(zero_plan_options *o)
     r->rank = (int)o->rank;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1);
     ZERO_TRY(check_pictures(o));
+    ZERO_TRY(check_per_node(o));
     if (o->pipeline > 0) ZERO_TRY(check_pipeline(&o->given));
     r->pipeline = (int)o->pipeline;
     r->all_stages = r->all_stages || o->pipeline > 0;

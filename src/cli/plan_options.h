@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/job_options.h"
+#include "report/plan_nodes.h"
 
 typedef struct {
     bool models, machines, json, chart;
@@ -13,6 +14,8 @@ typedef struct {
     int64_t rank;
     int64_t pipeline; /* stages; 0: no pipelines */
     const char *fit;
+    const char *per_node; /* --ranks-per-node; NULL: not asked for */
+    int n_per_node, ranks_per_node[ZERO_NODE_ROWS];
     zero_options given; /* owned */
 } zero_plan_options;
 

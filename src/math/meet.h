@@ -5,7 +5,7 @@
  *     sleeps           while the rank waits for other ranks, or computes with one thread
  *
  * OpenMP's own waits look for milliseconds, and nothing but its environment changes that: 4 ranks of
- * 2 threads on 2 cores then took 8 times as long (bench/results). */
+ * 2 threads on 2 cores then took 9 times as long (bench/results). */
 #pragma once
 
 #include <pthread.h>

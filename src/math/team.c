@@ -69,19 +69,6 @@ static void run_held(const zero_math *math, zero_thread_work *work, void *arg)
     zero_meet_wait(&team->meet, &team->ended, call);
 }
 
-/* A thread other than the first works on each call. */
-static void serve(struct zero_team *team, int index)
-{
-    for (unsigned call = 1;; call++) {
-        zero_meet_wait(&team->meet, &team->call, call);
-        if (!team->work) return;
-        const zero_thread t = thread_at(team->math, index, team->size);
-        run_as(&t, team->work, team->arg);
-        if (atomic_fetch_sub(&team->working, 1) == 1)
-            zero_meet_set(&team->meet, &team->ended, call);
-    }
-}
-
 static void wait_in_call(struct zero_team *team)
 {
     const unsigned next =
@@ -115,6 +102,19 @@ static void run_here(const zero_math *math, zero_thread_work *work, void *arg)
 static void wait_here(void)
 {
 #pragma omp barrier
+}
+
+/* A thread other than the first works on each call. */
+static void serve(struct zero_team *team, int index)
+{
+    for (unsigned call = 1;; call++) {
+        zero_meet_wait(&team->meet, &team->call, call);
+        if (!team->work) return;
+        const zero_thread t = thread_at(team->math, index, team->size);
+        run_as(&t, team->work, team->arg);
+        if (atomic_fetch_sub(&team->working, 1) == 1)
+            zero_meet_set(&team->meet, &team->ended, call);
+    }
 }
 
 /* All of this happens in one parallel region: the first thread has `work` in it. */

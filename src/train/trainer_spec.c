@@ -12,6 +12,7 @@
 #include "comm/sentence.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "math/threads.h"
 #include "sharding/compile.h"
 #include "train/config.h"
 #include "train/trainer.h"
@@ -114,6 +115,19 @@ static zero_status check_whole(const char *name, int64_t value, int64_t least, i
                      name, value, least, most);
 }
 
+#define MOST_THREADS 4096
+
+static zero_status check_threads(const zero_trainer_spec *spec)
+{
+    ZERO_TRY(check_whole("threads", spec->threads, 0, MOST_THREADS));
+    if (spec->threads <= 1 || zero_cpu_has_threads()) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "threads %d: this build has no OpenMP, so a rank has one thread; start "
+        "more ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+        spec->threads);
+}
+
 static zero_status check_spec(const zero_trainer_spec *spec)
 {
     if (!spec)
@@ -123,6 +137,7 @@ static zero_status check_spec(const zero_trainer_spec *spec)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
                          (int)spec->type);
     ZERO_TRY(check_whole("seed", spec->seed, 0, INT64_MAX));
+    ZERO_TRY(check_threads(spec));
     if (spec->bucket != 0)
         ZERO_TRY(
             check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, ZERO_PLAN_MOST_BUCKET));
@@ -159,6 +174,7 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
     if (spec->check_replicas != 0)
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
+    plan.threads = or_else(spec->threads, plan.threads);
     plan.layout = &comm->layout;
     *e = (zero_engine_spec){.plan = plan,
                             .seed = spec->seed,

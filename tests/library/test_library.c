@@ -30,6 +30,20 @@ static outcome train(const zero_trainer_spec *spec, int steps)
     return o;
 }
 
+/* False if libzero was built without OpenMP. */
+static bool may_have_threads(const zero_trainer_spec *spec)
+{
+    zero_trainer_spec two = *spec;
+    zero_trainer *t = NULL;
+    zero_comm *comm = open_world();
+    two.threads = 2;
+    zero_status st = zero_trainer_open(&two, comm, &t);
+    assert_all(st == ZERO_OK || st == ZERO_ERR_UNSUPPORTED);
+    zero_trainer_close(&t);
+    zero_comm_close(&comm);
+    return st == ZERO_OK;
+}
+
 /* ---- training ---- */
 
 static void every_stage_type_and_option_gives_the_same_bits(void **state)
@@ -52,6 +66,7 @@ static void every_stage_type_and_option_gives_the_same_bits(void **state)
             other.partition = stage == 1 ? "owner" : NULL;
             other.recompute = other.serial = stage == 3;
             other.bucket = stage == 3 ? 4096 : 0;
+            other.threads = may_have_threads(&spec) ? stage + 1 : 1;
             outcome sharded = train(&other, 25);
             assert_all(strcmp(plain.digest, sharded.digest) == 0);
         }

@@ -242,7 +242,9 @@ static zero_status bad_spec(program *p, int i)
     case 10: s.eval_batches = -1; break;
     case 11: s.prefetch = -1; break;
     case 12: s.seq = INT64_MAX; break;
-    case 13: half.tensors = NULL, s.model = &half; break;
+    case 13: s.threads = -1; break;
+    case 14: s.threads = 4097; break;
+    case 15: half.tensors = NULL, s.model = &half; break;
     default: half.n_units = 0, s.model = &half; break;
     }
     return zero_trainer_open(&s, p->comm, &t);
@@ -262,6 +264,8 @@ static const refusal bad_spec_texts[] = {
     {ZERO_ERR_INVALID, "eval_batches -1"},
     {ZERO_ERR_INVALID, "prefetch -1"},
     {ZERO_ERR_INVALID, "the model takes"},
+    {ZERO_ERR_INVALID, "threads -1: expected 0 to 4096"},
+    {ZERO_ERR_INVALID, "threads 4097"},
     {ZERO_ERR_INVALID, "without a model"},
     {ZERO_ERR_INVALID, "without a model"},
 };

@@ -94,6 +94,23 @@ narrow 80 out
 says 'from rank to rank' out
 refuses 2 'up to 64 ranks' 0 plan --ranks 65 --peers
 
+# Few ranks of many threads beside many ranks of few.
+runs 0 plan $two --ranks 4 --fake-nodes 2 --stage 3 --threads 4 --ranks-per-node 1,4,8
+narrow 100 out
+says '2 nodes of 8 cores; of each node in a step:' out
+[ "$(grep -Ec '^ +(1 +8 +4|2 +4 +2|4 +2 +1) .*iB' out)" -eq 3 ] ||
+    complain "$words: expected three rows"
+says "not possible: 8 ranks cannot share a node's 4 sequences" out
+runs 0 plan $two --ranks 4 --fake-nodes 2 --stage 3 --ranks-per-node 1 --network 1us,1G --flops 1G \
+    --json
+is_json out
+[ "$(grep -c '"step_seconds"' out)" -eq 2 ] || complain "$words: expected two times"
+refuses 2 'a node has 4 cores' 0 plan --ranks 8 --fake-nodes 2 --ranks-per-node 3
+refuses 2 'such as 1,2,8' 0 plan --ranks 8 --ranks-per-node 1,,2
+refuses 2 '--ranks-per-node with --chart' 0 plan --ranks 8 --ranks-per-node 1 --chart
+refuses 2 'it is shown for one stage' 0 plan --ranks 8 --ranks-per-node 1 --stage all
+refuses 2 'threads do not stand for ranks there' 0 plan --ranks 8 --ranks-per-node 1 --tp 2
+
 # JSON with all parts
 runs 0 plan $two --ranks 2 --stage all --fit 64M \
     --network 1e-6,1G --flops 1G --json

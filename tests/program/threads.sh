@@ -75,10 +75,26 @@ if [ "$(uname -s)" = Linux ] && taskset -c 0 true 2>/dev/null; then
     [ "$(nproc --all)" -eq 1 ] || says '; anywhere on what the launcher gave the rank: CPUs 0' out
     [ "$(nproc --all)" -eq 1 ] || says '2 threads per rank, but a rank is bound to 1 core' err
 fi
+# Each thread has a core, whose claim ends with the run; a core that another run has is left to it.
 HWLOC_SYNTHETIC='numa:2 core:4 pu:1' "$zero" train $run --threads 3 >out 2>err
-says '  threads       3 per rank, because of --threads; on NUMA node 0, CPUs 0-3' out
+says '  threads       3 per rank, because of --threads; each on a core of its own, NUMA node 0, CPUs 0-2' out
 HWLOC_SYNTHETIC='numa:2 core:4 pu:1' "$zero" train $run --threads 5 >out 2>err
-says '; not bound: the system places them' out
+says '; each on a core of its own: CPUs 0-4' out
+"$zero" train $run --threads 2 >out 2>err
+if [ "$(nproc)" -gt 1 ] && [ "$(nproc)" -eq "$(nproc --all)" ]; then
+    grep -Eq '; (each on a core of its own: CPUs |not bound: other runs keep the cores)' out ||
+        complain "2 threads: no word of their cores: $(grep threads out)"
+    ! grep -q 'is bound to' err || complain "2 threads: $(cat err)"
+fi
+# mpirun binds one rank to one core unless it is told otherwise; then all cores are the rank's.
+mpirun=${launch%% *}
+if [ "$(nproc)" -gt 1 ] && $mpirun --version 2>/dev/null | grep -q 'Open MPI) 4'; then
+    $mpirun -n 1 "$zero" train $run --threads 2 >out 2>err || complain "mpirun -n 1 failed"
+    ! grep -q 'is bound to' err || complain "mpirun -n 1: $(cat err)"
+    $mpirun -n 1 --bind-to core "$zero" train $run --threads 2 >out 2>err ||
+        complain "mpirun --bind-to core failed"
+    says '2 threads per rank, but a rank is bound to 1 core' err
+fi
 OMP_PROC_BIND=false "$zero" train $run --threads 2 >out 2>err
 says "; bound by OpenMP's own variables" out
 finish

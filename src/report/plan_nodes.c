@@ -1,0 +1,221 @@
+#include "report/plan_nodes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "report/json_put.h"
+#include "report/plan_json_setup.h"
+#include "report/plan_setup.h"
+#include "report/text.h"
+
+/* ---- planning ---- */
+
+static int nodes_of(const zero_plan_report *r)
+{
+    return r->layout.n_nodes;
+}
+
+static int threads_of(const zero_plan_report *r)
+{
+    return (int)zero_max(r->config.threads, 1);
+}
+
+static int ranks_of(const zero_plan_report *r)
+{
+    return r->layout.size / nodes_of(r);
+}
+
+static int cores_of(const zero_plan_report *r)
+{
+    return ranks_of(r) * threads_of(r);
+}
+
+static zero_status check(const zero_plan_report *r, int n, const int *ranks)
+{
+    if (r->config.tp.ranks > 1 || zero_config_has_device(&r->config))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--ranks-per-node with --%s: threads do not stand for ranks there; "
+            "give one of them",
+            r->config.tp.ranks > 1 ? "tp" : "device");
+    if (r->layout.size % nodes_of(r) != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--ranks-per-node: %d ranks on %d nodes are not equally many on "
+                         "each; choose --ranks that --fake-nodes divides",
+                         r->layout.size, nodes_of(r));
+    for (int i = 0; i < n; i++)
+        if (ranks[i] < 1 || cores_of(r) % ranks[i] != 0)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--ranks-per-node %d: a node has %d cores (--ranks %d on %d "
+                             "nodes, --threads %d); choose numbers that divide them",
+                             ranks[i], cores_of(r), r->layout.size, nodes_of(r),
+                             threads_of(r));
+    return ZERO_OK;
+}
+
+/* The same machine and sequences per node, and none of the other pictures. */
+static zero_plan_request request_of(const zero_plan_report *r, const zero_node_row *row)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    const double share = (double)ranks_of(r) / (double)row->ranks;
+    zero_plan_request o = {.config = r->request.config,
+                           .n_ranks = nodes_of(r) * row->ranks,
+                           .has_time = r->request.has_time,
+                           .has_network = r->request.has_network,
+                           .has_disk = r->request.has_disk,
+                           .machine = *m};
+    o.config.stage = zero_plan_stage_number(&r->stages[0]);
+    o.config.fake_nodes = nodes_of(r);
+    o.config.threads = row->threads;
+    o.config.global_batch = r->config.global_batch;
+    o.config.micro_batch = row->micro_batch;
+    o.machine.flops *= (double)row->threads / threads_of(r);
+    o.machine.bandwidth *= share;
+    o.machine.node_bandwidth *= share;
+    return o;
+}
+
+static zero_status add_rank(const zero_plan_report *r, int rank, zero_node_row *row)
+{
+    zero_plan_ledger l;
+    zero_plan_input in = r->stages[0].schedule.input;
+    in.rank = rank;
+    ZERO_TRY(zero_plan_measure(&in, &l));
+    zero_traffic sum = l.reduce.traffic;
+    zero_traffic_add(&sum, 1, &l.all_reduce.traffic);
+    zero_traffic_add(&sum, 1, &l.gather.traffic);
+    row->needed += (int64_t)l.needed;
+    row->across += sum.bytes_sent[ZERO_ACROSS];
+    row->inside += sum.bytes_sent[ZERO_INSIDE];
+    row->messages += sum.messages_sent[ZERO_ACROSS];
+    return ZERO_OK;
+}
+
+static zero_status add_node(const zero_plan_report *r, zero_node_row *row)
+{
+    row->time = r->stages[0].time;
+    row->is_possible = true;
+    for (int rank = 0; rank < row->ranks; rank++) ZERO_TRY(add_rank(r, rank, row));
+    return ZERO_OK;
+}
+
+static zero_status plan_row(const zero_plan_report *r, zero_node_row *row)
+{
+    zero_plan_report other;
+    const zero_plan_request o = request_of(r, row);
+    ZERO_TRY(zero_plan_report_make(&other, &o));
+    zero_status st = add_node(&other, row);
+    zero_plan_report_destroy(&other);
+    return st;
+}
+
+/* A row that cannot be planned says why, beside those that can. */
+static zero_status make_row(const zero_plan_report *r, int ranks, zero_node_row *row)
+{
+    const int64_t sequences = r->config.micro_batch * ranks_of(r);
+    *row = (zero_node_row){
+        .ranks = ranks, .threads = cores_of(r) / ranks, .micro_batch = sequences / ranks};
+    if (sequences % ranks != 0) {
+        snprintf(row->why_not, sizeof row->why_not,
+                 "%d ranks cannot share a node's %" PRId64 " sequences", ranks, sequences);
+        return ZERO_OK;
+    }
+    zero_status st = plan_row(r, row);
+    if (st != ZERO_ERR_INVALID) return st;
+    snprintf(row->why_not, sizeof row->why_not, "%s", zero_last_error());
+    row->is_possible = false;
+    return ZERO_OK;
+}
+
+zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ranks,
+                                 zero_plan_nodes *nodes)
+{
+    *nodes = (zero_plan_nodes){.n = 1 + n};
+    ZERO_TRY(check(r, n, ranks));
+    zero_node_row *own = &nodes->rows[0];
+    *own = (zero_node_row){.ranks = ranks_of(r),
+                           .threads = threads_of(r),
+                           .micro_batch = r->config.micro_batch};
+    ZERO_TRY(add_node(r, own));
+    for (int i = 0; i < n; i++) ZERO_TRY(make_row(r, ranks[i], &nodes->rows[1 + i]));
+    return ZERO_OK;
+}
+
+/* ---- showing ---- */
+
+static void show_bytes(int64_t bytes, FILE *out)
+{
+    char text[ZERO_PLAN_TEXT];
+    zero_text_bytes((double)bytes, text);
+    fprintf(out, " %11s", text);
+}
+
+static void show_row(const zero_plan_report *r, const zero_node_row *row, FILE *out)
+{
+    fprintf(out, "  %5d %8d", row->ranks, row->threads);
+    if (!row->is_possible) {
+        fprintf(out, " %12s   not possible: %s\n", "-", row->why_not);
+        return;
+    }
+    fprintf(out, " %12" PRId64, row->micro_batch);
+    show_bytes(row->needed, out);
+    show_bytes(row->across, out);
+    fprintf(out, " %9" PRId64, row->messages);
+    show_bytes(row->inside, out);
+    if (r->request.has_time)
+        fprintf(out, " %9.4g %9.4g", row->time.step, row->time.exposed);
+    fputc('\n', out);
+}
+
+void zero_plan_show_nodes(const zero_plan_report *r, const zero_plan_nodes *nodes,
+                          FILE *out)
+{
+    fprintf(out, "%-14s %d\n", "stage", zero_plan_stage_number(&r->stages[0]));
+    zero_plan_show_setup(r, out);
+    fprintf(out, "\n%d node%s of %d core%s; of each node in a step:\n", nodes_of(r),
+            zero_text_plural(nodes_of(r)), cores_of(r), zero_text_plural(cores_of(r)));
+    fprintf(out, "  %5s %8s %12s %11s %11s %9s %11s", "ranks", "threads", "micro batch",
+            "memory", "to others", "messages", "within");
+    if (r->request.has_time) fprintf(out, " %9s %9s", "seconds", "exposed");
+    fputc('\n', out);
+    for (int i = 0; i < nodes->n; i++) show_row(r, &nodes->rows[i], out);
+    fputs(
+        "the first row is the plan as given; the others have the same sequences on a node",
+        out);
+    fputs(r->request.has_time ? ",\nand share its arithmetic and its links\n" : "\n", out);
+}
+
+static json_t *row_json(const zero_plan_report *r, const zero_node_row *row)
+{
+    json_t *object = json_object();
+    put_whole(object, "ranks_per_node", row->ranks);
+    put_whole(object, "threads", row->threads);
+    if (!row->is_possible) {
+        put_text(object, "not_possible", row->why_not);
+        return object;
+    }
+    put_whole(object, "micro_batch", row->micro_batch);
+    put_whole(object, "needed", row->needed);
+    put_whole(object, "bytes_sent_to_nodes", row->across);
+    put_whole(object, "messages_to_nodes", row->messages);
+    put_whole(object, "bytes_sent_within", row->inside);
+    if (!r->request.has_time) return object;
+    put_real(object, "step_seconds", row->time.step);
+    put_real(object, "exposed_seconds", row->time.exposed);
+    return object;
+}
+
+void zero_plan_show_nodes_json(const zero_plan_report *r, const zero_plan_nodes *nodes,
+                               FILE *out)
+{
+    json_t *object = json_object(), *rows = json_array();
+    zero_plan_put_setup(r, object);
+    put_whole(object, "stage", zero_plan_stage_number(&r->stages[0]));
+    put_whole(object, "cores_per_node", cores_of(r));
+    for (int i = 0; i < nodes->n; i++)
+        json_array_append_new(rows, row_json(r, &nodes->rows[i]));
+    json_object_set_new(object, "per_node", rows);
+    put_out(object, out);
+}

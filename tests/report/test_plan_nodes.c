@@ -1,0 +1,139 @@
+/* Ranks per node on the same cores: every row is the plan of its ranks, and their sums obey the formulas. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/plan_nodes.h"
+#include "support/plan_request.h"
+
+static const int choices[] = {1, 2, 3, 6};
+enum { CHOICES = 4 };
+
+/* Each node has 6 ranks of 2 threads, and 12 sequences. */
+static zero_plan_request ask(int nodes, int stage, const char *collectives)
+{
+    zero_plan_request asked = plan_request("tiny", 6 * nodes);
+    asked.all_stages = false;
+    asked.config.stage = stage;
+    asked.config.dtype = "fp32";
+    asked.config.collectives = collectives;
+    asked.config.fake_nodes = nodes;
+    asked.config.threads = 2;
+    asked.config.micro_batch = 2;
+    asked.config.global_batch = 12 * nodes;
+    return asked;
+}
+
+static void make(const zero_plan_request *asked, zero_plan_report *r)
+{
+    if (zero_plan_report_make(r, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+}
+
+/* What ranks of node 0 send by messages: reduces and gathers of the padded model, (N-1)/N each. */
+static void messages_are_those_of_the_formula(void **state)
+{
+    (void)state;
+    for (int nodes = 1; nodes <= 3; nodes++)
+        for (int stage = 0; stage <= 2; stage++) {
+            zero_plan_report r;
+            zero_plan_nodes table;
+            const zero_plan_request asked = ask(nodes, stage, "p2p");
+            make(&asked, &r);
+            assert_int_equal(zero_plan_nodes_make(&r, CHOICES, choices, &table), ZERO_OK);
+            assert_int_equal(table.n, 1 + CHOICES);
+            for (int i = 0; i < table.n; i++) {
+                const zero_node_row *row = &table.rows[i];
+                const int64_t n = (int64_t)row->ranks, N = n * nodes;
+                zero_plan_report one;
+                zero_plan_request alone = ask(nodes, stage, "p2p");
+                alone.n_ranks = (int)N;
+                alone.config.threads = row->threads;
+                alone.config.micro_batch = row->micro_batch;
+                make(&alone, &one);
+                const int64_t padded = one.stages[0].ledger.padded;
+                assert_true(row->is_possible);
+                assert_int_equal(row->ranks * row->threads, 12);
+                assert_int_equal(row->ranks * row->micro_batch, 12);
+                assert_int_equal(row->across + row->inside,
+                                 n * 2 * 4 * (padded / N) * (N - 1));
+                /* A rank has N - n of the N - 1 others on other nodes. */
+                assert_int_equal(row->across, n * 2 * 4 * (padded / N) * (N - n));
+                zero_plan_report_destroy(&one);
+            }
+            zero_plan_report_destroy(&r);
+        }
+}
+
+/* One rank per node has no neighbours, so its row is its own plan's ledger and time. */
+static void one_rank_per_node_is_the_plan_of_that_many_ranks(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_plan_report r, one;
+        zero_plan_nodes table;
+        zero_plan_request asked = ask(3, stage, "auto");
+        asked.has_time = asked.has_network = true;
+        asked.machine =
+            (zero_plan_machine){.latency = 1e-6, .bandwidth = 1e9, .flops = 1e9};
+        make(&asked, &r);
+        assert_int_equal(zero_plan_nodes_make(&r, 1, choices, &table), ZERO_OK);
+        asked.n_ranks = 3;
+        asked.config.threads = 12;
+        asked.config.micro_batch = 12;
+        asked.machine.bandwidth = 6e9; /* of six ranks that shared a link */
+        asked.machine.flops = 6e9;
+        make(&asked, &one);
+        const zero_node_row *row = &table.rows[1];
+        assert_int_equal(row->needed, one.stages[0].ledger.needed);
+        assert_int_equal(row->inside, 0);
+        assert_true(row->time.step == one.stages[0].time.step);
+        assert_true(table.rows[0].time.step == r.stages[0].time.step);
+        assert_true(row->needed < table.rows[0].needed);
+        zero_plan_report_destroy(&one);
+        zero_plan_report_destroy(&r);
+    }
+}
+
+static void what_cannot_be_compared_is_said(void **state)
+{
+    (void)state;
+    const int four = 4, twelve = 12;
+    zero_plan_report r;
+    zero_plan_nodes table;
+    zero_plan_request asked = ask(2, 1, "auto");
+    make(&asked, &r);
+    const int five = 5;
+    assert_int_equal(zero_plan_nodes_make(&r, 1, &five, &table), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "a node has 12 cores"));
+    assert_int_equal(zero_plan_nodes_make(&r, 1, &four, &table), ZERO_OK);
+    assert_int_equal(table.rows[1].micro_batch, 3);
+    zero_plan_report_destroy(&r);
+    asked.config.micro_batch = 1;
+    asked.config.global_batch = 12;
+    make(&asked, &r);
+    assert_int_equal(zero_plan_nodes_make(&r, 1, &twelve, &table), ZERO_OK);
+    assert_false(table.rows[1].is_possible);
+    assert_non_null(strstr(table.rows[1].why_not, "cannot share a node's 6 sequences"));
+    zero_plan_report_destroy(&r);
+    asked.n_ranks = 9; /* 5 and 4 on two nodes */
+    asked.config.global_batch = 9;
+    make(&asked, &r);
+    assert_int_equal(zero_plan_nodes_make(&r, 1, choices, &table), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "9 ranks on 2 nodes"));
+    zero_plan_report_destroy(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_are_those_of_the_formula),
+        cmocka_unit_test(one_rank_per_node_is_the_plan_of_that_many_ranks),
+        cmocka_unit_test(what_cannot_be_compared_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
