@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/type.h"
 #include "base/vector_lanes.h"
 #include "math/cpu_sums.h"
 
@@ -92,14 +93,22 @@ INLINE void add_rows_of(zero_type type, const zero_rows *t)
 #define WIDE  (WIDTH == 16 ? 4 : 2) /* registers of a row of it: all fit the register file */
 #define PANEL (WIDE * WIDTH)        /* columns; divides 64 */
 
+/* Rows that follow those of the block are often read next: their lines are on the way while these are
+ * widened. */
+#define ROWS_AHEAD 8
+
 /* Panel after panel, [rows, PANEL] each; zeros follow the last column. */
 INLINE void widen_panels(zero_type type, const zero_rows *t)
 {
+    const int64_t per_line = 64 / (int64_t)zero_type_size(type);
     const int64_t whole = t->n / WIDTH * WIDTH, all = zero_round_up(t->n, PANEL);
     for (int64_t r = 0; r < t->rows; r++)
         for (int64_t j = 0; j < all; j += WIDTH) {
             float *to = t->room + j / PANEL * PANEL * t->rows + r * PANEL + j % PANEL;
             const int64_t at = r * t->stride + j;
+            if (j % per_line == 0)
+                __builtin_prefetch(zero_type_at(type, t->b, at + ROWS_AHEAD * t->stride), 0,
+                                   2);
             if (j < whole)
                 *(floats *)to = load(type, t->b, at);
             else
