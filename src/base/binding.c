@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <hwloc.h>
 
+#include "base/claim.h"
 #include "base/fail.h"
 
 static bool openmp_binds(void)
@@ -48,27 +50,114 @@ static void say(zero_binding *b, const char *what, hwloc_const_bitmap_t set)
     snprintf(b->text, sizeof b->text, "%s%s%s", what, set ? " " : "", list);
 }
 
-/* Keeps to a NUMA node that has enough cores for its share of ranks. */
-static void choose_node(zero_binding *b, int threads, int local_rank, int node_ranks)
+/* ---- cores that no other run keeps ---- */
+
+static void release(zero_binding *b)
+{
+    for (int i = 0; i < b->n_claims; i++) close(b->claims[i]);
+    b->n_claims = 0;
+}
+
+/* Runs and ranks keep different cores: each claims them by their numbers. Nobody runs on a machine that
+ * hwloc makes up. */
+static bool claim(zero_binding *b, hwloc_obj_t core)
+{
+    char name[64];
+    if (!hwloc_topology_is_thissystem(b->machine)) return true;
+    snprintf(name, sizeof name, "zero: core of CPU %d", hwloc_bitmap_first(core->cpuset));
+    const int fd = zero_claim_take(name);
+    if (fd >= 0) b->claims[b->n_claims++] = fd;
+    return fd != ZERO_CLAIM_TAKEN;
+}
+
+/* Narrows the set to a core for each thread, the first `before` left to other ranks if possible. */
+static bool claim_cores(zero_binding *b, int threads, int before)
+{
+    hwloc_topology_t machine = b->machine;
+    hwloc_bitmap_t set = b->set, own = hwloc_bitmap_alloc();
+    const int n = count_cores(machine, set);
+    int taken = 0;
+    for (int k = 0; own && k < n && taken < threads; k++) {
+        hwloc_obj_t core = core_of(machine, set, (before + k) % n);
+        if (!claim(b, core)) continue;
+        hwloc_bitmap_or(own, own, core->cpuset);
+        taken++;
+    }
+    if (taken == threads) {
+        hwloc_bitmap_and(set, set, own);
+        b->binds = true, b->cores = threads;
+    } else {
+        release(b);
+    }
+    hwloc_bitmap_free(own);
+    return taken == threads;
+}
+
+/* ---- the choice ---- */
+
+/* Ranks [*first, *end) of a machine have this NUMA node. */
+static void sharers_of(int node, int nodes, int node_ranks, int *first, int *end)
+{
+    *first = (int)(((long)node * node_ranks + nodes - 1) / nodes);
+    *end = (int)(((long)(node + 1) * node_ranks + nodes - 1) / nodes);
+}
+
+/* Narrows the set to a NUMA node that has cores for all its ranks, and says which of these this
+ * rank is. Returns the node's number, or -1: no change. */
+static int choose_node(zero_binding *b, int threads, int local_rank, int node_ranks,
+                       int *position)
 {
     hwloc_topology_t machine = b->machine;
     hwloc_bitmap_t set = b->set;
     const int nodes = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_NUMANODE);
-    say(b, "not bound: the system places them", NULL);
-    if (nodes < 2) return;
+    *position = local_rank;
+    if (nodes < 2) return -1;
     const int node = (int)((long)local_rank * nodes / node_ranks);
-    const int sharers = (node_ranks + nodes - 1) / nodes;
+    int first, end;
+    sharers_of(node, nodes, node_ranks, &first, &end);
     hwloc_obj_t place = hwloc_get_obj_by_type(machine, HWLOC_OBJ_NUMANODE, (unsigned)node);
     hwloc_bitmap_t cores = place ? hwloc_bitmap_dup(place->cpuset) : NULL;
     if (cores) hwloc_bitmap_and(cores, cores, set);
-    if (cores && count_cores(machine, cores) >= threads * sharers) {
-        char what[64];
-        snprintf(what, sizeof what, "on NUMA node %d, CPUs", node);
-        hwloc_bitmap_copy(set, cores);
-        b->binds = true;
-        say(b, what, set);
-    }
+    const bool fits = cores && count_cores(machine, cores) >= threads * (end - first);
+    if (fits) hwloc_bitmap_copy(set, cores);
+    if (fits) *position = local_rank - first;
     hwloc_bitmap_free(cores);
+    return fits ? node : -1;
+}
+
+/* Ranks of the machine may use all of the set. */
+static void choose_cores(zero_binding *b, int threads, int local_rank, int node_ranks)
+{
+    int position;
+    char what[96];
+    const int node = choose_node(b, threads, local_rank, node_ranks, &position);
+    const bool has_cores = claim_cores(b, threads, position * threads);
+    if (node < 0 && !has_cores) {
+        say(b, "not bound: other runs keep the cores", NULL);
+    } else if (node < 0) {
+        say(b, "each on a core of its own: CPUs", b->set);
+    } else {
+        b->binds = true;
+        snprintf(what, sizeof what, "%s NUMA node %d%s, CPUs",
+                 has_cores ? "each on a core of its own," : "on", node,
+                 has_cores ? "" : ", whose cores other runs keep");
+        say(b, what, b->set);
+    }
+}
+
+/* Open MPI 4 binds up to two ranks to one core each, whatever their threads, unless it is told
+ * otherwise; these variables are there if it was. */
+static bool is_mpiruns_default(void)
+{
+    const char *const wishes[] = {"OMPI_MCA_hwloc_base_binding_policy",
+                                  "OMPI_MCA_rmaps_base_mapping_policy",
+                                  "OMPI_MCA_hwloc_base_cpu_list",
+                                  "OMPI_MCA_hwloc_base_cpu_set",
+                                  "OMPI_MCA_orte_rankfile",
+                                  "OMPI_MCA_rmaps_rank_file_path"};
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++)
+        if (getenv(wishes[i])) return false;
+    return getenv("OMPI_MCA_orte_bound_at_launch") != NULL;
 }
 
 static void choose(zero_binding *b, int threads, int local_rank, int node_ranks)
@@ -83,11 +172,14 @@ static void choose(zero_binding *b, int threads, int local_rank, int node_ranks)
     if (openmp_binds()) {
         say(b, "bound by OpenMP's own variables", NULL);
     } else if (threads * node_ranks > all) {
-        say(b, "not bound: there are too few cores", NULL);
-    } else if (own == all) {
-        choose_node(b, threads, local_rank, node_ranks);
-    } else if (own == threads) {
-        b->binds = true, b->cores = own;
+        say(b,
+            own == all ? "not bound: there are too few cores"
+                       : "not bound: there are too few cores, and the rank has CPUs",
+            own == all ? NULL : set);
+    } else if (own == all || (own < threads && is_mpiruns_default())) {
+        hwloc_bitmap_copy(set, allowed);
+        choose_cores(b, threads, local_rank, node_ranks);
+    } else if (own >= threads && claim_cores(b, threads, local_rank * threads % own)) {
         say(b, "each on a core of its own: CPUs", set);
     } else {
         say(b, "anywhere on what the launcher gave the rank: CPUs", set);
@@ -103,7 +195,8 @@ zero_status zero_binding_open(zero_binding *b, int threads, int local_rank, int 
     hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     b->machine = machine;
     b->set = hwloc_bitmap_alloc();
-    if (!b->set || hwloc_topology_load(machine) != 0) {
+    b->claims = calloc((size_t)threads, sizeof *b->claims);
+    if (!b->set || !b->claims || hwloc_topology_load(machine) != 0) {
         zero_binding_close(b);
         return zero_fail(ZERO_ERR_ENV, "hwloc cannot read this machine's topology");
     }
@@ -126,6 +219,9 @@ bool zero_binding_take(const zero_binding *b, int index)
 
 void zero_binding_close(zero_binding *b)
 {
+    if (b->claims) release(b);
+    free(b->claims);
+    b->claims = NULL;
     hwloc_bitmap_free(b->set);
     if (b->machine) hwloc_topology_destroy(b->machine);
     b->machine = b->set = NULL;

@@ -1,17 +1,20 @@
 /* binding.h - the cores that a rank's threads keep.
  *
- * What mpirun, srun or taskset decided stays. Where they decided nothing a rank keeps to one NUMA
- * node, next to its memory, and the system moves threads within it: other jobs may run there, too.
+ * A core for each thread, of those that the launcher gave the rank:
  *
- *     the launcher gave the rank             its threads are
- *     as many cores as it has threads        each on a core of its own
- *     more                                   anywhere among them
- *     fewer                                  the same, and a run warns
- *     all of a machine of several NUMA       on one NUMA node, if it has the cores: rank i of n on
- *     nodes                                  node i * nodes / n
+ *     the launcher gave the rank              its threads are
+ *     at least as many cores as it has        each on a core of its own
+ *     threads
+ *     fewer                                   anywhere among them, and a run warns
+ *     fewer, because Open MPI was not told    as if it had given all
+ *     how to bind
+ *     all of a machine of several NUMA        each on a core of one NUMA node, if it has the cores:
+ *     nodes                                   rank i of n on node i * nodes / n
  *
- * If OpenMP's own variables bind threads (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY), or ranks
- * have more threads than there are cores, nothing is bound. Nothing here is collective. */
+ * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different ones. What
+ * others have claimed is left to them; if too little remains, nothing is bound within a NUMA node. If
+ * OpenMP's own variables bind threads (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY), or ranks have more
+ * threads than there are cores, nothing is bound. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,12 +23,14 @@
 
 typedef struct {
     void *machine, *set; /* hwloc's; NULL: closed */
+    int *claims;         /* [n_claims] descriptors; owned */
+    int n_claims;
     int cores;      /* in the set: one for each thread; 0: a thread may use all of it */
     bool binds;     /* false: everything stays as it is */
     char text[128]; /* "each on a core of its own: 0-3", of the system's numbers */
 } zero_binding;
 
-/* One of node_ranks ranks on this machine, the local_rank-th, has so many threads. ZERO_ERR_ENV if
+/* Claims cores until the binding is closed. One of node_ranks ranks on this machine, the local_rank-th, has so many threads. ZERO_ERR_ENV if
  * hwloc fails. */
 ZERO_NODISCARD zero_status zero_binding_open(zero_binding *b, int threads, int local_rank,
                                              int node_ranks);

@@ -35,6 +35,7 @@ typedef struct {
     const zero_backend *backend;
     zero_device_place place;
     zero_thread_choice threads;
+    zero_binding binding;
     zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     char *lines; /* [bytes] of --prompts; owned */
@@ -139,11 +140,16 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     return in;
 }
 
-static zero_status find_limit(job *j, size_t *limit)
+/* Chooses this rank's threads and their cores, and finds the memory that it may need. */
+static zero_status read_machine(job *j, size_t *limit)
 {
     zero_topology topology;
-    int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
-    ZERO_TRY(zero_machine_read(0, &topology, &j->threads));
+    const zero_layout *layout = &j->world.layout;
+    const int node_ranks = zero_layout_local_size(layout, j->world.rank);
+    ZERO_TRY(zero_machine_read(j->options.threads, &topology, &j->threads));
+    if (j->threads.n > 1)
+        ZERO_TRY(zero_machine_bind((int)j->threads.n, layout->local_of[j->world.rank],
+                                   node_ranks, &topology, &j->binding));
     *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
                                           : zero_machine_room(&topology, node_ranks);
     return ZERO_OK;
@@ -154,7 +160,7 @@ static zero_status open_engine(job *j)
     const char *why;
     size_t limit = 0;
     zero_weights weights = zero_checkpoint_weights(&j->checkpoint);
-    ZERO_TRY(zero_agree(&j->world, find_limit(j, &limit)));
+    ZERO_TRY(zero_agree(&j->world, read_machine(j, &limit)));
     zero_engine_spec spec = {.plan =
                                  plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
                              .backend = j->backend,
@@ -259,6 +265,7 @@ static zero_status close_all(job *j)
     zero_tokenizer_destroy(&j->tokenizer);
     zero_checkpoint_close(&j->checkpoint);
     zero_prompts_destroy(&j->prompts);
+    zero_binding_close(&j->binding);
     free(j->lines);
     zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/type.h"
+#include "cli/machine.h"
 #include "math/device.h"
 #include "sharding/plan_input.h"
 #include "sharding/stages.h"
@@ -44,6 +45,8 @@ static const zero_option rows[] = {
     {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), .absent = "--tp",
      .help = "slices of a sum over what --tp cuts: the same text for every --tp that divides N"},
     {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), .help = "let ranks of several nodes share a product"},
+    {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), FIELD(threads), .absent = "OMP_NUM_THREADS, or 1",
+     .help = "threads that compute in each rank; the same text with any number"},
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",
      .help = "bytes per rank that it may need; 0: do not check"},
     {.group = "Diagnosis", .name = "watchdog", .kind = ZERO_OPTION_REAL, FIELD(watchdog), .argument = "X", .low = 0, .high = 1e6, .standard = "120",

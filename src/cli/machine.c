@@ -5,21 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/binding.h"
 #include "base/fail.h"
 #include "math/blas.h"
 #include "math/threads.h"
 #include "train/metrics.h"
 
-#define MOST_THREADS 4096 /* as --threads has it */
-#define FEW_THREADS  64   /* that any machine starts, to try what they do */
+#define FEW_THREADS 64 /* that any machine starts, to try what they do */
 
 /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
 static zero_thread_choice threads_from_environment(void)
 {
     const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
     const int n = text ? atoi(text) : 0;
-    if (n < 1 || n > MOST_THREADS || !zero_cpu_has_threads())
+    if (n < 1 || n > ZERO_MOST_THREADS || !zero_cpu_has_threads())
         return (zero_thread_choice){1, NULL};
     return (zero_thread_choice){n, name};
 }
@@ -46,25 +44,27 @@ zero_status zero_machine_read(int64_t option, zero_topology *topology,
 }
 
 typedef struct {
-    zero_binding binding;
+    const zero_binding *binding;
     atomic_bool has_failed;
 } binding_call;
 
 static void take_cores(int index, void *arg)
 {
     binding_call *c = arg;
-    if (!zero_binding_take(&c->binding, index)) c->has_failed = true;
+    if (!zero_binding_take(c->binding, index)) c->has_failed = true;
 }
 
-zero_status zero_machine_bind(int threads, int local_rank, int node_ranks, char *text,
-                              size_t size)
+zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
+                              zero_topology *topology, zero_binding *binding)
 {
-    binding_call c = {.has_failed = false};
-    ZERO_TRY(zero_binding_open(&c.binding, threads, local_rank, node_ranks));
-    if (c.binding.binds) zero_cpu_each_thread(threads, take_cores, &c);
-    snprintf(text, size, "%s%s", c.has_failed ? "the system refused to bind them " : "",
-             c.binding.text);
-    zero_binding_close(&c.binding);
+    binding_call c = {.binding = binding};
+    ZERO_TRY(zero_binding_open(binding, threads, local_rank, node_ranks));
+    if (binding->binds) zero_cpu_each_thread(threads, take_cores, &c);
+    if (c.has_failed)
+        snprintf(binding->text, sizeof binding->text,
+                 "the system refused to bind them to cores of their own");
+    else if (binding->cores > topology->usable_cores)
+        topology->usable_cores = binding->cores;
     return ZERO_OK;
 }
 

@@ -3,8 +3,12 @@
 
 #include <stdint.h>
 
+#include "base/binding.h"
 #include "base/topology.h"
 #include "train/devices.h"
+
+/* The most that --threads takes: more than any machine's. */
+#define ZERO_MOST_THREADS 4096
 
 /* The threads of a rank. */
 typedef struct {
@@ -19,9 +23,12 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_machine_read(int64_t option, zero_topology *topology,
                                              zero_thread_choice *threads);
 
-/* Binds the threads of this rank, one of those on this machine, as base/binding.h decides, and says how in text[size]. ZERO_ERR_ENV if hwloc fails. */
+/* Binds the threads of this rank, one of those on this machine, as base/binding.h decides, until the
+ * caller closes the binding; its text says where they are. If that is more than the launcher gave, the
+ * topology has it. ZERO_ERR_ENV if hwloc fails. */
 ZERO_NODISCARD zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
-                                             char *text, size_t size);
+                                             zero_topology *topology,
+                                             zero_binding *binding);
 
 /* Bytes that a plan may need on this rank: its share of the node's free memory and what the
  * process has taken already, because a plan counts the whole process. */

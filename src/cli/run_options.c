@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/type.h"
+#include "cli/machine.h"
 #include "comm/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
@@ -108,7 +109,7 @@ const zero_option zero_run_options[] = {
      .help = "--stage shards over groups of N neighbouring ranks, such as those of a node, and the groups are replicas: more memory per rank, but groups exchange nothing but sums of gradients; equal bits"},
     {.name = "node-parameters", FLAG, FIELD(node_parameters), PLAN,
      .help = "stage 3: gathered parameters stay in the node's memory until backward has used them: one gather less per step, at the price of the model's parameters once per node; equal bits"},
-    {.name = "threads", WHOLE(1, 4096), FIELD(threads), PLANNED, .absent = "OMP_NUM_THREADS, or 1",
+    {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), FIELD(threads), PLANNED, .absent = "OMP_NUM_THREADS, or 1",
      .help = "threads that compute in each rank, on cores of their own; each needs a workspace; equal bits"},
 
     {.group = "Offload", .name = "offload", TEXT, FIELD(offload), CHECK, .argument = "DIR|host", .absent = "everything stays in memory",

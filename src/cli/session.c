@@ -198,7 +198,7 @@ static zero_status read_machine(zero_session *s)
     s->config.threads = s->threads.n;
     if (s->threads.n == 1) return ZERO_OK;
     return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],
-                             s->node_ranks, s->binding, sizeof s->binding);
+                             s->node_ranks, &s->topology, &s->binding);
 }
 
 static zero_status prepare(zero_session *s)
@@ -361,7 +361,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .node_ranks = s->node_ranks,
                            .fake_nodes = s->fake_nodes,
                            .threads_from = s->threads.from,
-                           .binding = s->binding,
+                           .binding = s->binding.text,
                            .why_collectives = s->why_collectives,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,
@@ -373,6 +373,7 @@ zero_status zero_session_close(zero_session *s)
 {
     zero_metrics_close(&s->metrics);
     zero_engine_destroy(&s->engine);
+    zero_binding_close(&s->binding);
     zero_model_destroy(&s->made);
     zero_model_destroy(&s->model);
     zero_dataset_close(&s->dataset);

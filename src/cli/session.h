@@ -68,7 +68,7 @@ typedef struct {
     zero_topology topology;
     zero_device_place place; /* zeroed but for `sharing` with --device cpu */
     zero_thread_choice threads;
-    char binding[192]; /* of several threads, in words */
+    zero_binding binding; /* of several threads */
     zero_dataset dataset;
     zero_loader loader;
     const char *why_collectives; /* in words, what --collectives auto saw; NULL: not auto */

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "engine/run_memory.h"
 #include "engine/tell.h"
+#include "math/threads.h"
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
@@ -155,6 +156,26 @@ static zero_status walk_all(zero_walk *w)
     return ZERO_OK;
 }
 
+typedef struct {
+    zero_walk *walk;
+    zero_status status;
+} held_walk;
+
+static void walk_held(void *arg)
+{
+    held_walk *h = arg;
+    h->status = walk_all(h->walk);
+}
+
+/* The host's threads wait for its calls, beside a device for updates. */
+static zero_status walk_with_threads(zero_walk *w)
+{
+    zero_runner *r = w->r;
+    held_walk h = {.walk = w};
+    zero_cpu_hold_threads(r->host_is_open ? &r->host : &r->math, walk_held, &h);
+    return h.status;
+}
+
 zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
@@ -171,7 +192,7 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
-    zero_status st = walk_all(&w);
+    zero_status st = walk_with_threads(&w);
     r->walk = NULL;
     ZERO_TRY(st);
     count_walk(&w, &control);

@@ -37,6 +37,7 @@ struct zero_math {
     int threads;    /* of the cpu backend, math/team.h; 0 counts as 1 */
     int device;     /* which one, if the backend has several; read by open() */
     const void *state[ZERO_MATH_STATE]; /* private to the backend; set by its open() */
+    struct zero_team *team; /* its threads while they are held (math/threads.h); or NULL */
 };
 
 /* A dropout mask: for sample b of the call the stream's sample is stream.sample + b. */

@@ -32,6 +32,11 @@ typedef void zero_thread_work(const zero_thread *thread, void *arg);
 /* All threads of math do the work; returns when the last has ended. */
 void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg);
 
+/* Has `work` done in the calling thread, while the others wait for calls of this math, and for nothing
+ * else (meet.h): without it each call begins and ends with OpenMP's own waits, which take the cores of
+ * others. Within another call of it, and for one thread, it only has `work` done. */
+void zero_team_hold(zero_math *math, void (*work)(void *arg), void *arg);
+
 /* Until all threads of the team are here. */
 void zero_thread_wait(const zero_thread *thread);
 

@@ -23,3 +23,8 @@ void zero_cpu_each_thread(int threads, void (*call)(int index, void *arg), void 
     each_call each = {call, arg};
     zero_team_run(&(zero_math){.threads = threads}, call_each, &each);
 }
+
+void zero_cpu_hold_threads(zero_math *math, void (*work)(void *arg), void *arg)
+{
+    zero_team_hold(math, work, arg);
+}

@@ -5,9 +5,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/claim.h"
 
 static void is_placed(const char *machine, int threads, int local_rank, int node_ranks,
                       const char *text, bool binds)
@@ -22,28 +26,69 @@ static void is_placed(const char *machine, int threads, int local_rank, int node
     unsetenv("HWLOC_SYNTHETIC");
 }
 
-#define FREE "not bound: the system places them"
+#define OWN "each on a core of its own, NUMA node "
 
 static void ranks_share_the_numa_nodes(void **state)
 {
     (void)state;
     const char *two = "numa:2 core:4 pu:2";
-    is_placed(two, 4, 0, 2, "on NUMA node 0, CPUs 0-7", true);
-    is_placed(two, 4, 1, 2, "on NUMA node 1, CPUs 8-15", true);
-    is_placed(two, 2, 0, 3, "on NUMA node 0, CPUs 0-7", true);
-    is_placed(two, 2, 1, 3, "on NUMA node 0, CPUs 0-7", true);
-    is_placed(two, 2, 2, 3, "on NUMA node 1, CPUs 8-15", true);
-    is_placed("numa:3 core:2 pu:1", 2, 2, 3, "on NUMA node 2, CPUs 4-5", true);
+    is_placed(two, 4, 0, 2, OWN "0, CPUs 0-7", true);
+    is_placed(two, 4, 1, 2, OWN "1, CPUs 8-15", true);
+    is_placed(two, 2, 0, 3, OWN "0, CPUs 0-3", true);
+    is_placed(two, 2, 1, 3, OWN "0, CPUs 4-7", true);
+    is_placed(two, 2, 2, 3, OWN "1, CPUs 8-11", true);
+    is_placed("numa:3 core:2 pu:1", 2, 2, 3, OWN "2, CPUs 4-5", true);
+    is_placed("numa:2 core:4 pu:1", 3, 0, 2, OWN "0, CPUs 0-2", true);
+    is_placed("numa:2 core:4 pu:1", 2, 3, 4, OWN "1, CPUs 6-7", true);
 }
 
-static void a_rank_that_fits_no_numa_node_stays_free(void **state)
+static void a_rank_that_fits_no_numa_node_has_cores_of_several(void **state)
 {
     (void)state;
-    is_placed("numa:2 core:4 pu:2", 5, 0, 1, FREE, false);
-    is_placed("numa:2 core:4 pu:1", 3, 0, 2, "on NUMA node 0, CPUs 0-3", true);
-    is_placed("numa:2 core:4 pu:1", 2, 0, 4, "on NUMA node 0, CPUs 0-3", true);
-    is_placed("numa:4 core:3 pu:1", 2, 0, 5, FREE, false); /* two of them on one node */
-    is_placed("numa:1 core:8 pu:1", 2, 0, 1, FREE, false);
+    const char *own = "each on a core of its own: CPUs ";
+    char text[128];
+    snprintf(text, sizeof text, "%s0-9", own);
+    is_placed("numa:2 core:4 pu:2", 5, 0, 1, text, true);
+    snprintf(text, sizeof text, "%s0-1", own);
+    is_placed("numa:4 core:3 pu:1", 2, 0, 5, text, true); /* two of them on one node */
+    is_placed("numa:1 core:8 pu:1", 2, 0, 3, text, true);
+    snprintf(text, sizeof text, "%s4-5", own);
+    is_placed("numa:1 core:8 pu:1", 2, 2, 3, text, true);
+}
+
+/* Other tests on this machine may have claimed its cores. */
+static void two_runs_have_different_cores(void **state)
+{
+    (void)state;
+    zero_binding one, two, three;
+    assert_int_equal(zero_binding_open(&one, 1, 0, 1), ZERO_OK);
+    assert_int_equal(zero_binding_open(&two, 1, 0, 1), ZERO_OK);
+    if (one.cores == 1 && two.cores == 1) assert_string_not_equal(one.text, two.text);
+    if (one.cores == 1) assert_true(zero_binding_take(&one, 0));
+    zero_binding_close(&one);
+    assert_int_equal(zero_binding_open(&three, 1, 0, 1), ZERO_OK);
+    if (three.cores == 1 && two.cores == 1) assert_string_not_equal(three.text, two.text);
+    zero_binding_close(&two);
+    zero_binding_close(&three);
+}
+
+static void a_name_has_one_claim_at_a_time(void **state)
+{
+    (void)state;
+    char name[48], other[64];
+    snprintf(name, sizeof name, "zero: test_binding %ld", (long)getpid());
+    snprintf(other, sizeof other, "%s again", name);
+    const int first = zero_claim_take(name);
+    if (first == ZERO_CLAIM_CANNOT) skip();
+    assert_true(first >= 0);
+    assert_int_equal(zero_claim_take(name), ZERO_CLAIM_TAKEN);
+    const int second = zero_claim_take(other);
+    assert_true(second >= 0);
+    close(first);
+    close(second);
+    const int again = zero_claim_take(name);
+    assert_true(again >= 0);
+    close(again);
 }
 
 static void nothing_is_bound_where_threads_are_too_many(void **state)
@@ -68,7 +113,9 @@ int main(void)
     unsetenv("KMP_AFFINITY");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_share_the_numa_nodes),
-        cmocka_unit_test(a_rank_that_fits_no_numa_node_stays_free),
+        cmocka_unit_test(a_rank_that_fits_no_numa_node_has_cores_of_several),
+        cmocka_unit_test(two_runs_have_different_cores),
+        cmocka_unit_test(a_name_has_one_claim_at_a_time),
         cmocka_unit_test(nothing_is_bound_where_threads_are_too_many),
         cmocka_unit_test(the_variables_of_openmp_decide),
     };

@@ -4,9 +4,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "math/backends.h"
 #include "math/cpu_packed.h"
+#include "math/team.h"
 
 static const int teams[] = {2, 3, 4, 7};
 #define MOST 7
@@ -45,7 +47,25 @@ static zero_math team_of(test_pool *pool, int threads, listener *l)
 /* An operation on fresh copies of the same numbers; all that it writes goes to out. */
 typedef void operation(const zero_math *math, test_pool *pool, float *out);
 
-static void check(void **state, operation *run)
+typedef struct {
+    operation *run;
+    const zero_math *math;
+    test_pool *pool;
+    float *out;
+} held_operation;
+
+/* Several times, as a step calls it. */
+static void run_held(void *arg)
+{
+    const held_operation *h = arg;
+    for (int i = 0; i < 3; i++) {
+        while (h->pool->n > 1) free(h->pool->mem[--h->pool->n]);
+        h->run(h->math, h->pool, h->out);
+    }
+}
+
+/* Threads are OpenMP's for each call, or held for all. */
+static void check_way(void **state, operation *run, bool is_held)
 {
     test_pool *pool = *state;
     const int first = pool->n;
@@ -54,9 +74,14 @@ static void check(void **state, operation *run)
     for (size_t i = 0; i <= COUNT(teams); i++) {
         listener l;
         test_pool fresh = {.n = 0};
-        const zero_math math = team_of(&fresh, i == 0 ? 1 : teams[i - 1], &l);
+        zero_math math = team_of(&fresh, i == 0 ? 1 : teams[i - 1], &l);
+        held_operation h = {run, &math, &fresh, i == 0 ? want : got};
         fresh.n = 1; /* the same random numbers each time */
-        run(&math, &fresh, i == 0 ? want : got);
+        if (is_held)
+            zero_team_hold(&math, run_held, &h);
+        else
+            run(&math, &fresh, h.out);
+        assert_null(math.team);
         for (int k = 0; k < fresh.n; k++) free(fresh.mem[k]);
         assert_int_equal(l.others, 0);
         assert_true(l.polls > 0);
@@ -66,6 +91,12 @@ static void check(void **state, operation *run)
     free(want);
     free(got);
     assert_int_equal(pool->n, first);
+}
+
+static void check(void **state, operation *run)
+{
+    check_way(state, run, false);
+    check_way(state, run, true);
 }
 
 /* ---- products ---- */
@@ -411,9 +442,70 @@ static void operations_on_flat_ranges_do_not_depend_on_threads(void **state)
     check(state, flat);
 }
 
+/* ---- waiting ---- */
+
+#define CALLS 40
+
+/* In each call all threads write, wait and read what the others wrote. */
+typedef struct {
+    int call, said[MOST];
+    atomic_int seen; /* by threads that saw all others' */
+} round_table;
+
+static void say_and_hear(const zero_thread *t, void *arg)
+{
+    round_table *table = arg;
+    /* One is late, past the looks and yields of the others in every second call. */
+    const struct timespec late = {.tv_nsec = table->call % 2 ? 1000000 : 10000};
+    if (t->index == table->call % t->size) nanosleep(&late, NULL);
+    table->said[t->index] = table->call;
+    zero_thread_wait(t);
+    int n = 0;
+    for (int i = 0; i < t->size; i++) n += table->said[i] == table->call;
+    if (n == t->size) table->seen++;
+    zero_thread_wait(t);
+}
+
+typedef struct {
+    zero_math *math;
+    round_table table;
+} sitting;
+
+static void sit(void *arg)
+{
+    sitting *s = arg;
+    for (s->table.call = 1; s->table.call <= CALLS; s->table.call++) {
+        const struct timespec late = {.tv_nsec = s->table.call % 3 ? 0 : 1000000};
+        nanosleep(&late, NULL); /* the others sleep */
+        zero_team_run(s->math, say_and_hear, &s->table);
+    }
+}
+
+static void sit_once_more(void *arg)
+{
+    sitting *s = arg;
+    zero_team_hold(s->math, sit, s); /* held already */
+}
+
+static void threads_wait_for_each_other_awake_or_asleep(void **state)
+{
+    (void)state;
+    if (!zero_team_is_built()) skip();
+    for (size_t i = 0; i < COUNT(teams); i++) {
+        zero_math math = {.threads = teams[i]};
+        sitting s = {.math = &math};
+        zero_team_hold(&math, sit_once_more, &s);
+        assert_int_equal(s.table.seen, CALLS * teams[i]);
+        s.table.seen = 0;
+        sit(&s); /* OpenMP waits */
+        assert_int_equal(s.table.seen, CALLS * teams[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_wait_for_each_other_awake_or_asleep),
         cmocka_unit_test_setup_teardown(products_do_not_depend_on_threads, test_pool_make,
                                         test_pool_free),
         cmocka_unit_test_setup_teardown(no_kernel_for_products_depends_on_threads,
