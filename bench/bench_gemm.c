@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/fail.h"
@@ -27,7 +28,7 @@
 
 enum { PLAIN, TILES, KERNELS, VARIANTS = KERNELS + ZERO_PACKED_VARIANTS };
 
-enum { ROUNDS = 7, BLOCKS = 12, CHUNK = 256 };
+enum { ROUNDS = 7, MOST_ROUNDS = 100, SLICES_ROUNDS = 41, BLOCKS = 12, CHUNK = 256 };
 
 /* y[tokens, out] = x[tokens, in] w, w as stored [in, out], or [out, in] for the head */
 typedef struct {
@@ -52,9 +53,14 @@ typedef struct {
     zero_math math[VARIANTS];
     zero_type type[VARIANTS];
     const char *names[VARIANTS];
-    int variants;
+    int rounds, variants, first, end; /* those that are measured: [first, end) */
     double longest, last;
 } bench;
+
+typedef struct {
+    int64_t slices, hidden, rounds;
+    const char *kernels;
+} wish;
 
 static double thread_seconds(void)
 {
@@ -149,43 +155,62 @@ static void open_variants(bench *b)
     }
 }
 
+/* Leaves the variant of this name alone. */
+static zero_status choose_variant(bench *b, const char *name)
+{
+    b->first = 0, b->end = b->variants;
+    if (!name) return ZERO_OK;
+    for (int i = 0; i < b->variants; i++)
+        if (strcmp(b->names[i], name) == 0) b->first = i, b->end = i + 1;
+    if (b->end == b->first + 1) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--kernels %s: this machine has none of that name; without --kernels the "
+        "table shows which it has",
+        name);
+}
+
 /* Adds one product's medians to the step's; prints its Gflop/s. */
 static void measure(bench *b, const layer *l, int product, int64_t tokens,
                     double step[VARIANTS], double longest[VARIANTS])
 {
-    double seconds[VARIANTS][ROUNDS];
+    double seconds[VARIANTS][MOST_ROUNDS];
     double rows = (double)rows_of(l, tokens);
     double times = l->head ? (double)tokens / rows : BLOCKS;
-    for (int round = -1; round < ROUNDS; round++) /* the first one warms up */
-        for (int variant = 0; variant < b->variants; variant++) {
+    for (int round = -1; round < b->rounds; round++) /* the first one warms up */
+        for (int variant = b->first; variant < b->end; variant++) {
             double s = time_of(b, variant, l, product, tokens);
             if (round < 0) continue;
             seconds[variant][round] = s;
             if (b->longest > longest[variant]) longest[variant] = b->longest;
         }
     printf("%-16s%-9s", l->name, products[product]);
-    for (int variant = 0; variant < b->variants; variant++) {
-        double median = bench_median(seconds[variant], ROUNDS);
+    for (int variant = b->first; variant < b->end; variant++) {
+        double median = bench_median(seconds[variant], b->rounds);
         step[variant] += times * median;
         printf("%14.0f", 2e-9 * rows * (double)l->in * (double)l->out / median);
     }
     printf("\n");
 }
 
-static void measure_step(int64_t tokens)
+static zero_status measure_step(const wish *w, int64_t tokens)
 {
     const int64_t most = (int64_t)50257 * 768;
     double step[VARIANTS] = {0}, longest[VARIANTS] = {0}, flops = 0.0;
-    bench b = {.x = random_floats(tokens * 3072), .w = random_floats(most)};
+    bench b = {.rounds = w->rounds > 0 ? (int)w->rounds : ROUNDS,
+               .x = random_floats(tokens * 3072),
+               .w = random_floats(most)};
     b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
     b.result = random_floats(most);
     b.half = memory((size_t)most * sizeof *b.half);
     zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
     zero_blas_set_threads(1);
     open_variants(&b);
+    ZERO_TRY(choose_variant(&b, w->kernels));
 
     printf("%lld tokens, Gflop/s%5s", (long long)tokens, "");
-    for (int variant = 0; variant < b.variants; variant++) printf("%14s", b.names[variant]);
+    for (int variant = b.first; variant < b.end; variant++)
+        printf("%14s", b.names[variant]);
     printf("\n");
     for (int i = 0; i < LAYERS; i++)
         for (int product = 0; product < PRODUCTS; product++) {
@@ -194,22 +219,21 @@ static void measure_step(int64_t tokens)
                      (layers[i].head ? 1 : BLOCKS);
         }
     printf("%-25s", "the step");
-    for (int variant = 0; variant < b.variants; variant++)
+    for (int variant = b.first; variant < b.end; variant++)
         printf("%14.0f", flops / step[variant]);
-    printf("\n%-25s", "of sgemm");
-    for (int variant = 0; variant < b.variants; variant++)
-        printf("%14.2f", step[0] / step[variant]);
+    if (b.first == PLAIN) {
+        printf("\n%-25s", "of sgemm");
+        for (int variant = b.first; variant < b.end; variant++)
+            printf("%14.2f", step[PLAIN] / step[variant]);
+    }
     printf("\n%-25s", "longest gap, ms");
-    for (int variant = 0; variant < b.variants; variant++)
+    for (int variant = b.first; variant < b.end; variant++)
         printf("%14.1f", 1e3 * longest[variant]);
     printf("\n");
+    return ZERO_OK;
 }
 
 /* ---- slices ---- */
-
-typedef struct {
-    int64_t slices, hidden, rounds;
-} wish;
 
 static zero_status measure_slices(const wish *w, int64_t tokens)
 {
@@ -223,7 +247,7 @@ static zero_status measure_slices(const wish *w, int64_t tokens)
     bench_slices b = {.rows = tokens,
                       .hidden = w->hidden,
                       .slices = (int)w->slices,
-                      .rounds = (int)w->rounds};
+                      .rounds = w->rounds > 0 ? (int)w->rounds : SLICES_ROUNDS};
     bench_slices_measure(&b, &math);
     b.type = ZERO_BF16;
     bench_slices_measure(&b, &math);
@@ -241,8 +265,10 @@ static const zero_option rows[] = {
      .absent = "none", .help = "only the products that tensor parallelism cuts, in S slices, beside one sum"},
     {.name = "hidden", .kind = ZERO_OPTION_WHOLE, FIELD(hidden), .argument = "C", .min = 64, .max = 8192, .standard = "768",
      .help = "channels of these products"},
-    {.name = "rounds", .kind = ZERO_OPTION_WHOLE, FIELD(rounds), .argument = "N", .min = 1, .max = 10000, .standard = "41",
-     .help = "medians of that many"},
+    {.name = "rounds", .kind = ZERO_OPTION_WHOLE, FIELD(rounds), .argument = "N", .min = 1, .max = MOST_ROUNDS,
+     .absent = "7, or 41 with --slices", .help = "medians of that many"},
+    {.name = "kernels", .kind = ZERO_OPTION_TEXT, FIELD(kernels), .argument = "NAME", .absent = "all",
+     .help = "only these, as a column of the table is called"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -278,8 +304,7 @@ static zero_status bench_gemm(int argc, char **argv)
          (!zero_quantity_whole(given.operands[0], &tokens) || tokens < 1 || tokens > 8192)))
         return zero_fail(ZERO_ERR_INVALID, "TOKENS: expected one number from 1 to 8192");
     if (w.slices > 0) return measure_slices(&w, tokens);
-    measure_step(tokens);
-    return ZERO_OK;
+    return measure_step(&w, tokens);
 }
 
 int main(int argc, char **argv)

@@ -1,37 +1,64 @@
 #!/bin/sh
-# Training steps of other programs beside ours, on two cores: PyTorch (bench/torch_gpt2.py) and
-# llm.c. In every round each program takes its steps once; ratios are those of the same round.
+# Training steps of other programs beside ours, on two cores: PyTorch (bench/torch_gpt2.py), with
+# DeepSpeed where installed, and llm.c. In every round each program takes its steps once; ratios are
+# those of the same round. All of torch's modes race in the first round, and after it those near the
+# fastest (HEAT). The last table is the one that counts: ours beside the fastest mode of all.
 #
-#     sh bench/peers.sh [ROUNDS]          (3 by default: 20 minutes on a quiet machine)
+#     sh bench/peers.sh [ROUNDS]          (3 by default, and at least)
 #
 # In the environment, as lists with spaces (bench/README.md, "Beside PyTorch"):
 #     PYTHON   interpreters whose torch is measured [/usr/bin/python3: Debian's python3-torch]
 #     LLMC     a folder of llm.c with its .bin files and train_gpt2 built [left out]
-#     CASES    of gpt2-1024 gpt2-256 small-2048 [all]
-#     DTYPES   of fp32 bf16 [both]
-#     MODES    of single ddp zero, for torch [all]
+#     CASES    of gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide [all]
+#     DTYPES   of fp32 bf16 [both; wide: bf16]
+#     MODES    of single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3, for torch [all]
+#     OURS     RANKSxTHREADS of ours [2x1 1x2; small-2048 also 4x1 8x1]
+#     STAGE    of ours [2]
 #     COMPILE  off: torch 2 without torch.compile [on]
+#     HEAT     a mode that takes HEAT times as long as the fastest leaves after a round [1.25]
+#     QUICK    1: one round is enough, for trying: not for quoting
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 zero=$here/../build/zero
 rounds=${1:-3}
 pythons=${PYTHON:-/usr/bin/python3}
-cases=${CASES:-gpt2-1024 gpt2-256 small-2048}
-dtypes=${DTYPES:-fp32 bf16}
-modes=${MODES:-single ddp zero}
+cases=${CASES:-gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide}
+modes=${MODES:-single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3}
+stage=${STAGE:-2}
 warmup=2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
+: >"$work/runs"
+: >"$work/left_out"
+# shellcheck source=bench/torch_env.sh
+. "$here/torch_env.sh"
 
 describe() { # describe CASE: layers hidden heads T V sequences, and steps after the warm-up
     case $1 in
     gpt2-1024) echo 12 768 12 256 50257 4 4 ;;
+    gpt2-4096) echo 12 768 12 1024 50257 4 2 ;;
+    gpt2-2048x1) echo 12 768 12 2048 50257 1 3 ;;
     gpt2-256) echo 12 768 12 64 50257 4 8 ;;
     small-2048) echo 6 384 6 256 256 8 6 ;;
-    *) echo "peers.sh: no case $1: expected gpt2-1024, gpt2-256 or small-2048" >&2 && return 1 ;;
+    wide) echo 4 2048 16 256 50257 4 3 ;;
+    *)
+        echo "peers.sh: no case $1: expected gpt2-1024, gpt2-4096, gpt2-2048x1, gpt2-256," \
+            "small-2048 or wide" >&2
+        return 1
+        ;;
     esac
+}
+
+dtypes_of() { # dtypes_of CASE
+    [ "$1" != wide ] || set -- "$1" bf16
+    echo "${DTYPES:-${2:-fp32 bf16}}"
+}
+
+ours_of() { # ours_of CASE
+    [ "$1" != small-2048 ] || set -- "$1" "2x1 1x2 4x1 8x1"
+    echo "${OURS:-${2:-2x1 1x2}}"
 }
 
 median() {
@@ -43,8 +70,13 @@ least() {
     sort -g | head -n 1
 }
 
-version_of() { # version_of PYTHON: its torch's version, noted at the start
-    cat "$work/$(echo "$1" | tr / _)"
+note_of() { # note_of PYTHON: the file with its torch's version, noted at the start
+    echo "$work/$(echo "$1" | tr / _)"
+}
+
+leave_out() { # leave_out PROGRAM REASON: named once, and again in the report
+    grep -qxF "$1: left out: $2" "$work/left_out" && return
+    echo "$1: left out: $2" | tee -a "$work/left_out" >&2
 }
 
 record() { # record PROGRAM SECONDS LEAST BYTES: median and fastest step of this case and dtype
@@ -52,52 +84,88 @@ record() { # record PROGRAM SECONDS LEAST BYTES: median and fastest step of this
         echo "$case $dtype $round $1 $2 $3 $4" >>"$work/runs"
         echo "round $((round + 1)) of $rounds: $case $dtype $1: $(printf %.3f "$2") s" >&2
     else
-        echo "peers.sh: $1 failed at $case $dtype:" >&2
-        tail -n 3 "$work/err" >&2
+        leave_out "$case $dtype $1" "failed: $(grep -v '^ *$' "$work/err" | tail -n 1)"
     fi
 }
 
-ours() { # ours STAGE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
-    stage=$1
+# ours RANKSxTHREADS LAYERS HIDDEN HEADS T V SEQUENCES STEPS. Ranks that cannot share the sequences of
+# a step share its products.
+ours() {
+    ranks=${1%x*} threads=${1#*x} tp=1
+    [ $(($7 % ranks)) -eq 0 ] || tp=$ranks
+    name=ours,$ranks-ranks,stage-$stage
+    [ "$tp" -eq 1 ] || name=ours,$ranks-ranks,tp
+    [ "$ranks" -gt 1 ] || name=ours,$threads-threads
     tokenizer=bpe:300
     [ "$6" != 256 ] || tokenizer=byte
     rm -f "$work/metrics"
-    mpirun -n 2 --bind-to none "$zero" train --model gpt2 --layers "$2" --hidden "$3" \
-        --heads "$4" --seq "$5" --vocab "$6" --micro-batch $(($7 / 2)) --global-batch "$7" \
+    mpirun -n "$ranks" --bind-to none --map-by :OVERSUBSCRIBE "$zero" train --model gpt2 \
+        --layers "$2" --hidden "$3" --heads "$4" --seq "$5" --vocab "$6" --threads "$threads" \
+        --tp "$tp" --micro-batch $(($7 * tp / ranks)) --global-batch "$7" \
         --steps $((warmup + $8)) --stage "$stage" --dtype "$dtype" --data self \
         --tokenizer $tokenizer --sample 0 --eval-every 0 --metrics "$work/metrics" \
         >"$work/out" 2>"$work/err" || tail -n 3 "$work/out" >>"$work/err"
-    sed -n 's/^  compute *//p' "$work/out" >"$work/ours.$dtype"
-    sed -n 's/.*"step_seconds":\([0-9.e-]*\).*/\1/p' "$work/metrics" |
+    sed -n 's/^  machine *//p' "$work/out" >"$work/ours.$dtype"
+    sed -n 's/.*"step_seconds":\([0-9.e-]*\).*/\1/p' "$work/metrics" 2>/dev/null |
         tail -n +$((warmup + 1)) >"$work/steps"
-    record "ours,stage-$stage" "$(median <"$work/steps")" "$(least <"$work/steps")" \
-        "$(sed -n 's/.*"resident_peak_bytes":\([0-9]*\).*/\1/p' "$work/metrics")"
+    record "$name" "$(median <"$work/steps")" "$(least <"$work/steps")" \
+        "$(sed -n 's/.*"resident_peak_bytes":\([0-9]*\).*/\1/p' "$work/metrics" 2>/dev/null)"
 }
 
-# Settings that make torch fastest (their effects: bench/results). Waiting threads sleep. malloc
-# keeps its memory, in huge pages, and does not request the large arrays of every step anew.
-# Version 1 uses AVX2 in its own loops unless it is told to use AVX-512.
-kept=8589934592
-tunables=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=$kept:glibc.malloc.trim_threshold=$kept
-loops=
-! grep -qw avx512bw /proc/cpuinfo || loops=ATEN_CPU_CAPABILITY=avx512
-
-torch() { # torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS
-    version=$(version_of "$1") threads=1 compile=
+# torch PYTHON MODE LAYERS HIDDEN HEADS T V SEQUENCES STEPS. DeepSpeed builds parts of itself with the
+# programs beside its interpreter (ninja).
+torch() {
+    version=$(cat "$(note_of "$1")") threads=1 compile=
     [ "$2" != single ] || threads=2
     case $version,${COMPILE:-on} in
     1.*,* | *,off) ;;
     *) compile=--compile ;;
     esac
-    env $loops OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads \
-        MKL_NUM_THREADS=$threads GLIBC_TUNABLES=$tunables "$1" "$here/torch_gpt2.py" \
+    name=torch-$version,$2${compile:+,compiled}
+    contends "$name" || return 0
+    PATH=$(dirname "$1"):$PATH torch_env $threads "$1" "$here/torch_gpt2.py" \
         --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" \
         --vocab "$7" --batch "$8" --steps "$9" --warmup $warmup $compile \
         >"$work/out" 2>"$work/err" || : >"$work/out"
-    record "torch-$version,$2${compile:+,compiled}" \
+    record "$name" \
         "$(sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
         "$(sed -n 's/.*"least_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
         "$(sed -n 's/.*"resident_bytes": \[\([0-9]*\).*/\1/p' "$work/out")"
+}
+
+contends() { # contends PROGRAM: it was near the fastest mode of torch in the first round
+    [ "$round" -eq 0 ] || awk -v race="$case $dtype 0" -v name="$1" -v heat="${HEAT:-1.25}" '
+        index($0, race " torch-") == 1 {
+            if (!least || $5 < least) least = $5
+            if ($4 == name) mine = $5
+        }
+        END { exit !(mine && mine <= heat * least) }' "$work/runs"
+}
+
+race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
+    for mode in $modes; do
+        case $mode in
+        single) ;;
+        deepspeed?)
+            can_deepspeed "$1" || continue
+            can_share "$mode" "$7" || continue
+            ;;
+        *) can_share "$mode" "$7" || continue ;;
+        esac
+        python=$1
+        shift
+        torch "$python" "$mode" "$@"
+        set -- "$python" "$@"
+    done
+}
+
+can_deepspeed() { # can_deepspeed PYTHON
+    grep -qx deepspeed "$(note_of "$1").more" ||
+        { leave_out deepspeed "not installed for $1" && false; }
+}
+
+can_share() { # can_share MODE SEQUENCES
+    [ $(($2 % 2)) -eq 0 ] || { leave_out "$case $mode" "2 processes cannot share $2 sequence" && false; }
 }
 
 # Its batch (4 sequences of 64) and its 40 steps are constants: it is stopped after as many as ours.
@@ -110,29 +178,33 @@ llmc() { # llmc STEPS
 
 # ---- programs ----
 
+fewest=3 quoting=
+[ "${QUICK:-}" != 1 ] || fewest=1 quoting=" (QUICK: not for quoting)"
+if ! [ "$rounds" -ge $fewest ] 2>/dev/null; then
+    echo "peers.sh: ROUNDS: expected a whole number from $fewest on, not $rounds" \
+        "(QUICK=1 takes fewer than 3, for trying only)" >&2
+    exit 1
+fi
+for case in $cases; do describe "$case" >"$work/case"; done
 if [ ! -x "$zero" ]; then
     echo "peers.sh: $zero is not built: cmake -B build && cmake --build build" >&2
     exit 1
 fi
-if ! [ "$rounds" -ge 1 ] 2>/dev/null; then
-    echo "peers.sh: ROUNDS: expected a whole number from 1 on, not $rounds" >&2
-    exit 1
-fi
-for case in $cases; do describe "$case" >"$work/case"; done
 found=
 for python in $pythons; do
     if "$python" -c 'import torch; print(torch.__version__.split("+")[0])' 2>/dev/null \
-        >"$work/$(echo "$python" | tr / _)"; then
+        >"$(note_of "$python")"; then
         found="$found $python"
+        "$python" -c 'import importlib.util as u; print(u.find_spec("deepspeed") and "deepspeed")' \
+            >"$(note_of "$python").more"
     else
-        echo "torch: left out: not installed for $python" \
-            "(apt-get install python3-torch, or PYTHON=)"
+        leave_out torch "not installed for $python (apt-get install python3-torch, or PYTHON=)"
     fi
 done
 if [ -z "${LLMC:-}" ]; then
-    echo "llm.c: left out (LLMC=FOLDER, with train_gpt2 built, gpt2_124M.bin and its data)"
+    leave_out llm.c "LLMC=FOLDER, with train_gpt2 built, gpt2_124M.bin and its data"
 elif [ ! -x "$LLMC/train_gpt2" ] || [ ! -f "$LLMC/gpt2_124M.bin" ]; then
-    echo "llm.c: left out: no train_gpt2 or no gpt2_124M.bin in $LLMC (make train_gpt2)"
+    leave_out llm.c "no train_gpt2 or no gpt2_124M.bin in $LLMC (make train_gpt2)"
     LLMC=
 fi
 
@@ -144,12 +216,9 @@ while [ "$round" -lt "$rounds" ]; do
     for case in $cases; do
         # shellcheck disable=SC2046 # words
         set -- $(describe "$case")
-        for dtype in $dtypes; do
-            ours 0 "$@"
-            for python in $found; do
-                for mode in $modes; do torch "$python" "$mode" "$@"; done
-            done
-            ours 1 "$@"
+        for dtype in $(dtypes_of "$case"); do
+            for way in $(ours_of "$case"); do ours "$way" "$@"; done
+            for python in $found; do race_torch "$python" "$@"; done
             [ "$case,$dtype" != gpt2-256,fp32 ] || [ -z "${LLMC:-}" ] || llmc "$7"
         done
     done
@@ -164,16 +233,25 @@ lscpu | awk -F': *' '
     /^CPU\(s\)/ { n = $2 }
     END { print n " cores, " name }'
 echo "load average at the start: $load"
-for dtype in $dtypes; do echo "ours, $dtype: $(cat "$work/ours.$dtype")"; done
+for ours in "$work"/ours.*; do echo "ours, ${ours##*.}: $(cat "$ours")"; done
 for python in $found; do
-    env $loops ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
+    torch_env 1 env ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
         sed -n 's/.*cpu,isa:/oneDNN on /p; /^torch/p'
 done
+cat "$work/left_out"
+
+table() { # table NAME AWK-OPTIONS...
+    name=$1
+    shift
+    awk "$@" -f "$here/median.awk" -f "$here/peers_runs.awk" -f "$here/peers_$name.awk" "$work/runs"
+}
 
 for case in $cases; do
     # shellcheck disable=SC2046
     set -- $(describe "$case")
     printf '\n%s: %s layers, %s wide, %s heads, T %s, V %s; ' "$case" "$1" "$2" "$3" "$4" "$5"
-    printf '%s tokens per step; medians of %s rounds\n' $(($4 * $6)) "$rounds"
-    awk -v wanted="$case" -v tokens=$(($4 * $6)) -f "$here/peers.awk" "$work/runs"
+    printf '%s tokens per step; medians of up to %s rounds%s\n' $(($4 * $6)) "$rounds" "$quoting"
+    table case -v wanted="$case" -v tokens=$(($4 * $6))
 done
+printf '\nours beside the fastest mode of torch; medians of %s rounds%s\n' "$rounds" "$quoting"
+table best

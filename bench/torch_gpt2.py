@@ -3,15 +3,18 @@
 on a GPU.
 
 The model is that of src/nn/gpt2.h (pre-norm blocks, GELU by tanh, tied head). A step is the same:
-forward, backward, clipping, AdamW. Three modes:
+forward, backward, clipping, AdamW. The modes:
 
-    single   one process, --threads 2
-    ddp      DistributedDataParallel over gloo, --ranks processes of one thread
-    zero     the same, the optimizer's states sharded (ZeroRedundancyOptimizer, ZeRO's stage 1)
+    single      one process, --threads 2
+    ddp         DistributedDataParallel over gloo, --ranks processes of one thread
+    zero        the same, the optimizer's states sharded (ZeroRedundancyOptimizer, ZeRO's stage 1)
+    fsdp2       fully_shard of torch.distributed.fsdp, the same processes (torch_sharded.py)
+    deepspeed1  DeepSpeed's ZeRO, stage 1, the same processes; deepspeed2, deepspeed3
 
 With --device cuda one process computes on the current GPU (single), best with --compile.
 
---dtype bf16 is torch.autocast: products in bf16; parameters, gradients and optimizer in fp32.
+--dtype bf16 is torch.autocast: products in bf16; parameters, gradients and optimizer in fp32. FSDP2
+and DeepSpeed have a bf16 of their own: parameters and gradients in bf16, masters in fp32.
 It prints one line of JSON: the median of the steps after the warm-up, and the peak of each rank's
 resident memory. bench/peers.sh sets the environment that makes PyTorch fast (threads, malloc).
 
@@ -34,6 +37,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 HAS_FUSED_ATTENTION = hasattr(F, "scaled_dot_product_attention")  # 2.0; a CPU kernel since 2.1
+
+
+SHARDED = {"fsdp2": "fsdp2", "deepspeed1": "deepspeed", "deepspeed2": "deepspeed",
+           "deepspeed3": "deepspeed"}  # mode: its function in torch_sharded.py
 
 
 class Attention(nn.Module):
@@ -85,6 +92,9 @@ class GPT(nn.Module):
         future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
         for block in self.blocks:
             x = block(x, future)
+        return self.loss(x, targets)
+
+    def loss(self, x, targets):
         logits = F.linear(self.norm(x), self.words.weight)
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
@@ -101,8 +111,11 @@ def adamw_settings():
 
 
 def prepare(options):
-    """The model, wrapped, and its optimizer."""
+    """The model, wrapped, and its optimizer; a DeepSpeed engine is both."""
     model = GPT(options).to(options.device)
+    if options.mode in SHARDED:
+        import torch_sharded
+        return getattr(torch_sharded, SHARDED[options.mode])(model, options, adamw_settings())
     if options.mode != "single":
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.mode != "zero":
@@ -119,12 +132,17 @@ def take_step(model, optimizer, options, sequences):
     if options.device == "cuda":
         torch.cuda.synchronize()
     start = time.perf_counter()
-    with torch.autocast(options.device, torch.bfloat16, enabled=options.dtype == "bf16"):
+    half = options.dtype == "bf16" and options.mode not in SHARDED
+    with torch.autocast(options.device, torch.bfloat16, enabled=half):
         loss = model(words[:, :-1], words[:, 1:])
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    if optimizer is None:
+        model.backward(loss)
+        model.step()
+    else:
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
     value = loss.item()
     return time.perf_counter() - start, value
 
@@ -148,7 +166,7 @@ def train(options, ranks):
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)  # equal weights and data on all ranks; equal data costs the same
     model, optimizer = prepare(options)
-    if options.compile:
+    if options.compile and options.mode not in SHARDED:
         model = torch.compile(model)
     steps = [take_step(model, optimizer, options, options.batch // ranks)
              for _ in range(options.warmup + options.steps)]
@@ -199,7 +217,7 @@ def parse():
     add = parser.add_argument
     add("--versions", action="store_true", help="print the versions of torch and its libraries")
     add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--mode", choices=("single", "ddp", "zero"), default="single")
+    add("--mode", choices=("single", "ddp", "zero", *SHARDED), default="single")
     add("--dtype", choices=("fp32", "bf16"), default="fp32")
     add("--layers", type=int, default=12)
     add("--hidden", type=int, default=768)

@@ -68,11 +68,8 @@ zero_status zero_arena_init(zero_arena *arena, size_t bytes)
             "ranks, a smaller --micro-batch, a shorter --seq or a smaller model",
             (double)bytes / 0x1p20, strerror(errno));
     uintptr_t base = ((uintptr_t)mapping + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    /* Advice only: if it fails, the run or its first step is slower. */
+    /* Advice only: if it fails, the run is slower. */
     (void)madvise((void *)base, bytes, MADV_HUGEPAGE);
-#ifdef MADV_POPULATE_WRITE
-    (void)madvise((void *)base, bytes, MADV_POPULATE_WRITE);
-#endif
     *arena = (zero_arena){
         .base = (char *)base, .bytes = bytes, .mapping = mapping, .mapped = mapped};
     return ZERO_OK;

@@ -98,16 +98,45 @@ void zero_rng_normal(const zero_rng *rng, uint64_t first, int64_t n, float *out)
     zero_rng_normal_with(zero_vector_kernels_best(), rng, first, n, out);
 }
 
-void zero_rng_dropout(const zero_rng *rng, float p, uint64_t first, int64_t n, float *out)
+#define MASKS_PER_BLOCK (2 * WORDS_PER_BLOCK) /* 32 bits decide one element */
+
+void zero_rng_dropout_plain(const zero_rng *rng, float p, uint64_t first, int64_t n,
+                            float *out)
 {
-    const uint64_t per_block = 2 * WORDS_PER_BLOCK; /* 32 bits decide one element */
     const double threshold = (double)p * 0x1p32;
     const float keep = 1.0f / (1.0f - p);
-    philox4x64_ctr_t words = {{0}};
     for (int64_t k = 0; k < n; k++) {
-        uint64_t i = first + (uint64_t)k, slot = i % per_block;
-        if (k == 0 || slot == 0) words = block(rng, i / per_block);
+        uint64_t i = first + (uint64_t)k, slot = i % MASKS_PER_BLOCK;
+        philox4x64_ctr_t words = block(rng, i / MASKS_PER_BLOCK);
         uint32_t bits = (uint32_t)(words.v[slot / 2] >> (32 * (slot & 1)));
         out[k] = (double)bits < threshold ? 0.0f : keep;
     }
+}
+
+/* An integer is below a number if it is below the next integer from there on. */
+static zero_vector_masks masks_of(const zero_rng *rng, float p)
+{
+    return (zero_vector_masks){.key = {rng->seed, (uint64_t)rng->purpose},
+                               .counter = {rng->tensor, rng->sample, rng->step},
+                               .threshold = (uint32_t)ceil((double)p * 0x1p32),
+                               .keep = 1.0f / (1.0f - p)};
+}
+
+void zero_rng_dropout_with(const zero_vector_kernels *kernels, const zero_rng *rng, float p,
+                           uint64_t first, int64_t n, float *out)
+{
+    const zero_vector_masks m = masks_of(rng, p);
+    const int64_t slot = (int64_t)(first % MASKS_PER_BLOCK);
+    const int64_t head = slot > 0 ? zero_min(n, MASKS_PER_BLOCK - slot) : 0;
+    if (head > 0) { /* the rest of a block that has begun */
+        float whole[MASKS_PER_BLOCK];
+        kernels->masks(&m, first / MASKS_PER_BLOCK, MASKS_PER_BLOCK, whole);
+        memcpy(out, whole + slot, (size_t)head * sizeof *out);
+    }
+    kernels->masks(&m, (first + (uint64_t)head) / MASKS_PER_BLOCK, n - head, out + head);
+}
+
+void zero_rng_dropout(const zero_rng *rng, float p, uint64_t first, int64_t n, float *out)
+{
+    zero_rng_dropout_with(zero_vector_kernels_best(), rng, p, first, n, out);
 }

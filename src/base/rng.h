@@ -46,3 +46,8 @@ void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float
 /* A dropout mask: out[k] = 0 with probability p, else 1 / (1 - p), for element first + k, k < n.
  * 0 <= p < 1. */
 void zero_rng_dropout(const zero_rng *rng, float p, uint64_t first, int64_t n, float *out);
+/* The same bits: by these kernels; and one by one, which is their definition. */
+void zero_rng_dropout_with(const zero_vector_kernels *kernels, const zero_rng *rng, float p,
+                           uint64_t first, int64_t n, float *out);
+void zero_rng_dropout_plain(const zero_rng *rng, float p, uint64_t first, int64_t n,
+                            float *out);

@@ -37,6 +37,13 @@ typedef struct {
     int exponent[ZERO_VECTOR_WINDOWS];
 } zero_vector_windows;
 
+/* A stream of dropout's masks: Philox's key, and its counter but for the number of the block. */
+typedef struct {
+    uint64_t key[2], counter[3];
+    uint32_t threshold; /* bits below it drop the element */
+    float keep;         /* the mask of the others */
+} zero_vector_masks;
+
 typedef struct {
     const char *name; /* "native", "x86-64-v3", ... */
     /* out[n] = the sum, added in fp32 and rounded to `to` */
@@ -58,6 +65,8 @@ typedef struct {
      * are the exact number rounded, and that of any library whose functions are exact to 2^-46. */
     void (*normals)(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
                     float *least, float *most);
+    /* out[n] = the masks from block `first` on, of 8 elements each. */
+    void (*masks)(const zero_vector_masks *m, uint64_t first, int64_t n, float *out);
 } zero_vector_kernels;
 
 /* The best kernels of this build that this CPU runs. */

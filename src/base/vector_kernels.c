@@ -3,6 +3,7 @@
 #include "base/tree.h"
 #include "base/vector_exact.h"
 #include "base/vector_lanes.h"
+#include "base/vector_masks.h"
 #include "base/vector_normals.h"
 
 /* This file is compiled once per instruction set; the build names each table. */
@@ -263,4 +264,5 @@ const zero_vector_kernels ZERO_KERNELS = {.name = ZERO_KERNELS_NAME,
                                           .squares = squares,
                                           .exact_squares = exact_squares,
                                           .copy_lines = copy_lines,
-                                          .normals = normals};
+                                          .normals = normals,
+                                          .masks = masks};

@@ -105,11 +105,7 @@ static zero_status reserve(const zero_window *w, const size_t bytes[], int file)
 
 static zero_status map(zero_window *w, int file)
 {
-    int flags = MAP_SHARED;
-#ifdef MAP_POPULATE
-    flags |= MAP_POPULATE;
-#endif
-    void *base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+    void *base = mmap(NULL, w->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (base == MAP_FAILED) return no_sharing(w, "mmap", errno);
     w->base = base;
     return ZERO_OK;
@@ -128,7 +124,7 @@ static zero_status make(zero_window *w, zero_comm *comm, const size_t bytes[], i
     ZERO_TRY(zero_mpi_check(code, "MPI_Bcast on a node"));
     if (w->local_rank > 0) st = open_first_ranks(w, &t, file);
     if (st == ZERO_OK && t.process >= 0) st = reserve(w, bytes, *file);
-    ZERO_TRY(zero_agree(comm, st)); /* mapping populates: all must have reserved */
+    ZERO_TRY(zero_agree(comm, st)); /* nobody may touch a page that is not reserved */
     return zero_agree(comm, map(w, *file));
 }
 

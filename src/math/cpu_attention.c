@@ -47,9 +47,11 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
                    head->scale_base2, w->q);
     zero_head_scores(head, w->q, w->keys, keys, w->p);
     head->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(head, first), over_sum);
-    if (a->dropout.p > 0.0f)
-        for (int64_t r = 0; r < n; r++)
-            zero_head_drop(head, first + r, w->mask, w->p + r * head->stride);
+    for (int64_t r = 0; a->dropout.p > 0.0f && r < n; r++) {
+        float *row = w->p + r * head->stride;
+        zero_head_mask(head, first + r, w->mask);
+        head->kernels->multiply(first + r + 1, row, w->mask, row);
+    }
     zero_head_mix(head, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++)
         head->kernels->scale(head->size, over_sum[r], w->y + r * head->width,

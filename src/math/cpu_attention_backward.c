@@ -42,21 +42,32 @@ static workspace take_workspace(const zero_head *head, float *work)
     return r;
 }
 
+/* Query t->first + r alone, which has one mask for P and for its gradient. */
+static void drop_row(const zero_head *head, const workspace *w, const zero_cpu_scores *t,
+                     int64_t r, float mean, float *p, float *ds)
+{
+    const zero_cpu_scores row = {1, t->first + r, t->len, t->stride};
+    zero_head_mask(head, row.first, w->mask);
+    head->kernels->multiply(row.first + 1, ds, w->mask, ds);
+    head->kernels->softmax_backward(&row, &mean, p, ds);
+    head->kernels->multiply(row.first + 1, p, w->mask, p);
+}
+
 /* Turns scores in p into probabilities, and dO V' in ds into the gradient of scores. */
 static void softmax_panel(const zero_head *head, const workspace *w,
                           const zero_cpu_scores *t, float *p, float *ds)
 {
     const zero_attention *a = head->a;
-    const bool dropout = a->dropout.p > 0.0f;
     float mean[ZERO_SCORE_ROWS]; /* D */
     head->kernels->dots(t->rows, head->size, w->dy, head->size,
                         a->out + zero_head_in_out(head, t->first), a->C, mean);
     head->kernels->softmax_again(t, a->lse + zero_head_in_lse(head, t->first), p);
-    for (int64_t r = 0; dropout && r < t->rows; r++)
-        zero_head_drop(head, t->first + r, w->mask, ds + r * t->stride);
-    head->kernels->softmax_backward(t, mean, p, ds);
-    for (int64_t r = 0; dropout && r < t->rows; r++)
-        zero_head_drop(head, t->first + r, w->mask, p + r * t->stride);
+    if (a->dropout.p == 0.0f) {
+        head->kernels->softmax_backward(t, mean, p, ds);
+        return;
+    }
+    for (int64_t r = 0; r < t->rows; r++)
+        drop_row(head, w, t, r, mean[r], p + r * t->stride, ds + r * t->stride);
 }
 
 /* P, dS and dQ of one panel of queries, of which the first n exist. */

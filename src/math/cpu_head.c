@@ -141,7 +141,7 @@ void zero_head_mix(const zero_head *head, const float *weight, const void *y, in
 }
 
 /* Row i of the mask is elements (h T + i) T ... of the sample's stream, h among all ranks' heads. */
-void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row)
+void zero_head_mask(const zero_head *head, int64_t i, float *mask)
 {
     const zero_dropout *d = &head->a->dropout;
     zero_rng stream = d->stream;
@@ -149,7 +149,6 @@ void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row)
     const int64_t h = head->a->first_head + head->h;
     uint64_t first = (uint64_t)((h * head->a->T + i) * head->a->T);
     zero_rng_dropout(&stream, d->p, first, i + 1, mask);
-    head->kernels->multiply(i + 1, row, mask, row);
 }
 
 typedef struct {

@@ -89,8 +89,8 @@ void zero_head_scores(const zero_head *head, const float *x, const void *y, int6
 void zero_head_mix(const zero_head *head, const float *weight, const void *y, int64_t n,
                    float *out);
 
-/* Multiplies query i's row[i + 1] by its dropout mask; mask[T] is workspace. */
-void zero_head_drop(const zero_head *head, int64_t i, float *mask, float *row);
+/* mask[i + 1] = the dropout mask of query i's probabilities. */
+void zero_head_mask(const zero_head *head, int64_t i, float *mask);
 
 /* Computes a head; `work` is the rest of the thread's workspace. */
 typedef void zero_head_work(const zero_head *head, float *work);

@@ -105,7 +105,7 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
         stream.sample += (uint64_t)b;
         for (int64_t i = 0; i < n; i++) {
             float mask = 1.0f;
-            if (d->p > 0.0f) zero_rng_dropout(&stream, d->p, (uint64_t)i, 1, &mask);
+            if (d->p > 0.0f) zero_rng_dropout_plain(&stream, d->p, (uint64_t)i, 1, &mask);
             y[b * n + i] = x[b * n + i] * mask;
         }
     }
@@ -122,7 +122,7 @@ static void add_branch(const zero_math *math, const zero_branch *b)
         stream.sample += (uint64_t)(i / n);
         float mask = 1.0f, bias = zero_naive_get(b->type, b->bias, i % b->cols);
         if (b->dropout.p > 0.0f)
-            zero_rng_dropout(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
+            zero_rng_dropout_plain(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
         b->out[i] = b->residual[i] + (b->in[i] + bias) * mask;
     }
     zero_math_poll(math);

@@ -64,7 +64,7 @@ static void masks(const query *q, float *mask)
         mask[j] = 1.0f;
         uint64_t element =
             (uint64_t)(((q->a->first_head + q->h) * q->a->T + q->i) * q->a->T + j);
-        if (d->p > 0.0f) zero_rng_dropout(&stream, d->p, element, 1, &mask[j]);
+        if (d->p > 0.0f) zero_rng_dropout_plain(&stream, d->p, element, 1, &mask[j]);
     }
 }
 

@@ -105,6 +105,32 @@ static void all_kernels_give_the_bits_of_the_definition(void **state)
     free(fast);
 }
 
+/* Ranges that begin and end within blocks of 8 and within registers. */
+static void all_kernels_give_the_masks_of_the_definition(void **state)
+{
+    (void)state;
+    enum { MOST = 400 };
+    float plain[MOST], fast[MOST];
+    for (int round = 0; round < 600; round++) {
+        const zero_rng rng = {.seed = zero_rng_bits(&stream, (uint64_t)round),
+                              .purpose = ZERO_RNG_DROPOUT,
+                              .step = (uint64_t)round,
+                              .sample = zero_rng_bits(&stream, 5000 + (uint64_t)round),
+                              .tensor = (uint64_t)round % 7};
+        const uint64_t first = zero_rng_bits(&rng, 0) >> (round % 2 ? 60 : 8);
+        const float p = (float)zero_rng_uniform(&rng, 1);
+        const int64_t n = round % MOST;
+        zero_rng_dropout_plain(&rng, p, first, n, plain);
+        const zero_vector_kernels *kernels;
+        for (int i = 0; (kernels = zero_vector_kernels_at(i)) != NULL; i++) {
+            for (int k = 0; k < MOST; k++) fast[k] = 2.0f;
+            zero_rng_dropout_with(kernels, &rng, p, first, n, fast);
+            assert_memory_equal(fast, plain, (size_t)n * sizeof *fast);
+            for (int64_t k = n; k < MOST; k++) assert_true(fast[k] == 2.0f);
+        }
+    }
+}
+
 /* Bounds that differ for every third number, and leave a wrong number there. */
 static void doubt(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
                   float *least, float *most)
@@ -248,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_philox_of_its_documented_counter_and_key),
         cmocka_unit_test(any_range_of_a_stream_equals_the_whole),
         cmocka_unit_test(all_kernels_give_the_bits_of_the_definition),
+        cmocka_unit_test(all_kernels_give_the_masks_of_the_definition),
         cmocka_unit_test(numbers_in_doubt_are_those_of_the_definition),
         cmocka_unit_test(bounds_of_normal_numbers_differ_rarely),
         cmocka_unit_test(streams_differ_in_every_coordinate),

@@ -170,6 +170,34 @@ static void several_windows_of_a_group_do_not_overlap(void **state)
     zero_window_destroy(&b); /* zeroed */
 }
 
+/* Bytes of shared memory that this process has mapped and touched. */
+static size_t touched_bytes(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kib = SIZE_MAX;
+    assert_non_null(file);
+    while (kib == SIZE_MAX && fgets(line, sizeof line, file))
+        if (sscanf(line, "RssShmem: %zu", &kib) != 1) kib = SIZE_MAX;
+    fclose(file);
+    return kib == SIZE_MAX ? kib : kib << 10;
+}
+
+/* Mapping the pages of all ranks at once would be a pass over gigabytes before the first step. */
+static void a_window_is_not_walked_through_when_it_is_made(void **state)
+{
+    (void)state;
+    zero_window w;
+    const size_t part = (size_t)16 << 20;
+    size_t before = touched_bytes();
+    if (before == SIZE_MAX) skip(); /* a kernel that does not say */
+    assert_all(zero_window_init(&w, &world, 1, &part) == ZERO_OK);
+    assert_all(touched_bytes() < before + part / 4);
+    memset(zero_window_array(&w, 0) + part * (size_t)test_rank, 1, part);
+    assert_all(touched_bytes() >= before + part);
+    zero_window_destroy(&w);
+}
+
 /* ---- leftovers ---- */
 
 static void a_window_has_no_name_and_is_freed_when_destroyed(void **state)
@@ -264,6 +292,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_window_is_made_while_a_collective_is_in_flight),
         cmocka_unit_test(nodes_have_windows_of_their_own),
         cmocka_unit_test(several_windows_of_a_group_do_not_overlap),
+        cmocka_unit_test(a_window_is_not_walked_through_when_it_is_made),
         cmocka_unit_test(a_window_has_no_name_and_is_freed_when_destroyed),
         cmocka_unit_test(more_than_the_free_space_fails_on_all_ranks_with_numbers),
         cmocka_unit_test(sizes_beyond_all_machines_are_refused),
