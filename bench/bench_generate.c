@@ -29,6 +29,7 @@ static const int64_t contexts[] = {32, 512, 990};
 enum { CONTEXTS = sizeof contexts / sizeof contexts[0] };
 
 typedef struct {
+    int64_t layers, hidden, heads, vocab;
     int64_t texts, threads, context; /* context 0: all */
     bool no_whole;
 } wish;
@@ -170,8 +171,11 @@ static zero_status measure_type(bench *b, zero_type type)
 
 static zero_status measure_all(const wish *w)
 {
-    const zero_gpt2_shape shape = {
-        .layers = 12, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
+    const zero_gpt2_shape shape = {.layers = w->layers,
+                                   .hidden = w->hidden,
+                                   .heads = w->heads,
+                                   .seq = 1024,
+                                   .vocab = w->vocab};
     bench b = {.w = w};
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
@@ -190,8 +194,16 @@ static zero_status measure_all(const wish *w)
 
 /* ---- start ---- */
 
+#define SIZE(field) \
+    .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, field), .argument = "N", .min = 1, \
+    .max = 1 << 20
+
 /* clang-format off */
 static const zero_option rows[] = {
+    {.group = "Model", .name = "layers", SIZE(layers), .standard = "12", .help = "blocks"},
+    {.name = "hidden", SIZE(hidden), .standard = "768", .help = "channels"},
+    {.name = "heads", SIZE(heads), .standard = "12", .help = "of attention"},
+    {.name = "vocab", SIZE(vocab), .standard = "50257", .help = "words"},
     {.group = "Texts", .name = "texts", .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, texts), .argument = "N",
      .min = 1, .max = ZERO_TEXTS, .standard = "1", .help = "texts that are generated at one time"},
     {.name = "context", .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, context), .argument = "N",
@@ -222,6 +234,17 @@ static const zero_command command = {
     .run = bench_generate,
 };
 
+static zero_status check(const wish *w)
+{
+    bool is_known = w->context == 0;
+    for (int i = 0; i < CONTEXTS; i++) is_known = is_known || w->context == contexts[i];
+    if (!is_known)
+        return zero_fail(ZERO_ERR_INVALID, "--context %lld: expected 0, 32, 512 or 990",
+                         (long long)w->context);
+    if (w->threads == 1 || zero_cpu_has_threads()) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED, "this build has no threads: --threads 1");
+}
+
 static zero_status bench_generate(int argc, char **argv)
 {
     zero_options given;
@@ -230,8 +253,7 @@ static zero_status bench_generate(int argc, char **argv)
     if (given.n_operands > 0)
         return zero_fail(ZERO_ERR_INVALID, "unexpected argument '%s'", given.operands[0]);
     zero_options_destroy(&given);
-    if (w.threads > 1 && !zero_cpu_has_threads())
-        return zero_fail(ZERO_ERR_UNSUPPORTED, "this build has no threads: --threads 1");
+    ZERO_TRY(check(&w));
     return measure_all(&w);
 }
 

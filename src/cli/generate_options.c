@@ -39,7 +39,7 @@ static const zero_option rows[] = {
     {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
      .help = "of parameters and products"},
     {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
-     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
+     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all. No cache: each token from the whole text"},
     {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), .standard = "1",
      .help = "neighbouring ranks that share each product, and so the model"},
     {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), .absent = "--tp",

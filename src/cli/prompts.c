@@ -114,6 +114,12 @@ static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens", tokens);
 }
 
+/* Lines may end as those of Windows do. */
+static size_t length_of(const char *line, const char *end)
+{
+    return (size_t)(end - line) - (end > line && end[-1] == '\r');
+}
+
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t bytes,
                               zero_prompts *p)
 {
@@ -129,7 +135,7 @@ static zero_status take_lines(const zero_prompts_reader *r, const char *lines, s
         const size_t left = (size_t)(lines + bytes - at);
         end = memchr(at, '\n', left);
         if (!end) end = at + left;
-        const prompt line = {at, (size_t)(end - at), p->n + 1};
+        const prompt line = {at, length_of(at, end), p->n + 1};
         if (line.bytes == 0)
             return zero_fail(ZERO_ERR_INVALID,
                              "--prompts %.200s: line %" PRId64

@@ -16,6 +16,7 @@
 
 #define BLOCK_ROWS 32 /* of b, between two looks at the time since the last poll */
 #define MANY_ROWS  64
+#define MANY_DOTS  8                  /* rows of a transposed b, which stay in L1 */
 #define MANY_COLS  512                /* such a block, 128 KiB, stays in a core's L2 */
 #define POLL       (INT64_C(1) << 18) /* weights between two polls */
 #define LINE       16                 /* columns: threads write to lines of their own */
@@ -139,8 +140,9 @@ static void multiply_transposed(const zero_math *math, const void *arg, int64_t 
 {
     const zero_gemm *g = arg;
     product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
-    for (int64_t j = first; j < end; j += BLOCK_ROWS) {
-        const int64_t rows = zero_min(end - j, BLOCK_ROWS);
+    const int64_t step = g->m >= ZERO_ROWS_MANY ? MANY_DOTS : BLOCK_ROWS;
+    for (int64_t j = first; j < end; j += step) {
+        const int64_t rows = zero_min(end - j, step);
         p.kernels->row_dots(g->b_type,
                             &(zero_rows){.m = g->m,
                                          .rows = rows,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/type.h"
 #include "base/vector_lanes.h"
 #include "math/cpu_sums.h"
 
@@ -92,14 +93,22 @@ INLINE void add_rows_of(zero_type type, const zero_rows *t)
 #define WIDE  (WIDTH == 16 ? 4 : 2) /* registers of a row of it: all fit the register file */
 #define PANEL (WIDE * WIDTH)        /* columns; divides 64 */
 
+/* Rows that follow those of the block are often read next: their lines are on the way while these are
+ * widened. */
+#define ROWS_AHEAD 8
+
 /* Panel after panel, [rows, PANEL] each; zeros follow the last column. */
 INLINE void widen_panels(zero_type type, const zero_rows *t)
 {
+    const int64_t per_line = 64 / (int64_t)zero_type_size(type);
     const int64_t whole = t->n / WIDTH * WIDTH, all = zero_round_up(t->n, PANEL);
     for (int64_t r = 0; r < t->rows; r++)
         for (int64_t j = 0; j < all; j += WIDTH) {
             float *to = t->room + j / PANEL * PANEL * t->rows + r * PANEL + j % PANEL;
             const int64_t at = r * t->stride + j;
+            if (j % per_line == 0)
+                __builtin_prefetch(zero_type_at(type, t->b, at + ROWS_AHEAD * t->stride), 0,
+                                   2);
             if (j < whole)
                 *(floats *)to = load(type, t->b, at);
             else
@@ -112,17 +121,25 @@ INLINE void add_tile(int m, int64_t rows, const float *x, int64_t x_stride,
                      const float *panel, float *out, int64_t stride)
 {
     floats sum[TALL][WIDE];
+#pragma GCC unroll 6
     for (int q = 0; q < m; q++)
+#pragma GCC unroll 4
         for (int w = 0; w < WIDE; w++)
             sum[q][w] = *(const floats *)(out + q * stride + w * WIDTH);
-    for (int64_t r = 0; r < rows; r++)
-#pragma GCC unroll 6
-        for (int q = 0; q < m; q++)
+    for (int64_t r = 0; r < rows; r++, panel += PANEL) {
+        floats b[WIDE];
 #pragma GCC unroll 4
-            for (int w = 0; w < WIDE; w++)
-                sum[q][w] +=
-                    x[q * x_stride + r] * *(const floats *)(panel + r * PANEL + w * WIDTH);
+        for (int w = 0; w < WIDE; w++) b[w] = *(const floats *)(panel + w * WIDTH);
+#pragma GCC unroll 6
+        for (int q = 0; q < m; q++) {
+            const float factor = x[q * x_stride + r];
+#pragma GCC unroll 4
+            for (int w = 0; w < WIDE; w++) sum[q][w] += factor * b[w];
+        }
+    }
+#pragma GCC unroll 6
     for (int q = 0; q < m; q++)
+#pragma GCC unroll 4
         for (int w = 0; w < WIDE; w++)
             *(floats *)(out + q * stride + w * WIDTH) = sum[q][w];
 }
@@ -187,46 +204,73 @@ static void add_rows(zero_type type, const zero_rows *t)
     }
 }
 
-static float fold(floats part[PARTS])
+INLINE float fold(const floats part[PARTS])
 {
     float lane[WIDTH];
+    floats sum[PARTS];
+#pragma GCC unroll 8
+    for (int p = 0; p < PARTS; p++) sum[p] = part[p];
+#pragma GCC unroll 4
     for (int half = PARTS / 2; half > 0; half /= 2)
-        for (int p = 0; p < half; p++) part[p] += part[p + half];
-    memcpy(lane, part, sizeof lane);
+#pragma GCC unroll 4
+        for (int p = 0; p < half; p++) sum[p] += sum[p + half];
+    memcpy(lane, sum, sizeof lane);
     for (int half = WIDTH / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++) lane[l] += lane[l + half];
     return lane[0];
 }
 
-/* One row of the matrix and `m` rows of x. */
-INLINE void dot_tile(int m, zero_type type, const zero_rows *t, int64_t i, int64_t r)
+/* `pair` rows of the matrix, 1 or 2, and `m` rows of x. */
+INLINE void dot_tile(int m, int pair, zero_type type, const zero_rows *t, int64_t i,
+                     int64_t r)
 {
-    floats part[TOGETHER][PARTS] = {{{0}}};
+    floats part[TOGETHER][2][PARTS] = {{{{0}}}};
+    const float *x = t->x + i * t->x_stride;
     int64_t at = 0;
     for (; at + SUMS <= t->n; at += SUMS)
+#pragma GCC unroll 8
         for (int p = 0; p < PARTS; p++) {
-            const floats b = load(type, t->b, r * t->stride + at + p * WIDTH);
+            floats b[2] = {load(type, t->b, r * t->stride + at + p * WIDTH)};
+            if (pair == 2) b[1] = load(type, t->b, (r + 1) * t->stride + at + p * WIDTH);
+#pragma GCC unroll 4
+            for (int q = 0; q < m; q++) {
+                const floats a = load(ZERO_FP32, x, q * t->x_stride + at + p * WIDTH);
+                part[q][0][p] += a * b[0];
+                if (pair == 2) part[q][1][p] += a * b[1];
+            }
+        }
+#pragma GCC unroll 8
+    for (int p = 0; p < PARTS;
+         p++) { /* constant places: sums in registers have no others */
+        const int64_t from = at + p * WIDTH, len = zero_min(t->n - from, WIDTH);
+        if (len <= 0) continue;
+#pragma GCC unroll 2
+        for (int k = 0; k < pair; k++) {
+            const floats b = load_some(type, t->b, (r + k) * t->stride + from, len);
 #pragma GCC unroll 4
             for (int q = 0; q < m; q++)
-                part[q][p] +=
-                    load(ZERO_FP32, t->x, (i + q) * t->x_stride + at + p * WIDTH) * b;
+                part[q][k][p] += load_some(ZERO_FP32, x, q * t->x_stride + from, len) * b;
         }
-    for (int p = 0; at < t->n; p++, at += WIDTH) {
-        const int64_t len = zero_min(t->n - at, WIDTH);
-        floats b = load_some(type, t->b, r * t->stride + at, len);
-        for (int q = 0; q < m; q++)
-            part[q][p] += load_some(ZERO_FP32, t->x, (i + q) * t->x_stride + at, len) * b;
     }
-    for (int q = 0; q < m; q++) t->out[(i + q) * t->out_stride + r] = fold(part[q]);
+#pragma GCC unroll 4
+    for (int q = 0; q < m; q++)
+#pragma GCC unroll 2
+        for (int k = 0; k < pair; k++)
+            t->out[(i + q) * t->out_stride + r + k] = fold(part[q][k]);
 }
 
+/* Two rows of the matrix at a time, where there are registers for their sums. */
 INLINE void row_dots_of(zero_type type, const zero_rows *t)
 {
     int64_t i = 0;
-    for (; i + TOGETHER <= t->m; i += TOGETHER)
-        for (int64_t r = 0; r < t->rows; r++) dot_tile(TOGETHER, type, t, i, r);
+    for (; i + TOGETHER <= t->m; i += TOGETHER) {
+        int64_t r = 0;
+        for (; WIDTH == 16 && r + 2 <= t->rows; r += 2)
+            dot_tile(TOGETHER, 2, type, t, i, r);
+        for (; r < t->rows; r++) dot_tile(TOGETHER, 1, type, t, i, r);
+    }
     for (; i < t->m; i++)
-        for (int64_t r = 0; r < t->rows; r++) dot_tile(1, type, t, i, r);
+        for (int64_t r = 0; r < t->rows; r++) dot_tile(1, 1, type, t, i, r);
 }
 
 static void row_dots(zero_type type, const zero_rows *t)

@@ -241,7 +241,7 @@ static void few_rows(const zero_math *math, test_pool *pool, int64_t m, float *o
         }
 }
 
-/* Of texts of several lengths. */
+/* Texts have several lengths. */
 static void kept(const zero_math *math, test_pool *pool, float *out)
 {
     enum { B = 3, T = 150, H = 5, C = 5 * 24 };

@@ -95,6 +95,21 @@ refuses 2 '--models gpt5: expected some of tiny,lesson,gpt2' 0 "$memory" --model
 refuses 2 '--stages 4: expected some of 0,1,2,3' 0 "$memory" --stages 4
 refuses 4 'cannot be written' 0 "$memory" --models tiny --json /no/such/folder/file
 
+# Texts, by threads and without: a row for each type and context, and the speed of memory.
+generate=$(dirname "$step")/bench_generate
+small_gpt="--layers 2 --hidden 32 --heads 2 --vocab 256"
+runs 0 "$generate" $small_gpt --texts 6
+says '6 texts at one time, 1 threads' out
+[ "$(grep -cE '^(fp32|bf16) +(32|512|990) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' out)" -eq 6 ] ||
+    complain "$words: expected six rows"
+[ "$(grep -cE '^(fp32|bf16) .* reads [0-9.]+ GB/s$' out)" -eq 2 ] ||
+    complain "$words: expected the speed of memory"
+runs 0 "$generate" $small_gpt --context 512 --no-whole
+[ "$(grep -cE '^(fp32|bf16) +512 +[0-9.]+ +- +- +[0-9.]+$' out)" -eq 2 ] ||
+    complain "$words: expected two rows"
+refuses 2 'expected one' 2 "$generate" $small_gpt
+refuses 2 '--context 100: expected 0, 32, 512 or 990' 0 "$generate" --context 100
+
 # A row for the disk, and one for each number of slots. The build may lie in memory, which
 # bench_offload refuses.
 disk=$(dirname "$step")

@@ -30,6 +30,26 @@ compares 1 --stage 0 --dtype fp16 --recompute
 compares 2 --stage 2 --dtype bf16 --check-memory --check-replicas 1
 compares 3 --stage 3 --check-replicas 1
 
+# ---- texts: what the CPU keeps of earlier tokens changes none; a device computes them whole ----
+
+# tells N words...: samples of a run, with the cache and without it.
+tells() {
+    n=$1
+    shift
+    for device in cpu fake; do
+        runs "$n" train --layers 2 --hidden 32 --heads 2 --seq 32 --data stories:16K --tokenizer byte \
+            --global-batch 12 --steps 4 --eval-every 0 --sample 24 --device $device "$@"
+        sed -n '/---- a sample/,/^----$/p' out >text_$device
+        [ "$(wc -l <text_$device)" -gt 2 ] || complain "$words: expected a sample"
+    done
+    same text_cpu text_fake "samples of $words"
+}
+tells 1 --stage 0 --micro-batch 12
+tells 2 --stage 1 --micro-batch 2
+tells 3 --stage 2 --micro-batch 4
+tells 3 --stage 3 --micro-batch 4
+tells 3 --stage 3 --micro-batch 1 --recompute # its steps need less memory than a cache
+
 # ---- checkpoints change places, with numbers of ranks and stages ----
 
 batch="--layers 1 --hidden 16 --heads 2 --seq 8 --data stories:16K --tokenizer byte

@@ -75,10 +75,41 @@ for dtype in bf16 fp16; do
     same shared out "three texts in $dtype, in three slices"
 done
 
+# ---- prompts of any bytes and lengths, in any layout: each is the same as alone ----
+long=$(awk 'BEGIN { for (i = 0; i < 40; i++) printf "the cat saw %d dogs ", i }')
+printf 'The cat\r\n\377\376 \300x\200\r\n%s\r\nI' "$long" >odd_lines
+tr -d '\r' <odd_lines >lines_of_unix
+while IFS= read -r line || [ -n "$line" ]; do
+    runs 0 generate ck --raw --prompt "$line" --tokens 30
+    [ "$line" = I ] && cat out && break
+    cat out && echo
+done <lines_of_unix >apart
+for ranks in 1 2 3; do
+    runs $ranks generate ck --raw --prompts odd_lines --tokens 30 --stage 3
+    same apart out "odd prompts on $ranks ranks"
+    says 'and the model sees the last 32 of them' err
+done
+runs 3 generate ck --raw --prompts odd_lines --tokens 30 --tp 3
+mv out shared
+runs 0 generate ck --raw --prompts lines_of_unix --tokens 30 --tp-slices 3 --batch 3
+same shared out "odd prompts, in three slices"
+# Many texts at one time meet weights in another way than few.
+for i in 1 2 3 4 5; do cat lines && echo; done >many
+runs 0 generate ck --prompts many --tokens 40 --batch 1
+mv out one_by_one
+for ranks in 1 2 3; do
+    runs $ranks generate ck --prompts many --tokens 40 --batch 15 --stage 3
+    same one_by_one out "fifteen texts at one time on $ranks ranks"
+done
+
 # ---- mistakes ----
 printf 'a\n\nb\n' >gap
 : >empty
 refuses 2 'line 2 is empty' 2 generate ck --prompts gap
+printf 'a\r\n\r\nb\r\n' >gap_of_windows
+refuses 2 'line 2 is empty' 3 generate ck --prompts gap_of_windows
+mkdir folder
+refuses 4 'folder' 2 generate ck --prompts folder
 refuses 2 'the file is empty' 0 generate ck --prompts empty
 refuses 4 'cannot be opened' 3 generate ck --prompts nowhere
 refuses 2 'give --prompts or --prompt, not both' 0 generate ck --prompts lines --prompt a
