@@ -22,7 +22,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 zero=$here/../build/zero
 rounds=${1:-3}
 cases=${CASES:-gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide}
-modes=${MODES:-single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3}
+every_mode="single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3"
+modes=${MODES:-$every_mode}
 stage=${STAGE:-2}
 warmup=2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -114,7 +115,11 @@ race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
             can_deepspeed "$1" || continue
             can_share "$mode" "$7" || continue
             ;;
-        *) can_share "$mode" "$7" || continue ;;
+        ddp | zero | fsdp2) can_share "$mode" "$7" || continue ;;
+        *)
+            echo "peers.sh: MODES: no mode $mode: expected some of $every_mode" >&2
+            return 1
+            ;;
         esac
         python=$1
         shift
