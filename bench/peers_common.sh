@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 : >"$work/runs"
 : >"$work/left_out"
+began=$(date +%s)
 load=$(cut -d' ' -f1 /proc/loadavg)
 program=$(basename "$0")
 quoting=
@@ -70,9 +71,10 @@ value_of() { # value_of KEY: in the line of JSON that torch wrote; of a list the
 }
 
 record() { # record PROGRAM SECONDS LEAST BYTES: median and fastest step of this case and dtype
+    took=$(($(date +%s) - began)) began=$(date +%s)
     if [ -n "$2" ]; then
         echo "$case $dtype $round $1 $2 $3 $4" >>"$work/runs"
-        echo "round $((round + 1)) of $rounds: $case $dtype $1: $(printf %.4f "$2") s" >&2
+        echo "round $((round + 1)) of $rounds: $case $dtype $1: $(printf %.4f "$2") s a step, $took s in all" >&2
     else
         leave_out "$case $dtype $1" "failed: $(grep -v '^ *$' "$work/err" | tail -n 1)"
     fi

@@ -56,7 +56,7 @@ export PYTHON="$work/bin/python"
 # ---- steps ----
 
 CASES=gpt2-1024 DTYPES=bf16 sh bench/peers.sh 3 >out 2>err || complain "exit code $?"
-says 'round 3 of 3: gpt2-1024 bf16 torch-9.8.7,ddp,compiled: 1.6000 s' err
+says 'round 3 of 3: gpt2-1024 bf16 torch-9.8.7,ddp,compiled: 1.6000 s a step' err
 says 'torch-9.8.7,single,compiled 3 2 2 512 200 2.50' out
 says 'torch-9.8.7,zero,compiled 1 2.1 2.1' out
 says 'ours,2-ranks,stage-2 3 1 1 1024 100 1.25' out
