@@ -21,19 +21,14 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 zero=$here/../build/zero
 rounds=${1:-3}
-pythons=${PYTHON:-/usr/bin/python3}
 cases=${CASES:-gpt2-1024 gpt2-4096 gpt2-2048x1 gpt2-256 small-2048 wide}
-modes=${MODES:-single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3}
+every_mode="single ddp zero fsdp2 deepspeed1 deepspeed2 deepspeed3"
+modes=${MODES:-$every_mode}
 stage=${STAGE:-2}
 warmup=2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
-: >"$work/runs"
-: >"$work/left_out"
-# shellcheck source=bench/torch_env.sh
-. "$here/torch_env.sh"
+# shellcheck source=bench/peers_common.sh
+. "$here/peers_common.sh"
 
 describe() { # describe CASE: layers hidden heads T V sequences, and steps after the warm-up
     case $1 in
@@ -68,24 +63,6 @@ median() {
 
 least() {
     sort -g | head -n 1
-}
-
-note_of() { # note_of PYTHON: the file with its torch's version, noted at the start
-    echo "$work/$(echo "$1" | tr / _)"
-}
-
-leave_out() { # leave_out PROGRAM REASON: named once, and again in the report
-    grep -qxF "$1: left out: $2" "$work/left_out" && return
-    echo "$1: left out: $2" | tee -a "$work/left_out" >&2
-}
-
-record() { # record PROGRAM SECONDS LEAST BYTES: median and fastest step of this case and dtype
-    if [ -n "$2" ]; then
-        echo "$case $dtype $round $1 $2 $3 $4" >>"$work/runs"
-        echo "round $((round + 1)) of $rounds: $case $dtype $1: $(printf %.3f "$2") s" >&2
-    else
-        leave_out "$case $dtype $1" "failed: $(grep -v '^ *$' "$work/err" | tail -n 1)"
-    fi
 }
 
 # ours RANKSxTHREADS LAYERS HIDDEN HEADS T V SEQUENCES STEPS. Ranks that cannot share the sequences of
@@ -127,19 +104,7 @@ torch() {
         --mode "$2" --dtype "$dtype" --layers "$3" --hidden "$4" --heads "$5" --seq "$6" \
         --vocab "$7" --batch "$8" --steps "$9" --warmup $warmup $compile \
         >"$work/out" 2>"$work/err" || : >"$work/out"
-    record "$name" \
-        "$(sed -n 's/.*"step_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
-        "$(sed -n 's/.*"least_seconds": \([0-9.e-]*\).*/\1/p' "$work/out")" \
-        "$(sed -n 's/.*"resident_bytes": \[\([0-9]*\).*/\1/p' "$work/out")"
-}
-
-contends() { # contends PROGRAM: it was near the fastest mode of torch in the first round
-    [ "$round" -eq 0 ] || awk -v race="$case $dtype 0" -v name="$1" -v heat="${HEAT:-1.25}" '
-        index($0, race " torch-") == 1 {
-            if (!least || $5 < least) least = $5
-            if ($4 == name) mine = $5
-        }
-        END { exit !(mine && mine <= heat * least) }' "$work/runs"
+    record "$name" "$(value_of step_seconds)" "$(value_of least_seconds)" "$(value_of resident_bytes)"
 }
 
 race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
@@ -150,7 +115,11 @@ race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
             can_deepspeed "$1" || continue
             can_share "$mode" "$7" || continue
             ;;
-        *) can_share "$mode" "$7" || continue ;;
+        ddp | zero | fsdp2) can_share "$mode" "$7" || continue ;;
+        *)
+            echo "peers.sh: MODES: no mode $mode: expected some of $every_mode" >&2
+            return 1
+            ;;
         esac
         python=$1
         shift
@@ -160,12 +129,15 @@ race_torch() { # race_torch PYTHON LAYERS HIDDEN HEADS T V SEQUENCES STEPS
 }
 
 can_deepspeed() { # can_deepspeed PYTHON
-    grep -qx deepspeed "$(note_of "$1").more" ||
-        { leave_out deepspeed "not installed for $1" && false; }
+    "$1" -c 'import importlib.util as u, sys; sys.exit(not u.find_spec("deepspeed"))' && return
+    leave_out deepspeed "not installed for $1 (pip install deepspeed)"
+    return 1
 }
 
 can_share() { # can_share MODE SEQUENCES
-    [ $(($2 % 2)) -eq 0 ] || { leave_out "$case $mode" "2 processes cannot share $2 sequence" && false; }
+    [ $(($2 % 2)) -ne 0 ] || return 0
+    leave_out "$case $1" "2 processes cannot share $2 sequence"
+    return 1
 }
 
 # Its batch (4 sequences of 64) and its 40 steps are constants: it is stopped after as many as ours.
@@ -178,29 +150,10 @@ llmc() { # llmc STEPS
 
 # ---- programs ----
 
-fewest=3 quoting=
-[ "${QUICK:-}" != 1 ] || fewest=1 quoting=" (QUICK: not for quoting)"
-if ! [ "$rounds" -ge $fewest ] 2>/dev/null; then
-    echo "peers.sh: ROUNDS: expected a whole number from $fewest on, not $rounds" \
-        "(QUICK=1 takes fewer than 3, for trying only)" >&2
-    exit 1
-fi
+demand_rounds
 for case in $cases; do describe "$case" >"$work/case"; done
-if [ ! -x "$zero" ]; then
-    echo "peers.sh: $zero is not built: cmake -B build && cmake --build build" >&2
-    exit 1
-fi
-found=
-for python in $pythons; do
-    if "$python" -c 'import torch; print(torch.__version__.split("+")[0])' 2>/dev/null \
-        >"$(note_of "$python")"; then
-        found="$found $python"
-        "$python" -c 'import importlib.util as u; print(u.find_spec("deepspeed") and "deepspeed")' \
-            >"$(note_of "$python").more"
-    else
-        leave_out torch "not installed for $python (apt-get install python3-torch, or PYTHON=)"
-    fi
-done
+demand_built "$zero"
+find_torch
 if [ -z "${LLMC:-}" ]; then
     leave_out llm.c "LLMC=FOLDER, with train_gpt2 built, gpt2_124M.bin and its data"
 elif [ ! -x "$LLMC/train_gpt2" ] || [ ! -f "$LLMC/gpt2_124M.bin" ]; then
@@ -210,7 +163,6 @@ fi
 
 # ---- measure ----
 
-load=$(cut -d' ' -f1 /proc/loadavg)
 round=0
 while [ "$round" -lt "$rounds" ]; do
     for case in $cases; do
@@ -227,24 +179,8 @@ done
 
 # ---- report ----
 
-date -u '+%Y-%m-%d'
-lscpu | awk -F': *' '
-    /^Model name/ { name = $2 }
-    /^CPU\(s\)/ { n = $2 }
-    END { print n " cores, " name }'
-echo "load average at the start: $load"
+describe_machine
 for ours in "$work"/ours.*; do echo "ours, ${ours##*.}: $(cat "$ours")"; done
-for python in $found; do
-    torch_env 1 env ONEDNN_VERBOSE=1 DNNL_VERBOSE=1 "$python" "$here/torch_gpt2.py" --versions 2>&1 |
-        sed -n 's/.*cpu,isa:/oneDNN on /p; /^torch/p'
-done
-cat "$work/left_out"
-
-table() { # table NAME AWK-OPTIONS...
-    name=$1
-    shift
-    awk "$@" -f "$here/median.awk" -f "$here/peers_runs.awk" -f "$here/peers_$name.awk" "$work/runs"
-}
 
 for case in $cases; do
     # shellcheck disable=SC2046

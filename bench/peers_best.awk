@@ -7,8 +7,8 @@ function memory(mine, rival) {
 
 function show(race, mine, rival, first,    mark) {
     mark = mine == fastest(race, "ours") ? "*" : ""
-    printf format, race, first ? program(rival) : "", first ? sprintf("%.3f", middle(rival)) : "",
-        first ? mebibytes(rival) : "", program(mine) mark, sprintf("%.3f", middle(mine)),
+    printf format, race, first ? program(rival) : "", first ? sprintf("%.4g", middle(rival)) : "",
+        first ? mebibytes(rival) : "", program(mine) mark, sprintf("%.4g", middle(mine)),
         ratio(rival, mine), memory(mine, rival), ratio(mine, reference)
 }
 

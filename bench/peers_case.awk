@@ -9,8 +9,8 @@ END {
         split(rows[i], is, " ")
         if (is[1] != wanted) continue
         s = middle(rows[i])
-        printf format, is[2], is[3], n_rounds[rows[i]], sprintf("%.3f", s),
-            sprintf("%.3f", least[rows[i]]), sprintf("%.0f", tokens / s), mebibytes(rows[i]),
+        printf format, is[2], is[3], n_rounds[rows[i]], sprintf("%.4g", s),
+            sprintf("%.4g", least[rows[i]]), sprintf("%.0f", tokens / s), mebibytes(rows[i]),
             ratio(rows[i], fastest(is[1] " " is[2], "ours"))
     }
 }

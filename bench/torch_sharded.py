@@ -24,7 +24,8 @@ def fsdp2(model, options, settings):
 
 def deepspeed(model, options, settings):
     """An engine of the stage that ends the mode's name. Its backward and step take the place of an
-    optimizer's; AdamW is DeepSpeed's fused one, all-reduce goes through its shared memory."""
+    optimizer's; all-reduce goes through its shared memory. AdamW is torch's (fused), which is as
+    fast here as DeepSpeed's FusedAdam and needs less memory."""
     ranks = str(dist.get_world_size())
     os.environ.update(DS_ACCELERATOR="cpu", RANK=str(dist.get_rank()), WORLD_SIZE=ranks,
                       LOCAL_RANK=str(dist.get_rank()), LOCAL_SIZE=ranks)
@@ -39,8 +40,7 @@ def deepspeed(model, options, settings):
         "gradient_clipping": 1.0,
         "bf16": {"enabled": options.dtype == "bf16"},
         "zero_optimization": {"stage": int(options.mode[-1]), "overlap_comm": False},
-        "optimizer": {"type": "AdamW", "params": {
-            key: settings[key] for key in ("lr", "betas", "eps", "weight_decay")}}})
+        "optimizer": {"type": "AdamW", "params": {"torch_adam": True, **settings}}})
     if options.compile:
         engine.compile()
     return engine, None
