@@ -24,8 +24,10 @@ void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *ou
 /* c += x, a tile. */
 void zero_bgemm_add(const float *x, float *c, int64_t ldc);
 
-/* Blocks of 768 KiB of a and 1248 KiB of b, packed. */
-#define ZERO_BGEMM_SHAPE \
+/* Blocks differ. AMX, whose CPUs have 2 MiB of L2: 768 KiB of a and 1248 KiB of b. AVX512-BF16, where
+ * it has 1 MiB (Zen 4, Zen 5): 640 KiB of b, with which all of a's panels meet in turn; k of 1024
+ * tokens is one block, so gradients of weights are written once. */
+#define ZERO_BGEMM_FORM \
     .type = ZERO_BF16, .rows = ZERO_BGEMM_TILE, .cols = ZERO_BGEMM_TILE, \
-    .depth = ZERO_AMX_DEPTH, .block_m = 512, .block_n = 832, .block_k = 768, \
-    .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b, .add = zero_bgemm_add
+    .depth = ZERO_AMX_DEPTH, .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b, \
+    .add = zero_bgemm_add

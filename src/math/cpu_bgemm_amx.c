@@ -95,9 +95,12 @@ static void multiply_part(int64_t k, const void *a, const void *b, int64_t b_fro
 
 const zero_packed_kernels zero_bgemm_amx = {
     .name = "AMX-BF16",
+    .block_m = 512,
+    .block_n = 832,
+    .block_k = 768,
     .begin = begin,
     .end = end,
     .multiply = multiply,
     .multiply_part = multiply_part,
-    ZERO_BGEMM_SHAPE,
+    ZERO_BGEMM_FORM,
 };

@@ -81,6 +81,14 @@ static void multiply_row_of_blocks(const zero_math *math, blocks *t)
     }
 }
 
+/* A block of a is shorter if k is, and then it has more rows: b is packed again for each block, which
+ * for the gradient of the head's weights, 50257 rows of k = 256, was more than all of a. */
+static int64_t most_rows(const zero_packed_kernels *kernels, int64_t k)
+{
+    const int64_t rows = kernels->block_m * kernels->block_k / zero_max(k, kernels->depth);
+    return zero_max(kernels->block_m, rows / kernels->rows * kernels->rows);
+}
+
 void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
                           const zero_gemm *g)
 {
@@ -88,8 +96,8 @@ void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kern
     assert((size_t)((kernels->block_m + kernels->block_n) * kernels->block_k) *
                zero_type_size(kernels->type) <=
            (size_t)zero_math_scratch() * sizeof(float));
-    const int64_t step_m = zero_block_len(g->m, kernels->block_m, kernels->rows);
     const int64_t step_k = zero_block_len(g->k, kernels->block_k, kernels->depth);
+    const int64_t step_m = zero_block_len(g->m, most_rows(kernels, step_k), kernels->rows);
     blocks t = {.kernels = kernels, .g = g, .a = (char *)math->scratch};
     t.b =
         t.a + (size_t)(kernels->block_m * kernels->block_k) * zero_type_size(kernels->type);

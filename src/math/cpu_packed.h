@@ -39,11 +39,12 @@ typedef struct {
 } zero_operand;
 
 typedef struct {
-    const char *name;                  /* "AMX-BF16", "AVX-512", ... */
-    zero_type type;                    /* of packed numbers: fp32 or bf16 */
-    int64_t rows, cols;                /* of a tile; lanes of a panel of a, of b */
-    int64_t depth;                     /* k comes in multiples of it */
-    int64_t block_m, block_n, block_k; /* at most; multiples of rows, cols, depth */
+    const char *name;   /* "AMX-BF16", "AVX-512", ... */
+    zero_type type;     /* of packed numbers: fp32 or bf16 */
+    int64_t rows, cols; /* of a tile; lanes of a panel of a, of b */
+    int64_t depth;      /* k comes in multiples of it */
+    /* At most; multiples of rows, cols, depth. A shorter k allows more rows than block_m. */
+    int64_t block_m, block_n, block_k;
     /* multiply() to add gives (the sum of a b) + c, rounded once. If not, the sum runs on from c, and
      * that is another one. */
     bool adds_sums;

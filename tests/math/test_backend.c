@@ -29,7 +29,7 @@ static void long_operations_poll(void **state)
     float *w = test_floats(*state, n), *z = test_floats(*state, n),
           *u = test_floats(*state, n);
     int32_t *tokens = test_tokens(*state, rows, C);
-    zero_gemm g = {.m = rows, .n = 8, .k = C, .a = x, .b = w, .c = y};
+    zero_gemm g = {.m = rows, .n = 200, .k = C, .a = x, .b = w, .c = y};
     zero_attention s = {.B = 1, .T = rows, .C = C, .H = 2, .qkv = x, .out = y, .lse = w};
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     s.work = test_floats(*state, zero_attention_workspace(&s));

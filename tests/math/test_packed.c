@@ -304,7 +304,8 @@ static void what_is_not_finite_stays_in_its_row_and_column(void **state)
     }
 }
 
-/* One block of the largest size, or two blocks each along m, n and k. */
+/* One block of the largest size, or two blocks each along m, n and k: half as long, so a block may
+ * have twice as many rows. */
 static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
 {
     machine m[ZERO_PACKED_VARIANTS];
@@ -312,7 +313,7 @@ static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
     for (int i = 0; i < n; i++)
         for (int64_t more = 0; more < 2; more++) {
             const zero_packed_kernels *k = m[i].kernels;
-            const int64_t size[] = {k->block_m + more, k->block_n + more,
+            const int64_t size[] = {(1 + more) * k->block_m + more, k->block_n + more,
                                     k->block_k + more};
             product x = make_product(*state, size, 0, 0);
             m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
@@ -320,6 +321,22 @@ static void blocks_poll_and_the_largest_fit_the_scratch(void **state)
             computed(*state, &m[i], &x);
             assert_int_equal(polls, more ? 8 : 1);
         }
+}
+
+/* Twice the rows of half the length fill as much scratch, so b is packed once. */
+static void blocks_that_are_shorter_along_k_have_more_rows(void **state)
+{
+    machine m[ZERO_PACKED_VARIANTS];
+    int n = make_machines(*state, m), polls = 0;
+    for (int i = 0; i < n; i++) {
+        const zero_packed_kernels *k = m[i].kernels;
+        const int64_t size[] = {2 * k->block_m, k->block_n, k->block_k / 2};
+        product x = make_product(*state, size, 0, 0);
+        m[i].math.poll = test_count_poll, m[i].math.poll_arg = &polls;
+        polls = 0;
+        computed(*state, &m[i], &x);
+        assert_int_equal(polls, 1);
+    }
 }
 
 static void without_kernels_for_bf16_weights_are_widened(void **state)
@@ -422,6 +439,7 @@ int main(void)
         test_with_pool(factors_are_rounded_as_half_h_says),
         test_with_pool(what_is_not_finite_stays_in_its_row_and_column),
         test_with_pool(blocks_poll_and_the_largest_fit_the_scratch),
+        test_with_pool(blocks_that_are_shorter_along_k_have_more_rows),
         test_with_pool(without_kernels_for_bf16_weights_are_widened),
         test_with_pool(kernels_add_as_they_promise),
         test_with_pool(parts_of_panels_are_packed_where_they_belong),
