@@ -7,8 +7,8 @@
  * elements per rank and step. Section 5.1 of the paper.
  *
  *     GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, ...
- *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, ...
- *     LOSS, NORM, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
+ *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, NORM 2, ...
+ *     LOSS, OVERFLOW, UPDATE 0, GATHER 0, UPDATE 1, GATHER 1, ... */
 #include "sharding/holdings.h"
 #include "sharding/stages.h"
 #include "sharding/writer.h"

@@ -38,10 +38,12 @@ static bool allocate(zero_writer *w)
     w->is_due = calloc(groups, sizeof *w->is_due);
     w->saved_file = calloc(units, sizeof *w->saved_file);
     w->final_at = calloc(groups, sizeof *w->final_at);
+    w->has_norm = calloc(groups, sizeof *w->has_norm);
     w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
     return w->out && w->saved && w->kept && w->param && w->piece && w->sent && w->mirrors &&
            w->arrived && w->grad && w->first_writer && w->last_writer && w->partial &&
-           w->order && w->is_due && w->saved_file && w->final_at && w->blocks.list;
+           w->order && w->is_due && w->saved_file && w->final_at && w->has_norm &&
+           w->blocks.list;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -114,6 +116,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
                        .reducing = {.group = -1},
                        .crossing = {.group = -1},
                        .summing = -1,
+                       .unsquared = -1,
                        .after = -1,
                        .path = path};
     if (!allocate(w)) {
@@ -146,6 +149,7 @@ void zero_writer_close(zero_writer *w)
     free(w->order);
     free(w->is_due);
     free(w->saved_file);
+    free(w->has_norm);
     free(w->final_at);
     free(w->blocks.list);
     *w = (zero_writer){0};

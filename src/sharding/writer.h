@@ -61,6 +61,7 @@ struct zero_writer {
     zero_instruction ended;         /* the REDUCE, or ALL_REDUCE, that has just ended */
     zero_instruction collecting;    /* the last COLLECT */
     int summing;                    /* stage 0: the group of its sum's GATHER; or -1 */
+    int unsquared;                  /* the group whose sum has just become whole; or -1 */
     const zero_gradient_path *path; /* NULL: a program without gradients */
 
     int *order;      /* [n_groups] in the order of their updates */
@@ -68,6 +69,7 @@ struct zero_writer {
     int n_due;       /* groups of `order` that were due and are not any more */
     int *saved_file; /* [n_units] the place of its output in the file */
     int *final_at;   /* [n_groups] the instruction that ended the gradient */
+    bool *has_norm;  /* [n_groups] its NORM is written */
     int after;       /* of the stream's transfers: see zero_instruction */
     zero_writer_stream blocks;
 };
@@ -111,8 +113,12 @@ void zero_write_fetch_params(zero_writer *w, int g);
 /* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes from the
  * file. */
 int zero_write_await_piece(zero_writer *w, int g);
-/* LOSS, NORM of all groups, OVERFLOW, the checks that are planned; then, unless they stand elsewhere
- * (zero_offload), UPDATE of all groups in the order of their use. */
+/* NORM of the group `unsquared`: beside the collective that has begun since its sum became whole. It
+ * stays at the end of the step where squares are taken on a device, with offload, with `serial`, and in
+ * stage 0, where the sum belongs to a GATHER until then. */
+void zero_write_early_norm(zero_writer *w);
+/* LOSS, NORM of the groups that are left, OVERFLOW, the checks that are planned; then, unless they stand
+ * elsewhere (zero_offload), UPDATE of all groups in the order of their use. */
 void zero_write_update(zero_writer *w);
 /* UPDATE of group g, followed by the GATHER of its parameters if it is published. */
 void zero_write_update_of(zero_writer *w, int g);

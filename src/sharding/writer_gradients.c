@@ -134,6 +134,7 @@ static void has_ended(zero_writer *w, zero_instruction sum)
 {
     w->ended = sum;
     w->path->reduced(w);
+    if (is_last(w, sum.microbatch)) w->unsquared = sum.group;
 }
 
 static void finish_crossing(zero_writer *w)
@@ -174,13 +175,16 @@ static void reduce(zero_writer *w, int g, int in, int buffer)
         begin(w, ZERO_OP_REDUCE,
               (zero_instruction){
                   .group = g, .microbatch = w->microbatch, .in = in, .buffer = buffer});
+    zero_write_early_norm(w);
     if (w->s->input.serial) zero_write_finish_reduce(w);
 }
 
 void zero_write_finish_reduce(zero_writer *w)
 {
     end_reduce(w);
+    zero_write_early_norm(w);
     finish_crossing(w);
+    zero_write_early_norm(w);
 }
 
 /* A shard group's sum waits for its replicas in fp32: the sum of all is rounded once. */

@@ -71,6 +71,18 @@ static void norm(zero_writer *w, int g)
     i->grad[0] = i->on_host ? state->host_grad : state->grad;
     i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
     i->range = squared(w, &state->partition);
+    w->has_norm[g] = true;
+}
+
+void zero_write_early_norm(zero_writer *w)
+{
+    const zero_plan_input *in = &w->s->input;
+    int g = w->unsquared;
+    bool is_gathered = w->path->summed != NULL;
+    bool is_early =
+        in->offload == ZERO_OFFLOAD_OFF && !in->device && !in->serial && !is_gathered;
+    if (g >= 0 && is_early) norm(w, g);
+    w->unsquared = -1;
 }
 
 static void overflow(zero_writer *w)
@@ -202,7 +214,8 @@ void zero_write_update(zero_writer *w)
     if (place == ZERO_OFFLOAD_DELAYED) zero_write_whole_stream(w);
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
-    for (int g = 0; g < n_groups; g++) norm(w, g);
+    for (int g = 0; g < n_groups; g++)
+        if (!w->has_norm[g]) norm(w, g);
     overflow(w);
     check(w);
     w->after = zero_write_last(w);

@@ -218,20 +218,20 @@ BACKWARD block 1
 RELEASE block 1
 REDUCE_WAIT final
 REDUCE block 1
+NORM final
 GATHER_WAIT block 0
 BACKWARD block 0
 RELEASE block 0
 REDUCE_WAIT block 1
 REDUCE block 0
+NORM block 1
 BACKWARD embedding
 REDUCE_WAIT block 0
 REDUCE embedding
-REDUCE_WAIT embedding
-LOSS
-NORM embedding
 NORM block 0
-NORM block 1
-NORM final
+REDUCE_WAIT embedding
+NORM embedding
+LOSS
 OVERFLOW
 UPDATE embedding
 UPDATE block 0

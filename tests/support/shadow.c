@@ -164,8 +164,9 @@ static void start(shadow *w, zero_program_kind program)
     memset(w->at, 0, sizeof w->at);
     memset(w->walk, 0, sizeof w->walk);
     memset(w->ahead, 0, sizeof w->ahead);
-    w->losses = w->norms = w->overflows = 0;
+    w->losses = w->overflows = 0;
     memset(w->reduces, 0, groups * sizeof *w->reduces);
+    memset(w->norms, 0, groups * sizeof *w->norms);
     memset(w->all_reduces, 0, groups * sizeof *w->all_reduces);
     memset(w->gathers, 0, groups * sizeof *w->gathers);
     memset(w->updated, 0, (size_t)w->truth.n * ranks * sizeof *w->updated);
@@ -285,9 +286,10 @@ void shadow_open(shadow *w, const schedule_job *job)
     w->all_reduce = new_exchanges(w);
     w->index = calloc(all, sizeof *w->index);
     w->has_loss = calloc(all, sizeof *w->has_loss);
-    w->reduces = calloc(3 * (size_t)shadow_groups(w), sizeof *w->reduces);
+    w->reduces = calloc(4 * (size_t)shadow_groups(w), sizeof *w->reduces);
     w->gathers = w->reduces + shadow_groups(w);
     w->all_reduces = w->gathers + shadow_groups(w);
+    w->norms = w->all_reduces + shadow_groups(w);
     w->updated = calloc((size_t)(w->truth.n * job->n_ranks), sizeof *w->updated);
     assert_true(w->index && w->has_loss && w->reduces && w->updated);
     for (int r = 0; r < job->n_ranks; r++, shadow_next_rank(w, r)) initialize(w);

@@ -130,9 +130,9 @@ typedef struct {
 
     int64_t *index; /* [n_ranks][M]: the microbatches that were loaded */
     bool *has_loss; /* [n_ranks][M] */
-    int *reduces, *gathers, *all_reduces; /* [n_groups] in this program */
+    int *reduces, *gathers, *all_reduces, *norms; /* [n_groups] in this program */
     int64_t *updated; /* [n_ranks][n_groups][pieces]: elements of a piece; by each rank */
-    int losses, norms, overflows;
+    int losses, overflows;
 } shadow;
 
 const zero_schedule *shadow_plan(const shadow *w);   /* of w->rank */

@@ -119,8 +119,8 @@ void shadow_norm(shadow *w)
     const zero_instruction *i = shadow_now(w);
     zero_range shard =
         zero_partition_shard(&shadow_plan(w)->groups[i->group].partition, shadow_own(w));
-    bool counts = shadow_first(w) == 0;     /* replicas have the same squares */
-    shadow_expect(w, i->group == w->norms); /* groups in order: one sum on all ranks */
+    bool counts = shadow_first(w) == 0; /* replicas have the same squares */
+    shadow_expect(w, w->norms[i->group] == 0 && w->overflows == 0);
     if (counts)
         shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
     else
@@ -130,12 +130,13 @@ void shadow_norm(shadow *w)
     if (zero_range_len(shard) > 0)
         check_gradient(w, i->group, i->grad[0], shadow_own(w), w->truth.grad);
     if (shadow_plan(w)->input.device && !i->on_host) write_squares(w);
-    w->norms += w->rank == w->job->n_ranks - 1;
+    w->norms[i->group] += w->rank == w->job->n_ranks - 1;
 }
 
 void shadow_overflow(shadow *w)
 {
-    shadow_expect(w, w->norms == shadow_groups(w)); /* the norm is known */
+    for (int g = 0; g < shadow_groups(w); g++) /* the norm is known */
+        shadow_expect(w, w->norms[g] == 1);
     const zero_plan_input *in = &shadow_plan(w)->input;
     if (in->device && !in->offload_host) fetch_squares(w);
     w->overflows += w->rank == w->job->n_ranks - 1;
