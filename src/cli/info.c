@@ -11,6 +11,7 @@
 #include "cli/build.h"
 #include "cli/info_devices.h"
 #include "cli/info_disk.h"
+#include "cli/info_products.h"
 #include "comm/algorithm.h"
 #include "comm/launch.h"
 #include "math/backends.h"
@@ -53,11 +54,6 @@ static json_t *cores_and_threads(int cores, int threads)
     return json_pack("{s:i, s:i}", "cores", cores, "threads", threads);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 /* The names that name_at(0), name_at(1), ... give, up to NULL. */
 static json_t *names(const char *(*name_at)(int i))
 {
@@ -80,9 +76,7 @@ static void put_build(json_t *info)
     json_object_set_new(info, "backends", names(zero_backend_name_at));
     zero_info_put_devices(info);
     json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
-    json_object_set_new(info, "fp32_products", text_or_null(zero_cpu_fp32_name()));
     json_object_set_new(info, "threads_in_a_rank", json_boolean(zero_cpu_has_threads()));
-    json_object_set_new(info, "bf16_products", text_or_null(zero_cpu_bf16_name()));
 }
 
 static void put_machine(json_t *info, const zero_topology *t)
@@ -132,6 +126,7 @@ static void print_value(const char *key, json_t *value)
         printf("%.1f GiB", (double)json_integer_value(value) / 0x1p30);
     else if (json_is_integer(value))
         printf("%d", (int)json_integer_value(value));
+    if (json_is_real(value)) printf("%.1f", json_real_value(value));
     if (json_is_array(value) && json_array_size(value) == 0) printf("none");
     json_array_foreach(value, i, one)
     {
@@ -192,8 +187,13 @@ static zero_status describe(bool json)
     ZERO_TRY(zero_topology_read(&topology));
     json_t *info = json_object();
     put_build(info);
+    zero_status st = zero_info_put_products(info);
     put_machine(info, &topology);
     put_choices(info);
+    if (st != ZERO_OK) {
+        json_decref(info);
+        return st;
+    }
     if (json) {
         json_dumpf(info, stdout, JSON_INDENT(2));
         putchar('\n');

@@ -41,6 +41,9 @@ for page in '' train plan simulate generate checkpoint compare config info lesso
 done
 runs 0 info --json
 is_json out
+# bf16 has kernels of its own, and a factor over fp16; or neither.
+grep -q '"bf16_products": null' out && factor=null || factor='[0-9]'
+grep -q "\"bf16_over_fp16\": $factor" out || complain "$words: expected bf16_over_fp16 $factor"
 
 # A directory of the build is on a disk unless the build lies in memory.
 disk=$(dirname "$zero")
