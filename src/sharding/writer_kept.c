@@ -134,8 +134,10 @@ static int like(zero_writer *w, int buffer)
     return zero_schedule_add_buffer(w->s, b);
 }
 
+/* After a failure nothing is held: a piece that cannot be cut has no buffer, and the plan is refused. */
 static void save(zero_writer *w, int u)
 {
+    if (w->s->status != ZERO_OK) return;
     if (w->saved_file[u] == ZERO_NO_BUFFER)
         w->saved_file[u] =
             zero_offload_add_block(w->s, ZERO_CLASS_KEPT, w->s->buffers[*held(w, u)].bytes);
@@ -145,6 +147,7 @@ static void save(zero_writer *w, int u)
 
 static void restore(zero_writer *w, int u)
 {
+    if (w->s->status != ZERO_OK) return;
     *held(w, u) = like(w, *held(w, u));
     move(w, ZERO_OP_RESTORE, u);
     if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
