@@ -190,6 +190,13 @@ struct zero_unit {
      * batch->past and call->cache. If all units do, each token is computed once. */
     bool continues;
     zero_share share; /* set by zero_model_share(), and before by zero_model_describe() */
+    /* The type of every array with one row for each position: of in, out and stream, of what is saved
+     * but sums, of gradients of these; not of joint, joined, logits and row_loss. Sums stay fp32 and are
+     * rounded once, when they are stored. fp32, unless all units heed other types (zero_model_activate(),
+     * after zero_model_share()). `out` of sizes() then counts elements of this type, and other sizes
+     * room of so many floats. */
+    zero_type activations;
+    bool heeds_activations;
     /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
      * get the same answer. NULL: the unit cannot be shared. */
     zero_unit_part (*part)(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,

@@ -43,8 +43,8 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
     const int64_t end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
     float over_sum[ZERO_SCORE_ROWS];
-    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * a->C, n,
-                   head->scale_base2, w->q);
+    zero_head_copy(head, (const float *)a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY),
+                   3 * a->C, n, head->scale_base2, w->q);
     zero_head_scores(head, w->q, w->keys, keys, w->p);
     head->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(head, first), over_sum);
     for (int64_t r = 0; a->dropout.p > 0.0f && r < n; r++) {
@@ -55,7 +55,7 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
     zero_head_mix(head, w->p, w->values, keys, w->y);
     for (int64_t r = 0; r < n; r++)
         head->kernels->scale(head->size, over_sum[r], w->y + r * head->width,
-                             a->out + zero_head_in_out(head, first + r));
+                             (float *)a->out + zero_head_in_out(head, first + r));
 }
 
 /* The panels of one block, between two polls. */

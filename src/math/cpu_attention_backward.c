@@ -60,7 +60,8 @@ static void softmax_panel(const zero_head *head, const workspace *w,
     const zero_attention *a = head->a;
     float mean[ZERO_SCORE_ROWS]; /* D */
     head->kernels->dots(t->rows, head->size, w->dy, head->size,
-                        a->out + zero_head_in_out(head, t->first), a->C, mean);
+                        (const float *)a->out + zero_head_in_out(head, t->first), a->C,
+                        mean);
     head->kernels->softmax_again(t, a->lse + zero_head_in_lse(head, t->first), p);
     if (a->dropout.p == 0.0f) {
         head->kernels->softmax_backward(t, mean, p, ds);
@@ -77,16 +78,18 @@ static void backward_panel(const zero_head *head, const workspace *w, int64_t fi
     const zero_attention *a = head->a;
     const int64_t C = a->C, end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
-    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C, n,
-                   head->scale_base2, w->q);
-    zero_head_copy(head, a->dout + zero_head_in_out(head, first), C, n, 1.0f, w->dy);
+    zero_head_copy(head, (const float *)a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY),
+                   3 * C, n, head->scale_base2, w->q);
+    zero_head_copy(head, (const float *)a->dout + zero_head_in_out(head, first), C, n, 1.0f,
+                   w->dy);
     zero_head_scores(head, w->q, w->key_rows, keys, p);
     zero_head_scores(head, w->dy, w->value_rows, keys, ds);
     softmax_panel(head, w, &t, p, ds);
     zero_head_mix(head, ds, w->keys, keys, w->dq);
     for (int64_t r = 0; r < n; r++)
         head->kernels->scale(head->size, head->scale, w->dq + r * head->width,
-                             a->dqkv + zero_head_in_qkv(head, first + r, ZERO_QUERY));
+                             (float *)a->dqkv +
+                                 zero_head_in_qkv(head, first + r, ZERO_QUERY));
 }
 
 /* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A panel of
@@ -110,9 +113,11 @@ static void backward_block(const zero_head *head, const workspace *w, int64_t fi
     for (int64_t r = 0; r < n; r += step)
         backward_panel(head, w, first + r, zero_min(step, n - r), w->p + r * head->stride,
                        w->ds + r * head->stride);
-    zero_head_pack_channels(head, a->dout + zero_head_in_out(head, first), C, n, w->dys);
-    zero_head_pack_channels(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C,
-                            n, w->queries);
+    zero_head_pack_channels(head, (const float *)a->dout + zero_head_in_out(head, first), C,
+                            n, w->dys);
+    zero_head_pack_channels(
+        head, (const float *)a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C, n,
+        w->queries);
     spread(head, first, n, w->p, w->dys, w->dv);
     spread(head, first, n, w->ds, w->queries, w->dk);
 }
@@ -121,8 +126,8 @@ static void backward_block(const zero_head *head, const workspace *w, int64_t fi
 static void store_keys_and_values(const zero_head *head, const workspace *w)
 {
     for (int64_t t = 0; t < head->a->T; t++) {
-        float *dk = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_KEY);
-        float *dv = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_VALUE);
+        float *dk = (float *)head->a->dqkv + zero_head_in_qkv(head, t, ZERO_KEY);
+        float *dv = (float *)head->a->dqkv + zero_head_in_qkv(head, t, ZERO_VALUE);
         head->kernels->scale(head->size, head->scale, w->dk + t * head->width, dk);
         memcpy(dv, w->dv + t * head->width, (size_t)head->size * sizeof *dv);
     }
@@ -131,8 +136,9 @@ static void store_keys_and_values(const zero_head *head, const workspace *w)
 static void backward(const zero_head *head, float *work)
 {
     const int64_t T = head->a->T, C = head->a->C;
-    const float *keys = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_KEY);
-    const float *values = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_VALUE);
+    const float *keys = (const float *)head->a->qkv + zero_head_in_qkv(head, 0, ZERO_KEY);
+    const float *values =
+        (const float *)head->a->qkv + zero_head_in_qkv(head, 0, ZERO_VALUE);
     const workspace w = take_workspace(head, work);
     zero_head_pack_rows(head, keys, 3 * C, T, w.key_rows);
     zero_head_pack_rows(head, values, 3 * C, T, w.value_rows);

@@ -1,4 +1,5 @@
 /* naive_attention.c - attention one query at a time: scores, softmax, dropout, weighted sum. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static int64_t place(const query *q, int64_t t, int part)
 
 static const float *get(const query *q, int64_t t, int part)
 {
-    return q->a->qkv + place(q, t, part);
+    return (const float *)q->a->qkv + place(q, t, part);
 }
 
 static int64_t in_out(const query *q)
@@ -77,14 +78,14 @@ static void forward(const query *q)
         double sum = 0.0;
         for (int64_t j = 0; j <= q->i; j++)
             sum += (double)(p[j] * mask[j]) * (double)get(q, j, VALUE)[c];
-        q->a->out[in_out(q) + c] = (float)sum;
+        ((float *)q->a->out)[in_out(q) + c] = (float)sum;
     }
 }
 
 /* Adds what key j contributes to this query's dq, and gets from it as its dk and dv. */
 static void add_key(const query *q, int64_t j, float ds, float weight)
 {
-    const float *dy = q->a->dout + in_out(q);
+    const float *dy = (const float *)q->a->dout + in_out(q);
     float *dqkv = q->a->dqkv;
     for (int64_t c = 0; c < q->size; c++) {
         dqkv[place(q, q->i, QUERY) + c] += ds * get(q, j, KEY)[c];
@@ -96,7 +97,7 @@ static void add_key(const query *q, int64_t j, float ds, float weight)
 static void backward(const query *q)
 {
     const double scale = 1.0 / sqrt((double)q->size);
-    const float *dy = q->a->dout + in_out(q);
+    const float *dy = (const float *)q->a->dout + in_out(q);
     float *p = q->a->work, *mask = p + q->a->T, *dp = mask + q->a->T;
     probabilities(q, p);
     masks(q, mask);
@@ -113,6 +114,7 @@ static void backward(const query *q)
 
 static void for_each_query(const zero_attention *a, void (*visit)(const query *q))
 {
+    assert(a->rows_type == ZERO_FP32);
     for (int64_t b = 0; b < a->B; b++)
         for (int64_t h = 0; h < a->H; h++)
             for (int64_t i = 0; i < a->T; i++) {
@@ -135,7 +137,7 @@ void zero_naive_attention(const zero_math *math, const zero_attention *a)
 /* The oracle computes everything again from qkv: it reads neither out nor lse. */
 void zero_naive_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    memset(a->dqkv, 0, (size_t)(a->B * a->T * 3 * a->C) * sizeof *a->dqkv);
+    memset(a->dqkv, 0, (size_t)(a->B * a->T * 3 * a->C) * sizeof(float));
     for_each_query(a, backward);
     zero_math_poll(math);
 }

@@ -12,6 +12,14 @@ float zero_naive_get(zero_type type, const void *x, int64_t i)
     return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
 }
 
+void zero_naive_set(zero_type type, void *x, int64_t i, float value)
+{
+    if (type == ZERO_FP32)
+        ((float *)x)[i] = value;
+    else
+        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+}
+
 static void put(zero_type type, float value, void *x, int64_t i)
 {
     if (type == ZERO_FP32)

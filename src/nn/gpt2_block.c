@@ -208,8 +208,12 @@ static void add_gelu(const pass *p, const float *in, float *before, float *after
     const zero_call *c = p->call;
     const zero_linear fc = linear(p, ZERO_FC_WEIGHT);
     zero_linear_product(&fc, in, before);
-    c->backend->bias_gelu(c->math, p->rows, 4 * own_channels(p->unit), c->type,
-                          zero_linear_bias(&fc), before, after);
+    c->backend->bias_gelu(c->math, &(zero_bias){.rows = p->rows,
+                                                .cols = 4 * own_channels(p->unit),
+                                                .type = c->type,
+                                                .bias = zero_linear_bias(&fc),
+                                                .x = before,
+                                                .y = after});
 }
 
 static void feed(const pass *p)
@@ -242,16 +246,22 @@ static void mask_branch_gradient(const pass *p, int which)
     const zero_call *c = p->call;
     const zero_dropout d = mask(p, which);
     if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, c->batch->B, p->n / c->batch->B, c->stream,
-                            p->masked);
+        c->backend->dropout(c->math, &d, p->unit->activations, c->batch->B,
+                            p->n / c->batch->B, c->stream, p->masked);
 }
 
 /* Turns d(gelu) into d(fc), in place, and gives the gradient of fc's bias. */
 static void gelu_backward(const pass *p, const zero_linear *fc, float *d)
 {
     const zero_call *c = p->call;
-    c->backend->bias_gelu_backward(c->math, p->rows, 4 * own_channels(p->unit), p->s.fc, d,
-                                   d, c->accumulate[fc->group], zero_linear_bias_grad(fc));
+    c->backend->bias_gelu_backward(c->math,
+                                   &(zero_bias_grad){.rows = p->rows,
+                                                     .cols = 4 * own_channels(p->unit),
+                                                     .x = p->s.fc,
+                                                     .dy = d,
+                                                     .dx = d,
+                                                     .accumulate = c->accumulate[fc->group],
+                                                     .dbias = zero_linear_bias_grad(fc)});
 }
 
 static void feed_input(const pass *p)

@@ -55,7 +55,7 @@ static void take(const zero_unit *u, const zero_call *c, const float *x)
     int64_t n = b->T * zero_gpt2_shape_of(u)->hidden;
     zero_dropout d = zero_gpt2_mask(u, c, 0);
     if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, b->B, n, x, c->out);
+        c->backend->dropout(c->math, &d, u->activations, b->B, n, x, c->out);
     else if (x != c->out)
         c->backend->round(c->math, ZERO_FP32, b->B * n, x, c->out); /* a copy */
 }
@@ -82,7 +82,9 @@ static void backward(const zero_unit *u, const zero_call *c)
     zero_dropout d = zero_gpt2_mask(u, c, 0);
     if (!c->accumulate[0])
         c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
-    if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->stream, c->stream);
+    if (d.p > 0.0f)
+        c->backend->dropout(c->math, &d, u->activations, b->B, b->T * C, c->stream,
+                            c->stream);
     c->backend->embedding_backward(
         c->math, &(zero_embedding_grad){.B = b->B,
                                         .T = b->T,
