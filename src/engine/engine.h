@@ -92,9 +92,9 @@ typedef struct {
     int32_t *tokens; /* [n_known + n] */
 } zero_text;
 
-/* Appends n drawn tokens to each text. The model sees at most the last T of a text's. A plan with
- * `texts` computes each token once, of so many texts at one time, until a text is longer than T;
- * each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
+/* Appends n drawn tokens to each text. The model sees at most the last T tokens of a text. A
+ * plan with `texts` computes that number of texts at one time, and each token once, until a text is
+ * longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
 ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
                                                       const zero_sampling *how, int64_t n,
                                                       zero_text *texts, int64_t n_texts);
