@@ -1,7 +1,7 @@
 /* bench_generate - tokens per second of GPT-2 124M (random weights), with the cache of keys and values
  * and without.
  *
- * A row is a context: a token is computed when a text has so many. `cached` walks the program of a
+ * A row is a context, the number of tokens that a text has when the next one is computed. `cached` walks the program of a
  * token, for N texts at one time; `whole` computes one text anew, as generation without a cache does
  * for each token, and as one with a cache does once for a prompt. Medians of ROUNDS rounds, in which
  * both follow each other. With one thread it is the thread's CPU time: other processes then show less.

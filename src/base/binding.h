@@ -30,8 +30,8 @@ typedef struct {
     char text[128]; /* "each on a core of its own: 0-3", of the system's numbers */
 } zero_binding;
 
-/* Claims cores until the binding is closed. One of node_ranks ranks on this machine, the local_rank-th, has so many threads. ZERO_ERR_ENV if
- * hwloc fails. */
+/* Claims cores for `threads` threads of rank local_rank of the node_ranks ranks on this machine, until
+ * the binding is closed. ZERO_ERR_ENV if hwloc fails. */
 ZERO_NODISCARD zero_status zero_binding_open(zero_binding *b, int threads, int local_rank,
                                              int node_ranks);
 

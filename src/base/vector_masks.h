@@ -15,7 +15,7 @@
 #define BLOCK_MASKS   8
 #define LANES_OF_MASK (PAIRS * BLOCK_MASKS) /* elements of a register of counters */
 
-/* Of the lower halves of a and b. */
+/* Each lane is the product of the lower halves of a's and b's lane. */
 #if defined(__AVX512F__)
 INLINE bits64 product_of_halves(bits64 a, bits64 b)
 {

@@ -60,7 +60,7 @@ static const char *name_of(const prompt *p, char room[32])
     return room;
 }
 
-/* Of all tokenizers only char can lack a character. */
+/* A token below 0 is a character that the tokenizer lacks; only char can lack one. */
 static zero_status check_characters(const zero_prompts_reader *r, const prompt *p,
                                     const zero_text *t)
 {

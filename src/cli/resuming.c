@@ -281,7 +281,7 @@ static zero_status load(zero_session *s)
     if (d->n > 0) return load_newest(s, d->steps, d->n);
     snprintf(s->saving.from, sizeof s->saving.from,
              "from nothing: there is no checkpoint yet");
-    return ZERO_OK;
+    return s->engine.spec.awaits_states ? zero_engine_draw(&s->engine) : ZERO_OK;
 }
 
 zero_status zero_saving_open(zero_session *s)

@@ -335,6 +335,9 @@ static zero_status open_all(zero_session *s)
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (s->config.init_from) spec.weights = &weights;
+    /* A checkpoint overwrites them; without one zero_saving_open() draws. */
+    spec.awaits_states =
+        (s->config.resume || s->config.resume_older) && !s->config.init_from;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);

@@ -13,6 +13,7 @@
 #include "engine/records.h"
 #include "engine/replicas.h"
 #include "engine/states.h"
+#include "engine/visit_file.h"
 #include "sharding/schedule_exchange.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)
@@ -75,7 +76,7 @@ zero_status zero_engine_check(zero_engine *e)
 zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
-    zero_status st = ZERO_OK;
+    zero_status st = zero_states_write_padding(&e->runner);
     for (int g = 0; st == ZERO_OK && g < e->schedule.input.model->n_groups; g++)
         st = zero_records_take(&e->runner, g);
     if (st == ZERO_OK) st = zero_states_round(&e->runner);

@@ -21,11 +21,13 @@ typedef struct {
     int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
-    int64_t eval_batches;        /* global batches that one evaluation averages over */
-    size_t memory_limit;         /* bytes that this rank may take; 0: no limit */
-    size_t device_limit;         /* bytes of a device's arena; 0: no limit */
-    bool may_use_p2p;            /* if a node cannot share memory, instead of an error */
-    const char *directory;       /* of the plan's file; borrowed by init. NULL: no file */
+    /* Init writes no weights; before any other call zero_engine_draw() does, or a checkpoint. */
+    bool awaits_states;
+    int64_t eval_batches;  /* global batches that one evaluation averages over */
+    size_t memory_limit;   /* bytes that this rank may take; 0: no limit */
+    size_t device_limit;   /* bytes of a device's arena; 0: no limit */
+    bool may_use_p2p;      /* if a node cannot share memory, instead of an error */
+    const char *directory; /* of the plan's file; borrowed by init. NULL: no file */
 } zero_engine_spec;
 
 typedef struct {
@@ -52,6 +54,9 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
+
+/* Draws the weights of the spec's seed, as init does if the spec names none. */
+ZERO_NODISCARD zero_status zero_engine_draw(zero_engine *e);
 
 /* From here on steps are recorded in the trace (borrowed), between its _step_begin() and
  * _step_end(); with NULL nothing is any more. Local. */
@@ -92,9 +97,9 @@ typedef struct {
     int32_t *tokens; /* [n_known + n] */
 } zero_text;
 
-/* Appends n drawn tokens to each text. The model sees at most the last T of a text's. A plan with
- * `texts` computes each token once, of so many texts at one time, until a text is longer than T;
- * each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
+/* Appends n drawn tokens to each text. The model sees at most the last T tokens of a text. A
+ * plan with `texts` computes that number of texts at one time, and each token once, until a text is
+ * longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
 ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
                                                       const zero_sampling *how, int64_t n,
                                                       zero_text *texts, int64_t n_texts);

@@ -85,7 +85,7 @@ zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)
     for (int g = 0; st == ZERO_OK && g < plan->model->n_groups; g++)
         st = has_masters ? fill_masters(r, weights, g) : fill_rounded(r, weights, g, chunk);
     free(chunk);
-    return st == ZERO_OK ? zero_states_write_padding(r) : st;
+    return st;
 }
 
 /* ---- rounding ---- */

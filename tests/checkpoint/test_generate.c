@@ -1,5 +1,5 @@
 /* Text from a model in training, and from an engine that only generates. */
-#include "support/engine_test.h"
+#include "support/generate_test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,16 +9,6 @@
 #include "checkpoint/hugging_face.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#define GENERATED 30
-
-static void generate(test_run *run, const zero_sampling *how, int64_t n_known,
-                     int32_t text[64])
-{
-    for (int64_t i = 0; i < n_known; i++) text[i] = (int32_t)(7 * i % 50);
-    assert_all(zero_engine_generate(&run->engine, how, n_known, GENERATED, text) ==
-               ZERO_OK);
-}
 
 static void generated_text_is_the_same_on_all_ranks_and_of_known_ids(void **state)
 {
@@ -102,168 +92,6 @@ static void a_model_that_learned_to_count_counts(void **state)
     zero_sampling how = {.temperature = 0.1, .known = 10};
     assert_all(zero_engine_generate(&run.engine, &how, 3, GENERATED, text) == ZERO_OK);
     for (int i = 0; i < 3 + GENERATED; i++) assert_all(text[i] == (3 + i) % 10);
-    test_run_close(&run);
-}
-
-/* ---- the cache ---- */
-
-enum { TEXTS = 3 };
-
-static const int64_t lengths[TEXTS] = {1, 7, 4}; /* and T = 12 */
-
-static void open_with_cache(test_run *run, int64_t texts, int stage, int slices)
-{
-    test_setup setup = test_standard;
-    setup.plan.stage = stage;
-    setup.plan.texts = texts;
-    setup.plan.forward_only = true;
-    setup.slices = slices;
-    test_run_open(run, &setup, test_size);
-    assert_all(zero_schedule_has_cache(&run->engine.schedule) == (texts > 0));
-}
-
-static int32_t word(int64_t text, int64_t at)
-{
-    return (int32_t)((5 * text + 7 * at * at + 3 * at) % 50);
-}
-
-/* The logits after `length` tokens of a text, of which the cache then has all. */
-static void whole_logits(test_run *run, int64_t text, int64_t length, float *logits)
-{
-    int32_t words[16];
-    zero_run_output out;
-    for (int64_t i = 0; i < length; i++) words[i] = word(text, i);
-    const zero_run_input in = {.program = ZERO_PROGRAM_GENERATE,
-                               .prompt = words,
-                               .T = length,
-                               .text = text,
-                               .loss_scale = 1.0};
-    assert_all(zero_runner_run(&run->engine.runner, &in, &out) == ZERO_OK);
-    memcpy(logits, out.logits, 50 * sizeof *logits);
-}
-
-static double relative_error(const float *got, const float *want)
-{
-    double error = 0.0, size = 0.0;
-    for (int i = 0; i < 50; i++) {
-        error = fmax(error, fabs((double)got[i] - (double)want[i]));
-        size = fmax(size, fabs((double)want[i]));
-    }
-    return error / size;
-}
-
-/* Texts of different lengths, token by token until each has T: the logits are those of the whole. */
-static void tokens_have_the_logits_of_whole_texts(void **state)
-{
-    (void)state;
-    for (int stage = 0; stage <= 3; stage += 3) {
-        static float got[TEXTS][50], want[TEXTS][12][50];
-        test_run run;
-        open_with_cache(&run, TEXTS, stage, 1);
-        const int64_t T = run.engine.schedule.input.seq;
-        for (int64_t t = 0; t < TEXTS; t++)
-            for (int64_t at = lengths[t]; at < T; at++)
-                whole_logits(&run, t, at + 1, want[t][at]);
-        for (int64_t t = 0; t < TEXTS; t++) whole_logits(&run, t, lengths[t], got[t]);
-        for (int64_t made = 0; lengths[0] + made < T; made++) {
-            int32_t last[TEXTS] = {0};
-            int64_t past[TEXTS] = {0};
-            for (int64_t t = 0; t < TEXTS; t++)
-                if (lengths[t] + made < T) last[t] = word(t, past[t] = lengths[t] + made);
-            const zero_run_input in = {.program = ZERO_PROGRAM_TOKEN,
-                                       .prompt = last,
-                                       .past = past,
-                                       .loss_scale = 1.0};
-            zero_run_output out;
-            assert_all(zero_runner_run(&run.engine.runner, &in, &out) == ZERO_OK);
-            for (int64_t t = 0; t < TEXTS; t++)
-                if (lengths[t] + made < T)
-                    assert_all(relative_error(out.logits + 50 * t, want[t][past[t]]) <
-                               1e-6);
-        }
-        test_run_close(&run);
-    }
-}
-
-static void generate_texts(test_run *run, int64_t n, int32_t texts[][64])
-{
-    zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
-    zero_text all[5];
-    for (int64_t t = 0; t < n; t++) {
-        all[t] = (zero_text){lengths[t % TEXTS] + t, texts[t]};
-        for (int64_t i = 0; i < all[t].n_known; i++) texts[t][i] = word(t, i);
-    }
-    assert_all(zero_engine_generate_texts(&run->engine, &how, GENERATED, all, n) ==
-               ZERO_OK);
-}
-
-/* Bit for bit: five texts three at a time, past the length that the model knows. */
-static void texts_beside_each_other_are_the_same_as_alone(void **state)
-{
-    (void)state;
-    static int32_t alone[5][64], together[5][64];
-    test_run run;
-    open_with_cache(&run, 1, 0, 1);
-    generate_texts(&run, 5, alone);
-    test_run_close(&run);
-    for (int stage = 0; stage <= 3; stage++) {
-        memset(together, 0, sizeof together);
-        open_with_cache(&run, TEXTS, stage, 1);
-        generate_texts(&run, 5, together);
-        assert_all(memcmp(alone, together, sizeof alone) == 0);
-        test_run_close(&run);
-    }
-}
-
-/* They would differ where two words are equally likely but for the last bits. */
-static void a_text_is_the_same_without_a_cache(void **state)
-{
-    (void)state;
-    static int32_t with[2][64], without[2][64];
-    test_run run;
-    open_with_cache(&run, 2, 0, 1);
-    generate_texts(&run, 2, with);
-    test_run_close(&run);
-    open_with_cache(&run, 0, 0, 1);
-    generate_texts(&run, 2, without);
-    assert_all(memcmp(with, without, sizeof with) == 0);
-    test_run_close(&run);
-}
-
-/* A run's steps are the same, and need the same memory. */
-static void the_cache_of_a_run_takes_no_memory_from_its_steps(void **state)
-{
-    (void)state;
-    test_setup setup = test_standard;
-    setup.plan.micro_batch = 8;
-    for (int texts = 0; texts <= 1; texts++) {
-        static size_t peak;
-        test_run run;
-        setup.plan.texts = texts;
-        test_run_open(&run, &setup, test_size);
-        const zero_schedule *s = &run.engine.schedule;
-        if (texts == 0) peak = s->peak_bytes;
-        assert_all(zero_schedule_has_cache(s) == (texts > 0));
-        assert_all((s->class_peak[ZERO_CLASS_CACHE] > 0) == (texts > 0));
-        assert_all(s->peak_bytes == peak && s->peak_program == ZERO_PROGRAM_STEP);
-        test_run_close(&run);
-    }
-}
-
-/* Where outputs alone are kept, of one sequence, texts would need more. */
-static void a_run_whose_steps_need_less_has_no_cache(void **state)
-{
-    (void)state;
-    test_setup setup = test_standard;
-    setup.plan.micro_batch = 1;
-    setup.plan.recompute = true;
-    setup.plan.texts = 1;
-    test_run run;
-    int32_t text[64];
-    zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
-    test_run_open(&run, &setup, test_size);
-    assert_all(!zero_schedule_has_cache(&run.engine.schedule));
-    generate(&run, &how, 1, text);
     test_run_close(&run);
 }
 
@@ -491,11 +319,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(generated_text_depends_on_seed_and_step_only),
         cmocka_unit_test(only_the_last_T_tokens_of_a_prompt_matter),
         cmocka_unit_test(a_model_that_learned_to_count_counts),
-        cmocka_unit_test(tokens_have_the_logits_of_whole_texts),
-        cmocka_unit_test(texts_beside_each_other_are_the_same_as_alone),
-        cmocka_unit_test(a_text_is_the_same_without_a_cache),
-        cmocka_unit_test(the_cache_of_a_run_takes_no_memory_from_its_steps),
-        cmocka_unit_test(a_run_whose_steps_need_less_has_no_cache),
         cmocka_unit_test(what_only_generates_gives_what_the_trained_model_gives),
         cmocka_unit_test(text_of_an_exported_model_is_the_models_own),
         cmocka_unit_test(what_only_generates_takes_parameters_alone),

@@ -34,7 +34,7 @@ static void make(const zero_plan_request *asked, zero_plan_report *r)
     if (zero_plan_report_make(r, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
 }
 
-/* What ranks of node 0 send by messages: reduces and gathers of the padded model, (N-1)/N each. */
+/* Messages of node 0 are reduces and gathers of the padded model, (N-1)/N of it each. */
 static void messages_are_those_of_the_formula(void **state)
 {
     (void)state;

@@ -25,6 +25,7 @@ typedef struct {
     int fake_nodes;        /* 0: the real ones */
     int tp, slices;        /* of zero_share; 0 count as 1 */
     const char *directory; /* of the plan's file */
+    bool awaits_states;    /* of the engine's spec */
 } test_setup;
 
 static const test_setup test_standard = {
@@ -100,6 +101,7 @@ static inline zero_status test_run_init(test_run *run)
     zero_engine_spec spec = {.plan = test_plan(&setup->plan, model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
+                             .awaits_states = setup->awaits_states,
                              .eval_batches = setup->eval_batches,
                              .directory = setup->directory};
     return zero_engine_init(&run->engine, &spec, run->comm);
