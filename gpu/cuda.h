@@ -60,7 +60,8 @@ typedef struct {
     char *workspace; /* on the device: cuBLAS', then the room */
     zero_cuda_room room;
     zero_cuda_piece taken[ZERO_CUDA_PIECES], pinned[ZERO_CUDA_PIECES];
-    int n_taken, n_pinned;
+    zero_cuda_piece opened[ZERO_CUDA_PIECES]; /* other processes' */
+    int n_taken, n_pinned, n_opened;
     zero_cuda_failure failure;
 } zero_cuda;
 
@@ -112,9 +113,28 @@ void zero_cuda_end(const zero_math *math, const char *what);
 
 extern const zero_memory zero_cuda_memory;
 
+/* Whether the bytes lie in one of n pieces. */
+bool zero_cuda_holds(const zero_cuda_piece *pieces, int n, const void *memory,
+                     size_t bytes);
+/* Bytes of the piece that take() gave; 0: it gave none there. */
+size_t zero_cuda_taken_bytes(const zero_cuda *c, const void *memory);
+/* Until all that is queued has ended. */
+void zero_cuda_wait(zero_cuda *c);
+
+/* Work on the stream of a direction stands between these two: it waits for all calls made so far, and
+ * gets a ticket. */
+zero_status zero_cuda_queue_begin(zero_cuda *c, zero_cuda_way way);
+zero_status zero_cuda_queue_end(zero_cuda *c, zero_cuda_way way, zero_ticket *ticket);
+
 /* Events and streams of both directions, made and released. */
 zero_status zero_cuda_open_queues(zero_cuda *c);
 void zero_cuda_close_memory(zero_cuda *c);
+
+/* ---- cuda_sharing.c ---- */
+
+extern const zero_memory_sharing zero_cuda_sharing;
+
+void zero_cuda_close_sharing(zero_cuda *c); /* what was opened */
 
 /* ---- cuda_marks.c ---- */
 

@@ -8,7 +8,7 @@
 
 /* ---- pieces ---- */
 
-static bool holds(const zero_cuda_piece *pieces, int n, const void *memory, size_t bytes)
+bool zero_cuda_holds(const zero_cuda_piece *pieces, int n, const void *memory, size_t bytes)
 {
     const char *at = memory;
     for (int i = 0; i < n; i++)
@@ -16,6 +16,13 @@ static bool holds(const zero_cuda_piece *pieces, int n, const void *memory, size
             (size_t)(at - pieces[i].at) <= pieces[i].bytes - bytes)
             return true;
     return false;
+}
+
+size_t zero_cuda_taken_bytes(const zero_cuda *c, const void *memory)
+{
+    for (int i = 0; i < c->n_taken; i++)
+        if (c->taken[i].at == memory) return c->taken[i].bytes;
+    return 0;
 }
 
 static bool overlaps(const zero_cuda_piece *pieces, int n, const char *at, size_t bytes)
@@ -78,7 +85,7 @@ static zero_status take(zero_math *math, size_t bytes, void **memory)
 }
 
 /* Queued calls and copies may use the memory. After a failure nothing runs any more. */
-static void wait_for_all(zero_cuda *c)
+void zero_cuda_wait(zero_cuda *c)
 {
     if (c->failure.status == ZERO_OK)
         (void)!zero_cuda_check(c, cudaStreamSynchronize(c->compute),
@@ -91,7 +98,7 @@ static void wait_for_all(zero_cuda *c)
 static void give_back(zero_math *math, void *memory)
 {
     zero_cuda *c = zero_cuda_of(math);
-    wait_for_all(c);
+    zero_cuda_wait(c);
     if (!remove_piece(c->taken, &c->n_taken, memory)) return;
     cudaError_t error = cudaFree(memory);
     if (c->failure.status == ZERO_OK)
@@ -132,7 +139,7 @@ static zero_status pin(zero_math *math, void *host, size_t bytes)
 static void unpin(zero_math *math, void *host)
 {
     zero_cuda *c = zero_cuda_of(math);
-    wait_for_all(c);
+    zero_cuda_wait(c);
     if (!remove_piece(c->pinned, &c->n_pinned, host)) return;
     cudaError_t error = cudaHostUnregister(host);
     if (c->failure.status == ZERO_OK)
@@ -178,12 +185,12 @@ static zero_status check_copy(zero_cuda *c, const char *call, const void *memory
                               const void *host, size_t bytes)
 {
     ZERO_TRY(zero_cuda_verdict(c));
-    if (!holds(c->taken, c->n_taken, memory, bytes))
+    if (!zero_cuda_holds(c->taken, c->n_taken, memory, bytes))
         return zero_cuda_fail(c, ZERO_ERR_INVALID,
                               "%s() of a device was given %zu bytes at %p, which are not "
                               "memory of the device",
                               call, bytes, memory);
-    if (holds(c->pinned, c->n_pinned, host, bytes)) return ZERO_OK;
+    if (zero_cuda_holds(c->pinned, c->n_pinned, host, bytes)) return ZERO_OK;
     return zero_cuda_fail(c, ZERO_ERR_INVALID,
                           "%s() of a device was given %zu bytes at %p, which are not "
                           "pinned host memory",
@@ -191,8 +198,10 @@ static zero_status check_copy(zero_cuda *c, const char *call, const void *memory
 }
 
 /* The copies of a direction wait for all calls made so far. */
-static zero_status wait_for_calls(zero_cuda *c, zero_cuda_queue *q)
+zero_status zero_cuda_queue_begin(zero_cuda *c, zero_cuda_way way)
 {
+    zero_cuda_queue *q = &c->queues[way];
+    ZERO_TRY(zero_cuda_verdict(c));
     if (q->sees_all) return ZERO_OK;
     ZERO_TRY(zero_cuda_check(c, cudaEventRecord(c->made, c->compute), "marking its calls"));
     ZERO_TRY(zero_cuda_check(c, cudaStreamWaitEvent(q->stream, c->made, 0),
@@ -201,23 +210,29 @@ static zero_status wait_for_calls(zero_cuda *c, zero_cuda_queue *q)
     return ZERO_OK;
 }
 
-static zero_status copy(zero_cuda *c, zero_cuda_way way, void *to, const void *from,
-                        size_t bytes, zero_ticket *ticket)
+zero_status zero_cuda_queue_end(zero_cuda *c, zero_cuda_way way, zero_ticket *ticket)
 {
     zero_cuda_queue *q = &c->queues[way];
-    ZERO_TRY(wait_for_calls(c, q));
-    ZERO_TRY(zero_cuda_check(c,
-                             cudaMemcpyAsync(to, from, bytes,
-                                             way == ZERO_CUDA_UP ? cudaMemcpyHostToDevice
-                                                                 : cudaMemcpyDeviceToHost,
-                                             q->stream),
-                             way == ZERO_CUDA_UP ? "store" : "fetch"));
     const uint64_t number = q->begun + 1;
     ZERO_TRY(zero_cuda_check(c, cudaEventRecord(event_of(q, number), q->stream),
                              "marking the end of a copy"));
     q->begun = number;
     *ticket = ticket_of(way, number);
     return ZERO_OK;
+}
+
+static zero_status copy(zero_cuda *c, zero_cuda_way way, void *to, const void *from,
+                        size_t bytes, zero_ticket *ticket)
+{
+    zero_cuda_queue *q = &c->queues[way];
+    ZERO_TRY(zero_cuda_queue_begin(c, way));
+    ZERO_TRY(zero_cuda_check(c,
+                             cudaMemcpyAsync(to, from, bytes,
+                                             way == ZERO_CUDA_UP ? cudaMemcpyHostToDevice
+                                                                 : cudaMemcpyDeviceToHost,
+                                             q->stream),
+                             way == ZERO_CUDA_UP ? "store" : "fetch"));
+    return zero_cuda_queue_end(c, way, ticket);
 }
 
 static zero_status fetch(const zero_math *math, void *host, const void *memory,
@@ -298,6 +313,7 @@ static void close_queue(zero_cuda_queue *q)
 
 void zero_cuda_close_memory(zero_cuda *c)
 {
+    zero_cuda_close_sharing(c);
     while (c->n_pinned > 0) cudaHostUnregister(c->pinned[--c->n_pinned].at);
     while (c->n_taken > 0) cudaFree(c->taken[--c->n_taken].at);
     for (int way = 0; way < ZERO_CUDA_WAYS; way++) close_queue(&c->queues[way]);
@@ -310,4 +326,5 @@ const zero_memory zero_cuda_memory = {.take = take,
                                       .fetch = fetch,
                                       .store = store,
                                       .ended = ended,
-                                      .after = after};
+                                      .after = after,
+                                      .sharing = &zero_cuda_sharing};

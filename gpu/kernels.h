@@ -28,7 +28,7 @@ typedef struct {
     size_t bytes;
 } zero_cuda_room;
 
-/* ---- exact.cu, squares.cu: the CPU's bits ---- */
+/* ---- exact.cu, squares.cu, ranks.cu: the CPU's bits ---- */
 
 void zero_cuda_clear(cudaStream_t stream, int64_t n, float *x);
 void zero_cuda_adamw(cudaStream_t stream, const zero_adamw *h, const zero_adamw_arrays *a);
@@ -46,6 +46,16 @@ void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t 
 void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, zero_type rows_type,
                        int64_t B, int64_t n, const void *x, void *y);
 void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b);
+
+/* The pieces of a zero_memory_sum. */
+typedef struct {
+    int n;
+    const void *at[ZERO_MEMORY_TERMS];
+} zero_cuda_terms;
+
+/* ranks.cu: out[len] of type `result`, `type` or fp32. */
+void zero_cuda_sum_ranks(cudaStream_t stream, const zero_cuda_terms *terms, zero_type type,
+                         int64_t len, zero_type result, void *out);
 
 /* ---- pointwise.cu: add_bias has the CPU's bits ---- */
 

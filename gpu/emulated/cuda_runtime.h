@@ -34,8 +34,10 @@ enum cudaError {
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorMapBufferObjectFailed = 205,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
+    cudaErrorPeerAccessUnsupported = 217,
     cudaErrorNvlinkUncorrectable = 220,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
@@ -67,13 +69,19 @@ enum cudaFuncAttribute {
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
 
-#define cudaStreamDefault        0x00
-#define cudaStreamNonBlocking    0x01
-#define cudaEventDefault         0x00
-#define cudaEventBlockingSync    0x01
-#define cudaEventDisableTiming   0x02
-#define cudaHostRegisterDefault  0x00
-#define cudaHostRegisterPortable 0x01
+#define cudaStreamDefault              0x00
+#define cudaStreamNonBlocking          0x01
+#define cudaEventDefault               0x00
+#define cudaEventBlockingSync          0x01
+#define cudaEventDisableTiming         0x02
+#define cudaHostRegisterDefault        0x00
+#define cudaHostRegisterPortable       0x01
+#define cudaIpcMemLazyEnablePeerAccess 0x01
+
+/* Memory of a device, for another process. */
+typedef struct {
+    char reserved[64];
+} cudaIpcMemHandle_t;
 
 typedef struct CUstream_st
     *cudaStream_t; /* 0: the stream that all blocking ones wait for */
@@ -113,6 +121,12 @@ cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMalloc(void **devPtr, size_t size);
 cudaError_t cudaFree(void *devPtr);
+/* The whole piece that cudaMalloc() gave. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr);
+/* Not in the process that has it. */
+cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle,
+                                 unsigned int flags);
+cudaError_t cudaIpcCloseMemHandle(void *devPtr);
 cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags);
 cudaError_t cudaHostUnregister(void *ptr);
 cudaError_t cudaMemset(void *devPtr, int value, size_t count);

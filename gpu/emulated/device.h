@@ -25,6 +25,7 @@ struct settings {
     uint64_t order;     /* the random order's seed; 0: at once */
     int64_t failing;    /* the number of the work that fails; 0: none does */
     bool has_keys;      /* protection keys may be used */
+    bool has_peers;     /* devices reach each other's memory */
     bool down;          /* order of threads */
 };
 
@@ -60,6 +61,11 @@ cudaError_t memory_take(int device, std::size_t bytes, void **memory);
 cudaError_t memory_give_back(void *memory);
 /* Whether the range lies in one piece of the device's memory. */
 bool memory_is_of(int device, const void *memory, std::size_t bytes);
+/* What another process needs to open the piece that begins there, and the piece itself: this process
+ * sees it in the device. */
+cudaError_t memory_share(void *memory, cudaIpcMemHandle_t *handle);
+cudaError_t memory_open_shared(int device, const cudaIpcMemHandle_t *handle, void **memory);
+cudaError_t memory_close_shared(void *memory);
 /* The device that owns the address, or -1. */
 int memory_owner(const void *memory);
 cudaError_t memory_register(void *host, std::size_t bytes);

@@ -5,7 +5,9 @@
  * Where processors have none, mprotect() does it, piece by piece. Fresh memory is NaN in every
  * format: its pages are those of one small file of ones, until they are written. A piece ends at a
  * page without access, but for what alignment leaves. */
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +35,8 @@ struct range {
 struct piece : range {
     range mapped, pages; /* with and without the pages that guard it */
     int device;
+    int file = -1;              /* its pages', once another process may open them */
+    bool is_neighbours = false; /* another process has taken it */
 };
 
 static std::vector<piece> pieces;
@@ -116,7 +120,8 @@ static bool map_ones(range pages)
     return true;
 }
 
-static bool map(piece *p, int device, std::size_t bytes)
+/* Addresses for a piece, without pages. */
+static bool reserve(piece *p, int device, std::size_t bytes)
 {
     const std::size_t page = (std::size_t)sysconf(_SC_PAGESIZE);
     const std::size_t inner = round_up(bytes, page), outer = inner + 2 * page;
@@ -128,8 +133,14 @@ static bool map(piece *p, int device, std::size_t bytes)
     p->pages = {(char *)at + page, inner};
     p->begin = p->pages.begin + inner - round_up(bytes, alignment);
     p->bytes = bytes;
+    return true;
+}
+
+static bool map(piece *p, int device, std::size_t bytes)
+{
+    if (!reserve(p, device, bytes)) return false;
     if (ones() >= 0 && map_ones(p->pages) && begin_closed(*p)) return true;
-    munmap(at, outer);
+    munmap(p->mapped.begin, p->mapped.bytes);
     return false;
 }
 
@@ -146,19 +157,119 @@ cudaError_t memory_take(int device, std::size_t bytes, void **memory)
     return cudaSuccess;
 }
 
+static void drop(piece &p)
+{
+    sanitizer_allows(p.pages.begin, p.pages.bytes);
+    munmap(p.mapped.begin, p.mapped.bytes);
+    if (p.file >= 0) close(p.file);
+    std::swap(p, pieces.back());
+    pieces.pop_back();
+}
+
 cudaError_t memory_give_back(void *memory)
 {
     for (piece &p : pieces) {
-        if (p.begin != memory) continue;
+        if (p.begin != memory || p.is_neighbours) continue;
         the_machine()->devices[p.device].taken -= p.bytes;
-        sanitizer_allows(p.pages.begin, p.pages.bytes);
-        munmap(p.mapped.begin, p.mapped.bytes);
-        std::swap(p, pieces.back());
-        pieces.pop_back();
+        drop(p);
         return cudaSuccess;
     }
     return cudaErrorInvalidValue;
 }
+
+/* ---- shared ----
+ *
+ * A piece that is shared gets pages of a file without a name, which another process opens through
+ * /proc, as the windows of comm/ do: nothing is left behind, however a process ends. */
+
+struct shared_handle {
+    int64_t process, file, device;
+    uint64_t bytes, inode,
+        filesystem; /* the last two tell whether the path led to the file */
+};
+
+static bool is_file(int file, const shared_handle &h)
+{
+    struct stat info;
+    return fstat(file, &info) == 0 && (uint64_t)info.st_ino == h.inode &&
+           (uint64_t)info.st_dev == h.filesystem;
+}
+
+static bool map_file(const piece &p, int file)
+{
+    return mmap(p.pages.begin, p.pages.bytes, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) != MAP_FAILED &&
+           begin_closed(p);
+}
+
+/* What the piece holds moves to the file. */
+static bool move_to_file(piece *p)
+{
+    const int file = memfd_create("emulated-shared", MFD_CLOEXEC);
+    std::size_t done = 0;
+    memory_open(p->device);
+    while (file >= 0 && done < p->pages.bytes) {
+        const ssize_t n = write(file, p->pages.begin + done, p->pages.bytes - done);
+        if (n <= 0) break;
+        done += (std::size_t)n;
+    }
+    memory_close(p->device);
+    p->file = file;
+    return done == p->pages.bytes && map_file(*p, file);
+}
+
+cudaError_t memory_share(void *memory, cudaIpcMemHandle_t *handle)
+{
+    for (piece &p : pieces) {
+        struct stat info;
+        if (p.begin != memory || p.is_neighbours) continue;
+        if (p.file < 0 && !move_to_file(&p)) return cudaErrorMapBufferObjectFailed;
+        if (fstat(p.file, &info) != 0) return cudaErrorMapBufferObjectFailed;
+        const shared_handle h = {getpid(), p.file,      p.device,
+                                 p.bytes,  info.st_ino, info.st_dev};
+        static_assert(sizeof h <= sizeof *handle, "CUDA's handle has room");
+        std::memset(handle, 0, sizeof *handle);
+        std::memcpy(handle, &h, sizeof h);
+        return cudaSuccess;
+    }
+    return cudaErrorInvalidValue;
+}
+
+cudaError_t memory_open_shared(int device, const cudaIpcMemHandle_t *handle, void **memory)
+{
+    shared_handle h;
+    char path[64];
+    piece p;
+    std::memcpy(&h, handle, sizeof h);
+    if (h.process == getpid()) return cudaErrorInvalidResourceHandle;
+    if (h.device != device && !the_machine()->set.has_peers)
+        return cudaErrorPeerAccessUnsupported;
+    std::snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)h.process,
+                  (long long)h.file);
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return cudaErrorMapBufferObjectFailed;
+    const bool is_there = is_file(file, h) && reserve(&p, device, h.bytes);
+    const bool is_mapped = is_there && map_file(p, file);
+    close(file); /* the mapping keeps the pages */
+    if (is_there && !is_mapped) munmap(p.mapped.begin, p.mapped.bytes);
+    if (!is_mapped) return cudaErrorMapBufferObjectFailed;
+    p.is_neighbours = true;
+    pieces.push_back(p);
+    *memory = p.begin;
+    return cudaSuccess;
+}
+
+cudaError_t memory_close_shared(void *memory)
+{
+    for (piece &p : pieces) {
+        if (p.begin != memory || !p.is_neighbours) continue;
+        drop(p);
+        return cudaSuccess;
+    }
+    return cudaErrorInvalidValue;
+}
+
+/* ---- where ---- */
 
 bool memory_is_of(int device, const void *memory, std::size_t bytes)
 {

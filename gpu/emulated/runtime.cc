@@ -133,6 +133,33 @@ cudaError_t cudaFree(void *devPtr)
     return note(freed != cudaSuccess ? freed : drained);
 }
 
+/* What was given to the piece's streams is executed first: the piece gets other pages. */
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
+{
+    if (verdict() != cudaSuccess) return verdict();
+    const int device = devPtr ? memory_owner(devPtr) : -1;
+    if (!handle || device < 0) return note(cudaErrorInvalidValue);
+    device_drain(device);
+    return note(memory_share(devPtr, handle));
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle,
+                                 unsigned int flags)
+{
+    if (verdict() != cudaSuccess) return verdict();
+    if (!devPtr || flags != cudaIpcMemLazyEnablePeerAccess)
+        return note(cudaErrorInvalidValue);
+    return note(memory_open_shared(the_machine()->current, &handle, devPtr));
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *devPtr)
+{
+    const int device = devPtr ? memory_owner(devPtr) : -1;
+    if (device < 0) return note(cudaErrorInvalidValue);
+    const cudaError_t drained = device_drain(device), closed = memory_close_shared(devPtr);
+    return note(closed != cudaSuccess ? closed : drained);
+}
+
 cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
 {
     if (verdict() != cudaSuccess) return verdict();

@@ -128,6 +128,7 @@ static zero_type type_of(const job *j)
 static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 {
     const zero_comm *data = zero_comm_data(&j->world), *tp = zero_comm_tp(&j->world);
+    const char *why;
     zero_plan_input in = zero_plan_input_standard(j->part, data->size, data->rank);
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
@@ -138,6 +139,8 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;
     in.tp_layout = tp ? &tp->layout : NULL;
+    in.ipc =
+        in.device && j->backend->memory->sharing && zero_plan_can_reach_devices(&in, &why);
     return in;
 }
 
@@ -170,6 +173,7 @@ static zero_status open_engine(job *j)
                              .weights = &weights,
                              .eval_batches = 1,
                              .may_use_p2p = true,
+                             .may_stage = true,
                              .memory_limit = limit};
     return zero_engine_init(&j->engine, &spec, &j->world);
 }

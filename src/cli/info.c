@@ -72,6 +72,7 @@ static void put_build(json_t *info)
     json_object_set_new(info, "commit", json_string(zero_build_commit()));
     json_object_set_new(info, "build", json_string(ZERO_BUILD));
     json_object_set_new(info, "mpi", json_string(mpi));
+    json_object_set_new(info, "mpi_cuda", json_string(zero_launch_cuda()));
     json_object_set_new(info, "blas", json_string(blas));
     json_object_set_new(info, "backends", names(zero_backend_name_at));
     zero_info_put_devices(info);

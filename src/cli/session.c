@@ -183,6 +183,7 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
         .seed = c->seed,
         .eval_batches = c->eval_batches,
         .may_use_p2p = s->why_collectives != NULL,
+        .may_stage = zero_config_chooses_exchange(c),
         .directory = zero_config_directory(c),
         .device_limit = room == 0        ? s->place.room
                         : room > context ? room - context
@@ -291,6 +292,7 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
     /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
     if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {
         plan.collectives = ZERO_ALGORITHM_P2P;
+        plan.ipc = 0;
         is_auto = false;
     }
     if (of_device) limit = spec->device_limit;

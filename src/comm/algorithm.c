@@ -96,6 +96,7 @@ static void write_steps(zero_steps *steps)
 {
     const zero_algorithm_table *algorithm = tables[steps->spec.algorithm];
     steps->chunk = algorithm->chunk(&steps->spec, steps->layout);
+    if (steps->spec.direct) zero_steps_mark(steps);
     algorithm->write(steps);
 }
 
@@ -118,7 +119,10 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
         .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
     write_steps(&new);
     if (spec->message > 0) zero_steps_pace(&new);
-    if (spec->on_device) zero_steps_add_copies(&new, spec->stride);
+    if (spec->direct)
+        zero_steps_signal_late(&new);
+    else if (spec->on_device)
+        zero_steps_add_copies(&new, spec->stride);
     new.spec = *spec;
     zero_status st = check_written(&new);
     if (st == ZERO_OK)
@@ -145,7 +149,7 @@ static zero_status count_list(const zero_collective_spec *spec, const zero_layou
 static zero_status count_steps(const zero_collective_spec *spec, const zero_layout *layout,
                                int rank, zero_traffic *traffic)
 {
-    if (spec->on_device) return count_list(spec, layout, rank, traffic);
+    if (spec->on_device && !spec->direct) return count_list(spec, layout, rank, traffic);
     zero_steps steps = {.spec = *spec, .layout = layout, .rank = rank, .counted = traffic};
     write_steps(&steps);
     if (steps.n > 0) zero_steps_count(&steps, &steps.last, traffic);
@@ -161,7 +165,8 @@ static bool is_alike(const zero_collective_spec *a, const zero_collective_spec *
            a->result == b->result && a->root == b->root &&
            (a->in_apart > 0) == (b->in_apart > 0) &&
            (a->out_apart > 0) == (b->out_apart > 0) && a->one_out == b->one_out &&
-           a->on_device == b->on_device && a->in_place == b->in_place;
+           a->on_device == b->on_device && a->in_place == b->in_place &&
+           a->direct == b->direct;
 }
 
 /* All chunks take the same steps, whose bytes are proportional to the chunk's length. So the

@@ -93,6 +93,10 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
             ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
             zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
             copier ? "with a" : "without a");
+    if (spec->direct && (!copier->mark || !copier->copy || !copier->sum || !copier->window))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a direct %s on a device whose memory neighbours do not reach",
+                         zero_collective_kind_name(spec->kind));
     if (zero_family_whole(comm)->thread)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "a %s on a device in a group with a progress thread: a device is "
@@ -122,7 +126,7 @@ static void set_buffers(zero_collective *op, const void *in, void *out, void *st
     op->in = in;
     op->out = out;
     op->staging = staging;
-    if (!op->copier || !staging) return;
+    if (!op->copier || !staging || op->steps.spec.direct) return;
     zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
     op->device_in = in;
     op->device_out = out;

@@ -1,15 +1,38 @@
-/* copier.h - copies between the host's memory and a device's, for collectives on data of a device.
+/* copier.h - what a device copies and adds up for collectives on its data.
  *
- * The owner of the device fills the table; math/backend.h has the rules of such copies. A copy begins
- * at once or later, and has ended when ended() says so. Copies of one direction end in their order.
- * Nothing blocks, and nothing here knows MPI. */
+ * The owner of the device fills the table; math/backend.h has the rules. A copy begins at once or
+ * later, and has ended when ended() says so. Copies of one direction end in their order. Nothing
+ * blocks, and nothing here knows MPI.
+ *
+ * Devices of one node may reach each other's memory (device_window.h). Then the table has the second
+ * half, too: what is given there stands in the order of stores, after all that the device was given to
+ * compute before, and has a ticket like a store. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tree.h"
 #include "zero/status.h"
+
+struct zero_device_window;
+
+#define ZERO_HANDLE_BYTES 96
+
+/* By which another process of the node opens memory of a device. */
+typedef struct {
+    unsigned char bytes[ZERO_HANDLE_BYTES];
+} zero_device_handle;
+
+/* out[i] = the tree sum of n ranks' x[i], i < len. Terms are single ranks, in order, of one type. */
+typedef struct {
+    int n;
+    const zero_tree_term *terms;
+    int64_t len;
+    zero_type type; /* of `out`, which may be one of the inputs if they have this type */
+    void *out;
+} zero_device_sum;
 
 typedef struct {
     zero_status (*fetch)(void *arg, void *host, const void *device, size_t bytes,
@@ -17,5 +40,16 @@ typedef struct {
     zero_status (*store)(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket);
     zero_status (*ended)(void *arg, uint64_t ticket, bool *ended);
+
+    /* NULL, all: this device's memory cannot be reached by others. */
+    zero_status (*share)(void *arg, void *memory, zero_device_handle *handle);
+    zero_status (*open)(void *arg, const zero_device_handle *handle, void **memory);
+    void (*close)(void *arg, void *memory);
+    zero_status (*mark)(void *arg, uint64_t *ticket);
+    zero_status (*copy)(void *arg, void *to, const void *from, size_t bytes,
+                        uint64_t *ticket);
+    zero_status (*sum)(void *arg, const zero_device_sum *sum, uint64_t *ticket);
+    struct zero_device_window *window; /* borrowed; NULL: neighbours are not reached */
+
     void *arg;
 } zero_copier;

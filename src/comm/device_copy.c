@@ -27,6 +27,29 @@ zero_status zero_device_copy_begin(zero_collective *op, const zero_collective_st
                     bytes, take_slot(op, &op->stores));
 }
 
+/* ---- direct: in the order of stores ---- */
+
+zero_status zero_device_mark(zero_collective *op)
+{
+    return op->copier->mark(op->copier->arg, take_slot(op, &op->stores));
+}
+
+zero_status zero_device_copy_near(zero_collective *op, void *to, const void *from,
+                                  size_t bytes)
+{
+    return op->copier->copy(op->copier->arg, to, from, bytes, take_slot(op, &op->stores));
+}
+
+zero_status zero_device_add(zero_collective *op, int n, const zero_collective_step *step,
+                            void *to)
+{
+    zero_device_sum sum = {
+        .n = n, .terms = op->terms, .len = step->len, .type = step->type, .out = to};
+    return op->copier->sum(op->copier->arg, &sum, take_slot(op, &op->stores));
+}
+
+/* ---- both ---- */
+
 /* Copies of one direction end in their order: after the first that has not ended, the later ones
  * need not be asked for. */
 static zero_status reap(const zero_copier *c, zero_device_tickets *copies)

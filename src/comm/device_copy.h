@@ -1,4 +1,5 @@
-/* device_copy.h - the copies that a collective has begun between a device and its mirrors. */
+/* device_copy.h - what a collective has begun on a device: copies to and from its mirrors, or direct
+ * sums, copies and marks, which count as stores. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +10,13 @@
 /* Begins a FETCH or STORE step; its direction has a free slot. */
 ZERO_NODISCARD zero_status zero_device_copy_begin(zero_collective *op,
                                                   const zero_collective_step *step);
+
+/* Likewise a MARK, or a direct COPY or ADD of `n` terms. */
+ZERO_NODISCARD zero_status zero_device_mark(zero_collective *op);
+ZERO_NODISCARD zero_status zero_device_copy_near(zero_collective *op, void *to,
+                                                 const void *from, size_t bytes);
+ZERO_NODISCARD zero_status zero_device_add(zero_collective *op, int n,
+                                           const zero_collective_step *step, void *to);
 
 /* Takes note of the copies that have ended. Never waits. */
 ZERO_NODISCARD zero_status zero_device_copy_reap(zero_collective *op);

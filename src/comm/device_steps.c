@@ -64,7 +64,8 @@ static bool reads_own_in(const writer *w, const zero_collective_step *step)
     case ZERO_STEP_RECEIVE:
     case ZERO_STEP_AWAIT:
     case ZERO_STEP_FETCH:
-    case ZERO_STEP_STORE: return false;
+    case ZERO_STEP_STORE:
+    case ZERO_STEP_MARK: return false;
     }
     const zero_sum *sum = &w->s->sums[step->sum];
     for (int64_t t = 0; t < sum->n; t++)
@@ -87,7 +88,8 @@ static bool writes_own_out(const writer *w, const zero_collective_step *step)
     case ZERO_STEP_SIGNAL:
     case ZERO_STEP_AWAIT:
     case ZERO_STEP_FETCH:
-    case ZERO_STEP_STORE: break;
+    case ZERO_STEP_STORE:
+    case ZERO_STEP_MARK: break;
     }
     return false;
 }
@@ -312,4 +314,15 @@ void zero_steps_add_copies(zero_steps *s, int64_t stride)
     free(w.fetched_until);
     free(w.fetches);
     free(old);
+}
+
+void zero_steps_mark(zero_steps *steps)
+{
+    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_MARK});
+}
+
+void zero_steps_signal_late(zero_steps *steps)
+{
+    for (int64_t i = 0; i < steps->n; i++)
+        if (steps->list[i].kind == ZERO_STEP_SIGNAL) steps->list[i].stored = i;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/device_copy.h"
+#include "comm/device_places.h"
 #include "comm/family.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
@@ -88,6 +89,8 @@ zero_status zero_flight_begin(zero_collective *op)
     zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
     ZERO_TRY(check_distance(op));
+    if (op->steps.spec.direct)
+        zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
     op->comm->sequence++;
     op->begun = zero_clock_seconds();
     zero_comm_spans_begin(op);

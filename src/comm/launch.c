@@ -7,6 +7,9 @@
 
 #include <execinfo.h>
 #include <mpi.h>
+#if defined(OMPI_MAJOR_VERSION) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -182,6 +185,27 @@ bool zero_launch_has_own_terminal(void)
 
 /* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
  * have name and version before the first comma or line end. */
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+static bool is_cuda_aware(void)
+{
+    int is_up = 0, is_over = 0;
+    MPI_Initialized(&is_up);
+    MPI_Finalized(&is_over);
+    if (!is_up || is_over) return MPIX_CUDA_AWARE_SUPPORT; /* as it was built */
+    return MPIX_Query_cuda_support() == 1;
+}
+
+const char *zero_launch_cuda(void)
+{
+    return is_cuda_aware() ? "CUDA-aware (not used)" : "not CUDA-aware";
+}
+#else
+const char *zero_launch_cuda(void)
+{
+    return "not known to be CUDA-aware";
+}
+#endif
+
 void zero_launch_library(char *text, size_t size)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";

@@ -52,3 +52,8 @@ bool zero_launch_has_own_terminal(void);
 /* Name and version of the MPI library, such as "Open MPI v4.1.4", cut to `size` bytes with the
  * final zero. Legal before MPI is up. */
 void zero_launch_library(char *text, size_t size);
+
+/* Whether this MPI could send memory of CUDA's devices, in words: "CUDA-aware (not used)". No message
+ * of ours is on a device: neighbours reach each other's (device_window.h), and what goes to other
+ * nodes is staged. Any time; some MPIs know more once they are up. */
+const char *zero_launch_cuda(void);

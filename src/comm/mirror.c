@@ -4,6 +4,11 @@
 
 #define LINE 64 /* bytes */
 
+static bool has_mirrors(const zero_collective_spec *spec)
+{
+    return spec->on_device && !spec->direct;
+}
+
 /* Bytes of the `count` elements of a piece. */
 static size_t piece_bytes(const zero_collective_spec *spec, zero_type type)
 {
@@ -26,7 +31,7 @@ static size_t own_piece(const zero_collective_spec *spec, int rank)
 
 zero_mirrors zero_collective_mirrors(const zero_collective_spec *spec, int size, int rank)
 {
-    if (!spec->on_device) return (zero_mirrors){0};
+    if (!has_mirrors(spec)) return (zero_mirrors){0};
     size_t whole = whole_bytes(spec, size), own = own_piece(spec, rank);
     size_t sum = zero_round_up_size(piece_bytes(spec, spec->result), LINE);
     if (!zero_collective_sums(spec->kind)) return (zero_mirrors){own, 0, whole};
@@ -37,20 +42,20 @@ zero_mirrors zero_collective_mirrors(const zero_collective_spec *spec, int size,
 zero_collective_spec zero_collective_mirrored(const zero_collective_spec *spec)
 {
     zero_collective_spec mirrored = *spec;
-    if (spec->on_device) mirrored.stride = spec->count;
+    if (has_mirrors(spec)) mirrored.stride = spec->count;
     return mirrored;
 }
 
 /* The next neighbour's own piece lies one piece further on. */
 size_t zero_collective_in_apart(const zero_collective_spec *spec)
 {
-    bool is_piece = spec->on_device && spec->kind == ZERO_ALL_GATHER;
+    bool is_piece = has_mirrors(spec) && spec->kind == ZERO_ALL_GATHER;
     return spec->in_apart + (is_piece ? piece_bytes(spec, spec->type) : 0);
 }
 
 size_t zero_collective_out_apart(const zero_collective_spec *spec)
 {
-    bool is_piece =
-        spec->on_device && spec->kind == ZERO_REDUCE_SCATTER && spec->type == spec->result;
+    bool is_piece = has_mirrors(spec) && spec->kind == ZERO_REDUCE_SCATTER &&
+                    spec->type == spec->result;
     return spec->out_apart + (is_piece ? piece_bytes(spec, spec->type) : 0);
 }

@@ -23,7 +23,7 @@ zero_operation zero_operation_collective(const zero_collective_spec *spec, int64
                             .result = (int32_t)spec->result,
                             .algorithm = (int32_t)spec->algorithm,
                             .root = has_root ? spec->root : -1,
-                            .on_device = spec->on_device,
+                            .on_device = spec->on_device + spec->direct,
                             .in_place = spec->in_place};
 }
 
@@ -117,6 +117,7 @@ static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEX
     if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
     describe_root(op, op->kind == ZERO_REDUCE ? ", to" : ", from", text);
     if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
+    if (op->on_device > 1) add(text, " that neighbours reach");
     add(text, ")");
 }
 

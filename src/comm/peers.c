@@ -57,7 +57,8 @@ void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step 
     case ZERO_STEP_AWAIT:   /* its readers count it */
     case ZERO_STEP_SIGNAL:
     case ZERO_STEP_FETCH:
-    case ZERO_STEP_STORE: break;
+    case ZERO_STEP_STORE:
+    case ZERO_STEP_MARK: break;
     }
 }
 

@@ -16,11 +16,12 @@
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
 
-/* Chunks keep polls short: one chunk of arithmetic at a time. */
+/* Chunks keep polls short: one chunk of arithmetic at a time. What a device adds is only queued. */
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     (void)layout;
-    int64_t most = (int64_t)(ZERO_STEP_CHUNK / zero_type_size(spec->type));
+    size_t bytes = spec->direct ? ZERO_DIRECT_CHUNK : ZERO_STEP_CHUNK;
+    int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
     return zero_step_chunk(spec->count, most);
 }

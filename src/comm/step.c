@@ -81,7 +81,8 @@ int64_t zero_steps_chunks(const zero_steps *steps)
 
 int64_t zero_steps_portions(const zero_steps *steps)
 {
-    return steps->spec.on_device ? zero_max(zero_steps_chunks(steps), 1) : 1;
+    bool arrives = steps->spec.on_device && !steps->spec.direct;
+    return arrives ? zero_max(zero_steps_chunks(steps), 1) : 1;
 }
 
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k)
@@ -131,7 +132,7 @@ void zero_steps_signal_in(zero_steps *steps, int64_t phase, int64_t first, int64
     int64_t at = zero_min(first * steps->chunk, steps->spec.count);
     int64_t end = zero_min((first + n) * steps->chunk, steps->spec.count);
     zero_steps_signal(steps, phase);
-    if (!steps->spec.on_device) return;
+    if (!steps->spec.on_device || steps->spec.direct) return;
     zero_collective_step *step = zero_steps_last(steps);
     step->type = steps->spec.type;
     step->from = (zero_spot){ZERO_IN, steps->rank, at};
@@ -236,6 +237,7 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     case ZERO_STEP_MPI: count_mpi_call(steps, bytes, traffic); break;
     case ZERO_STEP_FETCH: traffic->bytes_fetched += bytes; break;
     case ZERO_STEP_STORE: traffic->bytes_stored += bytes; break;
-    case ZERO_STEP_SIGNAL: break;
+    case ZERO_STEP_SIGNAL:
+    case ZERO_STEP_MARK: break;
     }
 }

@@ -8,7 +8,11 @@
  *
  * If the data is a device's, `in` and `out` of all steps are the mirrors (spec.h). Copies between
  * them and the device are steps as well, which end by themselves like messages. Algorithms do
- * not write them: device_steps.c adds them to the finished list. */
+ * not write them: device_steps.c adds them to the finished list.
+ *
+ * If neighbours reach the device's memory (direct), its own arrays are those of all steps. Sums and
+ * copies are queued on the device and end by themselves, as stores do. A signal waits for all of them
+ * before it, and for the mark that begins the list: no neighbour reads what is still being computed. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +32,7 @@ typedef enum {
     ZERO_STEP_MPI,    /* MPI's own collective on one chunk */
     ZERO_STEP_FETCH,  /* a part of `in`, from the device to the mirror */
     ZERO_STEP_STORE,  /* a part of the mirror of `out`, to the device */
+    ZERO_STEP_MARK, /* direct: ends when the device has done all that it was given so far */
 } zero_step_kind;
 
 typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
@@ -58,12 +63,15 @@ typedef struct {
      * of the mirror of `in`, from element from.at of the piece on. */
 
     /* The step waits until the receives (sends, fetches) among the first `received` (`sent`,
-     * `fetched`) steps of the list have ended. */
-    int64_t received, sent, fetched;
+     * `fetched`) steps of the list have ended; direct: also what the device does for the first
+     * `stored` steps. */
+    int64_t received, sent, fetched, stored;
 } zero_collective_step;
 
 /* Bytes of a message, unless staging is short. */
 #define ZERO_STEP_CHUNK ((size_t)512 << 10)
+/* Bytes of a direct sum or copy: a device takes longer for them than the host to queue the next. */
+#define ZERO_DIRECT_CHUNK ((size_t)16 << 20)
 
 /* One term of a sum: the contribution of the ranks of a subtree. */
 typedef struct {

@@ -75,12 +75,14 @@ static void print_step(const zero_steps *steps, const zero_collective_step *step
         print_spot(&step->from, file);
         fprintf(file, " -> [%" PRId64 "] of the device", step->to.at);
         break;
+    case ZERO_STEP_MARK: fprintf(file, "mark what the device was given"); break;
     }
     if (step->len > 0)
         fprintf(file, ", %" PRId64 " elements %s", step->len, zero_type_name(step->type));
     if (step->received > 0) fprintf(file, ", received before %" PRId64, step->received);
     if (step->sent > 0) fprintf(file, ", sent before %" PRId64, step->sent);
     if (step->fetched > 0) fprintf(file, ", fetched before %" PRId64, step->fetched);
+    if (step->stored > 0) fprintf(file, ", stored before %" PRId64, step->stored);
     fprintf(file, "\n");
 }
 
@@ -93,8 +95,10 @@ void zero_steps_print(const zero_steps *steps, FILE *file)
             zero_algorithm_name(spec->algorithm), zero_collective_kind_name(spec->kind),
             steps->rank, steps->layout->size, spec->count,
             zero_collective_has_root(spec->kind) ? spec->count : spec->stride,
-            spec->on_device ? " on a device" : "", steps->chunk,
-            zero_collective_staging(spec, steps->layout));
+            spec->direct      ? " on devices that reach each other"
+            : spec->on_device ? " on a device"
+                              : "",
+            steps->chunk, zero_collective_staging(spec, steps->layout));
     for (int64_t i = 0; i < steps->n; i++) {
         fprintf(file, "%6" PRId64 "  ", i);
         print_step(steps, &steps->list[i], file);

@@ -6,6 +6,7 @@
 #include "base/stream.h"
 #include "comm/algorithm.h"
 #include "comm/device_copy.h"
+#include "comm/device_places.h"
 #include "comm/local.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
@@ -21,10 +22,20 @@ static size_t element_size(const zero_collective *op, zero_place place)
     return zero_type_size(place == ZERO_OUT ? op->steps.spec.result : op->steps.spec.type);
 }
 
+/* In the memory of a neighbour's device. */
+static char *address_there(const zero_collective *op, zero_spot spot)
+{
+    int64_t size = (int64_t)element_size(op, spot.place);
+    return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
+                                   spot.place == ZERO_IN) +
+           spot.at * size;
+}
+
 static char *address(const zero_collective *op, zero_spot spot)
 {
     int64_t size = (int64_t)element_size(op, spot.place);
     int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
+    if (op->steps.spec.direct && away != 0) return address_there(op, spot);
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
         return (char *)op->in + spot.at * size + away * (int64_t)op->in_apart;
@@ -113,16 +124,20 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
 {
     if (!have_ended(op, false, step->received) || !have_ended(op, true, step->sent))
         return false;
-    if (!zero_device_copy_ended(&op->fetches, step->fetched)) return false;
+    if (!zero_device_copy_ended(&op->fetches, step->fetched) ||
+        !zero_device_copy_ended(&op->stores, step->stored))
+        return false;
     switch (step->kind) {
     case ZERO_STEP_MPI: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_call_mpi(op);
     case ZERO_STEP_SEND: return op->in_flight < ZERO_COLLECTIVE_REQUESTS && may_send(op);
     case ZERO_STEP_RECEIVE: return op->in_flight < ZERO_COLLECTIVE_REQUESTS;
     case ZERO_STEP_AWAIT: return has_reached(op, step->peer, step->phase);
     case ZERO_STEP_FETCH: return zero_device_copy_fits(&op->fetches);
-    case ZERO_STEP_STORE: return zero_device_copy_fits(&op->stores);
+    case ZERO_STEP_STORE:
+    case ZERO_STEP_MARK: return zero_device_copy_fits(&op->stores);
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
+        return !op->steps.spec.direct || zero_device_copy_fits(&op->stores);
     case ZERO_STEP_SIGNAL: break;
     }
     return true;
@@ -197,16 +212,22 @@ static const void *term_data(const zero_collective *op, const zero_collective_st
     return address(op, (zero_spot){ZERO_IN, term->first, step->from.at});
 }
 
-/* A sum of one term is a copy, and in place nothing at all. Returns the bytes read. */
-static size_t add(zero_collective *op, const zero_collective_step *step)
+static const zero_sum *find_terms(zero_collective *op, const zero_collective_step *step)
 {
     const zero_sum *sum = &op->steps.sums[step->sum];
-    char *to = address(op, step->to);
     for (int64_t t = 0; t < sum->n; t++)
         op->terms[t] = (zero_tree_term){.data = term_data(op, step, &sum->terms[t]),
                                         .type = sum->terms[t].type,
                                         .first = sum->terms[t].first,
                                         .count = sum->terms[t].count};
+    return sum;
+}
+
+/* A sum of one term is a copy, and in place nothing at all. Returns the bytes read. */
+static size_t add(zero_collective *op, const zero_collective_step *step)
+{
+    const zero_sum *sum = find_terms(op, step);
+    char *to = address(op, step->to);
     if (sum->n == 1 && op->terms[0].data == to) return 0;
     bool stream = step->to.place == ZERO_OUT &&
                   (size_t)op->steps.spec.count * zero_type_size(step->type) >= STREAM_BYTES;
@@ -228,20 +249,40 @@ static size_t copy(zero_collective *op, const zero_collective_step *step)
     return bytes;
 }
 
+/* Queues the step on the device, unless nothing is to be done. */
+static zero_status run_there(zero_collective *op, const zero_collective_step *step)
+{
+    char *to = address(op, step->to);
+    if (step->kind == ZERO_STEP_ADD)
+        return zero_device_add(op, (int)find_terms(op, step)->n, step, to);
+    const char *from = address(op, step->from);
+    if (to == from) return ZERO_OK;
+    return zero_device_copy_near(op, to, from,
+                                 (size_t)step->len * zero_type_size(step->type));
+}
+
 static zero_status run(zero_collective *op, const zero_collective_step *step,
                        size_t *computed)
 {
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     zero_steps_count(&op->steps, step, &op->traffic);
     zero_steps_count_peers(&op->steps, step, &op->comm->peers);
+    bool direct = op->steps.spec.direct;
     switch (step->kind) {
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);
     case ZERO_STEP_MPI: return post_mpi_call(op, step);
     case ZERO_STEP_FETCH:
     case ZERO_STEP_STORE: return zero_device_copy_begin(op, step);
-    case ZERO_STEP_ADD: *computed += add(op, step); break;
-    case ZERO_STEP_COPY: *computed += copy(op, step); break;
+    case ZERO_STEP_MARK: return zero_device_mark(op);
+    case ZERO_STEP_ADD:
+        if (direct) return run_there(op, step);
+        *computed += add(op, step);
+        break;
+    case ZERO_STEP_COPY:
+        if (direct) return run_there(op, step);
+        *computed += copy(op, step);
+        break;
     case ZERO_STEP_SIGNAL:
         if (op->comm->signals) zero_signal_set(op->comm, op->sequence, step->phase);
         break;

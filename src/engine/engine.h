@@ -27,6 +27,7 @@ typedef struct {
     size_t memory_limit;   /* bytes that this rank may take; 0: no limit */
     size_t device_limit;   /* bytes of a device's arena; 0: no limit */
     bool may_use_p2p;      /* if a node cannot share memory, instead of an error */
+    bool may_stage;        /* if devices do not reach each other, likewise (plan.ipc) */
     const char *directory; /* of the plan's file; borrowed by init. NULL: no file */
 } zero_engine_spec;
 
@@ -36,10 +37,11 @@ typedef struct {
     zero_window window;    /* the shard group's; zeroed if its ranks share no memory */
     zero_window tp_window; /* the TP group's, likewise */
     zero_runner runner;
-    char why_p2p[512];   /* why p2p was taken instead of plan.collectives; or empty */
-    double *eval_losses; /* by microbatch index; owned */
-    int64_t adam_steps;  /* updates made so far: Adam's t is the next */
-    int64_t skipped;     /* steps without an update: a gradient overflowed */
+    char why_p2p[512];    /* why p2p was taken instead of plan.collectives; or empty */
+    char why_staged[512]; /* why ranks' devices exchange through the host; or empty */
+    double *eval_losses;  /* by microbatch index; owned */
+    int64_t adam_steps;   /* updates made so far: Adam's t is the next */
+    int64_t skipped;      /* steps without an update: a gradient overflowed */
     zero_loss_scale loss_scale; /* of the next step */
     bool has_gradient;          /* a step's summed gradient is there to be read */
     double gradient_scale;      /* the loss scale that it was made with */

@@ -115,14 +115,28 @@ static zero_status init_weights(zero_engine *e)
     return given ? zero_engine_set_weights(e, given) : zero_engine_draw(e);
 }
 
+static zero_status compile_as(zero_engine *e, zero_plan_input plan)
+{
+    zero_schedule_destroy(&e->schedule);
+    ZERO_TRY(zero_schedule_compile(&e->schedule, &plan));
+    return check_memory(e);
+}
+
 /* The same plan, with messages instead of shared memory. */
 static zero_status compile_again(zero_engine *e)
 {
     zero_plan_input plan = e->schedule.input;
     plan.collectives = ZERO_ALGORITHM_P2P;
-    zero_schedule_destroy(&e->schedule);
-    ZERO_TRY(zero_schedule_compile(&e->schedule, &plan));
-    return check_memory(e);
+    plan.ipc = 0;
+    return compile_as(e, plan);
+}
+
+/* The same plan, with copies through the host. */
+static zero_status compile_staged(zero_engine *e)
+{
+    zero_plan_input plan = e->schedule.input;
+    plan.ipc = 0;
+    return compile_as(e, plan);
 }
 
 static void unshare(zero_engine *e)
@@ -140,17 +154,33 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
     return zero_agree(comm, compile_again(e));
 }
 
-zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
+static zero_status open_runner(zero_engine *e, zero_comm *comm)
 {
-    *e = (zero_engine){0};
-    zero_status st = zero_agree(comm, init_local(e, spec, comm));
-    if (st == ZERO_OK) st = share_memory(e, comm);
+    const zero_engine_spec *spec = &e->spec;
     zero_runner_place place = {.backend = spec->backend,
                                .device = spec->device,
                                .directory = spec->directory,
                                .window = &e->window,
                                .tp_window = &e->tp_window};
-    if (st == ZERO_OK) st = zero_runner_init(&e->runner, &e->schedule, &place, comm);
+    zero_status st = zero_runner_init(&e->runner, &e->schedule, &place, comm);
+    if (st != ZERO_ERR_UNSUPPORTED || !e->schedule.input.ipc) return st;
+    if (!spec->may_stage)
+        return zero_fail(ZERO_ERR_ENV,
+                         "--device-exchange ipc: %s; use --device-exchange auto or staged",
+                         zero_last_error());
+    snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
+    unshare(e);
+    ZERO_TRY(zero_agree(comm, compile_staged(e)));
+    ZERO_TRY(share_memory(e, comm));
+    return zero_runner_init(&e->runner, &e->schedule, &place, comm);
+}
+
+zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
+{
+    *e = (zero_engine){0};
+    zero_status st = zero_agree(comm, init_local(e, spec, comm));
+    if (st == ZERO_OK) st = share_memory(e, comm);
+    if (st == ZERO_OK) st = open_runner(e, comm);
     if (st == ZERO_OK) st = init_weights(e);
     if (st != ZERO_OK) zero_engine_destroy(e);
     return st;

@@ -1,5 +1,7 @@
 #include "engine/link.h"
 
+#include <string.h>
+
 void zero_link_keep(zero_link *l, zero_status st)
 {
     if (st == ZERO_OK || l->has_failed) return;
@@ -79,7 +81,72 @@ static zero_status ended(void *arg, uint64_t ticket, bool *answer)
     return ZERO_OK;
 }
 
+/* ---- the same between devices: after a failure nothing is begun, and all has ended ---- */
+
+_Static_assert(sizeof(zero_memory_handle) == sizeof(zero_device_handle),
+               "a handle travels as bytes");
+
+static zero_status share(void *arg, void *memory, zero_device_handle *handle)
+{
+    const zero_link *l = arg;
+    zero_memory_handle made;
+    ZERO_TRY(l->memory->sharing->share(l->math, memory, &made));
+    memcpy(handle, &made, sizeof made);
+    return ZERO_OK;
+}
+
+static zero_status open_neighbours(void *arg, const zero_device_handle *handle,
+                                   void **memory)
+{
+    const zero_link *l = arg;
+    zero_memory_handle made;
+    memcpy(&made, handle, sizeof made);
+    return l->memory->sharing->open(l->math, &made, memory);
+}
+
+static void close_neighbours(void *arg, void *memory)
+{
+    const zero_link *l = arg;
+    l->memory->sharing->close(l->math, memory);
+}
+
+static zero_status mark(void *arg, uint64_t *ticket)
+{
+    zero_link *l = arg;
+    *ticket = 0;
+    if (!l->has_failed) zero_link_keep(l, l->memory->sharing->mark(l->math, ticket));
+    return ZERO_OK;
+}
+
+static zero_status copy(void *arg, void *to, const void *from, size_t bytes,
+                        uint64_t *ticket)
+{
+    zero_link *l = arg;
+    *ticket = 0;
+    if (!l->has_failed)
+        zero_link_keep(l, l->memory->sharing->copy(l->math, to, from, bytes, ticket));
+    return ZERO_OK;
+}
+
+static zero_status sum(void *arg, const zero_device_sum *s, uint64_t *ticket)
+{
+    zero_link *l = arg;
+    const zero_memory_sum of_memory = {s->n, s->terms, s->len, s->type, s->out};
+    *ticket = 0;
+    if (!l->has_failed)
+        zero_link_keep(l, l->memory->sharing->sum(l->math, &of_memory, ticket));
+    return ZERO_OK;
+}
+
 zero_copier zero_link_copier(zero_link *l)
 {
-    return (zero_copier){.fetch = fetch, .store = store, .ended = ended, .arg = l};
+    zero_copier c = {.fetch = fetch, .store = store, .ended = ended, .arg = l};
+    if (!l->memory || !l->memory->sharing) return c;
+    c.share = share;
+    c.open = open_neighbours;
+    c.close = close_neighbours;
+    c.mark = mark;
+    c.copy = copy;
+    c.sum = sum;
+    return c;
 }

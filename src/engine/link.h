@@ -13,7 +13,7 @@
 
 typedef struct {
     const zero_memory *memory; /* NULL: there is no device */
-    const zero_math *math;     /* borrowed, open */
+    zero_math *math;           /* borrowed, open */
     uint64_t bytes_fetched, bytes_stored;
     int64_t waits;        /* for copies that had not ended */
     zero_failure failure; /* the first one */
@@ -39,5 +39,5 @@ void zero_link_keep(zero_link *l, zero_status st);
 /* The first failure, told again. */
 ZERO_NODISCARD zero_status zero_link_status(const zero_link *l);
 
-/* The copies of collectives; borrows `l`. */
+/* The copies of collectives, and direct sums if the device's memory can be shared; borrows `l`. */
 zero_copier zero_link_copier(zero_link *l);

@@ -182,6 +182,14 @@ static zero_status check_type(const zero_runner *r)
                                       : st;
 }
 
+static zero_status check_sharing(const zero_runner *r)
+{
+    if (!r->near.comm || r->copier.share) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "the memory of device '%s' cannot be reached by other processes",
+                     r->backend->name);
+}
+
 static zero_status init_local(zero_runner *r, const char *directory)
 {
     ZERO_TRY(check_device(r));
@@ -190,6 +198,8 @@ static zero_status init_local(zero_runner *r, const char *directory)
     ZERO_TRY(check_type(r));
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
+    ZERO_TRY(check_sharing(r));
+    if (r->near.comm) r->copier.window = &r->near;
     ZERO_TRY(open_host(r));
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
@@ -200,6 +210,15 @@ static zero_status init_local(zero_runner *r, const char *directory)
     ZERO_TRY(take_memory(r));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
     return ZERO_OK;
+}
+
+/* Without its window no device is opened: the caller may choose copies through the host. */
+static zero_status init_near(zero_runner *r)
+{
+    if (!r->schedule->input.ipc) return ZERO_OK;
+    zero_status st = zero_device_window_init(&r->near, r->shard);
+    return st == ZERO_ERR_ENV ? zero_fail(ZERO_ERR_UNSUPPORTED, "%s", zero_last_error())
+                              : st;
 }
 
 zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
@@ -219,7 +238,10 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                           .poll_arg = r,
                           .threads = (int)zero_plan_threads(&schedule->input),
                           .device = place->device};
-    zero_status st = zero_agree(comm, init_local(r, place->directory));
+    zero_status st = init_near(r);
+    if (st == ZERO_OK) st = zero_agree(comm, init_local(r, place->directory));
+    if (st == ZERO_OK && r->near.comm)
+        st = zero_device_window_open(&r->near, &r->copier, r->device);
     if (st != ZERO_OK) zero_runner_destroy(r);
     return st;
 }
@@ -267,6 +289,7 @@ void zero_runner_destroy(zero_runner *r)
     zero_profile_destroy(&r->profile);
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);
+    zero_device_window_destroy(&r->near); /* before the memory is given back */
     close_device(r);
     close_host(r);
     if (r->is_open && r->backend->close) r->backend->close(&r->math);

@@ -8,6 +8,7 @@
 #include "base/exact.h"
 #include "base/tree.h"
 #include "comm/collective.h"
+#include "comm/device_window.h"
 #include "comm/window.h"
 #include "engine/device_times.h"
 #include "engine/link.h"
@@ -69,8 +70,9 @@ typedef struct {
     zero_arena arena;             /* the host's */
     zero_link link;     /* to and from a device, if the backend has memory of its own */
     zero_copier copier; /* these copies, for collectives */
-    zero_math host;     /* with offload_host: updates by the CPU, beside the device */
-    void *device;       /* its arena; NULL without a device */
+    zero_device_window near; /* neighbours' devices, with plan_input.ipc; else zeroed */
+    zero_math host;          /* with offload_host: updates by the CPU, beside the device */
+    void *device;            /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
     zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */

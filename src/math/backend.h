@@ -26,6 +26,7 @@
 #include "base/exact.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/tree.h"
 #include "zero/math.h"
 #include "zero/status.h"
 
@@ -216,6 +217,47 @@ typedef struct {
 /* A copy in flight between the host's memory and a device's; 0: one that has ended. */
 typedef uint64_t zero_ticket;
 
+/* By which another process of this machine opens a piece of device memory. */
+typedef struct {
+    unsigned char bytes[96];
+} zero_memory_handle;
+
+/* out[len] = the sum of n pieces x[len] along the tree of base/tree.h, with the CPU's bits. */
+typedef struct {
+    int n; /* 1 to ZERO_MEMORY_TERMS */
+    const zero_tree_term
+        *terms; /* leaves 0 to n - 1, all of one type; read before sum() returns */
+    int64_t len;
+    zero_type type; /* of `out`: that of the terms, or fp32 */
+    void *out;      /* it may be one of the pieces if the types are equal */
+} zero_memory_sum;
+
+#define ZERO_MEMORY_TERMS 64 /* ranks of a node */
+
+/* Memory that devices of this machine reach in each other, or processes in one device: no byte passes
+ * through the host.
+ *
+ *     share     a handle of a piece that take() gave; it holds until give_back()
+ *     open      that piece in another process, until close(). ZERO_ERR_UNSUPPORTED, with the reason, if
+ *               this device cannot reach it; nothing else fails then
+ *     mark      copies nothing
+ *     copy      from memory of this device, or that was opened, to memory of this device
+ *     sum       likewise
+ *
+ * The last three are queued as stores are, in their order: after all calls made before, and with
+ * tickets as theirs. Other processes may read what a device has written once its ticket has ended, and
+ * nothing orders them but the host. */
+typedef struct {
+    zero_status (*share)(zero_math *math, void *memory, zero_memory_handle *handle);
+    zero_status (*open)(zero_math *math, const zero_memory_handle *handle, void **memory);
+    void (*close)(zero_math *math, void *memory);
+    zero_status (*mark)(const zero_math *math, zero_ticket *ticket);
+    zero_status (*copy)(const zero_math *math, void *to, const void *from, size_t bytes,
+                        zero_ticket *ticket);
+    zero_status (*sum)(const zero_math *math, const zero_memory_sum *sum,
+                       zero_ticket *ticket);
+} zero_memory_sharing;
+
 /* Memory that the host cannot touch. A copy begins, like begin of a collective, without blocking:
  *
  *     fetch or store -> ended ... ended          the host waits for it, or
@@ -245,6 +287,7 @@ typedef struct {
                          size_t bytes, zero_ticket *ticket);
     zero_status (*ended)(const zero_math *math, zero_ticket ticket, bool *ended);
     zero_status (*after)(const zero_math *math, zero_ticket ticket);
+    const zero_memory_sharing *sharing; /* NULL: no other process reaches this memory */
 } zero_memory;
 
 #define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */

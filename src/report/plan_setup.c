@@ -49,6 +49,13 @@ static void show_collectives(const zero_plan_report *r, FILE *out)
                 "%15sthe default of %" PRId64
                 " is too small: this is the least that %d ranks need\n",
                 "", r->config.bucket, r->config.data_ranks);
+    const zero_plan_input *in = &r->stages[0].schedule.input;
+    if (in->device && in->n_ranks > 1) {
+        zero_text_row("exchange", out);
+        fprintf(out, "%s\n",
+                in->ipc ? "ipc: devices read each other's memory, if they can; else staged"
+                        : "staged: between devices through the host");
+    }
     if (r->config.message > 0 && r->collectives != ZERO_ALGORITHM_SHM)
         fprintf(out, "%15smessages: up to %" PRId64 " bytes; ranks keep pace\n", "",
                 r->config.message);

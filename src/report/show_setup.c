@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/legible.h"
+#include "comm/launch.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"
@@ -87,6 +88,22 @@ static void show_added(const zero_schedule *plan)
            zero_text_mib((size_t)zero_traffic_total(&added).bytes_sent));
 }
 
+/* How the ranks' devices exchange. */
+static void show_exchange(const zero_run_view *v)
+{
+    const zero_plan_input *in = &v->engine->schedule.input;
+    const char *why = v->engine->why_staged;
+    if (!in->device || in->n_ranks == 1) return;
+    if (!why[0] && !zero_config_chooses_exchange(v->config))
+        why = "--device-exchange";
+    else if (!why[0] && zero_plan_can_reach_devices(in, &why) && !in->ipc)
+        why = "other processes cannot reach this device's memory";
+    zero_text_run_row("exchange");
+    printf("%s (%s); MPI is %s\n",
+           in->ipc ? "ipc: devices read each other's memory" : "staged: through the host",
+           why, zero_launch_cuda());
+}
+
 static void show_collectives(const zero_run_view *v)
 {
     const zero_schedule *plan = &v->engine->schedule;
@@ -100,6 +117,7 @@ static void show_collectives(const zero_run_view *v)
     printf("; %d %snode%s%s\n", v->world->layout.n_nodes, v->fake_nodes ? "fake " : "",
            zero_text_plural(v->world->layout.n_nodes),
            v->fake_nodes ? ": times mean nothing" : "");
+    show_exchange(v);
     zero_text_run_row("communication");
     printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
            plan->input.stage, zero_partition_scheme_name(plan->input.partition),
@@ -346,6 +364,9 @@ static void warn_of_p2p(const zero_run_view *v)
     if (v->engine->why_p2p[0])
         fprintf(stderr, "zero: warning: --collectives auto takes p2p: %s\n",
                 v->engine->why_p2p);
+    if (v->engine->why_staged[0])
+        fprintf(stderr, "zero: warning: --device-exchange auto takes staged: %s\n",
+                v->engine->why_staged);
 }
 
 static void warn_oversubscribed(const zero_run_view *v)

@@ -136,6 +136,22 @@ static zero_status check_device(const zero_plan_input *in)
     return ZERO_OK;
 }
 
+static zero_status check_ipc(const zero_plan_input *in)
+{
+    const char *why;
+    if (!in->ipc) return ZERO_OK;
+    if (!in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-exchange ipc without --device: ranks reach each other's "
+                         "memory already; give a device as well");
+    if (zero_plan_can_reach_devices(in, &why)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device-exchange ipc with %d rank%s and --collectives %s: %s; use "
+                     "auto or staged, or for a plan --fake-nodes 1",
+                     in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                     zero_algorithm_name(in->collectives), why);
+}
+
 static zero_status check_offload_host(const zero_plan_input *in)
 {
     if (!in->offload_host) return ZERO_OK;
@@ -356,5 +372,6 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_partition_activations(in));
     ZERO_TRY(check_device(in));
     ZERO_TRY(check_activations(in));
+    ZERO_TRY(check_ipc(in));
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

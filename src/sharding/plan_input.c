@@ -1,6 +1,7 @@
 #include "sharding/plan_input.h"
 
 #include "comm/algorithm.h"
+#include "math/backend.h"
 
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank)
 {
@@ -88,8 +89,24 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, shard_ranks),
     ZERO_FIELD_NAMED(zero_plan_input, node_parameters, on_off),
     ZERO_FIELD(zero_plan_input, threads),
+    ZERO_FIELD(zero_plan_input, ipc),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };
+
+bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why)
+{
+    int ranks = in->layout ? zero_layout_largest_node(in->layout) : 1;
+    *why = "there is one rank";
+    if (in->n_ranks == 1) return false;
+    *why = "ranks are on several nodes";
+    if (ranks < in->n_ranks) return false;
+    *why = "only --collectives shm reads neighbours' memory";
+    if (in->collectives != ZERO_ALGORITHM_SHM) return false;
+    *why = "a node has more ranks than a device adds up";
+    if (ranks > ZERO_MEMORY_TERMS) return false;
+    *why = "all ranks on one node";
+    return true;
+}
 
 zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
                                 int64_t T)

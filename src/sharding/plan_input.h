@@ -70,6 +70,9 @@ typedef struct {
     int node_parameters;
     int64_t
         threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
+    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
+     * exchange parameters and gradients without the host. As wide as its neighbours. */
+    int64_t ipc;
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -85,8 +88,12 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 31
+#define ZERO_PLAN_FIELDS 32
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
+
+/* Whether the plan's collectives could be made between devices: all ranks on one node, with shm. *why is
+ * the reason, for texts. Whether the devices can, only a run knows. */
+bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* The threads that compute, and have a scratch and a workspace each. */
 static inline int64_t zero_plan_threads(const zero_plan_input *in)

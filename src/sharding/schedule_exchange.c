@@ -111,12 +111,14 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                   .unit = g};
 }
 
-/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging. */
+/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging, or reach the
+ * arrays themselves: then the distance only says that they can be read. */
 static void put_on_device(const zero_schedule *s, const zero_exchange *x,
                           zero_collective_spec *spec)
 {
     bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
     spec->on_device = true;
+    spec->direct = s->input.ipc;
     spec->in_place = x->in == x->out && !zero_collective_sums(spec->kind);
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
 }
@@ -125,7 +127,7 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
  * these alone. */
 static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
 {
-    spec.on_device = spec.in_place = false;
+    spec.on_device = spec.in_place = spec.direct = false;
     return zero_collective_staging(&spec, layout);
 }
 

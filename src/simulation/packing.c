@@ -203,7 +203,8 @@ static void pack_all(packer *p)
         case ZERO_STEP_AWAIT: pack_await(p, step, neighbours); break;
         case ZERO_STEP_MPI:
         case ZERO_STEP_FETCH:
-        case ZERO_STEP_STORE: break; /* refused */
+        case ZERO_STEP_STORE:
+        case ZERO_STEP_MARK: break; /* refused */
         }
         p->packed[i + 1] = (int32_t)p->to->n;
     }

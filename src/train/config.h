@@ -53,7 +53,8 @@ typedef struct {
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
-    int64_t fake_nodes;      /* 0: the real ones */
+    const char *device_exchange; /* auto, ipc, staged */
+    int64_t fake_nodes;          /* 0: the real ones */
     zero_tp tp;
     int64_t shard_ranks;  /* R: a stage shards over that many neighbours; 0: over all N */
     bool node_parameters; /* stage 3: gathered parameters stay in the node's memory */
@@ -164,6 +165,11 @@ bool zero_config_has_device(const zero_config *config);
 bool zero_config_offloads_to_host(const zero_config *config);
 /* The directory of the scratch file, or NULL. */
 const char *zero_config_directory(const zero_config *config);
+/* True with --device-exchange auto. */
+bool zero_config_chooses_exchange(const zero_config *config);
+/* Whether --device-exchange lets ranks reach each other's devices, in this plan: its layout, collectives
+ * and device are set. auto: wherever it can, on devices whose memory can be shared. */
+bool zero_config_ipc(const zero_config *config, const zero_plan_input *in);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 

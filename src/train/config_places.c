@@ -76,9 +76,27 @@ bool zero_config_has_device(const zero_config *c)
     return strcmp(c->device, zero_device_name_at(0)) != 0;
 }
 
+/* Devices of CUDA, also an emulated one. */
+static bool has_cuda(const zero_config *c)
+{
+    return strncmp(c->device, "cuda", strlen("cuda")) == 0;
+}
+
 size_t zero_config_context(const zero_config *c)
 {
-    return strncmp(c->device, "cuda", strlen("cuda")) == 0 ? ZERO_DEVICE_CONTEXT_BYTES : 0;
+    return has_cuda(c) ? ZERO_DEVICE_CONTEXT_BYTES : 0;
+}
+
+bool zero_config_chooses_exchange(const zero_config *c)
+{
+    return !c->device_exchange || strcmp(c->device_exchange, "auto") == 0;
+}
+
+bool zero_config_ipc(const zero_config *c, const zero_plan_input *in)
+{
+    const char *why;
+    if (!zero_config_chooses_exchange(c)) return strcmp(c->device_exchange, "ipc") == 0;
+    return has_cuda(c) && zero_plan_can_reach_devices(in, &why);
 }
 
 static zero_status check_device(const zero_config *c)
@@ -99,6 +117,12 @@ static zero_status check_device(const zero_config *c)
                          "yet updated beside a device; --offload host keeps them in the "
                          "host's memory",
                          c->device);
+    if (!has_device && !zero_config_chooses_exchange(c))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--device-exchange %s without a device: give --device cuda as well, "
+            "or leave it out",
+            c->device_exchange);
     if (has_device || c->device_memory == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--device-memory without a device: give --device cuda as well, or "

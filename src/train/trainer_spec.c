@@ -92,7 +92,7 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
 static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     const char *standard = zero_backend_name_at(0);
-    const char *name = spec->backend ? spec->backend : standard;
+    const char *name = spec->backend ? spec->backend : standard, *why;
     const zero_backend *device;
     const zero_plugin *plugin;
     ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
@@ -105,6 +105,8 @@ static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec 
                          name, spec->device);
     e->backend = device;
     e->plan.device = 1;
+    e->may_stage = true;
+    e->plan.ipc = device->memory->sharing && zero_plan_can_reach_devices(&e->plan, &why);
     return ZERO_OK;
 }
 

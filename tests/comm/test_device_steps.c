@@ -54,6 +54,31 @@ static void windows_give_devices_the_bits_of_the_tree(void **state)
     run_all(ZERO_ALGORITHM_SHM);
 }
 
+/* Neighbours read each other's devices: any spec of a window, without mirrors. */
+static machine_case directly(machine_case c)
+{
+    c = on_device(c);
+    c.spec.direct = true;
+    c.spec.in_place = false;
+    return c;
+}
+
+static void neighbours_devices_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= 9; size++) {
+        zero_layout layout;
+        assert_int_equal(zero_layout_init_blocks(&layout, size, 1), ZERO_OK);
+        for (uint64_t i = 0; i < 10 * ZERO_COLLECTIVE_KINDS; i += TEST_SHARE(3)) {
+            zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+            machine_case c = directly(
+                vary_case(ZERO_ALGORITHM_SHM, kind, &layout, 91 * i + (uint64_t)size));
+            assert_true(machine_run(&c, NULL));
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
 static void two_levels_give_devices_the_bits_of_the_tree(void **state)
 {
     (void)state;
@@ -142,6 +167,28 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
                                   .in_apart = 1 << 20,
                                   .out_apart = 1 << 20,
                                   .on_device = true};
+}
+
+/* Nothing passes through the host, neighbours read as in a window, and no mirror takes memory. */
+static void neighbours_devices_copy_nothing_to_the_host(void **state)
+{
+    (void)state;
+    zero_layout layout = layout_of((node_sizes){5});
+    for (int way = 0; way < 12; way++) {
+        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_SHM, way), host = spec;
+        spec.direct = true;
+        host.on_device = false;
+        assert_int_equal(zero_collective_staging(&spec, &layout), 0);
+        for (int rank = 0; rank < layout.size; rank++) {
+            zero_traffic t, expected;
+            assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
+            assert_int_equal(zero_collective_traffic(&host, &layout, rank, &expected),
+                             ZERO_OK);
+            assert_memory_equal(&t, &expected, sizeof t);
+            assert_int_equal(t.bytes_fetched + t.bytes_stored, 0);
+        }
+    }
+    zero_layout_destroy(&layout);
 }
 
 static void each_element_is_copied_once_in_each_direction(void **state)
@@ -291,6 +338,12 @@ static void one_array_for_several_devices_is_refused(void **state)
     spec.on_device = false;
     spec.in_place = true;
     refuse(spec, "in_place");
+    spec.in_place = false;
+    spec.direct = true;
+    refuse(spec, "a direct all-gather");
+    spec = spec_of(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
+    spec.direct = true;
+    refuse(spec, "neighbours read its memory");
 }
 
 int main(void)
@@ -298,6 +351,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
+        cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
+        cmocka_unit_test(neighbours_devices_copy_nothing_to_the_host),
         cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
         cmocka_unit_test(each_element_is_copied_once_in_each_direction),

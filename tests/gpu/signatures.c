@@ -22,6 +22,9 @@ SAME(cudaDeviceSynchronize, cudaError_t (*device_synchronize)(void));
 SAME(cudaMemGetInfo, cudaError_t (*mem_get_info)(size_t *, size_t *));
 SAME(cudaMalloc, cudaError_t (*take)(void **, size_t));
 SAME(cudaFree, cudaError_t (*give_back)(void *));
+SAME(cudaIpcGetMemHandle, cudaError_t (*ipc_share)(cudaIpcMemHandle_t *, void *));
+SAME(cudaIpcOpenMemHandle, cudaError_t (*ipc_open)(void **, cudaIpcMemHandle_t, unsigned));
+SAME(cudaIpcCloseMemHandle, cudaError_t (*ipc_close)(void *));
 SAME(cudaHostRegister, cudaError_t (*host_register)(void *, size_t, unsigned));
 SAME(cudaHostUnregister, cudaError_t (*host_unregister)(void *));
 SAME(cudaMemset, cudaError_t (*set)(void *, int, size_t));
@@ -58,6 +61,10 @@ SAME(cublasGemmEx, cublasStatus_t (*blas_gemm)(cublasHandle_t, cublasOperation_t
 
 VALUE(cudaErrorInvalidValue, 1);
 VALUE(cudaErrorMemoryAllocation, 2);
+VALUE(cudaErrorMapBufferObjectFailed, 205);
+VALUE(cudaErrorPeerAccessUnsupported, 217);
+VALUE(cudaIpcMemLazyEnablePeerAccess, 1);
+VALUE(sizeof(cudaIpcMemHandle_t), 64);
 VALUE(cudaErrorInitializationError, 3);
 VALUE(cudaErrorInvalidConfiguration, 9);
 VALUE(cudaErrorInvalidHostPointer, 16);

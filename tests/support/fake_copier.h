@@ -93,7 +93,8 @@ static inline fake_device *fake_device_make(uint64_t random)
 {
     fake_device *d = calloc(1, sizeof *d);
     if (!d) abort();
-    d->copier = (zero_copier){fake_fetch, fake_store, fake_ended, d};
+    d->copier = (zero_copier){
+        .fetch = fake_fetch, .store = fake_store, .ended = fake_ended, .arg = d};
     d->random = random;
     d->fails_after = -1;
     return d;

@@ -60,10 +60,14 @@ static bool is_ready(const machine *m, int r, const zero_collective_step *step)
         !machine_have_ended(m, r, true, step->sent))
         return false;
     if (machine_count_copies(m, r, true, step->fetched) > 0) return false;
+    if (machine_count_copies(m, r, false, step->stored) > 0) return false;
     if (step->kind == ZERO_STEP_SEND || step->kind == ZERO_STEP_RECEIVE)
         return m->ranks[r].in_flight < m->c.requests;
     bool fetches = step->kind == ZERO_STEP_FETCH;
-    if (fetches || step->kind == ZERO_STEP_STORE)
+    bool near =
+        m->c.spec.direct && (step->kind == ZERO_STEP_ADD || step->kind == ZERO_STEP_COPY ||
+                             step->kind == ZERO_STEP_MARK);
+    if (fetches || near || step->kind == ZERO_STEP_STORE)
         return machine_count_copies(m, r, fetches, INT64_MAX) < m->c.copies;
     return step->kind != ZERO_STEP_AWAIT || has_reached(m, r, step);
 }
@@ -80,8 +84,9 @@ static void run_step(machine *m, int r, const zero_collective_step *step)
     switch (step->kind) {
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: machine_post(m, r, step); break;
-    case ZERO_STEP_ADD: add(m, r, step); break;
-    case ZERO_STEP_COPY: copy(m, r, step); break;
+    case ZERO_STEP_MARK: machine_begin_near(m, r, step); break;
+    case ZERO_STEP_ADD: (m->c.spec.direct ? machine_begin_near : add)(m, r, step); break;
+    case ZERO_STEP_COPY: (m->c.spec.direct ? machine_begin_near : copy)(m, r, step); break;
     case ZERO_STEP_SIGNAL: set_phase(m, r, step->phase); break;
     case ZERO_STEP_AWAIT: break;
     case ZERO_STEP_FETCH:
@@ -163,7 +168,7 @@ static void check_writes(machine *m)
             int64_t owner = s->kind == ZERO_ALL_GATHER ? i / s->stride : s->root;
             bool own = owner == r || (s->one_out && machine_share_node(m, r, (int)owner));
             bool in_place = m->c.in_place && !zero_collective_sums(s->kind) && own;
-            if (s->on_device) in_place = s->in_place && own;
+            if (s->on_device && !s->direct) in_place = s->in_place && own;
             bool is_gap = s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count;
             bool is_unused = s->kind == ZERO_REDUCE && r != s->root;
             if (m->writes[r][i] != (is_gap || in_place || is_unused ? 0 : 1))

@@ -6,7 +6,8 @@
  * and are overwritten after it ends.
  *
  * With spec.on_device each rank has a device, whose arrays only FETCH and STORE reach. Copies end
- * at any later moment. */
+ * at any later moment. With spec.direct neighbours read these arrays: what a rank has computed is there
+ * when its MARK ends, and its device copies and adds at any later moment, in the order of its steps. */
 #pragma once
 
 #include <stdbool.h>

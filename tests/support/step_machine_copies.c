@@ -1,5 +1,6 @@
 /* The devices: copies end in any order. Their source is read at the last moment, and until then
  * their destination is garbage. */
+#include "base/tree.h"
 #include "support/step_machine_self.h"
 
 static bool overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
@@ -77,13 +78,88 @@ void machine_begin_copy(machine *m, int r, const zero_collective_step *step)
     *(is_fetch ? &t->bytes_fetched : &t->bytes_stored) += (int64_t)bytes;
 }
 
+/* ---- direct ---- */
+
+static void note_near(machine *m, int r, const zero_collective_step *step)
+{
+    const zero_sum *sum =
+        step->kind == ZERO_STEP_ADD ? &m->ranks[r].steps.sums[step->sum] : NULL;
+    for (int64_t t = 0; sum && t < sum->n; t++) {
+        zero_spot spot = {ZERO_IN, sum->terms[t].first, step->from.at};
+        machine_note_read(m, r, spot, step->len, m->c.spec.type);
+    }
+    if (!sum) machine_note_read(m, r, step->from, step->len, step->type);
+    machine_note_write(m, r, step->to, step->len);
+}
+
+void machine_begin_near(machine *m, int r, const zero_collective_step *step)
+{
+    bool is_mark = step->kind == ZERO_STEP_MARK;
+    char *to = NULL, *from = NULL;
+    size_t bytes = (size_t)step->len * zero_type_size(step->type);
+    if (!is_mark) to = machine_locate(m, r, step->to, step->len, step->type);
+    if (step->kind == ZERO_STEP_COPY)
+        from = machine_locate(m, r, step->from, step->len, step->type);
+    if (to && to == from) {
+        machine_note_read(m, r, step->from, step->len, step->type);
+        return;
+    }
+    if (!is_mark) note_near(m, r, step);
+    if (to) machine_touch(m, r, to, bytes, true);
+    if (m->failed) return;
+    int slot = r * MACHINE_COPIES;
+    while (m->copies[slot].is_used) slot++;
+    m->copies[slot] = (copy_state){.is_used = true,
+                                   .rank = r,
+                                   .step = m->ranks[r].next,
+                                   .from = from,
+                                   .to = to,
+                                   .bytes = bytes};
+    m->n_copies++;
+}
+
+static void add(machine *m, int r, const zero_collective_step *step)
+{
+    const zero_sum *sum = &m->ranks[r].steps.sums[step->sum];
+    zero_tree_term *terms = machine_take((size_t)sum->n, sizeof *terms);
+    for (int64_t t = 0; t < sum->n; t++) {
+        const zero_term *term = &sum->terms[t];
+        zero_spot spot = {ZERO_IN, term->first, step->from.at};
+        terms[t] = (zero_tree_term){machine_locate(m, r, spot, step->len, term->type),
+                                    term->type, term->first, term->count};
+    }
+    zero_tree_sum((int)sum->n, terms, step->len, step->type,
+                  machine_locate(m, r, step->to, step->len, step->type), false);
+    free(terms);
+}
+
+/* The first thing that the copy's device has to do: it keeps the order of its steps. */
+static copy_state *first_of(machine *m, copy_state *c)
+{
+    copy_state *own = m->copies + (int64_t)c->rank * MACHINE_COPIES;
+    for (int i = 0; i < MACHINE_COPIES; i++)
+        if (own[i].is_used && own[i].step < c->step) c = &own[i];
+    return c;
+}
+
+static void end_near(machine *m, const copy_state *c)
+{
+    const zero_collective_step *step = &m->ranks[c->rank].steps.list[c->step];
+    if (step->kind == ZERO_STEP_MARK) machine_fill(m, c->rank);
+    if (step->kind == ZERO_STEP_COPY) memcpy(c->to, c->from, c->bytes);
+    if (step->kind == ZERO_STEP_ADD) add(m, c->rank, step);
+}
+
 bool machine_end_copy(machine *m, uint64_t random)
 {
     int n = MACHINE_COPIES * m->size, start = (int)(random % (uint64_t)n);
     for (int i = 0; m->n_copies > 0 && i < n; i++) {
         copy_state *c = &m->copies[(start + i) % n];
         if (!c->is_used) continue;
-        memcpy(c->to, c->from, c->bytes);
+        if (m->c.spec.direct)
+            end_near(m, c = first_of(m, c));
+        else
+            memcpy(c->to, c->from, c->bytes);
         c->is_used = false;
         m->n_copies--;
         return true;

@@ -30,7 +30,7 @@ void machine_note_write(machine *m, int r, zero_spot spot, int64_t len)
     if (spot.rank != r)
         machine_fail(m, r, "step %" PRId64 " writes rank %d's `out`", m->ranks[r].next,
                      spot.rank);
-    if (s->on_device) return; /* only STORE writes `out` itself */
+    if (s->on_device && !s->direct) return; /* only STORE writes `out` itself */
     for (int64_t i = spot.at; i < spot.at + len && i < m->out_len; i++) {
         if (s->kind == ZERO_ALL_GATHER && i % s->stride >= s->count)
             machine_fail(m, r, "out[%" PRId64 "] is outside the window of count", i);
@@ -48,7 +48,7 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
         limit = (int64_t)m->ranks[r].staging_bytes / size;
     else if (spot.place == ZERO_OUT)
         limit = m->out_len;
-    if (s->on_device && !is_staging && !zero_collective_has_root(s->kind) &&
+    if (s->on_device && !s->direct && !is_staging && !zero_collective_has_root(s->kind) &&
         s->kind == (spot.place == ZERO_IN ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER))
         limit = m->size * s->count; /* pieces of mirrors adjoin */
     int64_t at = is_staging ? spot.at / size : spot.at;
@@ -73,7 +73,7 @@ char *machine_locate(machine *m, int r, zero_spot spot, int64_t len, zero_type t
 static int64_t array_index(const machine *m, int64_t i)
 {
     const zero_collective_spec *s = &m->c.spec;
-    if (!s->on_device || s->kind != ZERO_ALL_GATHER) return i;
+    if (!s->on_device || s->direct || s->kind != ZERO_ALL_GATHER) return i;
     return i / s->count * s->stride + i % s->count;
 }
 

@@ -30,9 +30,10 @@ void machine_fail(machine *m, int rank, const char *format, ...)
             ", message %" PRId64,
             s->count, s->stride, s->max_chunk, s->message);
     fprintf(stderr,
-            "%s%s%s%s, root %d, %d requests: rank %d: ", s->one_out ? ", one out" : "",
-            s->on_device ? ", on a device" : "", m->c.in_place ? ", in place" : "",
-            m->c.eager ? ", eager" : "", s->root, m->c.requests, rank);
+            "%s%s%s%s%s, root %d, %d requests: rank %d: ", s->one_out ? ", one out" : "",
+            s->on_device ? ", on a device" : "", s->direct ? ", direct" : "",
+            m->c.in_place ? ", in place" : "", m->c.eager ? ", eager" : "", s->root,
+            m->c.requests, rank);
     va_list args;
     va_start(args, format);
     vfprintf(stderr, format, args);
@@ -111,7 +112,7 @@ static void place_mirrors(machine *m, int r)
 {
     rank_state *rank = &m->ranks[r];
     zero_mirrors at = zero_collective_mirrors(&m->c.spec, m->size, r);
-    bool on_device = m->c.spec.on_device;
+    bool on_device = m->c.spec.on_device && !m->c.spec.direct;
     rank->mirror_in = on_device ? rank->memory + at.in : rank->in;
     rank->mirror_out = on_device ? rank->memory + at.out : rank->out;
     rank->staging = rank->memory + at.staged;
@@ -209,12 +210,18 @@ void machine_begin_rank(machine *m, int r)
         if (!is_input_in_place(m, i) &&
             !oracle_same(s->result, rank->out, i, marker(m, r, i)))
             machine_fail(m, r, "out[%" PRId64 "] changes before this rank has begun", i);
+    if (!s->direct) machine_fill(m, r);
+    rank->has_begun = true;
+}
+
+void machine_fill(machine *m, int r)
+{
+    const zero_collective_spec *s = &m->c.spec;
     for (int64_t i = 0; i < m->in_len; i++) {
         float x = oracle_leaf(s->type, m->c.trial, r, first_input(m, r) + i);
         if (s->kind != ZERO_BROADCAST || r == s->root)
-            oracle_store(s->type, rank->in, i, x);
+            oracle_store(s->type, m->ranks[r].in, i, x);
     }
-    rank->has_begun = true;
 }
 
 float machine_expected(const machine *m, int r, int64_t i)

@@ -27,7 +27,8 @@ typedef struct {
 typedef struct {
     bool is_used, is_fetch;
     int rank;
-    int64_t step;
+    int64_t
+        step; /* direct: what the device does is this step, and ends in the order of steps */
     const char *from;
     char *to;
     size_t bytes;
@@ -75,6 +76,7 @@ void machine_allocate(machine *m);
 bool machine_build_rank(machine *m, int r);
 void machine_release(machine *m);
 void machine_begin_rank(machine *m, int r);
+void machine_fill(machine *m, int r); /* `in` */
 void machine_end_rank(machine *m, int r);
 /* Element i of rank r's `out` at the end. */
 float machine_expected(const machine *m, int r, int64_t i);
@@ -84,6 +86,8 @@ float machine_expected(const machine *m, int r, int64_t i);
 /* Fails if a copy is in flight from or to these bytes. */
 void machine_touch_copies(machine *m, int r, const char *at, size_t bytes, bool writes);
 void machine_begin_copy(machine *m, int r, const zero_collective_step *step);
+/* Direct: gives the device a MARK, COPY or ADD. Its inputs are there when the MARK ends. */
+void machine_begin_near(machine *m, int r, const zero_collective_step *step);
 bool machine_end_copy(machine *m, uint64_t random); /* one, if any is in flight */
 /* The fetches, or stores, in flight that the first `until` steps of rank r began. */
 int machine_count_copies(const machine *m, int r, bool fetches, int64_t until);
