@@ -263,18 +263,36 @@ static operation *const pointwise[] = {
     embedding_backward, remember_and_recall,
 };
 
-static void the_oracle_rounds_results_once(void **state)
+static void check_all(test_pool *pool, const machine *m, int n)
+{
+    for (size_t i = 0; i < COUNT(pointwise); i++) check_operation(pool, pointwise[i], m, n);
+}
+
+static void results_are_rounded_once_by_every_instruction_set(void **state)
 {
     machine m[MACHINES];
-    make_machines(*state, m);
-    for (size_t i = 0; i < COUNT(pointwise); i++)
-        check_operation(*state, pointwise[i], m, 1);
+    check_all(*state, m, make_machines(*state, m));
+}
+
+/* Each thread has a scratch. */
+static void results_are_rounded_once_by_several_threads(void **state)
+{
+    machine m[2] = {{&zero_backend_naive, {0}}, {&zero_backend_cpu, {0}}};
+    const int64_t bytes = 3 * zero_math_scratch() * (int64_t)sizeof(float);
+    m[1].math.scratch = test_bytes(*state, bytes);
+    memset(m[1].math.scratch, 0xff, (size_t)bytes);
+    assert_int_equal(zero_backend_cpu.open(&m[1].math), ZERO_OK);
+    for (int threads = 1; threads <= 3; threads++) {
+        m[1].math.threads = threads;
+        check_all(*state, m, 2);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test_with_pool(the_oracle_rounds_results_once),
+        test_with_pool(results_are_rounded_once_by_every_instruction_set),
+        test_with_pool(results_are_rounded_once_by_several_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
