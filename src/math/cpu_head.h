@@ -65,29 +65,33 @@ void zero_head_pack_rows(const zero_head *head, const float *x, int64_t stride, 
 void zero_head_pack_channels(const zero_head *head, const float *x, int64_t stride,
                              int64_t n, void *out);
 
-/* out[panel, C/H] = factor * x[n, C/H]; rows of the panel from n on become zero. */
-void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t n,
-                    float factor, float *out);
+/* out[panel, C/H] = factor * x[n, C/H]; rows of the panel from n on become zero. x is position t. */
+void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t t,
+                    int64_t n, float factor, float *out);
+
+/* out[n, C/H] = x[n, width], times factor or each row's one of factors[n]. out is position t. */
+void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
+                     float factor, const float *factors, float *out, int64_t stride);
 
 /* A panel of a product's left factor: element (i, p) is x[i * row + p * along], p < k; one of
- * the strides is 1. */
+ * the strides is 1. Its first `rows` are needed. */
 typedef struct {
     const float *x;
-    int64_t row, along, k;
+    int64_t rows, row, along, k;
 } zero_left;
 
-/* c[panel, n] = a b, or +=; n rounded up to half panels. b was packed for b_k of k; those from
- * b_from on are used. */
+/* c[panel, n] = a b, or +=; n rounded up to half panels. Rows of c that are not needed may stay as
+ * they are. b was packed for b_k of k; those from b_from on are used. */
 void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, const void *b,
                         int64_t b_from, int64_t b_k, bool add, float *c, int64_t ldc);
 
-/* score[panel, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
-void zero_head_scores(const zero_head *head, const float *x, const void *y, int64_t n,
-                      float *score);
+/* score[rows, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
+void zero_head_scores(const zero_head *head, const float *x, int64_t rows, const void *y,
+                      int64_t n, float *score);
 
-/* out[panel, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
-void zero_head_mix(const zero_head *head, const float *weight, const void *y, int64_t n,
-                   float *out);
+/* out[rows, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
+void zero_head_mix(const zero_head *head, const float *weight, int64_t rows, const void *y,
+                   int64_t n, float *out);
 
 /* mask[i + 1] = the dropout mask of query i's probabilities. */
 void zero_head_mask(const zero_head *head, int64_t i, float *mask);
