@@ -36,15 +36,23 @@ static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
 
 static void bias_gelu(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->bias_gelu(&l->math, n / (4 * l->C), 4 * l->C, l->type, l->param,
-                          l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
+    l->backend->bias_gelu(&l->math, &(zero_bias){.rows = n / (4 * l->C),
+                                                 .cols = 4 * l->C,
+                                                 .type = l->type,
+                                                 .bias = l->param,
+                                                 .x = l->lane[BENCH_X] + at,
+                                                 .y = l->lane[BENCH_Y] + at});
 }
 
 static void bias_gelu_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     float *dy = l->lane[BENCH_Y] + at; /* in place, as in a block */
-    l->backend->bias_gelu_backward(&l->math, n / (4 * l->C), 4 * l->C,
-                                   l->lane[BENCH_X] + at, dy, dy, false, l->sums);
+    l->backend->bias_gelu_backward(&l->math, &(zero_bias_grad){.rows = n / (4 * l->C),
+                                                               .cols = 4 * l->C,
+                                                               .x = l->lane[BENCH_X] + at,
+                                                               .dy = dy,
+                                                               .dx = dy,
+                                                               .dbias = l->sums});
 }
 
 static zero_dropout dropout_of(const bench_lanes *l)
@@ -67,14 +75,19 @@ static void add_branch(bench_lanes *l, int64_t at, int64_t n)
 
 static void add_bias(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->add_bias(&l->math, n / (3 * l->C), 3 * l->C, l->type, l->param,
-                         l->lane[BENCH_Y] + at);
+    l->backend->add_bias(&l->math, &(zero_bias){.rows = n / (3 * l->C),
+                                                .cols = 3 * l->C,
+                                                .type = l->type,
+                                                .bias = l->param,
+                                                .x = l->lane[BENCH_Y] + at});
 }
 
 static void bias_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->bias_backward(&l->math, n / (3 * l->C), 3 * l->C, l->lane[BENCH_X] + at,
-                              false, l->sums);
+    l->backend->bias_backward(&l->math, &(zero_bias_grad){.rows = n / (3 * l->C),
+                                                          .cols = 3 * l->C,
+                                                          .dy = l->lane[BENCH_X] + at,
+                                                          .dbias = l->sums});
 }
 
 static zero_attention attention_of(const bench_lanes *l)

@@ -43,52 +43,49 @@ static const float *widened(const zero_math *math, zero_type type, int64_t n, co
     return math->scratch + at;
 }
 
-typedef struct {
-    int64_t rows, cols;
-    zero_type type;
-    const void *bias;
-    const float *from;
-    float *to, *more; /* what an operation writes */
-} row_call;
-
 static void add_bias_to(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
-    const row_call *a = arg;
+    const zero_bias *a = arg;
     const int64_t cols = a->cols;
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const float *b = widened(math, a->type, cols, a->bias, 0);
+    float *x = a->x;
     for (int64_t r = first; r < end; r++) {
-        kernels->add(cols, a->to + r * cols, b, a->to + r * cols);
+        kernels->add(cols, x + r * cols, b, x + r * cols);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                     const void *bias, float *x)
+static void add_bias(const zero_math *math, const zero_bias *b)
 {
-    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x};
-    zero_team_share(math, rows, 1, add_bias_to, &a);
+    assert(b->rows_type == ZERO_FP32);
+    zero_team_share(math, b->rows, 1, add_bias_to, b);
 }
 
 /* Sums over rows: threads have columns. */
 static void sum_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
-    const row_call *a = arg;
+    const zero_bias_grad *a = arg;
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t n = end - first;
-    float *sum = a->to + first;
+    const float *dy = a->dy;
+    float *sum = a->dbias + first;
     for (int64_t r = 0; r < a->rows; r++) {
-        kernels->add(n, sum, a->from + r * a->cols + first, sum);
+        kernels->add(n, sum, dy + r * a->cols + first, sum);
         if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                          const float *dy, bool accumulate, float *dbias)
+static void begin_sums(const zero_bias_grad *b)
 {
-    const row_call a = {.rows = rows, .cols = cols, .from = dy, .to = dbias};
-    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    zero_team_share(math, cols, ZERO_TEAM_LINE, sum_rows, &a);
+    if (!b->accumulate) memset(b->dbias, 0, (size_t)b->cols * sizeof *b->dbias);
+}
+
+static void bias_backward(const zero_math *math, const zero_bias_grad *b)
+{
+    assert(b->rows_type == ZERO_FP32);
+    begin_sums(b);
+    zero_team_share(math, b->cols, ZERO_TEAM_LINE, sum_rows, b);
 }
 
 /* y[i] = x[i] * mask element first + i, i < n; y may be x. */
@@ -131,10 +128,12 @@ static void drop_pieces(const zero_math *math, const void *arg, int64_t first, i
     }
 }
 
-static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                    const float *x, float *y)
+static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y)
 {
     const drop_call a = {d, n, x, y};
+    assert(rows_type == ZERO_FP32);
+    (void)rows_type;
     zero_team_share(math, B * zero_divide_up(n, ZERO_CPU_PIECE), 1, drop_pieces, &a);
 }
 
@@ -144,12 +143,14 @@ static void add_masked_branch(const zero_math *math, const zero_branch *b,
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t cols = b->cols;
-    float *out = b->out + r * cols;
+    const float *in = (const float *)b->in + r * cols;
+    const float *residual = (const float *)b->residual + r * cols;
+    float *out = (float *)b->out + r * cols;
     zero_rng stream = b->dropout.stream;
     stream.sample += (uint64_t)(r / b->T);
-    kernels->add(cols, b->in + r * cols, bias, out);
+    kernels->add(cols, in, bias, out);
     drop(math, &stream, b->dropout.p, r % b->T * cols, cols, out, out);
-    kernels->add(cols, b->residual + r * cols, out, out);
+    kernels->add(cols, residual, out, out);
 }
 
 static void add_branch_rows(const zero_math *math, const void *arg, int64_t first,
@@ -158,68 +159,64 @@ static void add_branch_rows(const zero_math *math, const void *arg, int64_t firs
     const zero_branch *b = arg;
     const int64_t cols = b->cols;
     const float *bias = widened(math, b->type, cols, b->bias, 0);
+    const float *residual = b->residual, *in = b->in;
+    float *out = b->out;
     for (int64_t r = first; r < end; r++) {
         if (b->dropout.p > 0.0f)
             add_masked_branch(math, b, bias, r);
         else
-            zero_cpu_kernels_of(math)->add_branch(cols, bias, b->residual + r * cols,
-                                                  b->in + r * cols, b->out + r * cols);
+            zero_cpu_kernels_of(math)->add_branch(cols, bias, residual + r * cols,
+                                                  in + r * cols, out + r * cols);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
 static void add_branch(const zero_math *math, const zero_branch *b)
 {
+    assert(b->rows_type == ZERO_FP32);
     zero_team_share(math, b->B * b->T, 1, add_branch_rows, b);
 }
 
 static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first,
                            int64_t end)
 {
-    const row_call *a = arg;
+    const zero_bias *a = arg;
     const int64_t cols = a->cols;
     const float *wide = widened(math, a->type, cols, a->bias, 0);
+    float *x = a->x, *y = a->y;
     for (int64_t r = first; r < end; r++) {
-        zero_cpu_kernels_of(math)->bias_gelu(cols, wide, a->to + r * cols,
-                                             a->more + r * cols);
+        zero_cpu_kernels_of(math)->bias_gelu(cols, wide, x + r * cols, y + r * cols);
         if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                      const void *bias, float *x, float *y)
+static void bias_gelu(const zero_math *math, const zero_bias *b)
 {
-    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x, .more = y};
-    zero_team_share(math, rows, 1, bias_gelu_rows, &a);
+    assert(b->rows_type == ZERO_FP32);
+    zero_team_share(math, b->rows, 1, bias_gelu_rows, b);
 }
-
-typedef struct {
-    int64_t rows, cols;
-    const float *x, *dy;
-    float *dx, *dbias;
-} gelu_call;
 
 /* As in sum_rows(), threads have columns. */
 static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t first,
                              int64_t end)
 {
-    const gelu_call *a = arg;
+    const zero_bias_grad *a = arg;
     const int64_t n = end - first;
+    const float *x = a->x, *dy = a->dy;
+    float *dx = a->dx;
     for (int64_t r = 0; r < a->rows; r++) {
         const int64_t at = r * a->cols + first;
-        zero_cpu_kernels_of(math)->bias_gelu_backward(n, a->x + at, a->dy + at, a->dx + at,
+        zero_cpu_kernels_of(math)->bias_gelu_backward(n, x + at, dy + at, dx + at,
                                                       a->dbias + first);
         if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                               const float *x, const float *dy, float *dx, bool accumulate,
-                               float *dbias)
+static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
 {
-    const gelu_call a = {rows, cols, x, dy, dx, dbias};
-    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    zero_team_share(math, cols, ZERO_TEAM_LINE, bias_gelu_slopes, &a);
+    assert(b->rows_type == ZERO_FP32);
+    begin_sums(b);
+    zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
 static void layernorm_rows(const zero_math *math, const void *arg, int64_t first,
@@ -233,8 +230,8 @@ static void layernorm_rows(const zero_math *math, const void *arg, int64_t first
     piece.bias = widened(math, n->type, C, n->bias, C);
     for (int64_t r = first; r < end; r += step) {
         piece.rows = zero_min(end - r, step);
-        piece.x = n->x + r * C;
-        piece.y = n->y + r * C;
+        piece.x = zero_type_at(n->rows_type, n->x, r * C);
+        piece.y = zero_type_to(n->rows_type, n->y, r * C);
         piece.mean = n->mean + r;
         piece.rstd = n->rstd + r;
         zero_cpu_kernels_of(math)->layernorm(&piece);
@@ -244,6 +241,7 @@ static void layernorm_rows(const zero_math *math, const void *arg, int64_t first
 
 static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
+    assert(n->rows_type == ZERO_FP32);
     zero_team_share(math, n->rows, 1, layernorm_rows, n);
 }
 
@@ -258,11 +256,11 @@ static void layernorm_slopes(const zero_math *math, const void *arg, int64_t fir
     piece.gain = widened(math, n->type, C, n->gain, 0);
     for (int64_t r = first; r < end; r += step) {
         piece.rows = zero_min(end - r, step);
-        piece.x = n->x + r * C;
+        piece.x = zero_type_at(n->rows_type, n->x, r * C);
         piece.mean = n->mean + r;
         piece.rstd = n->rstd + r;
-        piece.dy = n->dy + r * C;
-        piece.dx = n->dx + r * C;
+        piece.dy = zero_type_at(n->rows_type, n->dy, r * C);
+        piece.dx = zero_type_to(n->rows_type, n->dx, r * C);
         zero_cpu_kernels_of(math)->layernorm_backward(&piece);
         zero_math_poll(math);
     }
@@ -276,10 +274,10 @@ static void layernorm_sums(const zero_math *math, const void *arg, int64_t first
     zero_layernorm_grad_args piece = *n;
     for (int64_t r = 0; r < n->rows; r += step) {
         piece.rows = zero_min(n->rows - r, step);
-        piece.x = n->x + r * n->C;
+        piece.x = zero_type_at(n->rows_type, n->x, r * n->C);
         piece.mean = n->mean + r;
         piece.rstd = n->rstd + r;
-        piece.dy = n->dy + r * n->C;
+        piece.dy = zero_type_at(n->rows_type, n->dy, r * n->C);
         zero_cpu_kernels_of(math)->layernorm_sums(&piece, first, end);
         zero_math_poll(math);
     }
@@ -288,6 +286,7 @@ static void layernorm_sums(const zero_math *math, const void *arg, int64_t first
 /* dx is a row's, dgain and dbias are sums over rows: several threads read x and dy twice. */
 static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
 {
+    assert(n->rows_type == ZERO_FP32);
     const bool is_shared = math->threads > 1;
     zero_layernorm_grad_args all = *n, rows = *n;
     all.accumulate = rows.accumulate = true;
@@ -327,18 +326,20 @@ static void embed_rows(const zero_math *math, const void *arg, int64_t first, in
 {
     const zero_embedding *e = arg;
     const int64_t C = e->C;
+    float *out = e->out;
     for (int64_t i = first; i < end; i++) {
         const int64_t word = row_of(e->tokens[i], e->first, e->words);
         if (word >= 0)
-            embed(e, word, zero_embedding_position(e, i), e->out + i * C);
+            embed(e, word, zero_embedding_position(e, i), out + i * C);
         else
-            memset(e->out + i * C, 0, (size_t)C * sizeof *e->out);
+            memset(out + i * C, 0, (size_t)C * sizeof *out);
         if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
     }
 }
 
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
+    assert(e->rows_type == ZERO_FP32);
     zero_team_share(math, e->B * e->T, 1, embed_rows, e);
 }
 
@@ -351,7 +352,7 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
     const int64_t C = e->C, n = end - first;
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
-        const float *dout = e->dout + i * C + first;
+        const float *dout = (const float *)e->dout + i * C + first;
         float *place = e->dwpe + i % e->T * C + first;
         float *word = row >= 0 ? e->dwte + row * C + first : NULL;
         if (word) kernels->add(n, word, dout, word);
@@ -362,6 +363,7 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
 
 static void embedding_backward(const zero_math *math, const zero_embedding_grad *e)
 {
+    assert(e->rows_type == ZERO_FP32);
     zero_team_share(math, e->C, ZERO_TEAM_LINE, embedding_slopes, e);
 }
 

@@ -2,6 +2,7 @@
  * them: two passes over contiguous rows, of keys and of values. Threads have heads of texts. */
 #include "math/cpu_cached.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static void remember_rows(const zero_math *math, const void *arg, int64_t first,
     const int64_t size = a->C / a->H;
     for (int64_t i = first; i < end; i++) {
         const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
-        const float *row = a->qkv + i * 3 * a->C;
+        const float *row = (const float *)a->qkv + i * 3 * a->C;
         for (int64_t h = 0; h < a->H; h++) {
             const size_t bytes = (size_t)size * sizeof *row;
             memcpy(zero_cached_key(a, b, h, at), row + a->C + h * size, bytes);
@@ -31,6 +32,7 @@ static void remember_rows(const zero_math *math, const void *arg, int64_t first,
 
 void zero_cpu_remember(const zero_math *math, const zero_cached *a)
 {
+    assert(a->rows_type == ZERO_FP32);
     zero_team_share(math, a->B * a->T, ROWS, remember_rows, a);
     zero_math_poll(math);
 }
@@ -40,9 +42,9 @@ static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t size = a->C / a->H, keys = a->past[b] + 1;
-    const float *q = a->qkv + b * 3 * a->C + h * size;
+    const float *q = (const float *)a->qkv + b * 3 * a->C + h * size;
     float *query = zero_cached_room(a, b, h), *score = query + zero_round_up(size, 16);
-    float *out = a->out + b * a->C + h * size, lse, over_sum;
+    float *out = (float *)a->out + b * a->C + h * size, lse, over_sum;
     const float scale = (float)(LOG2_E / sqrt((double)size));
     const zero_cpu_scores t = {1, a->past[b], keys, 0};
     kernels->scale(size, scale, q, query);

@@ -55,7 +55,7 @@ static void add_block(product *p, int64_t k, int64_t rows, const columns *c)
         g->b_type, &(zero_rows){.m = g->m,
                                 .rows = rows,
                                 .n = c->n,
-                                .x = g->a + k,
+                                .x = (const float *)g->a + k,
                                 .x_stride = g->lda,
                                 .b = zero_type_at(g->b_type, g->b, k * g->ldb + c->first),
                                 .stride = g->ldb,
@@ -127,7 +127,7 @@ static void multiply(const zero_math *math, const void *arg, int64_t first, int6
     if (g->slices > 1) p.piece = zero_slices_piece(g);
     if (g->m >= ZERO_ROWS_MANY) p.room = math->scratch;
     for (int64_t j = first; j < end; j += step) {
-        const columns c = {j, zero_min(end - j, step), g->c + j, g->ldc};
+        const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};
         sum_slices(&p, 0, zero_max(g->slices, 1), &c,
                    math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
     }
@@ -151,7 +151,7 @@ static void multiply_transposed(const zero_math *math, const void *arg, int64_t 
                                          .x_stride = g->lda,
                                          .b = zero_type_at(g->b_type, g->b, j * g->ldb),
                                          .stride = g->ldb,
-                                         .out = g->c + j,
+                                         .out = (float *)g->c + j,
                                          .out_stride = g->ldc});
         note(&p, rows * g->k);
     }

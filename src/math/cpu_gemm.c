@@ -48,8 +48,9 @@ static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, in
     choose_b(math, g, p, j, &block);
     for (int64_t i = 0; i < g->m; i += BLOCK_M) {
         block.m = zero_min(BLOCK_M, g->m - i);
-        block.a = g->a + (g->transpose_a ? p * g->lda + i : i * g->lda + p);
-        block.c = g->c + i * g->ldc + j;
+        block.a =
+            zero_type_at(g->a_type, g->a, g->transpose_a ? p * g->lda + i : i * g->lda + p);
+        block.c = zero_type_to(g->c_type, g->c, i * g->ldc + j);
         zero_blas_gemm(&block);
         zero_math_poll(math);
     }
@@ -61,8 +62,8 @@ static void gemm_rows(const zero_math *math, const zero_gemm *g, int64_t first, 
 {
     zero_gemm rows = *g;
     rows.m = n;
-    rows.a += first * (g->transpose_a ? 1 : g->lda);
-    rows.c += first * g->ldc;
+    rows.a = zero_type_at(g->a_type, g->a, first * (g->transpose_a ? 1 : g->lda));
+    rows.c = zero_type_to(g->c_type, g->c, first * g->ldc);
     int64_t step = zero_block_len(g->k, BLOCK_K, 1), p = 0;
     do { /* once even if k = 0: c must then become zero */
         gemm_blocks(math, &rows, j, p, zero_min(step, g->k - p));
@@ -144,9 +145,9 @@ static void multiply_cells(const zero_thread *me, void *arg)
         zero_gemm g = *x->g;
         g.m = rows.end - rows.first, g.n = cols.end - cols.first;
         if (g.m == 0 || g.n == 0) continue;
-        g.a += rows.first * (g.transpose_a ? 1 : g.lda);
+        g.a = zero_type_at(g.a_type, g.a, rows.first * (g.transpose_a ? 1 : g.lda));
         g.b = zero_type_at(g.b_type, g.b, cols.first * (g.transpose_b ? g.ldb : 1));
-        g.c += rows.first * g.ldc + cols.first;
+        g.c = zero_type_to(g.c_type, g.c, rows.first * g.ldc + cols.first);
         multiply_packed(&me->math, x->kernels, &g);
     }
 }
@@ -166,6 +167,7 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = kernels_for(math, g);
+    assert(g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32);
     if (g->m == 0 || g->n == 0) return;
     if (zero_cpu_few_rows(math, &whole)) return;
     if (kernels && math->threads > 1) {

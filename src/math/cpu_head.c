@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/type.h"
 #include "math/team.h"
 
 #define LOG2_E 1.4426950408889634
@@ -14,6 +15,7 @@ static void choose_products(zero_head *head)
 {
     const zero_packed_kernels *bf16 = zero_cpu_bf16_of(head->math);
     const bool in_bf16 = head->a->factors == ZERO_BF16 && bf16 && bf16->multiply_part;
+    assert(!in_bf16 || head->a->rows_type != ZERO_FP16);
     head->panels = in_bf16 ? NULL : zero_cpu_panels_of(head->math);
     head->packed = in_bf16 ? bf16 : &head->panels->packed;
     head->rows = head->packed->rows;
@@ -38,15 +40,35 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b
     return head;
 }
 
-int64_t zero_head_in_qkv(const zero_head *head, int64_t t, zero_head_part part)
+static int64_t in_qkv(const zero_head *head, int64_t t, zero_head_part part)
 {
     return ((head->b * head->a->T + t) * 3 + (int64_t)part) * head->a->C +
            head->h * head->size;
 }
 
-int64_t zero_head_in_out(const zero_head *head, int64_t t)
+static int64_t in_out(const zero_head *head, int64_t t)
 {
     return (head->b * head->a->T + t) * head->a->C + head->h * head->size;
+}
+
+const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part)
+{
+    return zero_type_at(head->a->rows_type, head->a->qkv, in_qkv(head, t, part));
+}
+
+void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part)
+{
+    return zero_type_to(head->a->rows_type, head->a->dqkv, in_qkv(head, t, part));
+}
+
+void *zero_head_out(const zero_head *head, int64_t t)
+{
+    return zero_type_to(head->a->rows_type, head->a->out, in_out(head, t));
+}
+
+const void *zero_head_dout(const zero_head *head, int64_t t)
+{
+    return zero_type_at(head->a->rows_type, head->a->dout, in_out(head, t));
 }
 
 int64_t zero_head_in_lse(const zero_head *head, int64_t t)
@@ -62,26 +84,28 @@ float *zero_head_take(float **work, int64_t n)
     return taken;
 }
 
-void zero_head_pack_rows(const zero_head *head, const float *x, int64_t stride, int64_t n,
+void zero_head_pack_rows(const zero_head *head, const void *x, int64_t stride, int64_t n,
                          void *out)
 {
-    zero_operand rows = {.data = x, .stride = stride, .along_k = true};
+    zero_operand rows = {
+        .data = x, .type = head->a->rows_type, .stride = stride, .along_k = true};
     head->packed->pack_b(&rows, n, head->size, out);
 }
 
-void zero_head_pack_channels(const zero_head *head, const float *x, int64_t stride,
+void zero_head_pack_channels(const zero_head *head, const void *x, int64_t stride,
                              int64_t n, void *out)
 {
-    zero_operand channels = {.data = x, .stride = stride};
+    zero_operand channels = {.data = x, .type = head->a->rows_type, .stride = stride};
     head->packed->pack_b(&channels, head->size, n, out);
 }
 
-void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t t,
+void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_t t,
                     int64_t n, float factor, float *out)
 {
     const zero_cpu_pieces rows = {.rows = n,
                                   .n = head->size,
                                   .x = x,
+                                  .x_type = head->a->rows_type,
                                   .x_stride = stride,
                                   .x_rows = head->a->T - t,
                                   .out = out,
@@ -92,13 +116,14 @@ void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64
 }
 
 void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
-                     float factor, const float *factors, float *out, int64_t stride)
+                     float factor, const float *factors, void *out, int64_t stride)
 {
     const zero_cpu_pieces rows = {.rows = n,
                                   .n = head->size,
                                   .x = x,
                                   .x_stride = head->width,
                                   .out = out,
+                                  .out_type = head->a->rows_type,
                                   .out_stride = stride,
                                   .out_rows = head->a->T - t,
                                   .factor = factor,

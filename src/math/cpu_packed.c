@@ -17,7 +17,8 @@ static void pack_a(const blocks *t)
 {
     const zero_gemm *g = t->g;
     zero_operand a = {.stride = g->lda, .along_k = !g->transpose_a};
-    a.data = g->a + (g->transpose_a ? t->p * g->lda + t->i : t->i * g->lda + t->p);
+    a.data = (const float *)g->a +
+             (g->transpose_a ? t->p * g->lda + t->i : t->i * g->lda + t->p);
     t->kernels->pack_a(&a, t->m, t->k, t->a);
 }
 
@@ -57,7 +58,7 @@ static void multiply(const blocks *t)
     for (int64_t i = 0; i < t->m; i += kernels->rows) {
         for (int64_t j = 0; j < t->n; j += kernels->cols) {
             const char *a = t->a + (size_t)i * lane, *b = t->b + (size_t)j * lane;
-            float *c = t->g->c + (t->i + i) * ldc + t->j + j;
+            float *c = (float *)t->g->c + (t->i + i) * ldc + t->j + j;
             int64_t rows = zero_min(kernels->rows, t->m - i);
             int64_t cols = zero_min(kernels->cols, t->n - j);
             if (rows == kernels->rows && cols == kernels->cols)

@@ -113,7 +113,7 @@ static void pack_a(const work *t)
 {
     const zero_gemm *g = t->g;
     const factor f = {
-        .x = {.data = g->a + t->i * (g->transpose_a ? 1 : g->lda),
+        .x = {.data = (const float *)g->a + t->i * (g->transpose_a ? 1 : g->lda),
               .stride = g->lda,
               .along_k = !g->transpose_a},
         .lanes = t->m,
@@ -317,7 +317,7 @@ static void run(const zero_math *math, work *t, int first, int count, how meets)
     for (t->i = 0; t->i < g->m; t->i += plan->block_m) {
         t->m = zero_min(plan->block_m, g->m - t->i);
         for (t->left = 0; t->left < g->n; t->left += plan->width) {
-            const array c = {g->c + t->i * g->ldc + t->left, g->ldc};
+            const array c = {(float *)g->c + t->i * g->ldc + t->left, g->ldc};
             const int64_t end = zero_min(t->left + plan->width, g->n);
             sum_slices(math, t, first, count, end, meets, &c);
         }

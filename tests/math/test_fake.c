@@ -184,46 +184,68 @@ static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
     ops->round(l->math, l->type, 3 * V * C, l->wide, l->weights);
-    zero_embedding e = {
-        B, T, C, 0, 0, l->tokens, l->type, l->weights, weight(l, V * C), l->x, NULL};
+    zero_embedding e = {B,         T,       C,         0,          0,
+                        l->tokens, l->type, ZERO_FP32, l->weights, weight(l, V * C),
+                        l->x,      NULL};
     ops->embedding(l->math, &e);
-    ops->dropout(l->math, &l->d, B, T * C, l->x, l->x);
-    zero_layernorm_args n = {ROWS,          C,    l->x,        l->type,    weight(l, 7),
-                             weight(l, 70), l->y, l->small[0], l->small[1]};
+    ops->dropout(l->math, &l->d, ZERO_FP32, B, T * C, l->x, l->x);
+    zero_layernorm_args n = {
+        ROWS,          C,    l->type,     ZERO_FP32,  l->x, weight(l, 7),
+        weight(l, 70), l->y, l->small[0], l->small[1]};
     ops->layernorm(l->math, &n);
     zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
     g.b_type = l->type, g.c = l->big, g.factors = l->type;
     ops->gemm(l->math, &g);
-    ops->add_bias(l->math, ROWS, 3 * C, l->type, weight(l, 9), l->big);
-    zero_attention a = {B,      T,    C,           H,       1,    l->d,  g.factors,
-                        l->big, l->z, l->small[2], l->work, l->y, l->big};
+    ops->add_bias(l->math, &(zero_bias){.rows = ROWS,
+                                        .cols = 3 * C,
+                                        .type = l->type,
+                                        .bias = weight(l, 9),
+                                        .x = l->big});
+    zero_attention a = {B,         T,      C,    H,           1,       l->d, g.factors,
+                        ZERO_FP32, l->big, l->z, l->small[2], l->work, l->y, l->big};
     ops->attention(l->math, &a);
-    zero_branch b = {l->d, B, T, C, l->type, weight(l, 3), l->x, l->z, l->y};
+    zero_branch b = {l->d, B, T, C, l->type, ZERO_FP32, weight(l, 3), l->x, l->z, l->y};
     ops->add_branch(l->math, &b);
     b.out = l->z;
     ops->add_branch(l->math, &b);
     e.first = 2, e.words = 3; /* others are another rank's */
     e.out = l->y;
     ops->embedding(l->math, &e);
-    ops->bias_gelu(l->math, ROWS, C, l->type, weight(l, 5), l->z, l->dx);
+    ops->bias_gelu(l->math, &(zero_bias){.rows = ROWS,
+                                         .cols = C,
+                                         .type = l->type,
+                                         .bias = weight(l, 5),
+                                         .x = l->z,
+                                         .y = l->dx});
 }
 
 /* Not the backward pass of a model: every call once more, on what is there. */
 static void compute_backward(const lab *l)
 {
     const zero_backend *ops = l->ops;
-    zero_attention a = {B,      T,    C,           H,       0,     l->d,   ZERO_FP32,
-                        l->big, l->y, l->small[2], l->work, l->dx, l->wide};
+    zero_attention a = {B,         T,      C,    H,           0,       l->d,  ZERO_FP32,
+                        ZERO_FP32, l->big, l->y, l->small[2], l->work, l->dx, l->wide};
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
     ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->dx, l->small[3]);
-    ops->bias_gelu_backward(l->math, ROWS, C, l->z, l->dx, l->dx, true, l->small[4]);
-    ops->bias_backward(l->math, ROWS, C, l->dx, true, l->small[5]);
-    zero_layernorm_grad_args n = {ROWS,         C,           l->x,        l->type,
-                                  weight(l, 7), l->small[0], l->small[1], l->dx,
-                                  l->y,         true,        l->small[4], l->small[5]};
+    ops->bias_gelu_backward(l->math, &(zero_bias_grad){.rows = ROWS,
+                                                       .cols = C,
+                                                       .x = l->z,
+                                                       .dy = l->dx,
+                                                       .dx = l->dx,
+                                                       .accumulate = true,
+                                                       .dbias = l->small[4]});
+    ops->bias_backward(l->math, &(zero_bias_grad){.rows = ROWS,
+                                                  .cols = C,
+                                                  .dy = l->dx,
+                                                  .accumulate = true,
+                                                  .dbias = l->small[5]});
+    zero_layernorm_grad_args n = {ROWS,         C,           l->type,     ZERO_FP32, l->x,
+                                  weight(l, 7), l->small[0], l->small[1], l->dx,     l->y,
+                                  true,         l->small[4], l->small[5]};
     ops->layernorm_backward(l->math, &n);
-    zero_embedding_grad e = {B, T, C, 0, 0, l->tokens, l->y, l->wide, l->wide + V * C};
+    zero_embedding_grad e = {B,         T,         C,    0,       0,
+                             l->tokens, ZERO_FP32, l->y, l->wide, l->wide + V * C};
     ops->embedding_backward(l->math, &e);
     e.first = 2, e.words = 3;
     ops->embedding_backward(l->math, &e);
