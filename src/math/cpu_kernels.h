@@ -49,10 +49,12 @@ typedef struct {
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    /* Gain and bias in fp32. */
+    /* out = gelu(x); dx = dy * gelu'(x): of what is in L1 */
+    void (*gelu)(int64_t n, const float *x, float *out);
+    void (*gelu_backward)(int64_t n, const float *x, const float *dy, float *dx);
+    /* All arrays in fp32, also below. */
     void (*layernorm)(const zero_layernorm_args *n);
-    /* Gain in fp32; dgain and dbias are added to, unless they are NULL, and outputs overlap no
-     * input. */
+    /* dgain and dbias are added to, unless they are NULL, and outputs overlap no input. */
     void (*layernorm_backward)(const zero_layernorm_grad_args *n);
     /* What it adds to channels [first, end) of dgain and dbias; the rest stays. */
     void (*layernorm_sums)(const zero_layernorm_grad_args *n, int64_t first, int64_t end);
