@@ -1,4 +1,4 @@
-/* attention.cu - attention in fp32: Dao et al., FlashAttention, arXiv:2205.14135, algorithms 1 and
+/* attention.cu - attention in fp32, of rows of any type: Dao et al., FlashAttention, arXiv:2205.14135, algorithms 1 and
  * 4, without atomics. This is the reference of attention_tiles.cu, and computes what that cannot.
  *
  * Backward computes probabilities from lse. With P the probabilities, M dropout's mask and
@@ -116,7 +116,7 @@ static __device__ void store_lse(const zero_head_view &v, int64_t query,
 }
 
 /* Blocks with the most keys begin first. */
-template <int COLS>
+template <zero_type type, int COLS>
 static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attention_call call)
 {
     SHARED(float, room, ROOM);
@@ -132,29 +132,30 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
     for (int64_t key = 0; key <= query; key += TILE) {
         float s[4][4];
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
-        dots(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
-             zero_rows_of_qkv(call, v, ZERO_KEYS, key), room, s);
+        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query),
+             zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key), room, s);
         const score_tile t = {query, key, mask};
         softmax_step(call, t, s, rows);
         store_kept<QUERIES>(call, v, t, s, weights);
         shrink(rows, y);
-        mix(call, weights, zero_rows_of_qkv(call, v, ZERO_VALUES, key), room, y);
+        mix(call, weights, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), room, y);
     }
     if (blockIdx.z == 0) store_lse(v, query, rows, call.a.lse);
 #pragma unroll
     for (int r = 0; r < 4; r++) rows.shrink[r] = 1.0f / rows.sum[r];
     shrink(rows, y);
-    store(call, y, 1.0f, zero_result_in_out(call, v, query));
+    store(call, y, 1.0f, zero_result_in_out<type>(call, v, query));
 }
 
 /* ---- Backward ---- */
 
 /* A tile's queries: lse in base 2, and D; zero for queries that do not exist. */
+template <zero_type type>
 static __device__ void load_rows(const zero_attention_call &call, const zero_head_view &v,
                                  int64_t query, float *lse, float *mean)
 {
-    const zero_head_rows y = zero_rows_of_out(v, call.a.out, query);
-    const zero_head_rows dy = zero_rows_of_out(v, call.a.dout, query);
+    const zero_head_rows<type> y = zero_rows_of_out<type>(v, call.a.out, query);
+    const zero_head_rows<type> dy = zero_rows_of_out<type>(v, call.a.dout, query);
     const int lane = (int)threadIdx.x % WARP;
     for (int row = (int)threadIdx.x / WARP; row < TILE; row += THREADS / WARP) {
         float sum = 0.0f;
@@ -201,7 +202,7 @@ static __device__ void store_gradient(const zero_attention_call &call,
     }
 }
 
-template <int COLS>
+template <zero_type type, int COLS>
 static __global__ void __launch_bounds__(THREADS, 1)
     backward_keys(const zero_attention_call call)
 {
@@ -215,25 +216,26 @@ static __global__ void __launch_bounds__(THREADS, 1)
     result<COLS> dk, dv;
     clear(dk), clear(dv);
     for (int64_t query = key; query < v.T; query += TILE) {
-        const zero_head_rows queries = zero_rows_of_qkv(call, v, ZERO_QUERIES, query);
-        const zero_head_rows douts = zero_rows_of_out(v, call.a.dout, query);
+        const zero_head_rows<type> queries =
+            zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query);
+        const zero_head_rows<type> douts = zero_rows_of_out<type>(v, call.a.dout, query);
         const score_tile t = {query, key, mask};
         float p[4][4], dp[4][4];
-        load_rows(call, v, query, lse, mean);
+        load_rows<type>(call, v, query, lse, mean);
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
-        dots(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key), queries, room, p);
+        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key), queries, room, p);
         probabilities<KEYS>(call, t, lse, p);
         store_kept<KEYS>(call, v, t, p, weights);
         mix(call, weights, douts, room, dv);
-        dots(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key), douts, room, dp);
+        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), douts, room, dp);
         store_gradient<KEYS>(call, v, t, mean, p, dp, weights);
         mix(call, weights, queries, room, dk);
     }
-    store(call, dk, call.scale, zero_result_in_dqkv(call, v, ZERO_KEYS, key));
-    store(call, dv, 1.0f, zero_result_in_dqkv(call, v, ZERO_VALUES, key));
+    store(call, dk, call.scale, zero_result_in_dqkv<type>(call, v, ZERO_KEYS, key));
+    store(call, dv, 1.0f, zero_result_in_dqkv<type>(call, v, ZERO_VALUES, key));
 }
 
-template <int COLS>
+template <zero_type type, int COLS>
 static __global__ void __launch_bounds__(THREADS, 1)
     backward_queries(const zero_attention_call call)
 {
@@ -246,28 +248,23 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
     result<COLS> dq;
     clear(dq);
-    load_rows(call, v, query, lse, mean);
+    load_rows<type>(call, v, query, lse, mean);
     for (int64_t key = 0; key <= query; key += TILE) {
-        const zero_head_rows keys = zero_rows_of_qkv(call, v, ZERO_KEYS, key);
+        const zero_head_rows<type> keys = zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key);
         const score_tile t = {query, key, mask};
         float p[4][4], dp[4][4];
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
-        dots(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query), keys, room, p);
+        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), keys, room, p);
         probabilities<QUERIES>(call, t, lse, p);
-        dots(call, zero_rows_of_out(v, call.a.dout, query),
-             zero_rows_of_qkv(call, v, ZERO_VALUES, key), room, dp);
+        dots(call, zero_rows_of_out<type>(v, call.a.dout, query),
+             zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), room, dp);
         store_gradient<QUERIES>(call, v, t, mean, p, dp, weights);
         mix(call, weights, keys, room, dq);
     }
-    store(call, dq, call.scale, zero_result_in_dqkv(call, v, ZERO_QUERIES, query));
+    store(call, dq, call.scale, zero_result_in_dqkv<type>(call, v, ZERO_QUERIES, query));
 }
 
 /* ---- Launchers ---- */
-
-static bool aligned(const void *x)
-{
-    return (uintptr_t)x % sizeof(float4) == 0;
-}
 
 static zero_attention_call call_of(const zero_attention *a)
 {
@@ -281,8 +278,9 @@ static zero_attention_call call_of(const zero_attention *a)
     /* base/rng.c compares the 32 bits, as a double, with p * 2^32. */
     call.dropped = d->p > 0.0f ? (uint32_t)ceil((double)d->p * 0x1p32) : 0;
     call.keep = 1.0f / (1.0f - d->p);
-    call.wide = call.size % 4 == 0 && aligned(a->qkv) && aligned(a->out) &&
-                aligned(a->dout) && aligned(a->dqkv);
+    const uintptr_t all =
+        (uintptr_t)a->qkv | (uintptr_t)a->out | (uintptr_t)a->dout | (uintptr_t)a->dqkv;
+    call.wide = call.size % (a->rows_type == ZERO_FP32 ? 4 : 8) == 0 && all % 16 == 0;
     return call;
 }
 
@@ -293,38 +291,49 @@ static dim3 grid_of(const zero_attention_call *call, int cols)
                 (unsigned)((call->size + cols - 1) / cols));
 }
 
-template <int COLS> static void launch_forward(cudaStream_t s, const zero_attention_call *c)
+template <zero_type type, int COLS>
+static void launch_forward(cudaStream_t s, const zero_attention_call *c)
 {
-    LAUNCH(forward<COLS>, grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((forward<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
 }
 
-template <int COLS>
+template <zero_type type, int COLS>
 static void launch_backward(cudaStream_t s, const zero_attention_call *c)
 {
-    LAUNCH(backward_keys<COLS>, grid_of(c, COLS), THREADS, s, *c);
-    LAUNCH(backward_queries<COLS>, grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((backward_keys<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((backward_queries<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
 }
 
 extern "C" void zero_cuda_attention(cudaStream_t stream, int capability,
                                     const zero_attention *a)
 {
     const zero_attention_call call = call_of(a);
-    if (zero_attention_tiles_take(capability, a))
+    if (zero_attention_tiles_take(capability, a)) {
         zero_attention_tiles_forward(stream, &call);
-    else if (call.size <= 64)
-        launch_forward<64>(stream, &call);
-    else
-        launch_forward<128>(stream, &call);
+        return;
+    }
+    for_type(a->rows_type, [&](auto of) {
+        constexpr zero_type type = decltype(of)::value;
+        if (call.size <= 64)
+            launch_forward<type, 64>(stream, &call);
+        else
+            launch_forward<type, 128>(stream, &call);
+    });
 }
 
 extern "C" void zero_cuda_attention_backward(cudaStream_t stream, int capability,
                                              const zero_attention *a)
 {
     const zero_attention_call call = call_of(a);
-    if (zero_attention_tiles_take(capability, a))
+    if (zero_attention_tiles_take(capability, a)) {
         zero_attention_tiles_backward(stream, &call);
-    else if (call.size <= 64)
-        launch_backward<64>(stream, &call);
-    else
-        launch_backward<128>(stream, &call);
+        return;
+    }
+    for_type(a->rows_type, [&](auto of) {
+        constexpr zero_type type = decltype(of)::value;
+        if (call.size <= 64)
+            launch_backward<type, 64>(stream, &call);
+        else
+            launch_backward<type, 128>(stream, &call);
+    });
 }

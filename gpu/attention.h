@@ -1,5 +1,5 @@
 /* attention.h - what both kinds of attention kernels share: a call as kernels see it, one head of
- * one sample, four channels at a time, and dropout's mask of a tile.
+ * one sample, a few channels at a time, and dropout's mask of a tile.
  *
  *          keys ->
  *   queries | x .   .   .      a block takes one tile of queries (or of keys) of one head, and
@@ -17,6 +17,7 @@
 
 #include "gpu/kernels.h"
 #include "gpu/launch.h"
+#include "gpu/numbers.h"
 
 #define ZERO_ATTENTION_LOG2_E 1.44269504088896f
 #define ZERO_ATTENTION_LOG_2  0.693147180559945f
@@ -30,7 +31,8 @@ struct zero_attention_call {
     float keep;   /* what dropout multiplies kept probabilities by */
     uint32_t
         dropped; /* an element whose 32 bits are below this one is dropped; 0: no dropout */
-    bool wide;   /* four channels are 16 aligned bytes, in all arrays */
+    bool
+        wide; /* a thread's channels, 4 or 8 of 16 bits, are 16 aligned bytes in all arrays */
 };
 
 /* The calls of attention_tiles.cu; fp32 has none. */
@@ -39,14 +41,14 @@ void zero_attention_tiles_forward(cudaStream_t stream, const zero_attention_call
 void zero_attention_tiles_backward(cudaStream_t stream, const zero_attention_call *call);
 
 /* Rows of one head: the first of them, and how many exist from there on. */
-struct zero_head_rows {
-    const float *x;
+template <zero_type type> struct zero_head_rows {
+    const typename stored<type>::number *x;
     int64_t stride, n;
 };
 
 /* The same, to be written. */
-struct zero_head_result {
-    float *x;
+template <zero_type type> struct zero_head_result {
+    typename stored<type>::number *x;
     int64_t stride, n;
 };
 
@@ -84,63 +86,86 @@ static inline __device__ int64_t zero_in_qkv(const zero_head_view &v, zero_head_
 }
 
 /* Positions from t on of qkv; and of x, which is out or dout. */
-static inline __device__ zero_head_rows zero_rows_of_qkv(const zero_attention_call &call,
-                                                         const zero_head_view &v,
-                                                         zero_head_part part, int64_t t)
+template <zero_type type>
+static inline __device__ zero_head_rows<type>
+zero_rows_of_qkv(const zero_attention_call &call, const zero_head_view &v,
+                 zero_head_part part, int64_t t)
 {
-    return {(const float *)call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    typedef const typename stored<type>::number number;
+    return {(number *)call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
 }
 
-static inline __device__ zero_head_rows zero_rows_of_out(const zero_head_view &v,
-                                                         const void *x, int64_t t)
+template <zero_type type>
+static inline __device__ zero_head_rows<type> zero_rows_of_out(const zero_head_view &v,
+                                                               const void *x, int64_t t)
 {
-    return {(const float *)x + v.out + t * v.C, v.C, v.T - t};
+    typedef const typename stored<type>::number number;
+    return {(number *)x + v.out + t * v.C, v.C, v.T - t};
 }
 
-static inline __device__ zero_head_result
+template <zero_type type>
+static inline __device__ zero_head_result<type>
 zero_result_in_dqkv(const zero_attention_call &call, const zero_head_view &v,
                     zero_head_part part, int64_t t)
 {
-    return {(float *)call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    typedef typename stored<type>::number number;
+    return {(number *)call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
 }
 
-static inline __device__ zero_head_result
+template <zero_type type>
+static inline __device__ zero_head_result<type>
 zero_result_in_out(const zero_attention_call &call, const zero_head_view &v, int64_t t)
 {
-    return {(float *)call.a.out + v.out + t * v.C, v.C, v.T - t};
+    typedef typename stored<type>::number number;
+    return {(number *)call.a.out + v.out + t * v.C, v.C, v.T - t};
 }
 
+/* Neighbours in memory, loaded and stored at once. */
+template <typename number, int N> struct alignas(N * sizeof(number)) zero_neighbours {
+    number x[N];
+};
+
 /* Channels c .. c + 3 of a row; zero where there is no such row or channel. */
+template <zero_type type>
 static inline __device__ float4 zero_load_four(const zero_attention_call &call,
-                                               const zero_head_rows &rows, int64_t row,
-                                               int c)
+                                               const zero_head_rows<type> &rows,
+                                               int64_t row, int c)
 {
+    typedef typename stored<type>::number number;
     float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
     const int n = row < rows.n ? call.size - c : 0;
-    const float *from = rows.x + row * rows.stride + c;
-    if (n >= 4 && call.wide) return *(const float4 *)from;
-    if (n > 0) x.x = from[0];
-    if (n > 1) x.y = from[1];
-    if (n > 2) x.z = from[2];
-    if (n > 3) x.w = from[3];
+    const number *from = rows.x + row * rows.stride + c;
+    if (n >= 4 && call.wide) {
+        const zero_neighbours<number, 4> all = *(const zero_neighbours<number, 4> *)from;
+        return {widened<type>(all.x[0]), widened<type>(all.x[1]), widened<type>(all.x[2]),
+                widened<type>(all.x[3])};
+    }
+    if (n > 0) x.x = widened<type>(from[0]);
+    if (n > 1) x.y = widened<type>(from[1]);
+    if (n > 2) x.z = widened<type>(from[2]);
+    if (n > 3) x.w = widened<type>(from[3]);
     return x;
 }
 
-/* Writes the channels c .. c + 3 that exist, of a row that exists. */
-static inline __device__ void zero_store_four(const zero_attention_call &call,
-                                              const zero_head_result &rows, int64_t row,
-                                              int c, float4 x)
+/* Writes the channels c .. c + N - 1 that exist, of a row that exists. */
+template <int N, zero_type type>
+static inline __device__ void zero_store(const zero_attention_call &call,
+                                         const zero_head_result<type> &rows, int64_t row,
+                                         int c, const float (&x)[N])
 {
+    typedef typename stored<type>::number number;
     const int n = row < rows.n ? call.size - c : 0;
-    float *to = rows.x + row * rows.stride + c;
-    if (n >= 4 && call.wide) {
-        *(float4 *)to = x;
+    number *to = rows.x + row * rows.stride + c;
+    zero_neighbours<number, N> all;
+#pragma unroll
+    for (int i = 0; i < N; i++) all.x[i] = narrowed<type>(x[i]);
+    if (n >= N && call.wide) {
+        *(zero_neighbours<number, N> *)to = all;
         return;
     }
-    if (n > 0) to[0] = x.x;
-    if (n > 1) to[1] = x.y;
-    if (n > 2) to[2] = x.z;
-    if (n > 3) to[3] = x.w;
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (i < n) to[i] = all.x[i];
 }
 
 static inline __device__ float zero_dot_four(float4 a, float4 b, float sum)

@@ -31,8 +31,10 @@ static inline __device__ int ty()
 }
 
 /* A factor's channels from c on. */
+template <zero_type type>
 static inline __device__ void load_factor(const zero_attention_call &call,
-                                          const zero_head_rows &rows, int c, float *to)
+                                          const zero_head_rows<type> &rows, int c,
+                                          float *to)
 {
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < TILE * DEPTH / 4; i += THREADS) {
@@ -42,8 +44,10 @@ static inline __device__ void load_factor(const zero_attention_call &call,
 }
 
 /* s[r][c] = the product of row 4 ty + r of x and row tx + 16 c of y. */
-static inline __device__ void dots(const zero_attention_call &call, const zero_head_rows &x,
-                                   const zero_head_rows &y, float *room, float (&s)[4][4])
+template <zero_type type>
+static inline __device__ void
+dots(const zero_attention_call &call, const zero_head_rows<type> &x,
+     const zero_head_rows<type> &y, float *room, float (&s)[4][4])
 {
     float *xs = room, *ys = room + TILE * PITCH;
 #pragma unroll
@@ -103,9 +107,10 @@ static inline __device__ void mix_four(const float *weights, const float *y,
 }
 
 /* to += weights[TILE][TILE] times the channels of y that this block computes. */
-template <int COLS>
+template <int COLS, zero_type type>
 static inline __device__ void mix(const zero_attention_call &call, const float *weights,
-                                  const zero_head_rows &y, float *room, result<COLS> &to)
+                                  const zero_head_rows<type> &y, float *room,
+                                  result<COLS> &to)
 {
     constexpr int piece = COLS == 64 ? TILE : TILE / 2, pitch = COLS + 4;
     static_assert(piece * pitch <= ROOM, "a piece fits the room");
@@ -125,18 +130,18 @@ static inline __device__ void mix(const zero_attention_call &call, const float *
 }
 
 /* to = factor * from */
-template <int COLS>
+template <int COLS, zero_type type>
 static inline __device__ void store(const zero_attention_call &call,
                                     const result<COLS> &from, float factor,
-                                    const zero_head_result &to)
+                                    const zero_head_result<type> &to)
 {
 #pragma unroll
     for (int i = 0; i < COLS / 16; i++) {
         const int row = i % 4, c = i / 4;
         const float *x = &from.x[row][4 * c];
-        const float4 y = {factor * x[0], factor * x[1], factor * x[2], factor * x[3]};
-        zero_store_four(call, to, 4 * ty() + row,
-                        (int)blockIdx.z * COLS + 64 * c + 4 * tx(), y);
+        const float y[4] = {factor * x[0], factor * x[1], factor * x[2], factor * x[3]};
+        zero_store<4>(call, to, 4 * ty() + row, (int)blockIdx.z * COLS + 64 * c + 4 * tx(),
+                      y);
     }
 }
 

@@ -58,6 +58,7 @@ static __device__ void store_weights(const zero_attention_call &call,
                                      const zero_head_view &v, int64_t key,
                                      const strip<factor> &w, float (&s)[HALF])
 {
+    typedef factors<factor> f;
     const int row = lane() % SIDE, col = lane() / SIDE * HALF;
     factor *to = (factor *)w.scores + row * pitch<KEYS> + col;
     if (call.dropped) {
@@ -68,7 +69,8 @@ static __device__ void store_weights(const zero_attention_call &call,
     }
 #pragma unroll
     for (int i = 0; i < HALF; i += 4)
-        store_factors(float4{s[i], s[i + 1], s[i + 2], s[i + 3]}, to + i);
+        *(zero_neighbours<factor, 4> *)(to + i) = {f::of(s[i]), f::of(s[i + 1]),
+                                                   f::of(s[i + 2]), f::of(s[i + 3])};
 }
 
 /* Multiplies each row by its number in `shrink`. */
@@ -105,7 +107,7 @@ static __device__ void add_keys(const zero_attention_call &call, const zero_head
     mix<factor, SIZE, KEYS>((const factor *)w.scores, w.values, y);
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __device__ void finish(const zero_attention_call &call, const zero_head_view &v,
                               const strip<factor> &w, sums (&y)[SIZE / SIDE])
 {
@@ -116,11 +118,11 @@ static __device__ void finish(const zero_attention_call &call, const zero_head_v
         call.a.lse[v.lse + t] = fmaf(w.most, ZERO_ATTENTION_LOG_2, logf(w.sum));
     __syncwarp();
     scale_rows(w, y);
-    store_strip<SIZE>(call, y, 1.0f, w.scores, zero_result_in_out(call, v, w.query));
+    store_strip<SIZE>(call, y, 1.0f, w.scores, zero_result_in_out<type>(call, v, w.query));
 }
 
 /* Blocks with the most keys begin first. */
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __device__ void forward_tile(const zero_attention_call &call)
 {
     SHARED(factor, queries, TILE * pitch<SIZE>);
@@ -137,40 +139,41 @@ static __device__ void forward_tile(const zero_attention_call &call)
                        find_places(scores),         -INFINITY,    0.0f};
     sums y[SIZE / SIDE];
     clear(y);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
-                                  queries);
+    load_tile<factor, SIZE, TILE>(
+        call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
     for (int64_t key = 0; key < query + TILE && key < v.T; key += KEYS) {
         __syncthreads(); /* everybody is done with the last keys */
-        load_tile<factor, SIZE, KEYS>(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key),
+        load_tile<factor, SIZE, KEYS>(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key),
                                       keys);
-        load_tile<factor, SIZE, KEYS>(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key),
-                                      values);
+        load_tile<factor, SIZE, KEYS>(
+            call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), values);
         if (call.dropped) zero_draw_mask<TILE, KEYS, THREADS>(call, v, query, key, mask);
         __syncthreads();
         if (key < w.query + SIDE) add_keys<factor, SIZE>(call, v, key, w, y);
     }
-    finish<factor, SIZE>(call, v, w, y);
+    finish<factor, type, SIZE>(call, v, w, y);
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __global__ void __launch_bounds__(THREADS, 2) forward(const zero_attention_call call)
 {
-    if constexpr (factors<factor>::taken) forward_tile<factor, SIZE>(call);
+    if constexpr (factors<factor>::taken) forward_tile<factor, type, SIZE>(call);
 }
 
 bool zero_attention_tiles_take(int capability, const zero_attention *a)
 {
     const bool has_type = (a->factors == ZERO_FP16 && capability >= 70) ||
                           (a->factors == ZERO_BF16 && capability >= 80);
-    return has_type && a->C / a->H <= 128;
+    const bool has_rows = a->rows_type == ZERO_FP32 || a->rows_type == a->factors;
+    return has_type && has_rows && a->C / a->H <= 128;
 }
 
 void zero_attention_tiles_forward(cudaStream_t stream, const zero_attention_call *call)
 {
-    for_head_size(call->size, [&](auto size) {
+    for_call(call, [&](auto of, auto of_rows, auto size) {
+        typedef typename decltype(of)::number factor;
+        constexpr zero_type type = decltype(of_rows)::value;
         constexpr int SIZE = decltype(size)::value;
-        auto kernel = call->a.factors == ZERO_FP16 ? forward<__half, SIZE>
-                                                   : forward<__nv_bfloat16, SIZE>;
-        LAUNCH(kernel, grid_of(call), THREADS, stream, *call);
+        LAUNCH((forward<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
     });
 }

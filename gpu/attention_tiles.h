@@ -35,6 +35,7 @@
 template <typename factor> struct factors;
 template <> struct factors<__half> {
     static constexpr bool taken = true;
+    static constexpr zero_type type = ZERO_FP16;
     static __device__ __half of(float x)
     {
         return __float2half_rn(x);
@@ -42,6 +43,7 @@ template <> struct factors<__half> {
 };
 template <> struct factors<__nv_bfloat16> {
     static constexpr bool taken = TAKES_BF16;
+    static constexpr zero_type type = ZERO_BF16;
     static __device__ __nv_bfloat16 of(float x)
     {
         return __float2bfloat16_rn(x);
@@ -72,52 +74,99 @@ static inline __device__ int warp()
 
 /* ---- Tiles ---- */
 
-/* Four neighbours, stored at once. */
-template <typename factor> struct alignas(4 * sizeof(factor)) four_factors {
-    factor x[4];
-};
+/* Channels that a thread has of a row: 16 bytes. */
+template <zero_type type> constexpr int channels = type == ZERO_FP32 ? 4 : 8;
 
-template <typename factor> static inline __device__ void store_factors(float4 x, factor *to)
+/* A thread's channels as factors; rows of 16 bits are factors already. */
+template <typename factor, zero_type type>
+using few_factors = zero_neighbours<factor, channels<type>>;
+
+/* Channels from c on of a row; zero where there is no such row or channel. */
+template <typename factor, zero_type type>
+static inline __device__ few_factors<factor, type>
+load_factors(const zero_attention_call &call, const zero_head_rows<type> &rows, int64_t row,
+             int c)
 {
     typedef factors<factor> f;
-    *(four_factors<factor> *)to = {f::of(x.x), f::of(x.y), f::of(x.z), f::of(x.w)};
+    if constexpr (type == ZERO_FP32) {
+        const float4 x = zero_load_four(call, rows, row, c);
+        return {f::of(x.x), f::of(x.y), f::of(x.z), f::of(x.w)};
+    } else {
+        static_assert(type == f::type, "rows are fp32 or factors");
+        few_factors<factor, type> x;
+        const int n = row < rows.n ? call.size - c : 0;
+        const factor *from = (const factor *)(rows.x + row * rows.stride + c);
+        if (n >= channels<type> && call.wide)
+            return *(const few_factors<factor, type> *)from;
+#pragma unroll
+        for (int i = 0; i < channels<type>; i++) x.x[i] = i < n ? from[i] : f::of(0.0f);
+        return x;
+    }
 }
 
-/* Lanes that load a row of SIZE channels, four each: a power of two. */
-template <int SIZE> constexpr int row_lanes = SIZE <= 32 ? 8 : SIZE <= 64 ? 16 : 32;
+/* Lanes that load a row of SIZE channels: a power of two. */
+template <zero_type type, int SIZE>
+constexpr int row_lanes = (SIZE <= 32   ? 32
+                           : SIZE <= 64 ? 64
+                                        : 128) /
+                          channels<type>;
 
 /* All threads: to[ROWS][pitch] = rows; zero where there is no row or channel. */
-template <typename factor, int SIZE, int ROWS>
+template <typename factor, int SIZE, int ROWS, zero_type type>
 static inline __device__ void load_tile(const zero_attention_call &call,
-                                        const zero_head_rows &rows, factor *to)
+                                        const zero_head_rows<type> &rows, factor *to)
 {
-    constexpr int lanes = row_lanes<SIZE>;
-    const int c = (int)threadIdx.x % lanes * 4;
+    constexpr int lanes = row_lanes<type, SIZE>;
+    const int c = (int)threadIdx.x % lanes * channels<type>;
     if (c >= SIZE) return;
 #pragma unroll 4
     for (int row = (int)threadIdx.x / lanes; row < ROWS; row += THREADS / lanes)
-        store_factors(zero_load_four(call, rows, row, c), to + row * pitch<SIZE> + c);
+        *(few_factors<factor, type> *)(to + row * pitch<SIZE> + c) =
+            load_factors<factor>(call, rows, row, c);
+}
+
+/* The product of four channels from c on of dout's and out's rows. */
+template <zero_type type>
+static inline __device__ float
+dot_of_four(const zero_attention_call &call, const zero_head_rows<type> &dy,
+            const zero_head_rows<type> &y, int64_t row, int c)
+{
+    return zero_dot_four(zero_load_four(call, dy, row, c), zero_load_four(call, y, row, c),
+                         0.0f);
+}
+
+/* The sum over a row's lanes; each has sums of four channels. One order for any type: lanes that
+ * have eight add their two at last, as lanes that have four do. */
+template <int lanes, int N> static inline __device__ float sum_of_lanes(float (&sum)[N])
+{
+#pragma unroll
+    for (int step = lanes / 2; step > 0; step /= 2)
+#pragma unroll
+        for (int i = 0; i < N; i++) sum[i] += __shfl_xor_sync(ALL, sum[i], step);
+    return N == 1 ? sum[0] : sum[0] + sum[N - 1];
 }
 
 /* All threads: the same for dout, and D = rowsum(dout * out) of its rows. */
-template <typename factor, int SIZE, int ROWS>
+template <typename factor, zero_type type, int SIZE, int ROWS>
 static inline __device__ void load_douts(const zero_attention_call &call,
                                          const zero_head_view &v, int64_t query, factor *to,
                                          float *mean)
 {
-    constexpr int lanes = row_lanes<SIZE>;
-    const zero_head_rows y = zero_rows_of_out(v, call.a.out, query);
-    const zero_head_rows dy = zero_rows_of_out(v, call.a.dout, query);
-    const int c = (int)threadIdx.x % lanes * 4;
+    constexpr int lanes = row_lanes<type, SIZE>;
+    const zero_head_rows<type> y = zero_rows_of_out<type>(v, call.a.out, query);
+    const zero_head_rows<type> dy = zero_rows_of_out<type>(v, call.a.dout, query);
+    const int c = (int)threadIdx.x % lanes * channels<type>;
 #pragma unroll 2
     for (int row = (int)threadIdx.x / lanes; row < ROWS; row += THREADS / lanes) {
-        const float4 x = zero_load_four(call, dy, row, c);
-        float sum = zero_dot_four(x, zero_load_four(call, y, row, c), 0.0f);
+        float sum[channels<type> / 4];
 #pragma unroll
-        for (int step = lanes / 2; step > 0; step /= 2)
-            sum += __shfl_xor_sync(ALL, sum, step);
-        if (c < SIZE) store_factors(x, to + row * pitch<SIZE> + c);
-        if (c == 0) mean[row] = sum;
+        for (int i = 0; i < channels<type> / 4; i++)
+            sum[i] = dot_of_four(call, dy, y, row, c + 4 * i);
+        const float all = sum_of_lanes<lanes>(sum);
+        if (c < SIZE)
+            *(few_factors<factor, type> *)(to + row * pitch<SIZE> + c) =
+                load_factors<factor>(call, dy, row, c);
+        if (c == 0) mean[row] = all;
     }
 }
 
@@ -209,22 +258,28 @@ static inline __device__ places find_places(float *room)
 
 /* A warp writes a strip: to = factor * x. `room` holds 16 rows of STAGE floats. */
 #define STAGE (SIDE + 4)
-template <int SIZE>
+template <int SIZE, zero_type type>
 static inline __device__ void store_strip(const zero_attention_call &call,
                                           sums (&x)[SIZE / SIDE], float factor, float *room,
-                                          const zero_head_result &to)
+                                          const zero_head_result<type> &to)
 {
-    const int c = lane() % 4 * 4;
+    constexpr int each = channels<type>, lanes = SIDE / each;
+    const int c = lane() % lanes * each;
 #pragma unroll
     for (int n = 0; n < SIZE / SIDE; n++) {
         __syncwarp(); /* the room's last numbers have been used */
         nvcuda::wmma::store_matrix_sync(room, x[n], STAGE, nvcuda::wmma::mem_row_major);
         __syncwarp();
 #pragma unroll
-        for (int row = lane() / 4; row < SIDE; row += WARP / 4) {
-            float4 y = *(const float4 *)(room + row * STAGE + c);
-            y.x *= factor, y.y *= factor, y.z *= factor, y.w *= factor;
-            zero_store_four(call, to, row, n * SIDE + c, y);
+        for (int row = lane() / lanes; row < SIDE; row += WARP / lanes) {
+            float y[each];
+#pragma unroll
+            for (int i = 0; i < each; i += 4) {
+                const float4 in = *(const float4 *)(room + row * STAGE + c + i);
+                y[i] = factor * in.x, y[i + 1] = factor * in.y;
+                y[i + 2] = factor * in.z, y[i + 3] = factor * in.w;
+            }
+            zero_store<each>(call, to, row, n * SIDE + c, y);
         }
     }
 }
@@ -246,6 +301,27 @@ template <typename function> static void for_head_size(int size, const function 
         f(head_size<96>());
     else
         f(head_size<128>());
+}
+
+template <typename factor> struct factor_type {
+    typedef factor number;
+};
+
+/* f(type of factors, type of rows, class of the head's size) */
+template <typename function>
+static void for_call(const zero_attention_call *call, const function &f)
+{
+    for_head_size(call->size, [&](auto size) {
+        const bool is_fp32 = call->a.rows_type == ZERO_FP32;
+        if (call->a.factors == ZERO_FP16 && is_fp32)
+            f(factor_type<__half>(), of_type<ZERO_FP32>(), size);
+        else if (call->a.factors == ZERO_FP16)
+            f(factor_type<__half>(), of_type<ZERO_FP16>(), size);
+        else if (is_fp32)
+            f(factor_type<__nv_bfloat16>(), of_type<ZERO_FP32>(), size);
+        else
+            f(factor_type<__nv_bfloat16>(), of_type<ZERO_BF16>(), size);
+    });
 }
 
 static inline dim3 grid_of(const zero_attention_call *call)

@@ -83,7 +83,7 @@ static __device__ void add_queries(const zero_attention_call &call, const zero_h
     mix<factor, SIZE, ROWS>(f.weights, f.queries, dk);
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __device__ void backward_keys_tile(const zero_attention_call &call)
 {
     constexpr int ROWS = step_rows<SIZE>;
@@ -102,15 +102,16 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
     const places p = find_places((float *)weights);
     sums dk[SIZE / SIDE], dv[SIZE / SIDE];
     clear(dk), clear(dv);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key), keys);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key),
+    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key),
+                                  keys);
+    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key),
                                   values);
     for (int64_t query = key; query < v.T; query += ROWS) {
         const step_tile t = {query, key, lse, mean, mask};
         __syncthreads(); /* everybody is done with the last queries */
-        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
-                                      queries);
-        load_douts<factor, SIZE, ROWS>(call, v, query, douts, mean);
+        load_tile<factor, SIZE, ROWS>(
+            call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
+        load_douts<factor, type, SIZE, ROWS>(call, v, query, douts, mean);
         load_lse<ROWS>(call, v, query, lse);
         if (call.dropped) zero_draw_mask<ROWS, TILE, THREADS>(call, v, query, key, mask);
         __syncthreads();
@@ -118,16 +119,16 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
     }
     /* Each warp stages in its own strips, which nobody else reads. */
     store_strip<SIZE>(call, dk, call.scale, (float *)(keys + row * pitch<SIZE>),
-                      zero_result_in_dqkv(call, v, ZERO_KEYS, key + row));
+                      zero_result_in_dqkv<type>(call, v, ZERO_KEYS, key + row));
     store_strip<SIZE>(call, dv, 1.0f, (float *)(values + row * pitch<SIZE>),
-                      zero_result_in_dqkv(call, v, ZERO_VALUES, key + row));
+                      zero_result_in_dqkv<type>(call, v, ZERO_VALUES, key + row));
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __global__ void __launch_bounds__(THREADS, 2)
     backward_keys(const zero_attention_call call)
 {
-    if constexpr (factors<factor>::taken) backward_keys_tile<factor, SIZE>(call);
+    if constexpr (factors<factor>::taken) backward_keys_tile<factor, type, SIZE>(call);
 }
 
 /* ---- dQ ---- */
@@ -158,7 +159,7 @@ add_keys(const zero_attention_call &call, const zero_head_view &v, const step_ti
     mix<factor, SIZE, ROWS>(f.weights, f.keys, dq);
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __device__ void backward_queries_tile(const zero_attention_call &call)
 {
     constexpr int ROWS = step_rows<SIZE>;
@@ -178,47 +179,41 @@ static __device__ void backward_queries_tile(const zero_attention_call &call)
     const places p = find_places((float *)weights);
     sums dq[SIZE / SIDE];
     clear(dq);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv(call, v, ZERO_QUERIES, query),
-                                  queries);
-    load_douts<factor, SIZE, TILE>(call, v, query, douts, mean);
+    load_tile<factor, SIZE, TILE>(
+        call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
+    load_douts<factor, type, SIZE, TILE>(call, v, query, douts, mean);
     load_lse<TILE>(call, v, query, lse);
     for (int64_t key = 0; key < query + TILE && key < v.T; key += ROWS) {
         const step_tile t = {query, key, lse, mean, mask};
         __syncthreads(); /* everybody is done with the last keys */
-        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv(call, v, ZERO_KEYS, key),
+        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key),
                                       keys);
-        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_qkv(call, v, ZERO_VALUES, key),
-                                      values);
+        load_tile<factor, SIZE, ROWS>(
+            call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), values);
         if (call.dropped) zero_draw_mask<TILE, ROWS, THREADS>(call, v, query, key, mask);
         __syncthreads();
         if (key < query + row + SIDE) add_keys<factor, SIZE>(call, v, t, p, f, dq);
     }
     /* Each warp stages in its own strip, which nobody else reads. */
     store_strip<SIZE>(call, dq, call.scale, (float *)(queries + row * pitch<SIZE>),
-                      zero_result_in_dqkv(call, v, ZERO_QUERIES, query + row));
+                      zero_result_in_dqkv<type>(call, v, ZERO_QUERIES, query + row));
 }
 
-template <typename factor, int SIZE>
+template <typename factor, zero_type type, int SIZE>
 static __global__ void __launch_bounds__(THREADS, 2)
     backward_queries(const zero_attention_call call)
 {
-    if constexpr (factors<factor>::taken) backward_queries_tile<factor, SIZE>(call);
-}
-
-template <typename factor, int SIZE>
-static void launch(cudaStream_t stream, const zero_attention_call *call)
-{
-    LAUNCH((backward_keys<factor, SIZE>), grid_of(call), THREADS, stream, *call);
-    LAUNCH((backward_queries<factor, SIZE>), grid_of(call), THREADS, stream, *call);
+    if constexpr (factors<factor>::taken) backward_queries_tile<factor, type, SIZE>(call);
 }
 
 void zero_attention_tiles_backward(cudaStream_t stream, const zero_attention_call *call)
 {
-    for_head_size(call->size, [&](auto size) {
+    for_call(call, [&](auto of, auto of_rows, auto size) {
+        typedef typename decltype(of)::number factor;
+        constexpr zero_type type = decltype(of_rows)::value;
         constexpr int SIZE = decltype(size)::value;
-        if (call->a.factors == ZERO_FP16)
-            launch<__half, SIZE>(stream, call);
-        else
-            launch<__nv_bfloat16, SIZE>(stream, call);
+        LAUNCH((backward_keys<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
+        LAUNCH((backward_queries<factor, type, SIZE>), grid_of(call), THREADS, stream,
+               *call);
     });
 }

@@ -69,12 +69,12 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <class operation>
+template <int W, class operation>
 void launch_columns(cudaStream_t stream, int64_t rows, int64_t cols, int64_t parts,
                     bool together, const operation &op, const zero_cuda_sums &out)
 {
-    auto kernel = together ? sum_columns<TOGETHER, operation> : sum_columns<1, operation>;
-    const int64_t per_block = WARP * (together ? TOGETHER : 1);
+    auto kernel = together ? sum_columns<W, operation> : sum_columns<1, operation>;
+    const int64_t per_block = WARP * (together ? W : 1);
     dim3 grid((unsigned)zero_divide_up(cols, per_block), (unsigned)parts);
     LAUNCH(kernel, grid, dim3(WARP, TABLE_ROWS), stream, rows, cols,
            zero_divide_up(rows, parts), op, out);
@@ -95,8 +95,9 @@ template <int n> struct parts_of_sums {
     }
 };
 
-/* to[s][cols] (+)= the sum over the rows of op's terms. Parts: from shape and room alone. */
-template <class operation>
+/* to[s][cols] (+)= the sum over the rows of op's terms. Parts: from shape and room alone. Together:
+ * W columns. */
+template <int W, class operation>
 void sum_over_rows(cudaStream_t stream, int64_t rows, int64_t cols, bool together,
                    const operation &op, zero_cuda_room room, const zero_cuda_sums &out)
 {
@@ -104,17 +105,17 @@ void sum_over_rows(cudaStream_t stream, int64_t rows, int64_t cols, bool togethe
     if (cols <= 0) return;
     const int64_t fit = (int64_t)(room.bytes / sizeof(float)) / (n * cols);
     int64_t parts = zero_min(zero_min(zero_divide_up(rows, LEAST_PART), fit), 1024);
-    together = together && cols % TOGETHER == 0;
+    together = together && cols % W == 0;
     if (parts <= 1) {
-        launch_columns(stream, rows, cols, 1, together, op, out);
+        launch_columns<W>(stream, rows, cols, 1, together, op, out);
         return;
     }
     float *partial = (float *)room.memory;
     const zero_cuda_sums between = {{partial, partial + cols}, n * cols, false};
-    launch_columns(stream, rows, cols, parts, together, op, between);
+    launch_columns<W>(stream, rows, cols, parts, together, op, between);
     const parts_of_sums<n> left = {partial, cols};
     together = cols % TOGETHER == 0 && aligned(ZERO_FP32, partial);
-    launch_columns(stream, parts, cols, 1, together, left, out);
+    launch_columns<TOGETHER>(stream, parts, cols, 1, together, left, out);
 }
 
 } // namespace

@@ -1,22 +1,16 @@
-/* device_code.h - helpers of all kernels: numbers of 16 bits, elements a few at a time, sums
- * of a warp.
+/* device_code.h - helpers of all kernels: elements a few at a time, launches, sums of a warp.
  *
- * A kernel that goes through arrays takes W elements per thread: 4, loaded and stored 16
- * bytes (of 16-bit numbers 8) at once, if all of its arrays are aligned to that; else 1.
+ * A kernel that goes through arrays takes W elements per thread: 4, or 8 where rows have 16 bits,
+ * loaded and stored up to 16 bytes at once, if all of its arrays are aligned to that; else 1.
  * Arrays are aligned to their elements at least. */
 #pragma once
 
-#include <string.h>
-
-#include "gpu/launch.h"
-
-#include "base/number.h"
-#include "gpu/kernels.h"
+#include "gpu/numbers.h"
 
 #define WARP     32
 #define ALL      0xffffffffu /* lanes of a warp */
 #define THREADS  256         /* of a block */
-#define TOGETHER 4           /* elements that a thread loads at once */
+#define TOGETHER 4           /* elements that a thread takes at once */
 #define PER_SM   4 /* blocks that a multiprocessor should hold, at least: 64 registers */
 
 /* Blocks at most, of either dimension: larger arrays take several turns. GPUs run 1000 to
@@ -39,90 +33,16 @@ static inline __device__ int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- numbers: base/half.h defines these conversions ---- */
-
-static inline __device__ uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline __device__ float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline __device__ uint16_t to_bf16(float x)
-{
-    uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40);
-    if (magnitude < 0x00800000u) return (uint16_t)(bits >> 16 & 0x8000);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static inline __device__ float from_fp16(uint16_t x)
-{
-    uint32_t sign = (uint32_t)(x & 0x8000) << 16, exponent = x >> 10 & 31;
-    uint32_t mantissa = x & 0x3ff;
-    if (exponent == 31)
-        return float_of(sign | 0x7f800000u | mantissa << 13 | (mantissa ? 0x400000 : 0));
-    if (exponent > 0) return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
-    return float_of(sign | bits_of((float)mantissa * 0x1p-24f));
-}
-
-static inline __device__ uint16_t to_fp16(float x)
-{
-    uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000;
-    if (magnitude > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
-    if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00);
-    if (magnitude < 0x38800000u) {
-        uint32_t units = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
-        return (uint16_t)(sign | units);
-    }
-    uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-    return (uint16_t)(sign | ((rounded - (112u << 23)) >> 13));
-}
-
-/* The numbers in an array of a zero_type. */
-template <zero_type type> struct stored {
-    typedef uint16_t number;
-};
-template <> struct stored<ZERO_FP32> {
-    typedef float number;
-};
-
-template <zero_type type> __device__ float widened(typename stored<type>::number x)
-{
-    if constexpr (type == ZERO_BF16)
-        return float_of((uint32_t)x << 16);
-    else if constexpr (type == ZERO_FP16)
-        return from_fp16(x);
-    else
-        return x;
-}
-
-template <zero_type type> __device__ typename stored<type>::number narrowed(float x)
-{
-    if constexpr (type == ZERO_BF16)
-        return to_bf16(x);
-    else if constexpr (type == ZERO_FP16)
-        return to_fp16(x);
-    else
-        return x;
-}
-
 /* ---- a few elements of an array ---- */
 
 template <int W> struct floats {
     float at[W];
 };
 
-/* In memory, aligned as a whole. */
-template <typename number, int W> struct alignas(sizeof(number) * W) group {
+/* In memory, aligned as a whole, but to no more than one load takes. */
+#define LOADED 16 /* bytes */
+template <typename number, int W>
+struct alignas(sizeof(number) * W < LOADED ? sizeof(number) * W : LOADED) group {
     number at[W];
 };
 
@@ -142,7 +62,7 @@ static inline void must_be_aligned(const void *x, size_t to)
 template <zero_type type, int W> __device__ floats<W> load(const void *x, int64_t i)
 {
     typedef typename stored<type>::number number;
-    must_be_aligned((const number *)x + i, sizeof(group<number, W>));
+    must_be_aligned((const number *)x + i, alignof(group<number, W>));
     const group<number, W> in = *(const group<number, W> *)((const number *)x + i);
     floats<W> out;
     for (int k = 0; k < W; k++) out.at[k] = widened<type>(in.at[k]);
@@ -155,14 +75,17 @@ __device__ void store(const floats<W> &in, void *x, int64_t i)
     typedef typename stored<type>::number number;
     group<number, W> out;
     for (int k = 0; k < W; k++) out.at[k] = narrowed<type>(in.at[k]);
-    must_be_aligned((number *)x + i, sizeof out);
+    must_be_aligned((number *)x + i, alignof(group<number, W>));
     *(group<number, W> *)((number *)x + i) = out;
 }
 
-/* Whether elements of a type can be taken TOGETHER, from this address on; NULL can. */
-static inline bool aligned(zero_type type, const void *x)
+/* Elements that a thread takes of rows of a type: 16 bytes. */
+template <zero_type rows> constexpr int together_of = rows == ZERO_FP32 ? TOGETHER : 8;
+
+/* Whether elements of a type can be taken W at once, from this address on; NULL can. */
+template <int W = TOGETHER> bool aligned(zero_type type, const void *x)
 {
-    return (uintptr_t)x % ((type == ZERO_FP32 ? 4 : 2) * TOGETHER) == 0;
+    return (uintptr_t)x % zero_min((type == ZERO_FP32 ? 4 : 2) * W, LOADED) == 0;
 }
 
 /* ---- launches ---- */
@@ -208,32 +131,17 @@ __global__ void __launch_bounds__(THREADS, PER_SM)
     }
 }
 
-template <class operation>
+template <int W = TOGETHER, class operation>
 void launch_table(cudaStream_t stream, int64_t rows, int64_t cols, bool together,
                   const operation &op)
 {
-    together = together && cols % TOGETHER == 0;
-    auto kernel = together ? for_table<TOGETHER, operation> : for_table<1, operation>;
-    const int64_t per_block = WARP * (together ? TOGETHER : 1);
+    together = together && cols % W == 0;
+    auto kernel = together ? for_table<W, operation> : for_table<1, operation>;
+    const int64_t per_block = WARP * (together ? W : 1);
     if (rows <= 0 || cols <= 0) return;
     dim3 grid(block_count(zero_divide_up(cols, per_block), MOST_BLOCKS),
               block_count(zero_divide_up(rows, TABLE_ROWS), MOST_BLOCKS));
     LAUNCH(kernel, grid, dim3(WARP, TABLE_ROWS), stream, rows, cols, op);
-}
-
-/* Calls a function that is generic in a zero_type, given as a value: f(of_type<type>()). */
-template <zero_type type> struct of_type {
-    static constexpr zero_type value = type;
-};
-
-template <class function> void for_type(zero_type type, const function &f)
-{
-    if (type == ZERO_BF16)
-        f(of_type<ZERO_BF16>());
-    else if (type == ZERO_FP16)
-        f(of_type<ZERO_FP16>());
-    else
-        f(of_type<ZERO_FP32>());
 }
 
 /* ---- sums ---- */

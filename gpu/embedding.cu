@@ -12,10 +12,10 @@
 #include "gpu/device_code.h"
 
 #define WARPS       (THREADS / WARP)
-#define COLUMNS     4    /* that a thread adds at once */
+#define COLUMNS     4    /* that a thread adds: neighbours, if they are aligned */
 #define WORD_BLOCKS 2048 /* at most */
 
-template <zero_type type> struct embedding_sum {
+template <zero_type type, zero_type rows> struct embedding_sum {
     zero_embedding e;
 
     template <int W> __device__ void at(int64_t i, int64_t c) const
@@ -23,30 +23,32 @@ template <zero_type type> struct embedding_sum {
         const floats<W> place = load<type, W>(e.wpe, i % e.T * e.C + c);
         floats<W> word = load<type, W>(e.wte, e.tokens[i] * e.C + c);
         for (int k = 0; k < W; k++) word.at[k] += place.at[k];
-        store<ZERO_FP32, W>(word, e.out, i * e.C + c);
+        store<rows, W>(word, e.out, i * e.C + c);
     }
 };
 
 void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e)
 {
-    const bool together =
-        aligned(e->type, e->wte) && aligned(e->type, e->wpe) && aligned(ZERO_FP32, e->out);
-    for_type(e->type, [&](auto of) {
-        const embedding_sum<decltype(of)::value> op = {*e};
-        launch_table(stream, e->B * e->T, e->C, together, op);
+    for_types(e->type, e->rows_type, [&](auto of, auto of_rows) {
+        constexpr zero_type type = decltype(of)::value, rows = decltype(of_rows)::value;
+        constexpr int W = together_of<rows>;
+        const bool together = aligned<W>(type, e->wte) && aligned<W>(type, e->wpe) &&
+                              aligned<W>(rows, e->out);
+        const embedding_sum<type, rows> op = {*e};
+        launch_table<W>(stream, e->B * e->T, e->C, together, op);
     });
 }
 
 /* ---- backward ---- */
 
-struct place_sum {
+template <zero_type rows> struct place_sum {
     zero_embedding_grad e;
 
     template <int W> __device__ void at(int64_t t, int64_t c) const
     {
         floats<W> sum = load<ZERO_FP32, W>(e.dwpe, t * e.C + c);
         for (int64_t b = 0; b < e.B; b++) {
-            const floats<W> d = load<ZERO_FP32, W>(e.dout, (b * e.T + t) * e.C + c);
+            const floats<W> d = load<rows, W>(e.dout, (b * e.T + t) * e.C + c);
             for (int k = 0; k < W; k++) sum.at[k] += d.at[k];
         }
         store<ZERO_FP32, W>(sum, e.dwpe, t * e.C + c);
@@ -98,27 +100,33 @@ static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int3
 }
 
 /* Adds this position and all later ones of its token to the token's gradient: a thread has
- * columns c, c + THREADS, ... */
+ * groups of W columns, from c on, THREADS of them apart. */
+template <zero_type rows, int W>
 static __device__ void add_token(const zero_embedding_grad &e, int64_t first, int64_t c,
                                  uint32_t *of_warp, uint8_t *list)
 {
+    constexpr int groups = COLUMNS / W, step = THREADS * W;
     const int64_t n = e.B * e.T;
     const int32_t token = e.tokens[first];
-    float *word = e.dwte + token * e.C, sum[COLUMNS];
-    for (int k = 0; k < COLUMNS; k++)
-        sum[k] = c + k * THREADS < e.C ? word[c + k * THREADS] : 0.0f;
+    float *word = e.dwte + token * e.C;
+    floats<W> sum[groups] = {};
+    for (int g = 0; g < groups; g++)
+        if (c + g * step < e.C) sum[g] = load<ZERO_FP32, W>(word, c + g * step);
     for (int64_t i = first; i < n; i += THREADS) {
         const int all = find(e.tokens, i, n, token, of_warp, list);
-        for (int l = 0; l < all; l++) {
-            const float *d = (const float *)e.dout + (i + list[l]) * e.C;
-            for (int k = 0; k < COLUMNS; k++)
-                if (c + k * THREADS < e.C) sum[k] += d[c + k * THREADS];
-        }
+        for (int l = 0; l < all; l++)
+            for (int g = 0; g < groups; g++) {
+                if (c + g * step >= e.C) continue;
+                const floats<W> d =
+                    load<rows, W>(e.dout, (i + list[l]) * e.C + c + g * step);
+                for (int k = 0; k < W; k++) sum[g].at[k] += d.at[k];
+            }
     }
-    for (int k = 0; k < COLUMNS; k++)
-        if (c + k * THREADS < e.C) word[c + k * THREADS] = sum[k];
+    for (int g = 0; g < groups; g++)
+        if (c + g * step < e.C) store<ZERO_FP32, W>(sum[g], word, c + g * step);
 }
 
+template <zero_type rows, int W>
 static __global__ void __launch_bounds__(THREADS) add_words(zero_embedding_grad e)
 {
     SHARED(uint32_t, of_warp, WARPS);
@@ -127,17 +135,24 @@ static __global__ void __launch_bounds__(THREADS) add_words(zero_embedding_grad 
     const int64_t begin = (int64_t)blockIdx.y * THREADS * COLUMNS;
     for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
         if (!came_before(e.tokens, i, of_warp))
-            add_token(e, i, begin + threadIdx.x, of_warp, list);
+            add_token<rows, W>(e, i, begin + threadIdx.x * W, of_warp, list);
     }
 }
 
 void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad *e)
 {
     const int64_t n = e->B * e->T;
-    const bool together = aligned(ZERO_FP32, e->dout) && aligned(ZERO_FP32, e->dwpe);
     if (n <= 0 || e->C <= 0) return;
-    launch_table(stream, e->T, e->C, together, place_sum{*e});
     dim3 grid(block_count(n, WORD_BLOCKS),
               (unsigned)zero_divide_up(e->C, THREADS * COLUMNS));
-    LAUNCH(add_words, grid, THREADS, stream, *e);
+    for_type(e->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        const bool places = aligned<W>(rows, e->dout) && aligned<W>(ZERO_FP32, e->dwpe);
+        const bool words = e->C % COLUMNS == 0 && aligned<COLUMNS>(rows, e->dout) &&
+                           aligned<COLUMNS>(ZERO_FP32, e->dwte);
+        launch_table<W>(stream, e->T, e->C, places, place_sum<rows>{*e});
+        auto kernel = words ? add_words<rows, COLUMNS> : add_words<rows, 1>;
+        LAUNCH(kernel, grid, THREADS, stream, *e);
+    });
 }

@@ -2,8 +2,6 @@
  * dropout and the end of residual branches. Compiled without contraction (-fmad=false): a
  * fused multiply-add would round once where the CPU rounds twice. Division and square root
  * are IEEE's by nvcc's defaults. */
-#include <assert.h>
-
 #include <math.h>
 
 #include <Random123/philox.h>
@@ -224,11 +222,11 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <class operation>
+template <int W, class operation>
 static void launch_masked(cudaStream_t stream, const zero_dropout *d, int64_t samples,
                           int64_t n, bool together, const operation &op)
 {
-    auto kernel = together ? for_masked<TOGETHER, operation> : for_masked<1, operation>;
+    auto kernel = together ? for_masked<W, operation> : for_masked<1, operation>;
     const int64_t blocks = zero_divide_up(n, BLOCK_MASKS);
     if (samples <= 0 || n <= 0) return;
     dim3 grid(block_count(zero_divide_up(blocks, THREADS), MASKED_BLOCKS),
@@ -236,59 +234,56 @@ static void launch_masked(cudaStream_t stream, const zero_dropout *d, int64_t sa
     LAUNCH(kernel, grid, THREADS, stream, prepare_masks(d), samples, n, op);
 }
 
-struct dropping {
+template <zero_type rows> struct dropping {
     int64_t n; /* of a sample */
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
 
     template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
     {
-        floats<W> value = load<ZERO_FP32, W>(x, sample * n + i);
+        floats<W> value = load<rows, W>(x, sample * n + i);
         for (int k = 0; k < W; k++) value.at[k] = value.at[k] * mask[k];
-        store<ZERO_FP32, W>(value, y, sample * n + i);
+        store<rows, W>(value, y, sample * n + i);
     }
 };
 
 void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, zero_type rows_type,
                        int64_t B, int64_t n, const void *x, void *y)
 {
-    const bool together =
-        n % TOGETHER == 0 && aligned(ZERO_FP32, x) && aligned(ZERO_FP32, y);
-    assert(rows_type == ZERO_FP32);
-    (void)rows_type;
-    launch_masked(stream, d, B, n, together, dropping{n, (const float *)x, (float *)y});
+    for_type(rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        const bool together = n % W == 0 && aligned<W>(rows, x) && aligned<W>(rows, y);
+        launch_masked<W>(stream, d, B, n, together, dropping<rows>{n, x, y});
+    });
 }
 
-template <zero_type type> struct branch_end {
+template <zero_type type, zero_type rows> struct branch_end {
     int64_t n, cols; /* n of a sample */
-    const void *bias;
-    const float *residual, *in;
-    float *out;
+    const void *bias, *residual, *in;
+    void *out;
 
     template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
     {
         const floats<W> of_column = load<type, W>(bias, i % cols);
-        const floats<W> beside = load<ZERO_FP32, W>(residual, sample * n + i);
-        floats<W> value = load<ZERO_FP32, W>(in, sample * n + i);
+        const floats<W> beside = load<rows, W>(residual, sample * n + i);
+        floats<W> value = load<rows, W>(in, sample * n + i);
         for (int k = 0; k < W; k++)
             value.at[k] = beside.at[k] + (value.at[k] + of_column.at[k]) * mask[k];
-        store<ZERO_FP32, W>(value, out, sample * n + i);
+        store<rows, W>(value, out, sample * n + i);
     }
 };
 
 void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b)
 {
     const int64_t n = b->T * b->cols;
-    const bool together = b->cols % TOGETHER == 0 && aligned(b->type, b->bias) &&
-                          aligned(ZERO_FP32, b->residual) && aligned(ZERO_FP32, b->in) &&
-                          aligned(ZERO_FP32, b->out);
-    for_type(b->type, [&](auto of) {
-        const branch_end<decltype(of)::value> op = {n,
-                                                    b->cols,
-                                                    b->bias,
-                                                    (const float *)b->residual,
-                                                    (const float *)b->in,
-                                                    (float *)b->out};
-        launch_masked(stream, &b->dropout, b->B, n, together, op);
+    for_types(b->type, b->rows_type, [&](auto of, auto of_rows) {
+        constexpr zero_type type = decltype(of)::value, rows = decltype(of_rows)::value;
+        constexpr int W = together_of<rows>;
+        const bool together = b->cols % W == 0 && aligned<W>(type, b->bias) &&
+                              aligned<W>(rows, b->residual) && aligned<W>(rows, b->in) &&
+                              aligned<W>(rows, b->out);
+        const branch_end<type, rows> op = {n, b->cols, b->bias, b->residual, b->in, b->out};
+        launch_masked<W>(stream, &b->dropout, b->B, n, together, op);
     });
 }

@@ -1,6 +1,7 @@
 /* norm.cu - layer norm: a warp per row, whose sums have an order that depends on C alone. W,
  * here the neighbours in a lane, is 4 where 4 divides C; arrays that are not aligned to that
- * are loaded one by one.
+ * are loaded one by one. It is 4 for rows of 16 bits, too, so that sums have the order of fp32: a
+ * warp has all of a row in flight at once, in loads of 8 bytes.
  *
  * Rows are read more than once. The first KEPT groups of each lane stay in registers: 1024
  * channels, where a lane loads 4 at once; the rest of a longer row is read again. */
@@ -38,29 +39,30 @@ static __device__ floats<W> get(const void *x, int64_t i)
     }
 }
 
-template <int W, bool together> static __device__ void put(const floats<W> &in, float *x)
+template <zero_type type, int W, bool together>
+static __device__ void put(const floats<W> &in, void *x, int64_t i)
 {
     if constexpr (together)
-        store<ZERO_FP32, W>(in, x, 0);
+        store<type, W>(in, x, i);
     else
-        for (int k = 0; k < W; k++) x[k] = in.at[k];
+        for (int k = 0; k < W; k++) store<type, 1>({{in.at[k]}}, x, i + k);
 }
 
 /* y of one row; all lanes of the warp. */
-template <zero_type type, int W, bool together>
+template <zero_type type, zero_type rows, int W, bool together>
 static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
 {
-    const float *x = (const float *)n.x + row * n.C;
+    const int64_t first = row * n.C;
     floats<W> kept[KEPT] = {};
     float sum = 0.0f, squares = 0.0f;
     for_row<W>(n.C, [&](int64_t c, int g) {
-        const floats<W> in = get<ZERO_FP32, W, together>(x, c);
+        const floats<W> in = get<rows, W, together>(n.x, first + c);
         if (g >= 0) kept[g] = in;
         for (int k = 0; k < W; k++) sum += in.at[k];
     });
     const float mean = warp_sum(sum) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int g) {
-        const floats<W> in = g >= 0 ? kept[g] : get<ZERO_FP32, W, together>(x, c);
+        const floats<W> in = g >= 0 ? kept[g] : get<rows, W, together>(n.x, first + c);
         for (int k = 0; k < W; k++) squares += (in.at[k] - mean) * (in.at[k] - mean);
     });
     const float variance = warp_sum(squares) / (float)n.C;
@@ -68,35 +70,35 @@ static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
     for_row<W>(n.C, [&](int64_t c, int g) {
         const floats<W> gain = get<type, W, together>(n.gain, c);
         const floats<W> bias = get<type, W, together>(n.bias, c);
-        floats<W> y = g >= 0 ? kept[g] : get<ZERO_FP32, W, together>(x, c);
+        floats<W> y = g >= 0 ? kept[g] : get<rows, W, together>(n.x, first + c);
         for (int k = 0; k < W; k++)
             y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
-        put<W, together>(y, (float *)n.y + row * n.C + c);
+        put<rows, W, together>(y, n.y, first + c);
     });
     if (threadIdx.x % WARP > 0) return;
     n.mean[row] = mean;
     n.rstd[row] = rstd;
 }
 
-template <zero_type type, int W, bool together>
+template <zero_type type, zero_type rows, int W, bool together>
 static __global__ void __launch_bounds__(THREADS, 2) layernorm(zero_layernorm_args n)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
-        norm_row<type, W, together>(n, row);
+        norm_row<type, rows, W, together>(n, row);
 }
 
 void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n)
 {
-    const bool together = aligned(ZERO_FP32, n->x) && aligned(n->type, n->gain) &&
-                          aligned(n->type, n->bias) && aligned(ZERO_FP32, n->y);
     if (n->rows <= 0) return;
-    for_type(n->type, [&](auto of) {
-        constexpr zero_type type = decltype(of)::value;
-        auto kernel = layernorm<type, 1, true>;
+    const bool together = aligned(n->rows_type, n->x) && aligned(n->type, n->gain) &&
+                          aligned(n->type, n->bias) && aligned(n->rows_type, n->y);
+    for_types(n->type, n->rows_type, [&](auto of, auto of_rows) {
+        constexpr zero_type type = decltype(of)::value, rows = decltype(of_rows)::value;
+        auto kernel = layernorm<type, rows, 1, true>;
         if (n->C % TOGETHER == 0)
-            kernel = together ? layernorm<type, TOGETHER, true>
-                              : layernorm<type, TOGETHER, false>;
+            kernel = together ? layernorm<type, rows, TOGETHER, true>
+                              : layernorm<type, rows, TOGETHER, false>;
         LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
                stream, *n);
     });
@@ -111,13 +113,13 @@ struct norm_row_of {
 };
 
 /* g = dy gain and xhat of W columns. */
-template <zero_type type, int W, bool together>
+template <zero_type type, zero_type rows, int W, bool together>
 static __device__ void look(const zero_layernorm_grad_args &n, const norm_row_of &row,
                             int64_t c, floats<W> &g, floats<W> &xhat)
 {
     const floats<W> gain = get<type, W, together>(n.gain, c);
-    g = get<ZERO_FP32, W, together>(n.dy, row.first + c);
-    xhat = get<ZERO_FP32, W, together>(n.x, row.first + c);
+    g = get<rows, W, together>(n.dy, row.first + c);
+    xhat = get<rows, W, together>(n.x, row.first + c);
     for (int k = 0; k < W; k++) {
         g.at[k] *= gain.at[k];
         xhat.at[k] = (xhat.at[k] - row.mean) * row.rstd;
@@ -125,14 +127,14 @@ static __device__ void look(const zero_layernorm_grad_args &n, const norm_row_of
 }
 
 /* dx += rstd (g - mean(g) - xhat mean(g xhat)) */
-template <zero_type type, int W, bool together>
+template <zero_type type, zero_type rows, int W, bool together>
 static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
                                          const norm_row_of &row)
 {
     floats<W> kept_g[KEPT] = {}, kept_xhat[KEPT] = {}, g, xhat;
     float along_one = 0.0f, along_x = 0.0f;
     for_row<W>(n.C, [&](int64_t c, int kept) {
-        look<type, W, together>(n, row, c, g, xhat);
+        look<type, rows, W, together>(n, row, c, g, xhat);
         if (kept >= 0) kept_g[kept] = g, kept_xhat[kept] = xhat;
         for (int k = 0; k < W; k++) {
             along_one += g.at[k];
@@ -142,60 +144,69 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
     along_one = warp_sum(along_one) / (float)n.C;
     along_x = warp_sum(along_x) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int kept) {
-        floats<W> dx = get<ZERO_FP32, W, together>(n.dx, row.first + c);
+        floats<W> dx = get<rows, W, together>(n.dx, row.first + c);
         if (kept >= 0)
             g = kept_g[kept], xhat = kept_xhat[kept];
         else
-            look<type, W, together>(n, row, c, g, xhat);
+            look<type, rows, W, together>(n, row, c, g, xhat);
         for (int k = 0; k < W; k++)
             dx.at[k] += row.rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
-        put<W, together>(dx, (float *)n.dx + row.first + c);
+        put<rows, W, together>(dx, n.dx, row.first + c);
     });
 }
 
-template <zero_type type, int W, bool together>
+template <zero_type type, zero_type rows, int W, bool together>
 static __global__ void __launch_bounds__(THREADS, 2)
     layernorm_dx(zero_layernorm_grad_args n)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
-        norm_row_backward<type, W, together>(n, {row * n.C, n.mean[row], n.rstd[row]});
+        norm_row_backward<type, rows, W, together>(n,
+                                                   {row * n.C, n.mean[row], n.rstd[row]});
 }
 
 /* The terms of dgain and dbias. */
-struct norm_terms {
+template <zero_type rows> struct norm_terms {
     static constexpr int sums = 2;
     int64_t C;
-    const float *x, *dy, *mean, *rstd;
+    const void *x, *dy;
+    const float *mean, *rstd;
 
     template <int W> __device__ terms<2, W> at(int64_t row, int64_t col) const
     {
-        const floats<W> d = load<ZERO_FP32, W>(dy, row * C + col);
-        floats<W> xhat = load<ZERO_FP32, W>(x, row * C + col);
+        const floats<W> d = load<rows, W>(dy, row * C + col);
+        floats<W> xhat = load<rows, W>(x, row * C + col);
         const float centre = mean[row], scale = rstd[row];
         for (int k = 0; k < W; k++) xhat.at[k] = d.at[k] * ((xhat.at[k] - centre) * scale);
         return {{xhat, d}};
     }
 };
 
+static void launch_dx(cudaStream_t stream, const zero_layernorm_grad_args *n)
+{
+    const bool together = aligned(n->rows_type, n->x) && aligned(n->rows_type, n->dy) &&
+                          aligned(n->type, n->gain) && aligned(n->rows_type, n->dx);
+    for_types(n->type, n->rows_type, [&](auto of, auto of_rows) {
+        constexpr zero_type type = decltype(of)::value, rows = decltype(of_rows)::value;
+        auto kernel = layernorm_dx<type, rows, 1, true>;
+        if (n->C % TOGETHER == 0)
+            kernel = together ? layernorm_dx<type, rows, TOGETHER, true>
+                              : layernorm_dx<type, rows, TOGETHER, false>;
+        LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
+               stream, *n);
+    });
+}
+
 void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad_args *n,
                                   zero_cuda_room room)
 {
-    const bool inputs =
-        n->C % TOGETHER == 0 && aligned(ZERO_FP32, n->x) && aligned(ZERO_FP32, n->dy);
-    const bool together = inputs && aligned(n->type, n->gain) && aligned(ZERO_FP32, n->dx);
-    if (n->rows > 0)
-        for_type(n->type, [&](auto of) {
-            constexpr zero_type type = decltype(of)::value;
-            auto kernel = layernorm_dx<type, 1, true>;
-            if (n->C % TOGETHER == 0)
-                kernel = together ? layernorm_dx<type, TOGETHER, true>
-                                  : layernorm_dx<type, TOGETHER, false>;
-            LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
-                   stream, *n);
-        });
-    const norm_terms op = {n->C, (const float *)n->x, (const float *)n->dy, n->mean,
-                           n->rstd};
+    if (n->rows > 0) launch_dx(stream, n);
     const zero_cuda_sums out = {{n->dgain, n->dbias}, 0, n->accumulate};
-    sum_over_rows(stream, n->rows, n->C, inputs, op, room, out);
+    for_type(n->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        const bool together = aligned<W>(rows, n->x) && aligned<W>(rows, n->dy);
+        const norm_terms<rows> op = {n->C, n->x, n->dy, n->mean, n->rstd};
+        sum_over_rows<W>(stream, n->rows, n->C, together, op, room, out);
+    });
 }

@@ -6,46 +6,61 @@
 
 /* ---- biases ---- */
 
-template <zero_type type> struct biasing {
+template <zero_type type, zero_type rows> struct biasing {
     int64_t cols;
     const void *bias;
-    float *x;
+    void *x;
 
     template <int W> __device__ void at(int64_t row, int64_t col) const
     {
         const floats<W> more = load<type, W>(bias, col);
-        floats<W> value = load<ZERO_FP32, W>(x, row * cols + col);
+        floats<W> value = load<rows, W>(x, row * cols + col);
         for (int k = 0; k < W; k++) value.at[k] += more.at[k];
-        store<ZERO_FP32, W>(value, x, row * cols + col);
+        store<rows, W>(value, x, row * cols + col);
     }
 };
 
-void zero_cuda_add_bias(cudaStream_t stream, const zero_bias *b)
+/* op<type, rows>(cols, bias, ...) over b's rows, together if bias, x and y are aligned. */
+template <template <zero_type, zero_type> class operation, class... fields>
+static void launch_biased(cudaStream_t stream, const zero_bias *b, const void *y,
+                          fields... more)
 {
-    const bool together = aligned(b->type, b->bias) && aligned(ZERO_FP32, b->x);
-    for_type(b->type, [&](auto of) {
-        const biasing<decltype(of)::value> op = {b->cols, b->bias, (float *)b->x};
-        launch_table(stream, b->rows, b->cols, together, op);
+    for_types(b->type, b->rows_type, [&](auto of, auto of_rows) {
+        constexpr zero_type type = decltype(of)::value, rows = decltype(of_rows)::value;
+        constexpr int W = together_of<rows>;
+        const operation<type, rows> op = {b->cols, b->bias, more...};
+        const bool together =
+            aligned<W>(type, b->bias) && aligned<W>(rows, b->x) && aligned<W>(rows, y);
+        launch_table<W>(stream, b->rows, b->cols, together, op);
     });
 }
 
-struct bias_terms {
+void zero_cuda_add_bias(cudaStream_t stream, const zero_bias *b)
+{
+    launch_biased<biasing>(stream, b, NULL, b->x);
+}
+
+template <zero_type rows> struct bias_terms {
     static constexpr int sums = 1;
     int64_t cols;
-    const float *dy;
+    const void *dy;
 
     template <int W> __device__ terms<1, W> at(int64_t row, int64_t col) const
     {
-        return {{load<ZERO_FP32, W>(dy, row * cols + col)}};
+        return {{load<rows, W>(dy, row * cols + col)}};
     }
 };
 
 void zero_cuda_bias_backward(cudaStream_t stream, const zero_bias_grad *b,
                              zero_cuda_room room)
 {
-    const bias_terms op = {b->cols, (const float *)b->dy};
     const zero_cuda_sums out = {{b->dbias, NULL}, 0, b->accumulate};
-    sum_over_rows(stream, b->rows, b->cols, aligned(ZERO_FP32, b->dy), op, room, out);
+    for_type(b->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        const bias_terms<rows> op = {b->cols, b->dy};
+        sum_over_rows<W>(stream, b->rows, b->cols, aligned<W>(rows, b->dy), op, room, out);
+    });
 }
 
 /* ---- GELU: u = sqrt(2/pi) (x + 0.044715 x^3) ---- */
@@ -72,50 +87,46 @@ static inline __device__ float gelu_slope(float x)
     return s + s * (z * (1.0f - s) * (TWO_U_X1 + 3.0f * TWO_U_X3 * zz));
 }
 
-template <zero_type type> struct bias_and_gelu {
+/* GELU is of x as it is stored. */
+template <zero_type type, zero_type rows> struct bias_and_gelu {
     int64_t cols;
     const void *bias;
-    float *x, *y;
+    void *x, *y;
 
     template <int W> __device__ void at(int64_t row, int64_t col) const
     {
         const int64_t i = row * cols + col;
         const floats<W> more = load<type, W>(bias, col);
-        floats<W> before = load<ZERO_FP32, W>(x, i), after;
+        floats<W> before = load<rows, W>(x, i), after;
         for (int k = 0; k < W; k++) {
             before.at[k] += more.at[k];
-            after.at[k] = gelu(before.at[k]);
+            after.at[k] = gelu(rounded<rows>(before.at[k]));
         }
-        store<ZERO_FP32, W>(before, x, i);
-        store<ZERO_FP32, W>(after, y, i);
+        store<rows, W>(before, x, i);
+        store<rows, W>(after, y, i);
     }
 };
 
 void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b)
 {
-    const bool together =
-        aligned(b->type, b->bias) && aligned(ZERO_FP32, b->x) && aligned(ZERO_FP32, b->y);
-    for_type(b->type, [&](auto of) {
-        const bias_and_gelu<decltype(of)::value> op = {b->cols, b->bias, (float *)b->x,
-                                                       (float *)b->y};
-        launch_table(stream, b->rows, b->cols, together, op);
-    });
+    launch_biased<bias_and_gelu>(stream, b, b->y, b->x, b->y);
 }
 
-/* dx, which is stored, is also the bias' gradient of its row. */
-struct gelu_terms {
+/* dx, as it is stored, is also the bias' gradient of its row. */
+template <zero_type rows> struct gelu_terms {
     static constexpr int sums = 1;
     int64_t cols;
-    const float *x, *dy;
-    float *dx; /* may be dy */
+    const void *x, *dy;
+    void *dx; /* may be dy */
 
     template <int W> __device__ terms<1, W> at(int64_t row, int64_t col) const
     {
         const int64_t i = row * cols + col;
-        const floats<W> at = load<ZERO_FP32, W>(x, i);
-        floats<W> d = load<ZERO_FP32, W>(dy, i);
+        const floats<W> at = load<rows, W>(x, i);
+        floats<W> d = load<rows, W>(dy, i);
         for (int k = 0; k < W; k++) d.at[k] *= gelu_slope(at.at[k]);
-        store<ZERO_FP32, W>(d, dx, i);
+        store<rows, W>(d, dx, i);
+        for (int k = 0; k < W; k++) d.at[k] = rounded<rows>(d.at[k]);
         return {{d}};
     }
 };
@@ -123,10 +134,13 @@ struct gelu_terms {
 void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
                                   zero_cuda_room room)
 {
-    const bool together =
-        aligned(ZERO_FP32, b->x) && aligned(ZERO_FP32, b->dy) && aligned(ZERO_FP32, b->dx);
-    const gelu_terms op = {b->cols, (const float *)b->x, (const float *)b->dy,
-                           (float *)b->dx};
     const zero_cuda_sums out = {{b->dbias, NULL}, 0, b->accumulate};
-    sum_over_rows(stream, b->rows, b->cols, together, op, room, out);
+    for_type(b->rows_type, [&](auto of) {
+        constexpr zero_type rows = decltype(of)::value;
+        constexpr int W = together_of<rows>;
+        const bool together =
+            aligned<W>(rows, b->x) && aligned<W>(rows, b->dy) && aligned<W>(rows, b->dx);
+        const gelu_terms<rows> op = {b->cols, b->x, b->dy, b->dx};
+        sum_over_rows<W>(stream, b->rows, b->cols, together, op, room, out);
+    });
 }
