@@ -137,7 +137,8 @@ static zero_status open_data(zero_session *s)
                                .tokenizer = c->tokenizer,
                                .imported = c->init_from ? s->importing.tokenizer : NULL,
                                .seed = (uint64_t)c->seed,
-                               .vocab = shape.vocab};
+                               .vocab = shape.vocab,
+                               .threads = (int)s->threads.n};
     return zero_dataset_open(&s->dataset, &s->world, &from);
 }
 

@@ -54,7 +54,8 @@ static zero_status learn(zero_corpus *corpus, const char *name, const material *
     return ZERO_OK;
 }
 
-static zero_status tokenize(zero_corpus *corpus, const char *name, material *text)
+static zero_status tokenize(zero_corpus *corpus, const char *name, int threads,
+                            material *text)
 {
     material tokens;
     ZERO_TRY(learn(corpus, name, text));
@@ -62,7 +63,7 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, material *tex
         adopt(corpus, text, 1);
         return ZERO_OK;
     }
-    zero_status st = zero_material_encode(text, corpus->tokenizer, &tokens);
+    zero_status st = zero_material_encode(text, corpus->tokenizer, threads, &tokens);
     if (st == ZERO_OK)
         adopt(corpus, &tokens, zero_encode_width(corpus->tokenizer));
     else
@@ -121,7 +122,7 @@ static zero_status finish_text(const source *r, const char *fallback, material *
     const char *name;
     ZERO_TRY(choose_tokenizer(r, fallback, &name));
     ZERO_TRY(add_validation(r, ZERO_TOKENS_TEXT, 0, text));
-    ZERO_TRY(tokenize(corpus, name, text));
+    ZERO_TRY(tokenize(corpus, name, r->threads, text));
     ZERO_TRY(widen_vocab(corpus, r->vocab));
     describe_validation(r, corpus);
     snprintf(corpus->description, sizeof corpus->description,

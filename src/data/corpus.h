@@ -40,6 +40,7 @@ typedef struct {
     const char *imported; /* the path of the imported model's; "": text is refused */
     uint64_t seed;        /* of stories */
     int64_t vocab;        /* the model's; 0: the data's */
+    int threads;          /* of the rank, which tokenize; 0: one */
 } zero_corpus_source;
 
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of

@@ -70,13 +70,13 @@ zero_status zero_material_learn(const material *text, const char *name,
 }
 
 zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
-                                 material *tokens)
+                                 int threads, material *tokens)
 {
     zero_bytes first = {.bytes = text->all.bytes, .len = text->n_train};
     zero_bytes rest = {.bytes = text->all.bytes + text->n_train,
                        .len = text->all.len - text->n_train};
     *tokens = (material){.is_split = text->is_split};
-    ZERO_TRY(zero_encode_text(tokenizer, &first, &tokens->all));
+    ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
     tokens->n_train = tokens->all.len;
-    return zero_encode_text(tokenizer, &rest, &tokens->all);
+    return zero_encode_text(tokenizer, &rest, threads, &tokens->all);
 }

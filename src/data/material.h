@@ -26,8 +26,8 @@ ZERO_NODISCARD zero_status zero_material_add_validation(zero_material *m, const 
 ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,
                                                zero_tokenizer *tokenizer);
 
-/* The tokens of a text, as in encode.h. No token crosses the border between training and
- * validation. On failure *tokens holds what the caller destroys. */
+/* The tokens of a text, made by threads as in encode.h. No token crosses the border between training
+ * and validation. On failure *tokens holds what the caller destroys. */
 ZERO_NODISCARD zero_status zero_material_encode(const zero_material *text,
                                                 const zero_tokenizer *tokenizer,
-                                                zero_material *tokens);
+                                                int threads, zero_material *tokens);

@@ -10,8 +10,7 @@
 
 struct zero_pattern {
     pcre2_code *code;
-    pcre2_match_context *limits;
-    pcre2_match_data *match;
+    zero_known_pattern *known; /* NULL: not known */
 };
 
 /* ---- compiling ---- */
@@ -43,14 +42,6 @@ static zero_status compile(const char *where, const char *translated, zero_patte
                      where);
 }
 
-static zero_status prepare(const char *where, zero_pattern *p)
-{
-    p->limits = pcre2_match_context_create(NULL);
-    p->match = pcre2_match_data_create_from_pattern(p->code, NULL);
-    if (p->limits && p->match) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
-}
-
 static zero_status make(const char *where, const char *regex, zero_pattern *p)
 {
     char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
@@ -58,7 +49,8 @@ static zero_status make(const char *where, const char *regex, zero_pattern *p)
     zero_status st = zero_pattern_translate(where, regex, translated);
     if (st == ZERO_OK) st = compile(where, translated, p);
     free(translated);
-    return st == ZERO_OK ? prepare(where, p) : st;
+    p->known = zero_known_pattern_find(regex);
+    return st;
 }
 
 zero_status zero_pattern_compile(const char *where, const char *regex,
@@ -77,10 +69,13 @@ zero_status zero_pattern_compile(const char *where, const char *regex,
 void zero_pattern_destroy(zero_pattern *pattern)
 {
     if (!pattern) return;
-    pcre2_match_data_free(pattern->match);
-    pcre2_match_context_free(pattern->limits);
     pcre2_code_free(pattern->code);
     free(pattern);
+}
+
+bool zero_pattern_is_known(const zero_pattern *pattern)
+{
+    return pattern->known != NULL;
 }
 
 /* ---- cutting ---- */
@@ -88,8 +83,10 @@ void zero_pattern_destroy(zero_pattern *pattern)
 typedef struct {
     zero_pattern *const *patterns;
     int n;
-    const unsigned char *text; /* all of it, for messages */
-    int64_t steps;             /* left for matches of many steps */
+    const unsigned char *text;   /* all of it, for messages */
+    int64_t steps;               /* left for matches of many steps */
+    pcre2_match_context *limits; /* NULL: PCRE2 has matched nothing yet */
+    pcre2_match_data *match;
     zero_piece_visit visit;
     void *arg;
 } splitter;
@@ -110,12 +107,23 @@ static int match(splitter *s, const zero_pattern *p, const unsigned char *text, 
                  size_t from)
 {
     for (int64_t limit = ZERO_PATTERN_FEW;; limit *= 8) {
-        pcre2_set_match_limit(p->limits, (uint32_t)limit);
+        pcre2_set_match_limit(s->limits, (uint32_t)limit);
         int found =
-            pcre2_match(p->code, text, len, from, PCRE2_NO_UTF_CHECK, p->match, p->limits);
+            pcre2_match(p->code, text, len, from, PCRE2_NO_UTF_CHECK, s->match, s->limits);
         if (limit > ZERO_PATTERN_FEW) s->steps -= limit;
         if (found != PCRE2_ERROR_MATCHLIMIT || 8 * limit > s->steps) return found;
     }
+}
+
+/* Only the place of a match is read, so one pair is enough for all patterns: with more, PCRE2 returns
+ * 0, which is a match, too. */
+static zero_status prepare(splitter *s)
+{
+    if (s->match) return ZERO_OK;
+    s->limits = pcre2_match_context_create(NULL);
+    s->match = s->limits ? pcre2_match_data_create(1, NULL) : NULL;
+    if (s->match) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to match a pattern");
 }
 
 /* Sets the first match from `from` on; without one *begin is len. Texts are valid UTF-8. */
@@ -123,12 +131,16 @@ static zero_status find(splitter *s, int k, const unsigned char *text, size_t le
                         size_t from, size_t *begin, size_t *end)
 {
     const zero_pattern *p = s->patterns[k];
-    int found = match(s, p, text, len, from);
+    *begin = from;
+    *end = p->known ? p->known(text, len, from) : 0;
+    if (*end > 0) return ZERO_OK;
     *begin = *end = len;
+    ZERO_TRY(prepare(s));
+    int found = match(s, p, text, len, from);
     if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
     if (found < 0) return gave_up(s, text + from, found);
-    *begin = pcre2_get_ovector_pointer(p->match)[0];
-    *end = pcre2_get_ovector_pointer(p->match)[1];
+    *begin = pcre2_get_ovector_pointer(s->match)[0];
+    *end = pcre2_get_ovector_pointer(s->match)[1];
     return ZERO_OK;
 }
 
@@ -145,6 +157,19 @@ static zero_status split(splitter *s, int k, const unsigned char *text, size_t l
     return ZERO_OK;
 }
 
+static zero_status split_valid(splitter *s, const unsigned char *text, size_t len)
+{
+    for (size_t at = 0, end = 0; at < len; at = end) {
+        for (size_t more = 1; end < len && more > 0; end += more)
+            more = zero_utf8_length(text + end, len - end);
+        ZERO_TRY(split(s, 0, text + at, end - at));
+        if (end == len) break;
+        ZERO_TRY(s->visit(s->arg, text + end, 1));
+        end++;
+    }
+    return ZERO_OK;
+}
+
 zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
                                const unsigned char *text, size_t len,
                                zero_piece_visit visit, void *arg)
@@ -152,13 +177,8 @@ zero_status zero_pattern_split(zero_pattern *const *patterns, int n,
     splitter s = {.patterns = patterns, .n = n, .text = text, .visit = visit, .arg = arg};
     s.steps =
         ZERO_PATTERN_MOST + ZERO_PATTERN_EACH * (int64_t)zero_min_size(len, INT32_MAX / 64);
-    for (size_t at = 0, end = 0; at < len; at = end) {
-        for (size_t more = 1; end < len && more > 0; end += more)
-            more = zero_utf8_length(text + end, len - end);
-        ZERO_TRY(split(&s, 0, text + at, end - at));
-        if (end == len) break;
-        ZERO_TRY(visit(arg, text + end, 1));
-        end++;
-    }
-    return ZERO_OK;
+    zero_status st = split_valid(&s, text, len);
+    pcre2_match_data_free(s.match);
+    pcre2_match_context_free(s.limits);
+    return st;
 }

@@ -3,17 +3,16 @@
  * Matches are pieces, and so is what lies between two of them (Hugging Face's Split, "Isolated").
  * With several patterns, each cuts the pieces of the one before and sees nothing beyond a piece.
  * Accepted is the syntax that means the same to PCRE2 and to Oniguruma, which the reference
- * implementation uses (pattern_syntax.c). Not for two threads at a time. */
+ * implementation uses (pattern_syntax.c). Threads may use one pattern at the same time. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "data/pattern_known.h"
 #include "zero/status.h"
 
 typedef struct zero_pattern zero_pattern;
-
-#define ZERO_PATTERN_GPT2 \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
 /* Hostile text ends in an error and cannot hang a run: matches that take more than FEW steps share
  * MOST steps and EACH more per byte of the text. To cut n blanks Llama-3's pattern takes n steps in
@@ -25,6 +24,9 @@ enum { ZERO_PATTERN_FEW = 1000, ZERO_PATTERN_EACH = 64, ZERO_PATTERN_MOST = 5000
 ZERO_NODISCARD zero_status zero_pattern_compile(const char *where, const char *regex,
                                                 zero_pattern **pattern);
 void zero_pattern_destroy(zero_pattern *pattern); /* accepts NULL */
+
+/* Whether it is one of pattern_known.h. */
+bool zero_pattern_is_known(const zero_pattern *pattern);
 
 typedef zero_status (*zero_piece_visit)(void *arg, const unsigned char *piece, size_t len);
 

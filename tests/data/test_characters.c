@@ -92,7 +92,7 @@ static void long_texts_come_back(void **state)
     zero_bytes bytes = {.bytes = text, .len = 3 * N}, tokens = {0};
     zero_tokenizer tok;
     assert_int_equal(zero_tokenizer_init(&tok, "char", text, 3 * N), ZERO_OK);
-    assert_int_equal(zero_encode_text(&tok, &bytes, &tokens), ZERO_OK);
+    assert_int_equal(zero_encode_text(&tok, &bytes, 1, &tokens), ZERO_OK);
     assert_int_equal(tokens.len, 2 * N);
     for (int i = 0; i < N; i++) assert_int_equal(((uint16_t *)tokens.bytes)[i], 1 - i % 2);
     zero_tokenizer_destroy(&tok);
@@ -106,7 +106,7 @@ static void a_text_of_other_characters_is_refused(void **state)
     (void)state;
     zero_tokenizer tok = learn("ab");
     zero_bytes text = {.bytes = (unsigned char *)"abca", .len = 4}, tokens = {0};
-    assert_int_equal(zero_encode_text(&tok, &text, &tokens), ZERO_ERR_INVALID);
+    assert_int_equal(zero_encode_text(&tok, &text, 1, &tokens), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "character 3 of the text"));
     zero_bytes_destroy(&tokens);
     zero_tokenizer_destroy(&tok);

@@ -1,0 +1,217 @@
+/* Parts of a text, cut at borders and encoded by any number of threads, have the tokens of the whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/fail.h"
+#include "base/rng.h"
+#include "data/cuts.h"
+#include "data/encode.h"
+#include "data/tokenizer_file.h"
+#include "data/tokenizer_find.h"
+#include "support/encode_test.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define FILES        TEST_SOURCE_DIR "/tests/golden/tokenizers/"
+
+static const char fable[] = "The fox saw the grapes. The grapes hung high, and the fox'd "
+                            "jumped 12 or 120 times.\n\n"
+                            "Füchse  sehen Trauben   日本語 der fox   \n  and the END.\n";
+
+static zero_tokenizer learned(const char *spec)
+{
+    zero_tokenizer tok;
+    if (zero_tokenizer_init(&tok, spec, (const unsigned char *)fable, strlen(fable)) !=
+        ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+static zero_tokenizer opened_file(const char *name)
+{
+    char path[500];
+    zero_tokenizer tok;
+    snprintf(path, sizeof path, FILES "%s", name);
+    if (zero_tokenizer_open(path, &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    return tok;
+}
+
+/* A tokenizer of another program, in whose file `old` becomes `new`. */
+static zero_tokenizer changed(const char *name, const char *old, const char *new)
+{
+    char path[500], made[100000];
+    zero_bytes text = {0};
+    zero_tokenizer tok;
+    snprintf(path, sizeof path, FILES "%s", name);
+    if (zero_bytes_read(&text, path) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
+    const char *whole = (const char *)text.bytes, *at = strstr(whole, old);
+    assert_non_null(at);
+    const int len = snprintf(made, sizeof made, "%.*s%s%s", (int)(at - whole), whole, new,
+                             at + strlen(old));
+    if (zero_tokenizer_parse_file(path, made, (size_t)len, &tok) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    zero_bytes_destroy(&text);
+    return tok;
+}
+
+enum { KINDS = 5 };
+
+/* Added tokens with a border inside are changed. */
+static void open_all(zero_tokenizer toks[KINDS])
+{
+    toks[0] = learned("bpe:270");
+    toks[1] = learned("char");
+    toks[2] = opened_file("vocab.json");
+    toks[3] = changed("llama3.json", "\"the end\"", "\"the.end\"");
+    toks[4] = opened_file("gpt2.json");
+    for (int i = 0; i < KINDS; i++) assert_true(zero_tokenizer_may_cut(&toks[i]));
+}
+
+static void close_all(zero_tokenizer toks[KINDS])
+{
+    for (int i = 0; i < KINDS; i++) zero_tokenizer_destroy(&toks[i]);
+}
+
+/* ---- borders ---- */
+
+enum { PARTS = 24, ROOM = 16 * PARTS, TEXTS = 4000 };
+
+static const char *const alphabet[] = {
+    "a",       "fox",     "The",  "s",        "'s", "'",    " ",    " ",
+    "  ",      "\n",      "\n\n", "\r\n",     "\t", "12",   "3",    ".",
+    "!?",      "é",       "日",   "\xc2\xa0", "ſ",  "\xff", "\xe6", "<|endoftext|>",
+    " grapes", "the.end",
+};
+
+static size_t draw(zero_rng *rng, uint64_t text, unsigned char *out)
+{
+    size_t len = 0;
+    const uint64_t most = zero_rng_bits(rng, text * 64 + 63) % PARTS;
+    for (uint64_t i = 0; i < most; i++) {
+        const char *next = alphabet[zero_rng_bits(rng, text * 64 + i) % COUNT(alphabet)];
+        memcpy(out + len, next, strlen(next));
+        len += strlen(next);
+    }
+    return len;
+}
+
+static void check_borders(const zero_tokenizer *tok, const unsigned char *text, size_t len)
+{
+    int32_t whole[ROOM], parts[ROOM];
+    const int64_t n = encoded(tok, text, len, whole);
+    for (size_t at = zero_cut_at(text, len, 0); at < len;
+         at = zero_cut_at(text, len, at + 1)) {
+        const int64_t left = encoded(tok, text, at, parts);
+        const int64_t right = encoded(tok, text + at, len - at, parts + left);
+        assert_int_equal(left + right, n);
+        assert_memory_equal(parts, whole, (size_t)n * sizeof *whole);
+    }
+}
+
+static void a_text_cut_at_a_border_has_the_same_tokens(void **state)
+{
+    (void)state;
+    zero_tokenizer toks[KINDS];
+    unsigned char text[ROOM];
+    zero_rng rng = {.seed = 3, .purpose = ZERO_RNG_TEST};
+    open_all(toks);
+    for (uint64_t i = 0; i < TEXTS; i++) {
+        const size_t len = draw(&rng, i, text);
+        for (int k = 0; k < KINDS; k++) check_borders(&toks[k], text, len);
+    }
+    close_all(toks);
+}
+
+static void borders_are_after_letters(void **state)
+{
+    (void)state;
+    const unsigned char text[] = " ab c. d\n";
+    assert_int_equal(zero_cut_at(text, 9, 0), 3);
+    assert_int_equal(zero_cut_at(text, 9, 3), 3);
+    assert_int_equal(zero_cut_at(text, 9, 4), 8);
+    assert_int_equal(zero_cut_at(text, 9, 9), 9);
+    assert_int_equal(zero_cut_at(text, 0, 0), 0);
+}
+
+static void what_may_see_past_a_border_is_not_cut(void **state)
+{
+    (void)state;
+    zero_tokenizer with_border = changed("llama3.json", "\"the end\"", "\"the end\"");
+    zero_tokenizer other = changed("llama3.json", "\\\\p{N}{1,3}", "\\\\p{N}{1,2}");
+    assert_false(zero_tokenizer_may_cut(&with_border));
+    assert_false(zero_tokenizer_may_cut(&other));
+    zero_tokenizer_destroy(&with_border);
+    zero_tokenizer_destroy(&other);
+}
+
+/* ---- threads ---- */
+
+/* Words, then blanks without a border, then bytes that are parts of characters. */
+static void make_long(zero_bytes *text)
+{
+    const size_t most = 8 * ZERO_ENCODE_PART;
+    zero_rng rng = {.seed = 4, .purpose = ZERO_RNG_TEST};
+    unsigned char some[ROOM];
+    for (uint64_t i = 0; text->len < most; i++)
+        assert_int_equal(zero_bytes_append(text, some, draw(&rng, i, some)), ZERO_OK);
+    assert_int_equal(zero_bytes_reserve(text, 2 * most), ZERO_OK);
+    memset(text->bytes + text->len, ' ', most);
+    for (size_t i = 0; i < most; i++)
+        text->bytes[text->len + most + i] = (unsigned char)"\xe6\x97\xa5\xc3 a\xff"[i % 7];
+    text->len += 2 * most;
+}
+
+static void check_threads(const zero_tokenizer *tok, const zero_bytes *text)
+{
+    static const int threads[] = {2, 3, 7};
+    zero_bytes want = {0};
+    const zero_status st = zero_encode_text(tok, text, 1, &want);
+    char message[200];
+    snprintf(message, sizeof message, "%s", zero_last_error());
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        zero_bytes got = {0};
+        assert_int_equal(zero_encode_text(tok, text, threads[i], &got), st);
+        if (st != ZERO_OK) assert_non_null(strstr(message, "of the text"));
+        if (st != ZERO_OK) assert_string_equal(zero_last_error(), message);
+        assert_int_equal(got.len, want.len);
+        if (got.len > 0) assert_memory_equal(got.bytes, want.bytes, got.len);
+        zero_bytes_destroy(&got);
+    }
+    zero_bytes_destroy(&want);
+}
+
+static void any_number_of_threads_makes_the_same_tokens(void **state)
+{
+    (void)state;
+    zero_tokenizer toks[KINDS];
+    zero_bytes text = {0}, empty = {0};
+    open_all(toks);
+    make_long(&text);
+    for (int k = 0; k < KINDS; k++) {
+        check_threads(&toks[k], &text); /* char lacks characters: the message is the same */
+        check_threads(&toks[k], &empty);
+    }
+    for (size_t i = 0; i < text.len; i++)
+        text.bytes[i] = (unsigned char)"The fox \n"[text.bytes[i] % 9];
+    check_threads(&toks[1], &text);
+    zero_bytes_destroy(&text);
+    close_all(toks);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(borders_are_after_letters),
+        cmocka_unit_test(a_text_cut_at_a_border_has_the_same_tokens),
+        cmocka_unit_test(what_may_see_past_a_border_is_not_cut),
+        cmocka_unit_test(any_number_of_threads_makes_the_same_tokens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
