@@ -41,13 +41,13 @@ static const struct {
 /* Of parameters, and of activations. */
 typedef struct {
     zero_type type, activations;
-} kind;
+} types;
 
-static const kind kinds[] = {{ZERO_FP32, ZERO_FP32},
-                             {ZERO_BF16, ZERO_FP32},
-                             {ZERO_FP16, ZERO_FP32},
-                             {ZERO_BF16, ZERO_BF16},
-                             {ZERO_FP16, ZERO_FP16}};
+static const types kinds[] = {{ZERO_FP32, ZERO_FP32},
+                              {ZERO_BF16, ZERO_FP32},
+                              {ZERO_FP16, ZERO_FP32},
+                              {ZERO_BF16, ZERO_BF16},
+                              {ZERO_FP16, ZERO_FP16}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* The setting of each axis; all others are compared with 0, 0, ... */
@@ -81,7 +81,7 @@ static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
     return least;
 }
 
-static test_setup setup_of(const choice *c, kind kind, zero_comm *comm)
+static test_setup setup_of(const choice *c, types kind, zero_comm *comm)
 {
     static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30},
                          message[] = {0, ZERO_LEAST_MESSAGE, 1000};
@@ -116,7 +116,7 @@ static test_setup setup_of(const choice *c, kind kind, zero_comm *comm)
 }
 
 /* Collective over the job, like all functions here. */
-static test_outcome train(matrix *m, const choice *c, kind kind)
+static test_outcome train(matrix *m, const choice *c, types kind)
 {
     test_run run;
     zero_comm *comm = &m->comm[routes[c->at[COLLECTIVES]].nodes - 1];
@@ -129,7 +129,7 @@ static test_outcome train(matrix *m, const choice *c, kind kind)
     return out;
 }
 
-static void describe(const choice *c, kind kind)
+static void describe(const choice *c, types kind)
 {
     print_error("%s, activations %s, on %d ranks:", zero_type_name(kind.type),
                 zero_type_name(kind.activations), test_size);
@@ -137,7 +137,7 @@ static void describe(const choice *c, kind kind)
     print_error(" gives other bits than stage 0\n");
 }
 
-static void check(matrix *m, const choice *c, kind kind, const test_outcome *want)
+static void check(matrix *m, const choice *c, types kind, const test_outcome *want)
 {
     test_outcome got = train(m, c, kind);
     bool same = test_same_outcome(&got, want);

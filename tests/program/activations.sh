@@ -73,8 +73,8 @@ runs 3 train $model $half --stage 2 --recompute --steps 4 --metrics m
 digest_of out >undisturbed
 says '"activations":"bf16"' m
 says 'activations of 16 bits' out
-runs 2 train $model $half --stage 1 --steps 2 --micro-batch 3 --checkpoint saved
-runs 3 train $model $half --stage 2 --steps 2 --checkpoint other
+runs 3 train $model $half --stage 2 --steps 4 --checkpoint other --save-every 2
+rm -r other/step-00000004
 runs 3 train $model $half --stage 3 --steps 4 --checkpoint other --resume
 digest_of out >resumed
 same undisturbed resumed "resumed"
