@@ -7,7 +7,8 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 {
     return (zero_plan_input){.model = model,
                              .type = ZERO_FP32,
-                             .activations = zero_model_activations(model),
+                             .activations =
+                                 model ? zero_model_activations(model) : ZERO_FP32,
                              .partition = ZERO_PARTITION_SLICE,
                              .n_ranks = n_ranks,
                              .micro_batch = 1,

@@ -194,9 +194,10 @@ static zero_status take_shares(zero_config *c)
 
 static zero_status take_activations(zero_config *c)
 {
+    const char *device =
+        c->device ? c->device : "cpu"; /* NULL: not an option of the caller */
     zero_type type;
-    ZERO_TRY(
-        zero_activations_choose(c->activations, zero_config_type(c), c->device, &type));
+    ZERO_TRY(zero_activations_choose(c->activations, zero_config_type(c), device, &type));
     c->activations = zero_type_name(type);
     return ZERO_OK;
 }
@@ -359,7 +360,7 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
 zero_type zero_config_type(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
-    (void)zero_type_find(c->dtype, &type); /* an option's name is valid */
+    if (c->dtype) (void)zero_type_find(c->dtype, &type); /* an option's name is valid */
     return type;
 }
 
