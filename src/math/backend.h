@@ -105,6 +105,7 @@ typedef struct {
  *
  * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
  * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
+ * Rows of fp16 have no factors of bf16.
  *
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {

@@ -254,6 +254,7 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .multiply = multiply,
     .scale = scale,
     .dots = dots,
+    .move = move,
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,

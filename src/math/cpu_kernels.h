@@ -70,9 +70,10 @@ typedef struct {
     /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
     void (*softmax_backward)(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp);
-    /* out[r] = the sum over n of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS */
-    void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
-                 int64_t ldb, float *out);
+    /* out[r] = the sum over n of a[r, n] * x[r, n], x as t says; rows <= ZERO_SCORE_ROWS */
+    void (*dots)(const zero_cpu_pieces *t, const float *a, int64_t lda, float *out);
+    /* out = factor * x */
+    void (*move)(const zero_cpu_pieces *t);
     /* out[m,n] += x[m,rows] b, added in the order of b's rows. */
     void (*add_rows)(zero_type type, const zero_rows *t);
     /* out[m,rows] = x[m,n] b' */
