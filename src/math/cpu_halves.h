@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-#include "base/type.h"
 #include "base/vector_lanes.h"
 
-#define BLOCK 64
+#define BLOCK 128 /* shorter blocks take longer: GELU of 32 1.2 times as long */
 
 INLINE void widen_block(zero_type type, const void *x, int64_t at, float *out)
 {
@@ -22,10 +21,9 @@ INLINE void round_block(zero_type type, const float *x, void *out, int64_t at)
 }
 
 /* Lines that a later block reads or writes. */
-INLINE void fetch_block(zero_type type, const void *x, int64_t at)
+INLINE void fetch_block(const uint16_t *x, int64_t at)
 {
-    for (int k = 0; k < BLOCK; k += 32)
-        __builtin_prefetch(zero_type_at(type, x, at + AHEAD + k), 0, 3);
+    for (int k = 0; k < BLOCK; k += 32) __builtin_prefetch(x + at + AHEAD + k, 0, 3);
 }
 
 /* The last numbers of a row with zeros after them, as a block of their own. */
@@ -55,8 +53,8 @@ INLINE void bias_gelu_as(zero_type type, int64_t n, const float *bias, uint16_t 
     float last_bias[BLOCK];
     int64_t at = 0;
     for (; at + BLOCK <= n; at += BLOCK) {
-        fetch_block(type, x, at);
-        fetch_block(type, y, at);
+        fetch_block(x, at);
+        fetch_block(y, at);
         bias_gelu_block(type, at, bias, x, y);
     }
     if (at == n) return;
@@ -97,8 +95,8 @@ INLINE void gelu_slopes_as(zero_type type, int64_t n, const uint16_t *x, const u
     float last_sum[BLOCK];
     int64_t at = 0;
     for (; at + BLOCK <= n; at += BLOCK) {
-        fetch_block(type, x, at);
-        fetch_block(type, dy, at);
+        fetch_block(x, at);
+        fetch_block(dy, at);
         gelu_slope_block(type, at, x, dy, dx, dbias);
     }
     if (at == n) return;
