@@ -103,7 +103,8 @@ typedef struct {
     int down, across; /* cells */
 } grid;
 
-/* Rows, or columns, that packing one of them costs, about. */
+/* Rows, or columns, that packing one of them costs, about: weights take 0.11 ns per number in bf16 and 0.22
+ * in fp32, a multiply-add 0.0047 and 0.0091 (Zen 5; bench/results). */
 #define PACKING 24
 
 static grid choose_grid(const zero_packed_kernels *kernels, const zero_gemm *g, int threads)

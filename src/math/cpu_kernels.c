@@ -106,17 +106,7 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
     }
 }
 
-static void gelu(int64_t n, const float *x, float *out)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] = gelu_of(x[i]);
-}
-
-static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
-{
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * gelu_slope(x[i]);
-}
+#include "math/cpu_halves.h"
 
 static double sum_square_deviations(int64_t n, const float *x, float mean)
 {
@@ -268,8 +258,9 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,
-    .gelu = gelu,
-    .gelu_backward = gelu_backward,
+    .half_add_branch = half_add_branch,
+    .half_bias_gelu = half_bias_gelu,
+    .half_gelu_backward = half_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .layernorm_sums = layernorm_sums,

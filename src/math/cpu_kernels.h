@@ -49,9 +49,13 @@ typedef struct {
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    /* out = gelu(x); dx = dy * gelu'(x): of what is in L1 */
-    void (*gelu)(int64_t n, const float *x, float *out);
-    void (*gelu_backward)(int64_t n, const float *x, const float *dy, float *dx);
+    /* The same three on one row of 16 bits; GELU is of x, and dbias the sum of dx, as they are
+     * stored. */
+    void (*half_add_branch)(zero_type type, int64_t n, const float *bias,
+                            const void *residual, const void *in, void *out);
+    void (*half_bias_gelu)(zero_type type, int64_t n, const float *bias, void *x, void *y);
+    void (*half_gelu_backward)(zero_type type, int64_t n, const void *x, const void *dy,
+                               void *dx, float *dbias);
     /* All arrays in fp32, also below. */
     void (*layernorm)(const zero_layernorm_args *n);
     /* dgain and dbias are added to, unless they are NULL, and outputs overlap no input. */

@@ -71,40 +71,19 @@ void zero_row_sum(const zero_math *math, zero_type type, int64_t n, const void *
 void zero_row_gelu(const zero_math *math, zero_type type, int64_t n, const float *bias,
                    void *x, void *y)
 {
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    float tile[TILE];
-    if (type == ZERO_FP32) {
-        kernels->bias_gelu(n, bias, x, y);
-        return;
-    }
-    for (int64_t at = 0; at < n; at += TILE) {
-        const int64_t len = tile_len(n, at);
-        void *to = zero_type_to(type, x, at);
-        add(type, len, to, bias + at, type, to);
-        zero_convert(type, ZERO_FP32, len, to, tile);
-        kernels->gelu(len, tile, tile);
-        zero_row_round(type, len, tile, zero_type_to(type, y, at));
-    }
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->bias_gelu(n, bias, x, y);
+    else
+        zero_cpu_kernels_of(math)->half_bias_gelu(type, n, bias, x, y);
 }
 
 void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, const void *x,
                             const void *dy, void *dx, float *dbias)
 {
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    float wide_x[TILE], wide_dy[TILE];
-    if (type == ZERO_FP32) {
-        kernels->bias_gelu_backward(n, x, dy, dx, dbias);
-        return;
-    }
-    for (int64_t at = 0; at < n; at += TILE) {
-        const int64_t len = tile_len(n, at);
-        void *to = zero_type_to(type, dx, at);
-        zero_row_widen(type, len, zero_type_at(type, x, at), wide_x);
-        zero_row_widen(type, len, zero_type_at(type, dy, at), wide_dy);
-        kernels->gelu_backward(len, wide_x, wide_dy, wide_dy);
-        zero_row_round(type, len, wide_dy, to);
-        add(type, len, to, dbias + at, ZERO_FP32, dbias + at);
-    }
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->bias_gelu_backward(n, x, dy, dx, dbias);
+    else
+        zero_cpu_kernels_of(math)->half_gelu_backward(type, n, x, dy, dx, dbias);
 }
 
 /* ---- dropout ---- */
@@ -166,10 +145,14 @@ void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_m
         add_wide_branch(math, mask, n, bias, residual, in, out);
         return;
     }
+    if (mask->p <= 0.0f) {
+        zero_cpu_kernels_of(math)->half_add_branch(type, n, bias, residual, in, out);
+        return;
+    }
     for (int64_t at = 0; at < n; at += TILE) {
         const int64_t len = tile_len(n, at);
         add(type, len, zero_type_at(type, in, at), bias + at, ZERO_FP32, tile);
-        if (mask->p > 0.0f) drop(math, mask, at, len, tile, tile);
+        drop(math, mask, at, len, tile, tile);
         add(type, len, zero_type_at(type, residual, at), tile, type,
             zero_type_to(type, out, at));
     }
