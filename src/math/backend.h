@@ -105,6 +105,7 @@ typedef struct {
  *
  * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
  * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
+ * Rows of fp16 have no factors of bf16.
  *
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
@@ -339,7 +340,7 @@ extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
 /* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias, holds
- * at most as many elements (2^19) if it is not fp32. */
+ * at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of that. */
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;

@@ -152,11 +152,19 @@ static void multiply_cells(const zero_thread *me, void *arg)
     }
 }
 
-/* NULL: BLAS multiplies. Its sums depend on m and n as well, so it has none of a product in slices. */
+/* BLAS multiplies floats, in blocks that decide its bits: widened a, and sums that wait to be rounded, would
+ * not fit the scratch beside b. Its sums depend on m and n as well, so it has none of a product in slices. */
+static bool is_for_blas(const zero_gemm *g)
+{
+    return g->slices == 0 && g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32;
+}
+
+/* NULL: BLAS multiplies. */
 static const zero_packed_kernels *kernels_for(const zero_math *math, const zero_gemm *g)
 {
     if (g->factors == ZERO_BF16 && zero_cpu_bf16_of(math)) return zero_cpu_bf16_of(math);
-    if (g->slices > 0 && !zero_cpu_fp32_of(math)) return &zero_cpu_panels_of(math)->packed;
+    if (!zero_cpu_fp32_of(math) && !is_for_blas(g))
+        return &zero_cpu_panels_of(math)->packed;
     return zero_cpu_fp32_of(math);
 }
 
@@ -167,7 +175,6 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g)
     if (!whole.ldb) whole.ldb = g->transpose_b ? g->k : g->n;
     if (!whole.ldc) whole.ldc = g->n;
     const zero_packed_kernels *kernels = kernels_for(math, g);
-    assert(g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32);
     if (g->m == 0 || g->n == 0) return;
     if (zero_cpu_few_rows(math, &whole)) return;
     if (kernels && math->threads > 1) {

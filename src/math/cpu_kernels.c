@@ -106,6 +106,18 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
     }
 }
 
+static void gelu(int64_t n, const float *x, float *out)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = gelu_of(x[i]);
+}
+
+static void gelu_backward(int64_t n, const float *x, const float *dy, float *dx)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * gelu_slope(x[i]);
+}
+
 static double sum_square_deviations(int64_t n, const float *x, float mean)
 {
     float term[CHUNK];
@@ -252,9 +264,12 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .multiply = multiply,
     .scale = scale,
     .dots = dots,
+    .move = move,
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,
+    .gelu = gelu,
+    .gelu_backward = gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .layernorm_sums = layernorm_sums,

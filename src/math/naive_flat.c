@@ -20,14 +20,6 @@ void zero_naive_set(zero_type type, void *x, int64_t i, float value)
         ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
 }
 
-static void put(zero_type type, float value, void *x, int64_t i)
-{
-    if (type == ZERO_FP32)
-        ((float *)x)[i] = value;
-    else
-        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
-}
-
 void zero_naive_clear(const zero_math *math, int64_t n, float *x)
 {
     for (int64_t i = 0; i < n; i++) x[i] = 0.0f;
@@ -55,7 +47,7 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
         float moving = flush(m[i], ZERO_ADAMW_LEAST_MOVE) * unbias1;
         float step = h->lr * moving / (sqrtf(v[i] * unbias2) + h->eps);
         master[i] = master[i] - decay - step; /* line 12 */
-        if (a->type != ZERO_FP32) put(a->type, master[i], a->param, i);
+        if (a->type != ZERO_FP32) zero_naive_set(a->type, a->param, i, master[i]);
     }
     zero_math_poll(math);
 }
@@ -101,7 +93,7 @@ void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                       void *out)
 {
-    for (int64_t i = 0; i < n; i++) put(type, in[i], out, i);
+    for (int64_t i = 0; i < n; i++) zero_naive_set(type, out, i, in[i]);
     zero_math_poll(math);
 }
 

@@ -49,7 +49,7 @@ static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
     g->slice_parts = (int)zero_cut_parts(w);
 }
 
-void zero_linear_product(const zero_linear *l, const void *x, void *y)
+void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -61,7 +61,7 @@ void zero_linear_product(const zero_linear *l, const void *x, void *y)
                    .b = zero_weight(l->unit, c, l->group, l->weight),
                    .a_type = l->unit->activations,
                    .b_type = c->type,
-                   .c_type = l->unit->activations,
+                   .c_type = y_type,
                    .c = y};
     g.few_rows = zero_call_has_few_rows(c, l->rows);
     sum_slices(l, ZERO_CUT_ROWS, &g);
@@ -87,7 +87,8 @@ void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void
                                   .slices = zero_share_one_sum(&l->unit->share)});
 }
 
-void zero_linear_input_gradient(const zero_linear *l, const void *dy, void *dx)
+void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
+                                void *dx)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -100,7 +101,7 @@ void zero_linear_input_gradient(const zero_linear *l, const void *dy, void *dx)
                    .b = zero_weight(l->unit, c, l->group, l->weight),
                    .a_type = l->unit->activations,
                    .b_type = c->type,
-                   .c_type = l->unit->activations,
+                   .c_type = dx_type,
                    .c = dx};
     sum_slices(l, ZERO_CUT_COLS, &g);
     c->backend->gemm(c->math, &g);
@@ -126,7 +127,7 @@ void zero_linear_forward(const zero_linear *l, const void *x, void *y)
 {
     if (!l || is_missing(l->unit, l->call, x, y)) return;
     const zero_call *c = l->call;
-    zero_linear_product(l, x, y);
+    zero_linear_product(l, x, l->unit->activations, y);
     c->backend->add_bias(c->math, &(zero_bias){.rows = l->rows,
                                                .cols = weight_of(l)->cols,
                                                .type = c->type,
@@ -153,7 +154,7 @@ void zero_linear_backward(const zero_linear *l, const void *x, const void *dy, v
 {
     if (!l || is_missing(l->unit, l->call, x, dy)) return;
     zero_linear_parameter_gradients(l, x, dy);
-    if (dx) zero_linear_input_gradient(l, dy, dx);
+    if (dx) zero_linear_input_gradient(l, dy, l->unit->activations, dx);
 }
 
 void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,

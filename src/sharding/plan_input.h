@@ -35,7 +35,8 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
 typedef struct {
     const zero_model *model; /* borrowed; with tensor parallelism this rank's part */
     int stage;
-    zero_type type; /* of parameters and gradients */
+    zero_type type;        /* of parameters and gradients */
+    zero_type activations; /* as the model's units have it: fp32, or `type` */
     zero_partition_scheme partition;
     int n_ranks;         /* N_d: the ranks that see data of their own */
     int64_t micro_batch; /* sequences per microbatch and rank */
@@ -84,7 +85,7 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 30
+#define ZERO_PLAN_FIELDS 31
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
 /* The threads that compute, and have a scratch and a workspace each. */

@@ -43,6 +43,7 @@ static void draw_gpt2(dice *d, int slices, zero_model *model)
                              .seq = 1 + roll(d, 10),
                              .vocab = slices + roll(d, 50)};
     assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
+    assert_int_equal(zero_model_activate(model, (zero_type)roll(d, 3)), ZERO_OK);
 }
 
 /* This rank's part of a model in `slices` slices, if these are more than one. */
@@ -92,9 +93,12 @@ static bool has_node_memory(const zero_plan_input *plan, const zero_comm *shard)
 static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *comm)
 {
     const zero_comm *data = zero_comm_data(comm), *shard = zero_comm_shard(comm);
+    const zero_type activations = zero_model_activations(model),
+                    any = (zero_type)roll(d, 3);
     zero_plan_input plan = {
         .stage = (int)roll(d, 4),
-        .type = (zero_type)roll(d, 3),
+        .type = activations == ZERO_FP32 ? any : activations,
+        .activations = activations,
         .partition = (zero_partition_scheme)roll(d, 2),
         .micro_batch = 1 + roll(d, 3),
         .accumulation = 1 + (int)roll(d, 4),
