@@ -49,6 +49,13 @@ typedef struct {
     char text[512];
 } zero_cuda_failure;
 
+/* An array that the last call has left in the room, converted: the next product may use it there. */
+typedef struct {
+    const void *from; /* NULL: none */
+    int64_t rows, cols, stride;
+    zero_type type, to;
+} zero_cuda_held;
+
 typedef struct {
     int device, capability; /* 70 for sm_70 */
     char name[96];
@@ -59,6 +66,7 @@ typedef struct {
     zero_cuda_queue queues[ZERO_CUDA_WAYS];
     char *workspace; /* on the device: cuBLAS', then the room */
     zero_cuda_room room;
+    zero_cuda_held held;
     zero_cuda_piece taken[ZERO_CUDA_PIECES], pinned[ZERO_CUDA_PIECES];
     zero_cuda_piece opened[ZERO_CUDA_PIECES]; /* other processes' */
     int n_taken, n_pinned, n_opened;
@@ -101,7 +109,7 @@ zero_status zero_cuda_no_device(cudaError_t error);
 
 /* ---- cuda.c: every call of the table begins and ends so ---- */
 
-/* Makes the device current for this thread. */
+/* Makes the device current for this thread. Anything may be written then: nothing is held. */
 zero_status zero_cuda_use(zero_cuda *c);
 
 /* NULL after a failure: nothing is to be launched then. */

@@ -144,22 +144,24 @@ void zero_cuda_accumulate(cudaStream_t stream, zero_type type, int64_t n, const 
 template <zero_type from, zero_type to> struct converting {
     const void *in;
     void *out;
-    int64_t stride, cols;
+    int64_t stride, apart;
 
     template <int W> __device__ void at(int64_t row, int64_t col) const
     {
-        store<to, W>(load<from, W>(in, row * stride + col), out, row * cols + col);
+        store<to, W>(load<from, W>(in, row * stride + col), out, row * apart + col);
     }
 };
 
 void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t stride,
-                       zero_type from, const void *in, zero_type to, void *out)
+                       zero_type from, const void *in, zero_type to, int64_t apart,
+                       void *out)
 {
-    const bool together = aligned(from, in) && aligned(to, out) && stride % TOGETHER == 0;
+    const bool together = aligned(from, in) && aligned(to, out) && stride % TOGETHER == 0 &&
+                          apart % TOGETHER == 0;
     for_type(from, [&](auto source) {
         for_type(to, [&](auto target) {
             const converting<decltype(source)::value, decltype(target)::value> op = {
-                in, out, stride, cols};
+                in, out, stride, apart};
             launch_table(stream, rows, cols, together, op);
         });
     });

@@ -5,6 +5,12 @@
  * not fit there, the product is cut into pieces, and a product of pieces of k is added to c in fp32.
  * The cut depends on shapes alone, so equal calls have equal bits.
  *
+ * cuBLAS rounds its fp32 sums to a c of the factors' type itself. Sums that it cannot round, or that
+ * pieces of k add to, are made in the workspace and rounded once.
+ *
+ * A whole factor a that was converted stays there for the next call, if that is a product of the same
+ * array: the head's d(logits) are a factor of two products, one after the other.
+ *
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece
  *      piece                                                                            */
@@ -34,6 +40,7 @@ typedef struct {
     factor a, b;
     int64_t m, n, k; /* of a piece */
     int64_t ldc;
+    float *sums; /* [m, n] of a piece, in the room; NULL: cuBLAS writes c */
 } product;
 
 static cudaDataType data_type(zero_type type)
@@ -72,7 +79,7 @@ static int64_t aligned(int64_t elements)
 
 /* Divides the room between the factors that need it: a small one has what it needs, and the other
  * one has the rest. k is cut only if 256 rows or columns of it do not fit. */
-static void cut(product *p, zero_cuda_room room)
+static void cut_factors(product *p, zero_cuda_room room)
 {
     const zero_gemm *g = p->g;
     const int64_t all = (int64_t)(room.bytes / size_of(p->type)), half = all / 2;
@@ -90,6 +97,24 @@ static void cut(product *p, zero_cuda_room room)
     if (both) p->b.room += (size_t)aligned(p->m * p->k) * size_of(p->type);
 }
 
+#define SUMS_SHARE  4 /* sums have a quarter of the room */
+#define SUMS_LENGTH 1024
+
+static void cut(product *p, zero_cuda_room room)
+{
+    const zero_gemm *g = p->g;
+    const bool rounds = g->c_type == ZERO_FP32 || g->c_type == p->type;
+    cut_factors(p, room);
+    if (rounds && (g->c_type == ZERO_FP32 || p->k >= g->k)) return;
+    const size_t bytes = room.bytes / SUMS_SHARE / ZERO_MEMORY_ALIGN * ZERO_MEMORY_ALIGN;
+    const int64_t elements = (int64_t)(bytes / sizeof(float));
+    room.bytes -= bytes;
+    cut_factors(p, room);
+    p->sums = (float *)((char *)room.memory + room.bytes);
+    p->m = least(p->m, fitting(g->m, least(p->n, SUMS_LENGTH), elements));
+    p->n = least(p->n, fitting(g->n, p->m, elements));
+}
+
 /* ---- pieces ---- */
 
 /* `first` counts rows of op(a) or columns of op(b): `n` of them from there, and `k` from k_first
@@ -102,7 +127,8 @@ static block piece_of(zero_cuda *c, const product *p, factor *f, bool k_is_colum
     const void *at = f->from + (size_t)(row * f->stride + col) * size_of(f->type);
     if (!f->is_converted) return (block){at, f->stride};
     if (f->held_first != first || f->held_k != k_first)
-        zero_cuda_convert(c->compute, rows, cols, f->stride, f->type, at, p->type, f->room);
+        zero_cuda_convert(c->compute, rows, cols, f->stride, f->type, at, p->type, cols,
+                          f->room);
     f->held_first = first;
     f->held_k = k_first;
     return (block){f->room, cols};
@@ -111,6 +137,21 @@ static block piece_of(zero_cuda *c, const product *p, factor *f, bool k_is_colum
 static cublasOperation_t operation(bool transposed)
 {
     return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+/* A piece of c, or of the sums that it will be rounded from. */
+typedef struct {
+    void *at;
+    zero_type type;
+    int64_t stride;
+} target;
+
+static target target_of(const product *p, int64_t i, int64_t j, int64_t n)
+{
+    const zero_gemm *g = p->g;
+    if (p->sums) return (target){p->sums, ZERO_FP32, n};
+    return (target){(char *)g->c + (size_t)(i * p->ldc + j) * size_of(g->c_type), g->c_type,
+                    p->ldc};
 }
 
 static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, int64_t l)
@@ -123,12 +164,24 @@ static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, in
     const cudaDataType type = data_type(p->type);
     block a = piece_of(c, p, &p->a, !g->transpose_a, i, m, l, k);
     block b = piece_of(c, p, &p->b, g->transpose_b, j, n, l, k);
-    cublasStatus_t status =
-        cublasGemmEx(c->products, operation(g->transpose_b), operation(g->transpose_a),
-                     (int)n, (int)m, (int)k, &one, b.at, type, (int)b.stride, a.at, type,
-                     (int)a.stride, &add, (float *)g->c + i * p->ldc + j, CUDA_R_32F,
-                     (int)p->ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    target to = target_of(p, i, j, n);
+    cublasStatus_t status = cublasGemmEx(
+        c->products, operation(g->transpose_b), operation(g->transpose_a), (int)n, (int)m,
+        (int)k, &one, b.at, type, (int)b.stride, a.at, type, (int)a.stride, &add, to.at,
+        data_type(to.type), (int)to.stride, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     (void)!zero_cuda_check_product(c, status, "gemm");
+    zero_cuda_end(math, "gemm");
+}
+
+/* The sums of a piece, which are whole now, become c. */
+static void round_sums(const zero_math *math, const product *p, int64_t i, int64_t j)
+{
+    zero_cuda *c = zero_cuda_of(math);
+    const zero_gemm *g = p->g;
+    const int64_t m = least(p->m, g->m - i), n = least(p->n, g->n - j);
+    char *to = (char *)g->c + (size_t)(i * p->ldc + j) * size_of(g->c_type);
+    if (c->failure.status != ZERO_OK) return;
+    zero_cuda_convert(c->compute, m, n, n, ZERO_FP32, p->sums, g->c_type, p->ldc, to);
     zero_cuda_end(math, "gemm");
 }
 
@@ -136,8 +189,12 @@ static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, in
 static void clear(const zero_math *math, const product *p)
 {
     zero_cuda *c = zero_cuda_of(math);
-    for (int64_t i = 0; i < p->g->m && !p->g->accumulate; i++)
-        zero_cuda_clear(c->compute, p->g->n, (float *)p->g->c + i * p->ldc);
+    const size_t size = size_of(p->g->c_type);
+    for (int64_t i = 0; i < p->g->m && !p->g->accumulate; i++) {
+        char *row = (char *)p->g->c + (size_t)(i * p->ldc) * size;
+        cudaError_t error = cudaMemsetAsync(row, 0, (size_t)p->g->n * size, c->compute);
+        (void)!zero_cuda_check(c, error, "gemm");
+    }
     zero_cuda_end(math, "gemm");
 }
 
@@ -146,14 +203,14 @@ static int64_t or_dense(int64_t stride, int64_t dense)
     return stride != 0 ? stride : dense;
 }
 
-static product describe(const zero_gemm *g, zero_type a_type)
+static product describe(const zero_gemm *g)
 {
     return (product){.g = g,
                      .type = g->factors,
-                     .a = {.from = (const char *)g->a,
-                           .type = a_type,
+                     .a = {.from = g->a,
+                           .type = g->a_type,
                            .stride = or_dense(g->lda, g->transpose_a ? g->m : g->k),
-                           .is_converted = a_type != g->factors,
+                           .is_converted = g->a_type != g->factors,
                            .held_first = -1},
                      .b = {.from = g->b,
                            .type = g->b_type,
@@ -163,26 +220,56 @@ static product describe(const zero_gemm *g, zero_type a_type)
                      .ldc = or_dense(g->ldc, g->n)};
 }
 
-static void compute(const zero_math *math, const zero_gemm *g, zero_type a_type)
+/* The whole of a, at the begin of the room; nothing if it is not converted as a whole. */
+static zero_cuda_held held_of(const product *p)
+{
+    const zero_gemm *g = p->g;
+    if (!p->a.is_converted || p->m < g->m || p->k < g->k) return (zero_cuda_held){0};
+    return (zero_cuda_held){.from = p->a.from,
+                            .rows = g->transpose_a ? g->k : g->m,
+                            .cols = g->transpose_a ? g->m : g->k,
+                            .stride = p->a.stride,
+                            .type = p->a.type,
+                            .to = p->type};
+}
+
+static bool is_same(zero_cuda_held x, zero_cuda_held y)
+{
+    return x.from && x.from == y.from && x.rows == y.rows && x.cols == y.cols &&
+           x.stride == y.stride && x.type == y.type && x.to == y.to;
+}
+
+/* Pieces of k are the outer loop if c is fp32, since factors are then converted less often. */
+static void multiply_pieces(const zero_math *math, product *p)
+{
+    const zero_cuda *c = zero_cuda_of(math);
+    const zero_gemm *g = p->g;
+    const int64_t step = p->sums ? g->k : p->k;
+    for (int64_t from = 0; from < g->k; from += step)
+        for (int64_t i = 0; i < g->m; i += p->m)
+            for (int64_t j = 0; j < g->n; j += p->n) {
+                for (int64_t l = from; l < least(from + step, g->k); l += p->k)
+                    if (c->failure.status == ZERO_OK) multiply(math, p, i, j, l);
+                if (p->sums) round_sums(math, p, i, j);
+            }
+}
+
+void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
 {
     assert(g->slices == 0 && "models whose sums are in slices are refused on devices");
+    assert((!g->accumulate || g->c_type == ZERO_FP32) && "sums that go on are fp32");
+    const zero_cuda_held held = zero_cuda_of(math)->held;
     zero_cuda *c = zero_cuda_begin(math);
     if (!c || g->m == 0 || g->n == 0) return;
-    product p = describe(g, a_type);
+    product p = describe(g);
     if (g->k == 0) {
         clear(math, &p);
         return;
     }
     cut(&p, c->room);
-    for (int64_t l = 0; l < g->k; l += p.k)
-        for (int64_t i = 0; i < g->m; i += p.m)
-            for (int64_t j = 0; j < g->n; j += p.n)
-                if (c->failure.status == ZERO_OK) multiply(math, &p, i, j, l);
-}
-
-void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
-{
-    compute(math, g, ZERO_FP32);
+    c->held = held_of(&p);
+    if (is_same(held, c->held)) p.a.held_first = p.a.held_k = 0;
+    multiply_pieces(math, &p);
 }
 
 /* ---- what benches measure against ---- */
@@ -200,7 +287,9 @@ static void copy(const zero_math *math, void *to, const void *from, size_t bytes
 /* cuBLAS alone: both factors have the type of the product. */
 static void product_alone(const zero_math *math, const zero_gemm *g)
 {
-    compute(math, g, g->factors);
+    zero_gemm alone = *g;
+    alone.a_type = g->factors;
+    zero_cuda_gemm(math, &alone);
 }
 
 const zero_yardstick zero_cuda_yardstick = {.copy = copy, .product = product_alone};

@@ -39,10 +39,11 @@ void zero_cuda_round(cudaStream_t stream, zero_type type, int64_t n, const float
                      void *out);
 void zero_cuda_accumulate(cudaStream_t stream, zero_type type, int64_t n, const float *sum,
                           const float *leaf, float *out);
-/* out[rows, cols] = in rounded to `to`; in is of type `from`, its rows `stride` elements apart. For
- * products' factors. */
+/* out[rows, cols] = in rounded to `to`; in is of type `from`, its rows `stride` elements apart, those of
+ * out `apart`. For products' factors and sums. */
 void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t stride,
-                       zero_type from, const void *in, zero_type to, void *out);
+                       zero_type from, const void *in, zero_type to, int64_t apart,
+                       void *out);
 void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, zero_type rows_type,
                        int64_t B, int64_t n, const void *x, void *y);
 void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b);

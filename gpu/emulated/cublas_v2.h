@@ -66,7 +66,8 @@ const char *cublasGetStatusName(cublasStatus_t status);
 const char *cublasGetStatusString(cublasStatus_t status);
 
 /* C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C, column-major: factors of one type, fp32, bf16 or
- * fp16, sums in fp32 and in the order of k. alpha and beta are the host's. */
+ * fp16, sums in fp32 and in the order of k. C is fp32, or of the factors' type: sums are rounded to it.
+ * alpha and beta are the host's. */
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cublasOperation_t transb, int m, int n, int k,
                             const void *alpha, const void *A, cudaDataType Atype, int lda,

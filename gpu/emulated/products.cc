@@ -41,13 +41,28 @@ struct matrix {
     }
 };
 
+/* The result. */
+struct result : matrix {
+    /* Rounded to nearest, ties to even. */
+    void set(int64_t row, int64_t col, float x) const
+    {
+        const int64_t i = row + col * stride;
+        if (type == CUDA_R_32F)
+            ((float *)memory)[i] = x;
+        else
+            ((unsigned short *)memory)[i] =
+                type == CUDA_R_16F ? __half_as_ushort(__float2half_rn(x))
+                                   : __bfloat16_as_ushort(__float2bfloat16_rn(x));
+    }
+    void *memory;
+};
+
 struct multiply final : work {
     matrix a, b;
     bool turn_a, turn_b;
     int64_t m, n, k;
     float alpha, beta;
-    float *c;
-    int64_t ldc;
+    result c;
     void *workspace;
     std::size_t workspace_bytes;
 
@@ -91,11 +106,11 @@ void multiply::execute()
     for (int64_t from = 0; from < m; from += tile)
         for (int64_t j = 0; j < n; j++) {
             const int64_t rows = std::min(tile, m - from);
-            float *column = c + from + j * ldc;
             std::fill(sum, sum + rows, 0.0f);
             add_columns(rows, k, m, wide_a.data() + from, wide_b.data() + j * k, sum);
             for (int64_t i = 0; i < rows; i++)
-                column[i] = alpha * sum[i] + (beta == 0 ? 0.0f : beta * column[i]);
+                c.set(from + i, j,
+                      alpha * sum[i] + (beta == 0 ? 0.0f : beta * c(from + i, j)));
         }
 }
 
@@ -114,7 +129,8 @@ static cublasStatus_t check_types(cudaDataType a, cudaDataType b, cudaDataType c
         compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC;
     const bool is_default =
         algo == CUBLAS_GEMM_DEFAULT || algo == CUBLAS_GEMM_DEFAULT_TENSOR_OP;
-    if (!is_known || a != b || c != CUDA_R_32F || !is_fp32 || !is_default)
+    /* fp32 sums, or sums that are rounded to the type of 16-bit factors */
+    if (!is_known || a != b || (c != CUDA_R_32F && c != a) || !is_fp32 || !is_default)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (a == CUDA_R_16BF && the_machine()->set.capability < 80)
         return CUBLAS_STATUS_ARCH_MISMATCH;
@@ -130,9 +146,8 @@ static bool lies_in(int device, const matrix &x)
 static cublasStatus_t queue(cublasHandle_t h, std::unique_ptr<multiply> p)
 {
     CUstream_st *stream = stream_of(h->stream);
-    const matrix c = {p->c, CUDA_R_32F, p->m, p->n, p->ldc};
     if (!stream || stream->device != h->device || !lies_in(h->device, p->a) ||
-        !lies_in(h->device, p->b) || !lies_in(h->device, c))
+        !lies_in(h->device, p->b) || !lies_in(h->device, p->c))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!h->workspace) return CUBLAS_STATUS_ALLOC_FAILED;
     p->workspace = h->workspace;
@@ -165,7 +180,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     p->b = {B, Btype, p->turn_b ? n : k, p->turn_b ? k : n, ldb};
     p->m = m, p->n = n, p->k = k;
     p->alpha = *(const float *)alpha, p->beta = *(const float *)beta;
-    p->c = (float *)C, p->ldc = ldc;
+    static_cast<matrix &>(p->c) = {C, Ctype, m, n, ldc};
+    p->c.memory = C;
     return queue(handle, std::move(p));
 }
 

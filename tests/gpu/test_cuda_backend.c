@@ -221,47 +221,68 @@ typedef struct {
     int64_t rows_a, rows_b; /* as stored */
 } product;
 
+static size_t bytes_of(zero_type type, int64_t n)
+{
+    return (size_t)n * (type == ZERO_FP32 ? 4 : 2);
+}
+
+/* Numbers of a type at the end of what is used of the host's memory. */
+static char *fill(device *d, size_t *used, zero_type type, int64_t n, int64_t seed)
+{
+    char *x = d->host + *used;
+    *used += (bytes_of(type, n) + 15) / 16 * 16;
+    assert_true(*used <= HOST_BYTES);
+    for (int64_t i = 0; i < n; i++) write_at(type, x, i, number_at(i, seed));
+    return x;
+}
+
+static void *on_device(const device *d, const void *host)
+{
+    return (char *)d->memory + ((const char *)host - d->host);
+}
+
 /* On the device and by the oracle; c begins with numbers, also between its rows. */
 static void compare_product(device *d, const product *p)
 {
     zero_gemm g = p->g;
-    const size_t size = g.b_type == ZERO_FP32 ? 4 : 2;
-    const int64_t na = p->rows_a * g.lda, nb = p->rows_b * g.ldb, nc = g.m * g.ldc;
-    float *a = (float *)d->host, *c = a + na, *result = c + nc;
-    char *b = (char *)(result + nc);
-    assert_true((size_t)(b - d->host) + (size_t)nb * size <= HOST_BYTES);
-    for (int64_t i = 0; i < na; i++) a[i] = number_at(i, 1);
-    for (int64_t i = 0; i < nb; i++) write_at(g.b_type, b, i, number_at(i, 2));
-    for (int64_t i = 0; i < nc; i++) c[i] = number_at(i, 3);
+    const int64_t nc = g.m * g.ldc;
+    size_t used = 0;
+    char *a = fill(d, &used, g.a_type, p->rows_a * g.lda, 1);
+    char *b = fill(d, &used, g.b_type, p->rows_b * g.ldb, 2);
+    char *c = fill(d, &used, g.c_type, nc, 3);
+    const size_t bytes = used;
+    char *result = fill(d, &used, g.c_type, nc, 0);
     zero_ticket ticket;
-    const size_t bytes = (size_t)(b - d->host) + (size_t)nb * size;
     assert_int_equal(d->of->memory->store(&d->math, d->memory, d->host, bytes, &ticket),
                      ZERO_OK);
     assert_int_equal(d->of->memory->after(&d->math, ticket), ZERO_OK);
-    g.a = d->memory, g.c = d->memory + na;
-    g.b = (char *)d->memory + (b - d->host);
+    g.a = on_device(d, a), g.b = on_device(d, b), g.c = on_device(d, c);
     d->of->gemm(&d->math, &g);
-    fetch_now(d, result, g.c, (size_t)nc * sizeof *result);
+    fetch_now(d, result, g.c, bytes_of(g.c_type, nc));
     g.a = a, g.b = b, g.c = c;
     zero_math host = {.poll = NULL};
     zero_backend_naive.gemm(&host, &g);
-    assert_memory_equal(result, c, (size_t)nc * sizeof *c);
+    assert_memory_equal(result, c, bytes_of(g.c_type, nc));
 }
 
+/* Types of the product's factors, of a, b and c: sums that go on are fp32. */
 static void compare_types(device *d, int64_t m, int64_t n, int64_t k, int64_t gap)
 {
-    static const struct {
-        zero_type factors, b;
-    } types[] = {{ZERO_FP32, ZERO_FP32}, {ZERO_FP32, ZERO_BF16}, {ZERO_BF16, ZERO_BF16},
-                 {ZERO_BF16, ZERO_FP32}, {ZERO_FP16, ZERO_FP16}, {ZERO_FP16, ZERO_FP32}};
+    enum { F = ZERO_FP32, B = ZERO_BF16, H = ZERO_FP16 };
+    static const int types[][4] = {{F, F, F, F}, {F, F, B, F}, {B, F, B, F}, {B, F, F, F},
+                                   {H, F, H, F}, {H, F, F, F}, {B, B, B, B}, {H, H, H, H},
+                                   {B, F, B, B}, {H, H, F, H}, {B, B, B, F}, {F, B, B, B},
+                                   {H, F, F, B}};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
         for (int bits = 0; bits < 8; bits++) {
             const bool ta = bits & 1, tb = bits & 2;
             const zero_gemm g = {.transpose_a = ta,
                                  .transpose_b = tb,
-                                 .accumulate = bits & 4,
-                                 .factors = types[t].factors,
-                                 .b_type = types[t].b,
+                                 .accumulate = bits & 4 && types[t][3] == ZERO_FP32,
+                                 .factors = (zero_type)types[t][0],
+                                 .a_type = (zero_type)types[t][1],
+                                 .b_type = (zero_type)types[t][2],
+                                 .c_type = (zero_type)types[t][3],
                                  .m = m,
                                  .n = n,
                                  .k = k,
@@ -301,6 +322,59 @@ static void products_in_pieces_are_the_same(void **state)
         compare_types(&d, 300, 20, 200, 0);
     }
     c->room.bytes = ZERO_CUDA_ROOM_BYTES;
+    close_device(&d);
+}
+
+/* The first number of a product of N x N numbers. */
+static float first_of_product(device *d, bool transposed, const float *a, const float *b)
+{
+    enum { N = 16 };
+    float *c = d->memory + 3 * N * N, first;
+    d->of->gemm(&d->math, &(zero_gemm){.transpose_a = transposed,
+                                       .factors = ZERO_BF16,
+                                       .m = N,
+                                       .n = N,
+                                       .k = N,
+                                       .a = a,
+                                       .b = b,
+                                       .c = c});
+    char *last = d->host + HOST_BYTES - sizeof first;
+    fetch_now(d, last, c, sizeof first);
+    memcpy(&first, last, sizeof first);
+    return first;
+}
+
+/* The head's two products of d(logits): a is converted once. Whatever is called or stored in
+ * between may have written it. */
+static void a_product_converts_the_factor_of_the_last_one_once(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    device d;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    zero_cuda_held *held = &((zero_cuda *)d.math.state[0])->held;
+    float *host = (float *)d.host, *one = d.memory, *two = one + N * N, *b = two + N * N;
+    zero_ticket ticket;
+    for (int i = 0; i < 3 * N * N; i++) host[i] = i / (N * N) == 1 ? 2.0f : 1.0f;
+    assert_int_equal(m->store(&d.math, one, host, 3 * N * N * sizeof *host, &ticket),
+                     ZERO_OK);
+    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    assert_true(first_of_product(&d, true, one, b) == N);
+    assert_ptr_equal(held->from, one);
+    assert_true(first_of_product(&d, true, two, b) == 2 * N);
+    assert_ptr_equal(held->from, two);
+    held->from = one; /* a lie shows that it is used: the room has twos */
+    assert_true(first_of_product(&d, false, one, b) == 2 * N);
+    held->stride++;
+    assert_true(first_of_product(&d, false, one, b) == N);
+    held->from = two;
+    d.of->clear(&d.math, N * N, d.memory + 4 * N * N); /* any call */
+    assert_true(first_of_product(&d, false, two, b) == 2 * N);
+    assert_int_equal(m->store(&d.math, two, host, N * N * sizeof *host, &ticket), ZERO_OK);
+    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    assert_true(first_of_product(&d, false, two, b) == N);
+    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
     close_device(&d);
 }
 
@@ -392,6 +466,7 @@ int main(void)
         cmocka_unit_test(calls_poll),
         cmocka_unit_test(products_are_the_oracles),
         cmocka_unit_test(products_in_pieces_are_the_same),
+        cmocka_unit_test(a_product_converts_the_factor_of_the_last_one_once),
         cmocka_unit_test(wrong_memory_is_refused_and_the_refusal_stays),
         cmocka_unit_test(wrong_pins_are_refused),
         cmocka_unit_test(devices_have_numbers),

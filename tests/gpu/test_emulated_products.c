@@ -56,12 +56,19 @@ static void store(void *memory, const float *x, cudaDataType type)
                      cudaSuccess);
 }
 
+static cublasStatus_t multiply_to(cudaDataType c_type, cublasOperation_t op_a,
+                                  cublasOperation_t op_b, int lda, int ldb,
+                                  cudaDataType type, float alpha, float beta)
+{
+    return cublasGemmEx(blas, op_a, op_b, rows_of_c, cols_of_c, depth, &alpha, on_device[0],
+                        type, lda, on_device[1], type, ldb, &beta, on_device[2], c_type,
+                        rows_of_c + 3, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
 static cublasStatus_t multiply(cublasOperation_t op_a, cublasOperation_t op_b, int lda,
                                int ldb, cudaDataType type, float alpha, float beta)
 {
-    return cublasGemmEx(blas, op_a, op_b, rows_of_c, cols_of_c, depth, &alpha, on_device[0],
-                        type, lda, on_device[1], type, ldb, &beta, on_device[2], CUDA_R_32F,
-                        rows_of_c + 3, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    return multiply_to(CUDA_R_32F, op_a, op_b, lda, ldb, type, alpha, beta);
 }
 
 static float at(const float *x, bool turned, int stride, int row, int col)
@@ -102,6 +109,39 @@ static void products_are_those_of_plain_loops(void **state)
     static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
     for (int i = 0; i < 12; i++)
         check_product(i & 1, i & 2, types[i / 4], i % 3 ? 1.0f : 0.5f, i % 2 ? 1.0f : 0.0f);
+}
+
+/* Sums of up to 13 * 42 are whole numbers that bf16 does not have all. */
+static void sums_are_rounded_to_the_type_of_the_factors(void **state)
+{
+    (void)state;
+    static const cudaDataType types[] = {CUDA_R_16F, CUDA_R_16BF};
+    for (int t = 0; t < 2; t++) {
+        const bool is_half = types[t] == CUDA_R_16F;
+        for (int i = 0; i < 3; i++) store(on_device[i], i ? i > 1 ? c : b : a, types[t]);
+        assert_int_equal(multiply_to(types[t], CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth,
+                                     types[t], 1, 1),
+                         CUBLAS_STATUS_SUCCESS);
+        assert_int_equal(
+            cudaMemcpy(narrow, on_device[2], sizeof narrow, cudaMemcpyDeviceToHost), 0);
+        for (int i = 0; i < rows_of_c * cols_of_c; i++) {
+            const int row = i % rows_of_c, col = i / rows_of_c,
+                      place = row + col * (rows_of_c + 3);
+            float sum = c[place];
+            for (int k = 0; k < depth; k++)
+                sum += at(a, false, rows_of_c, row, k) * at(b, false, depth, k, col);
+            assert_int_equal(narrow[place],
+                             is_half ? zero_to_fp16(sum) : zero_to_bf16(sum));
+        }
+        assert_int_equal(narrow[rows_of_c],
+                         is_half ? zero_to_fp16(c[rows_of_c]) : zero_to_bf16(c[rows_of_c]));
+    }
+    assert_int_equal(multiply_to(CUDA_R_16F, CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth,
+                                 CUDA_R_16BF, 1, 0),
+                     CUBLAS_STATUS_NOT_SUPPORTED);
+    assert_int_equal(multiply_to(CUDA_R_16F, CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth,
+                                 CUDA_R_32F, 1, 0),
+                     CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
 /* What was there is not read, as memory that nobody has written may be NaN. */
@@ -188,6 +228,7 @@ int main(void)
     const struct CMUnitTest first[] = {cmocka_unit_test(handles_need_a_device)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_plain_loops),
+        cmocka_unit_test(sums_are_rounded_to_the_type_of_the_factors),
         cmocka_unit_test(without_beta_the_result_may_hold_anything),
         cmocka_unit_test(a_product_spoils_the_workspace),
         cmocka_unit_test(factors_and_the_result_lie_in_device_memory),

@@ -282,29 +282,33 @@ static void ranges_are_cleared(void **state)
     for_all(*state, check_clear);
 }
 
-/* Rows `stride` apart; what lies between them is NaN. */
+/* Rows `stride` apart, and results cols or cols + 4 apart; what lies between them is NaN. */
 static void check_convert(test_pool *pool, zero_type from, zero_type to,
                           const int64_t shape[3], bool shifted)
 {
     const int64_t rows = shape[0], cols = shape[1], stride = shape[2], n = rows * cols;
+    const int64_t out_stride = stride % 8 == 0 ? cols + 4 : cols, n_out = rows * out_stride;
     const size_t size = (size_t)test_type_bytes(from, 1);
     const char *x = (const char *)test_odd_numbers(pool, from, n);
     char *apart = (char *)test_bytes(pool, test_type_bytes(from, rows * stride));
     float *wide = test_floats(pool, n);
-    void *want = test_bytes(pool, test_type_bytes(to, n));
+    char *want = (char *)test_bytes(pool, test_type_bytes(to, n_out));
     memset(apart, 0xff, size * (size_t)(rows * stride));
+    memset(want, 0xff, (size_t)test_type_bytes(to, n_out));
     for (int64_t r = 0; r < rows; r++)
         memcpy(apart + size * (size_t)(r * stride), x + size * (size_t)(r * cols),
                size * (size_t)cols);
     zero_convert(from, ZERO_FP32, n, x, wide);
-    zero_convert(ZERO_FP32, to, n, wide, want);
+    for (int64_t r = 0; r < rows; r++)
+        zero_convert(ZERO_FP32, to, cols, wide + r * cols,
+                     want + test_type_bytes(to, r * out_stride));
     test_gpu g = test_gpu_begin(test_gpu_shared);
     const void *in = test_gpu_in(&g, apart, test_type_bytes(from, rows * stride),
                                  shift_of(from, shifted));
-    void *out = test_gpu_out(&g, NULL, test_type_bytes(to, n), 0);
+    void *out = test_gpu_out(&g, NULL, test_type_bytes(to, n_out), 0);
     while (test_gpu_next(&g))
-        zero_cuda_convert(g.stream, rows, cols, stride, from, in, to, out);
-    assert_same_typed(to, n, test_gpu_result(&g, out), want);
+        zero_cuda_convert(g.stream, rows, cols, stride, from, in, to, out_stride, out);
+    assert_same_typed(to, n_out, test_gpu_result(&g, out), want);
 }
 
 static void tables_are_converted_between_all_types(void **state)
