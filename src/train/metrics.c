@@ -158,6 +158,15 @@ static json_t *planned_entry(const zero_traffic *plan)
                      "planned_messages_sent", json_integer(v.messages_sent));
 }
 
+/* Between the host and the device: nothing if devices reach each other. */
+static void add_copies(json_t *entry, const zero_traffic *plan, const zero_traffic *moved)
+{
+    json_object_set_new(entry, "planned_bytes_fetched", json_integer(plan->bytes_fetched));
+    json_object_set_new(entry, "planned_bytes_stored", json_integer(plan->bytes_stored));
+    json_object_set_new(entry, "bytes_fetched", json_integer(moved->bytes_fetched));
+    json_object_set_new(entry, "bytes_stored", json_integer(moved->bytes_stored));
+}
+
 /* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program, and
  * measured. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
@@ -167,6 +176,7 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
     zero_engine_measured_traffic(e, op, &moved, &spent);
     json_t *entry = planned_entry(&plan);
     add_measured(entry, &moved, &spent);
+    if (e->schedule.input.device) add_copies(entry, &plan, &moved);
     return entry;
 }
 
@@ -192,6 +202,9 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
                   traffic_entry(e, ZERO_OP_REDUCE), "gather",
                   traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
                   "largest_poll_gap_seconds", zero_metrics_real(comm->largest_gap));
+    if (ledger && e->schedule.input.device)
+        json_object_set_new(ledger, "device_exchange",
+                            json_string(e->schedule.input.ipc ? "ipc" : "staged"));
     if (ledger && e->schedule.shard.replicas > 1)
         json_object_set_new(ledger, "all_reduce", traffic_entry(e, ZERO_OP_ALL_REDUCE));
     if (ledger && e->schedule.n_joins > 0)

@@ -68,6 +68,11 @@ static void check_traffic(const json_t *communication, const char *kind, long ra
     if (whole(t, "messages_sent", line) != whole(t, "planned_messages_sent", line))
         fail("planned messages are not sent", line);
     if (ranks == 1 && whole(t, "messages_sent", line) > 0) fail("messages", line);
+    bool has_device = json_object_get(t, "bytes_fetched") != NULL;
+    if (has_device &&
+        (whole(t, "bytes_fetched", line) != whole(t, "planned_bytes_fetched", line) ||
+         whole(t, "bytes_stored", line) != whole(t, "planned_bytes_stored", line)))
+        fail("planned copies are not those made", line);
     if (real(t, "exposed_seconds", line) > real(t, "seconds", line))
         fail("waited longer than it took", line);
 }

@@ -1,0 +1,108 @@
+# Ranks of a node that reach each other's devices, emulated: the digest of the exchange through the
+# host for stages, types, partitions and orders of execution, not a byte of it through the host, and the
+# exchange through the host where devices cannot reach each other.
+# shellcheck disable=SC2086 # options are words
+. "$(dirname "$0")/common.sh"
+"$zero" info >info 2>&1
+grep -q '^devices .*cuda-emulated' info || skip "this build has no emulated device"
+model="$tiny --micro-batch 1 --lr 0.01 --steps 4 --device cuda-emulated"
+
+# copied FILE KEY: bytes of one metric between the host and the device, of all kinds of collectives.
+copied() {
+    grep -o "\"$2\": *[0-9]*" "$1" | sed 's/.*: *//' | sort -u | tr '\n' ' '
+}
+
+# agrees N words...: both exchanges end with one digest, and measure what was planned.
+agrees() {
+    n=$1
+    shift
+    for way in staged ipc; do
+        rm -f $way.jsonl
+        runs "$n" train $model --device-exchange $way --metrics $way.jsonl "$@"
+        check "$n" 4 $way.jsonl bits
+        says "exchange      $way: " out
+        digest_of out >digest_$way
+    done
+    same digest_staged digest_ipc "the digests of $words"
+    [ "$(copied ipc.jsonl bytes_fetched)$(copied ipc.jsonl bytes_stored)" = "0 0 " ] ||
+        complain "$words: expected no bytes of collectives through the host"
+    [ "$(copied staged.jsonl bytes_fetched)" != "0 " ] ||
+        complain "$words: expected bytes through the host"
+}
+for stage in 0 1 2 3; do
+    agrees 2 --stage $stage
+    agrees 3 --stage $stage --dtype bf16
+done
+agrees 4 --stage 3 --dtype fp16 --check-replicas 1
+agrees 3 --stage 1 --partition owner --dtype bf16
+agrees 3 --stage 3 --partition owner --prefetch 3
+agrees 3 --stage 2 --overlap off --dropout 0.1
+for way in staged ipc; do
+    runs 2 train $model --stage 3 --offload host --device-exchange $way
+    digest_of out >digest_$way
+done
+same digest_staged digest_ipc "$words"
+for seed in 0 7 8; do
+    words="ZERO_EMULATED_ORDER=$seed"
+    on 3 env ZERO_EMULATED_ORDER=$seed "$zero" train $model --stage 3 >out 2>err ||
+        complain "$words: it fails"
+    digest_of out >digest_$seed
+    same digest_0 digest_$seed "$words"
+done
+
+# ---- which of the two, and why ----
+
+runs 2 train $model
+says 'exchange      ipc: devices read each other'"'"'s memory (all ranks on one node); MPI is ' out
+says "neighbours' devices read it, 0.00 MiB through the host" out
+digest_of out >digest_ipc
+words="no peers"
+on 2 env ZERO_EMULATED_PEERS=0 "$zero" train $model >out 2>err || complain "$words: it fails"
+says '--device-exchange auto takes staged: ' err
+says 'peer access is not supported between these two devices' err
+says 'exchange      staged: through the host (' out
+digest_of out >digest_staged
+same digest_ipc digest_staged "$words"
+words="no peers, one device" # within which there is nothing to reach
+on 2 env ZERO_EMULATED_PEERS=0 "$zero" train $model --device cuda-emulated:1 \
+    --device-exchange ipc >out 2>err || complain "$words: it fails"
+digest_of out >digest_one
+same digest_ipc digest_one "$words"
+words="no peers, ipc"
+on 2 env ZERO_EMULATED_PEERS=0 "$zero" train $model --device-exchange ipc >out 2>err &&
+    complain "$words: expected a refusal"
+says '--device-exchange ipc: device ' err
+says 'use --device-exchange auto or staged' err
+
+runs 2 train $model --collectives p2p
+says 'staged: through the host (only --collectives shm reads neighbours'"'"' memory)' out
+runs 2 train $model --fake-nodes 2
+says 'staged: through the host (ranks are on several nodes)' out
+runs 2 train $tiny --micro-batch 1 --steps 1 --device fake
+says "staged: through the host (other processes cannot reach this device's memory)" out
+refuses 3 "memory of device 'fake' cannot be reached" 2 train $tiny --micro-batch 1 --steps 1 \
+    --device fake --device-exchange ipc
+refuses 2 'only --collectives shm reads' 2 train $model --device-exchange ipc --collectives p2p
+refuses 2 '--device-exchange ipc without a device' 0 train $tiny --device-exchange ipc
+refuses 2 'for a plan --fake-nodes 1' 0 plan --device cuda --ranks 2 --device-exchange ipc
+runs 0 plan --device cuda --ranks 2 --fake-nodes 1 --stage 1
+says 'ipc: devices read each other' out
+grep -Eq '^  REDUCE +0 +0$' out || complain "$words: expected no copies"
+runs 0 plan --device cuda --ranks 2 --fake-nodes 1 --stage 1 --device-exchange staged
+says 'staged: between devices through the host' out
+grep -Eq '^  REDUCE +0 +0$' out && complain "$words: expected copies"
+"$zero" info >out 2>err
+grep -Eq '^mpi cuda .*CUDA-aware' out || complain "zero info: expected mpi cuda"
+
+# ---- texts, and a failure on the way ----
+
+runs 2 train $model --checkpoint run --stage 2
+runs 0 generate run --tokens 12 --temperature 0
+mv out text
+runs 3 generate run --tokens 12 --temperature 0 --device cuda-emulated --stage 3
+same text out "the text of $words"
+words="a failure"
+on 3 env ZERO_EMULATED_FAIL=400 "$zero" train $model --steps 20 --stage 2 >out 2>err &&
+    complain "$words: expected a failure"
+says 'unspecified launch failure' err
+finish
