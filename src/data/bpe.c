@@ -9,6 +9,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "data/cuts.h"
 #include "data/piece.h"
 
 /* One of the distinct pieces of the text; its tokens are joined in place. */
@@ -93,29 +94,77 @@ static zero_status grow_word_table(trainer *t)
     return ZERO_OK;
 }
 
-static zero_status count_piece(trainer *t, const unsigned char *at, int32_t len)
+static zero_status count_piece(trainer *t, const unsigned char *at, int32_t len,
+                               int64_t count)
 {
     int64_t *slot = word_slot(t, at, len);
     if (*slot > 0) {
-        t->words[*slot - 1].count++;
+        t->words[*slot - 1].count += count;
         return ZERO_OK;
     }
     word *words = zero_grow(t->words, t->n_words, &t->words_capacity, sizeof *words);
     if (!words) return no_memory(t->n_words, "pieces");
     t->words = words;
-    t->words[t->n_words++] = (word){.at = at, .len = len, .n = len, .count = 1};
+    t->words[t->n_words++] = (word){.at = at, .len = len, .n = len, .count = count};
     *slot = t->n_words;
     return 2 * t->n_words > t->word_slots ? grow_word_table(t) : ZERO_OK;
 }
 
 static zero_status count_pieces(trainer *t, const unsigned char *text, size_t len)
 {
-    int64_t n_ids = 0, used = 0;
     ZERO_TRY(grow_word_table(t));
     for (size_t at = 0, end; at < len; at = end) {
         end = zero_piece_end(text, len, at);
-        ZERO_TRY(count_piece(t, text + at, (int32_t)(end - at)));
+        ZERO_TRY(count_piece(t, text + at, (int32_t)(end - at), 1));
     }
+    return ZERO_OK;
+}
+
+/* Counts of a part, by a thread. */
+typedef struct {
+    trainer counts;
+    zero_failure failure;
+} part;
+
+static void count_part(void *arg, int64_t i, const unsigned char *text, size_t len)
+{
+    part *p = (part *)arg + i;
+    p->failure = zero_failure_keep(count_pieces(&p->counts, text, len));
+}
+
+/* In the order of the text, so words have the order of one thread. */
+static zero_status add_counts(trainer *t, const part *p)
+{
+    ZERO_TRY(zero_failure_restore(&p->failure));
+    for (int64_t i = 0; i < p->counts.n_words; i++) {
+        const word *w = &p->counts.words[i];
+        ZERO_TRY(count_piece(t, w->at, w->len, w->count));
+    }
+    return ZERO_OK;
+}
+
+static zero_status count_by_threads(trainer *t, const unsigned char *text, size_t len,
+                                    int64_t n, int threads)
+{
+    part *parts = calloc((size_t)n, sizeof *parts);
+    if (!parts) return no_memory(n, "parts");
+    zero_status st = zero_cut_run(text, len, n, threads, count_part, parts);
+    if (st == ZERO_OK) st = grow_word_table(t);
+    for (int64_t i = 0; i < n; i++) {
+        if (st == ZERO_OK) st = add_counts(t, &parts[i]);
+        destroy(&parts[i].counts);
+    }
+    free(parts);
+    return st;
+}
+
+static zero_status list_words(trainer *t, const unsigned char *text, size_t len,
+                              int threads)
+{
+    int64_t n_ids = 0, used = 0;
+    const int64_t n = zero_cut_parts(len, threads);
+    ZERO_TRY(n > 1 ? count_by_threads(t, text, len, n, threads)
+                   : count_pieces(t, text, len));
     for (int64_t i = 0; i < t->n_words; i++) n_ids += t->words[i].len;
     t->ids = malloc(((size_t)n_ids + 1) * sizeof *t->ids);
     if (!t->ids) return no_memory(n_ids, "tokens");
@@ -284,10 +333,10 @@ static zero_status learn(trainer *t, int64_t p, int32_t token)
     return ZERO_OK;
 }
 
-static zero_status train(trainer *t, const unsigned char *text, size_t len,
+static zero_status train(trainer *t, const unsigned char *text, size_t len, int threads,
                          int32_t n_wanted, zero_merge *merges, int32_t *n_found)
 {
-    ZERO_TRY(count_pieces(t, text, len));
+    ZERO_TRY(list_words(t, text, len, threads));
     ZERO_TRY(grow_pair_table(t));
     for (int64_t w = 0; w < t->n_words; w++) ZERO_TRY(add_pairs(t, w, 0));
     for (int64_t p = 0; p < t->n_pairs; p++) ZERO_TRY(push(t, p));
@@ -302,11 +351,11 @@ static zero_status train(trainer *t, const unsigned char *text, size_t len,
     return ZERO_OK;
 }
 
-zero_status zero_bpe_train(const unsigned char *text, size_t len, int32_t n_wanted,
-                           zero_merge *merges, int32_t *n_found)
+zero_status zero_bpe_train(const unsigned char *text, size_t len, int threads,
+                           int32_t n_wanted, zero_merge *merges, int32_t *n_found)
 {
     trainer t = {0};
-    zero_status st = train(&t, text, len, n_wanted, merges, n_found);
+    zero_status st = train(&t, text, len, threads, n_wanted, merges, n_found);
     destroy(&t);
     return st;
 }

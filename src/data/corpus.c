@@ -45,11 +45,12 @@ static void adopt(zero_corpus *corpus, material *m, int width)
     *m = (material){.is_split = false};
 }
 
-static zero_status learn(zero_corpus *corpus, const char *name, const material *text)
+static zero_status learn(zero_corpus *corpus, const char *name, int threads,
+                         const material *text)
 {
     corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
     if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
-    ZERO_TRY(zero_material_learn(text, name, corpus->tokenizer));
+    ZERO_TRY(zero_material_learn(text, name, threads, corpus->tokenizer));
     corpus->vocab = corpus->tokenizer->vocab;
     return ZERO_OK;
 }
@@ -58,7 +59,7 @@ static zero_status tokenize(zero_corpus *corpus, const char *name, int threads,
                             material *text)
 {
     material tokens;
-    ZERO_TRY(learn(corpus, name, text));
+    ZERO_TRY(learn(corpus, name, threads, text));
     if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         adopt(corpus, text, 1);
         return ZERO_OK;

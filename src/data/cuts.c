@@ -1,7 +1,13 @@
 #include "data/cuts.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
 #include "base/number.h"
 #include "data/ascii.h"
+#include "math/threads.h"
 
 size_t zero_cut_at(const unsigned char *text, size_t len, size_t from)
 {
@@ -12,21 +18,46 @@ size_t zero_cut_at(const unsigned char *text, size_t len, size_t from)
     return len;
 }
 
-static bool are_without_border(const zero_added *added)
+/* Several for each thread, because threads may have cores of different speed. */
+enum { PARTS_EACH = 4 };
+
+int64_t zero_cut_parts(size_t len, int threads)
 {
-    for (int64_t i = 0; i < added->n; i++) {
-        const zero_added_token *t = &added->tokens[i];
-        if (zero_cut_at(t->text, t->len, 0) < t->len) return false;
-    }
-    return true;
+    if (threads <= 1) return 1;
+    return zero_max(
+        1, zero_min((int64_t)PARTS_EACH * threads, (int64_t)(len / ZERO_CUT_PART)));
 }
 
-bool zero_tokenizer_may_cut(const zero_tokenizer *tok)
+typedef struct {
+    const unsigned char *text;
+    const size_t *borders; /* [n + 1] */
+    int64_t n;
+    _Atomic int64_t next; /* the part that the next thread takes */
+    zero_part_work *work;
+    void *arg;
+} job;
+
+static void take_parts(int thread, void *arg)
 {
-    if (!tok->is_foreign) return true;
-    for (int i = 0; i < tok->n_patterns; i++)
-        if (!zero_pattern_is_known(tok->patterns[i])) return false;
-    const bool has_pieces = tok->n_patterns > 0 || tok->cuts_as_own;
-    return has_pieces && are_without_border(&tok->added[0]) &&
-           are_without_border(&tok->added[1]);
+    job *j = arg;
+    (void)thread;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n;)
+        j->work(j->arg, i, j->text + j->borders[i], j->borders[i + 1] - j->borders[i]);
+}
+
+zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n, int threads,
+                         zero_part_work *work, void *arg)
+{
+    size_t *borders = calloc((size_t)n + 1, sizeof *borders);
+    if (!borders)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", n);
+    for (int64_t i = 1; i < n; i++) {
+        const size_t wish = len / (size_t)n * (size_t)i;
+        borders[i] = zero_cut_at(text, len, zero_max_size(wish, borders[i - 1]));
+    }
+    borders[n] = len;
+    job j = {.text = text, .borders = borders, .n = n, .work = work, .arg = arg};
+    zero_cpu_each_thread(threads, take_parts, &j);
+    free(borders);
+    return ZERO_OK;
 }

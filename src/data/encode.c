@@ -1,14 +1,11 @@
 #include "data/encode.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/number.h"
 #include "data/cuts.h"
-#include "math/threads.h"
 
 int zero_encode_width(const zero_tokenizer *tok)
 {
@@ -55,56 +52,45 @@ static zero_status encode(const zero_tokenizer *tok, const unsigned char *text, 
 
 /* ---- by threads ---- */
 
-/* Several for each thread, because threads may have cores of different speed. */
-enum { PARTS_EACH = 4 };
+static bool are_without_border(const zero_added *added)
+{
+    for (int64_t i = 0; i < added->n; i++) {
+        const zero_added_token *t = &added->tokens[i];
+        if (zero_cut_at(t->text, t->len, 0) < t->len) return false;
+    }
+    return true;
+}
 
-typedef struct {
-    const unsigned char *text;
-    size_t len;
-    zero_bytes tokens; /* owned */
-} part;
+bool zero_encode_may_cut(const zero_tokenizer *tok)
+{
+    if (!tok->is_foreign) return true;
+    for (int i = 0; i < tok->n_patterns; i++)
+        if (!zero_pattern_is_known(tok->patterns[i])) return false;
+    const bool has_pieces = tok->n_patterns > 0 || tok->cuts_as_own;
+    return has_pieces && are_without_border(&tok->added[0]) &&
+           are_without_border(&tok->added[1]);
+}
 
 typedef struct {
     const zero_tokenizer *tok;
-    part *parts; /* [n] owned */
+    zero_bytes *parts; /* [n] tokens; owned */
     int64_t n;
-    _Atomic int64_t next; /* the part that the next thread takes */
     _Atomic int64_t n_failed;
 } job;
 
-/* Parts of about equal length; a text with few borders has empty ones. */
-static void cut(const zero_bytes *text, job *j)
-{
-    size_t begin = 0;
-    for (int64_t i = 0; i < j->n; i++) {
-        const size_t wish = text->len / (size_t)j->n * (size_t)(i + 1);
-        const size_t end =
-            i + 1 == j->n ? text->len
-                          : zero_cut_at(text->bytes, text->len, zero_max_size(wish, begin));
-        j->parts[i] = (part){.text = text->bytes + begin, .len = end - begin};
-        begin = end;
-    }
-}
-
-static void encode_parts(int thread, void *arg)
+static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t len)
 {
     job *j = arg;
-    (void)thread;
-    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n;) {
-        part *p = &j->parts[i];
-        if (encode(j->tok, p->text, p->len, &p->tokens) != ZERO_OK)
-            atomic_fetch_add(&j->n_failed, 1);
-    }
+    if (encode(j->tok, text, len, &j->parts[i]) != ZERO_OK) j->n_failed++;
 }
 
 static zero_status join(const job *j, zero_bytes *tokens)
 {
     size_t bytes = 0;
-    for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].tokens.len;
+    for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
     ZERO_TRY(zero_bytes_reserve(tokens, bytes));
     for (int64_t i = 0; i < j->n; i++)
-        ZERO_TRY(
-            zero_bytes_append(tokens, j->parts[i].tokens.bytes, j->parts[i].tokens.len));
+        ZERO_TRY(zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len));
     return ZERO_OK;
 }
 
@@ -112,15 +98,13 @@ static zero_status join(const job *j, zero_bytes *tokens)
 static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads,
                                      zero_bytes *tokens, bool *done)
 {
-    zero_status st = ZERO_OK;
     j->parts = calloc((size_t)j->n, sizeof *j->parts);
     if (!j->parts)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", j->n);
-    cut(text, j);
-    zero_cpu_each_thread(threads, encode_parts, j);
-    *done = j->n_failed == 0;
+    zero_status st = zero_cut_run(text->bytes, text->len, j->n, threads, encode_part, j);
+    *done = st == ZERO_OK && j->n_failed == 0;
     if (*done) st = join(j, tokens);
-    for (int64_t i = 0; i < j->n; i++) zero_bytes_destroy(&j->parts[i].tokens);
+    for (int64_t i = 0; i < j->n; i++) zero_bytes_destroy(&j->parts[i]);
     free(j->parts);
     return st;
 }
@@ -128,10 +112,9 @@ static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads
 zero_status zero_encode_text(const zero_tokenizer *tok, const zero_bytes *text, int threads,
                              zero_bytes *tokens)
 {
-    job j = {.tok = tok};
+    job j = {.tok = tok, .n = zero_cut_parts(text->len, threads)};
     bool done = false;
-    j.n = zero_min((int64_t)PARTS_EACH * threads, (int64_t)(text->len / ZERO_ENCODE_PART));
-    if (threads > 1 && j.n > 1 && zero_tokenizer_may_cut(tok))
+    if (j.n > 1 && zero_encode_may_cut(tok))
         ZERO_TRY(encode_by_threads(&j, text, threads, tokens, &done));
     /* After a failure one thread finds its place in the whole text, for the message. */
     return done ? ZERO_OK : encode(tok, text->bytes, text->len, tokens);

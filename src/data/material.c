@@ -61,12 +61,12 @@ static size_t bytes_to_learn_from(const char *name, const material *m)
     return m->is_split ? m->n_train : m->all.len - m->all.len / 10;
 }
 
-zero_status zero_material_learn(const material *text, const char *name,
+zero_status zero_material_learn(const material *text, const char *name, int threads,
                                 zero_tokenizer *tokenizer)
 {
     if (!zero_tokenizer_is_name(name)) return zero_tokenizer_open(name, tokenizer);
-    return zero_tokenizer_init(tokenizer, name, text->all.bytes,
-                               bytes_to_learn_from(name, text));
+    return zero_tokenizer_init_by(threads, tokenizer, name, text->all.bytes,
+                                  bytes_to_learn_from(name, text));
 }
 
 zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,

@@ -24,7 +24,7 @@ ZERO_NODISCARD zero_status zero_material_add_validation(zero_material *m, const 
 
 /* The tokenizer `name`: one of ours, which learns from the text, or a path. */
 ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,
-                                               zero_tokenizer *tokenizer);
+                                               int threads, zero_tokenizer *tokenizer);
 
 /* The tokens of a text, made by threads as in encode.h. No token crosses the border between training
  * and validation. On failure *tokens holds what the caller destroys. */

@@ -142,6 +142,12 @@ static zero_status too_few_merges(const char *spec, size_t len, int32_t n_found)
 zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
                                 const unsigned char *text, size_t len)
 {
+    return zero_tokenizer_init_by(1, tok, spec, text, len);
+}
+
+zero_status zero_tokenizer_init_by(int threads, zero_tokenizer *tok, const char *spec,
+                                   const unsigned char *text, size_t len)
+{
     int32_t vocab = 0, n_found = 0;
     ZERO_TRY(zero_tokenizer_parse(spec, &vocab));
     if (vocab == 0) return zero_tokenizer_learn_characters(tok, text, len);
@@ -151,7 +157,7 @@ zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
     zero_merge *merges = malloc((size_t)n_wanted * sizeof *merges);
     if (!merges)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId32 " merges", n_wanted);
-    zero_status st = zero_bpe_train(text, len, n_wanted, merges, &n_found);
+    zero_status st = zero_bpe_train(text, len, threads, n_wanted, merges, &n_found);
     if (st == ZERO_OK && n_found < n_wanted) st = too_few_merges(spec, len, n_found);
     if (st == ZERO_OK) st = zero_tokenizer_from_merges(tok, merges, n_found);
     free(merges);

@@ -56,6 +56,11 @@ ZERO_NODISCARD zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab
 ZERO_NODISCARD zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
                                                const unsigned char *text, size_t len);
 
+/* The same by threads of the rank, which change nothing but its time. */
+ZERO_NODISCARD zero_status zero_tokenizer_init_by(int threads, zero_tokenizer *tok,
+                                                  const char *spec,
+                                                  const unsigned char *text, size_t len);
+
 /* The tokenizer with these merges, which are copied; without any it is "byte". ZERO_ERR_FORMAT
  * unless each merge joins earlier tokens into at most ZERO_PIECE_MAX bytes, no two join the same
  * pair, and no two make the same text. */

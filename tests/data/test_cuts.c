@@ -71,7 +71,7 @@ static void open_all(zero_tokenizer toks[KINDS])
     toks[2] = opened_file("vocab.json");
     toks[3] = changed("llama3.json", "\"the end\"", "\"the.end\"");
     toks[4] = opened_file("gpt2.json");
-    for (int i = 0; i < KINDS; i++) assert_true(zero_tokenizer_may_cut(&toks[i]));
+    for (int i = 0; i < KINDS; i++) assert_true(zero_encode_may_cut(&toks[i]));
 }
 
 static void close_all(zero_tokenizer toks[KINDS])
@@ -145,8 +145,8 @@ static void what_may_see_past_a_border_is_not_cut(void **state)
     (void)state;
     zero_tokenizer with_border = changed("llama3.json", "\"the end\"", "\"the end\"");
     zero_tokenizer other = changed("llama3.json", "\\\\p{N}{1,3}", "\\\\p{N}{1,2}");
-    assert_false(zero_tokenizer_may_cut(&with_border));
-    assert_false(zero_tokenizer_may_cut(&other));
+    assert_false(zero_encode_may_cut(&with_border));
+    assert_false(zero_encode_may_cut(&other));
     zero_tokenizer_destroy(&with_border);
     zero_tokenizer_destroy(&other);
 }
@@ -156,7 +156,7 @@ static void what_may_see_past_a_border_is_not_cut(void **state)
 /* Words, then blanks without a border, then bytes that are parts of characters. */
 static void make_long(zero_bytes *text)
 {
-    const size_t most = 8 * ZERO_ENCODE_PART;
+    const size_t most = 8 * ZERO_CUT_PART;
     zero_rng rng = {.seed = 4, .purpose = ZERO_RNG_TEST};
     unsigned char some[ROOM];
     for (uint64_t i = 0; text->len < most; i++)
@@ -205,6 +205,27 @@ static void any_number_of_threads_makes_the_same_tokens(void **state)
     close_all(toks);
 }
 
+static void merges_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    static const int threads[] = {2, 3, 7};
+    enum { MERGES = 120 };
+    zero_merge want[MERGES], got[MERGES];
+    zero_bytes text = {0};
+    int32_t n_want, n_got;
+    make_long(&text);
+    assert_int_equal(zero_bpe_train(text.bytes, text.len, 1, MERGES, want, &n_want),
+                     ZERO_OK);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        assert_int_equal(
+            zero_bpe_train(text.bytes, text.len, threads[i], MERGES, got, &n_got), ZERO_OK);
+        assert_int_equal(n_got, n_want);
+        assert_memory_equal(got, want, (size_t)n_want * sizeof *want);
+    }
+    assert_true(n_want > 20);
+    zero_bytes_destroy(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_text_cut_at_a_border_has_the_same_tokens),
         cmocka_unit_test(what_may_see_past_a_border_is_not_cut),
         cmocka_unit_test(any_number_of_threads_makes_the_same_tokens),
+        cmocka_unit_test(merges_do_not_depend_on_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
