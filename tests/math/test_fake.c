@@ -256,7 +256,8 @@ static void compute_backward(const lab *l)
     e.first = 2, e.words = 3;
     ops->embedding_backward(l->math, &e);
     zero_gemm g = {.m = ROWS, .n = C, .k = C, .a = l->dx, .b = l->wide, .c = l->z};
-    g.transpose_b = g.accumulate = true, g.a_type = g.c_type = l->rows;
+    g.transpose_b = true, g.accumulate = l->rows == ZERO_FP32;
+    g.a_type = g.c_type = l->rows;
     ops->gemm(l->math, &g);
     g.accumulate = false, g.slices = 2, g.slice_parts = C / 8, g.c = l->x;
     ops->gemm(l->math, &g);
