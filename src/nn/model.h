@@ -39,7 +39,7 @@ static inline int64_t zero_unit_out_room(const zero_unit *unit,
 /* The type of a model's activations. */
 static inline zero_type zero_model_activations(const zero_model *model)
 {
-    return model->units[0].activations;
+    return model->n_units > 0 ? model->units[0].activations : ZERO_FP32;
 }
 
 /* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They depend

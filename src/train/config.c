@@ -192,22 +192,11 @@ static zero_status take_shares(zero_config *c)
     return zero_tp_check(&c->tp, &shape);
 }
 
-static zero_status take_activations(zero_config *c)
-{
-    const char *device =
-        c->device ? c->device : "cpu"; /* NULL: not an option of the caller */
-    zero_type type;
-    ZERO_TRY(zero_activations_choose(c->activations, zero_config_type(c), device, &type));
-    c->activations = zero_type_name(type);
-    return ZERO_OK;
-}
-
 zero_status zero_config_complete(zero_config *c, int n_ranks)
 {
     zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
-    ZERO_TRY(take_activations(c));
     ZERO_TRY(take_shares(c));
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
     ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
@@ -325,13 +314,15 @@ zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_gpt2_shape shape;
+    zero_type activations;
     int32_t vocab;
     ZERO_TRY(check_checkpoint(config));
     ZERO_TRY(check_output(config));
     ZERO_TRY(zero_config_check_places(config));
     ZERO_TRY(zero_config_check_shards(config));
     ZERO_TRY(complete_numbers(&c));
-    ZERO_TRY(take_activations(&c));
+    ZERO_TRY(zero_activations_choose(c.activations, zero_config_type(&c), c.device,
+                                     &activations));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
     if (c.init_from) return ZERO_OK; /* its files have the shape */
@@ -367,8 +358,9 @@ zero_type zero_config_type(const zero_config *c)
 zero_type zero_config_activations(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
-    if (c->activations) (void)zero_type_find(c->activations, &type);
-    return type;
+    zero_status st =
+        zero_activations_choose(c->activations, zero_config_type(c), c->device, &type);
+    return st == ZERO_OK ? type : ZERO_FP32; /* a checked configuration's is valid */
 }
 
 static zero_offload offload_of(const zero_config *c)

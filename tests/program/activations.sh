@@ -79,7 +79,7 @@ runs 3 train $model $half --stage 3 --steps 4 --checkpoint other --resume
 digest_of out >resumed
 same undisturbed resumed "resumed"
 runs 3 train $model --dtype bf16 --global-batch 6 --micro-batch 2 --steps 5 --checkpoint other --resume
-says '--activations fp32 (saved: bf16)' out
+says '--activations at its default (saved: bf16)' out
 verifies other
 for n in 0 2; do
     runs $n generate other --dtype bf16 --activations bf16 --tokens 5 --prompt Once --stage 3
