@@ -279,7 +279,9 @@ more_digests() {
     for stage in 0 1 2 3; do
         for algorithm in $algorithms; do
             for more in "" "--offload host" "--device-exchange staged"; do
-                [ -z "$more" ] || [ "$algorithm" = auto ] || [ "$algorithm" = p2p ] || continue
+                case "$algorithm $more" in # what changes nothing is left out
+                mpi\ -* | hier\ -* | p2p\ *staged | shm\ *host) continue ;;
+                esac
                 name="$1-$2-stage$stage-$algorithm${more:+-${more##* }}"
                 # shellcheck disable=SC2086 # words
                 run_or_fail "$2" "$name" $small --dtype "$1" --device "$device" --stage $stage \
