@@ -3,7 +3,8 @@
  * Every linear layer of one block (12 of them in a step) and the head, in chunks of 256 rows,
  * forward and both gradients, alternately: one call of sgemm each; sgemm in tiles, which the
  * backend calls where it has no kernels; then each of its kernels that this machine can run,
- * those for bf16 on bf16 weights. Medians of ROUNDS rounds of the thread's CPU time, on one core,
+ * those for bf16 on bf16 weights, and the best for each type on activations of bf16 as well (/16; the
+ * logits stay fp32). Medians of ROUNDS rounds of the thread's CPU time, on one core,
  * so that other processes show less.
  *
  * With --slices the products that tensor parallelism cuts along k, beside the same of one sum
@@ -18,6 +19,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "base/type.h"
 #include "bench_main.h"
 #include "bench_median.h"
 #include "bench_slices.h"
@@ -26,7 +28,13 @@
 #include "math/cpu_packed.h"
 #include "math/cpu_state.h"
 
-enum { PLAIN, TILES, KERNELS, VARIANTS = KERNELS + ZERO_PACKED_VARIANTS };
+enum {
+    PLAIN,
+    TILES,
+    KERNELS,
+    TYPES = 2,
+    VARIANTS = KERNELS + ZERO_PACKED_VARIANTS + TYPES
+};
 
 enum { ROUNDS = 7, MOST_ROUNDS = 100, SLICES_ROUNDS = 41, BLOCKS = 12, CHUNK = 256 };
 
@@ -49,10 +57,10 @@ static const char *const products[PRODUCTS] = {"forward", "d(x)", "d(W)"};
 
 typedef struct {
     float *x, *y, *w, *result;
-    uint16_t *half; /* w */
+    uint16_t *half_x, *half_y, *half_w;
     zero_math math[VARIANTS];
-    zero_type type[VARIANTS];
-    const char *names[VARIANTS];
+    zero_type type[VARIANTS], rows[VARIANTS]; /* of factors, of activations */
+    char names[VARIANTS][24];
     int rounds, variants, first, end; /* those that are measured: [first, end) */
     double longest, last;
 } bench;
@@ -95,6 +103,13 @@ static float *random_floats(int64_t n)
     return x;
 }
 
+static uint16_t *halves(int64_t n, const float *x)
+{
+    uint16_t *half = memory((size_t)n * sizeof *half);
+    zero_convert(ZERO_FP32, ZERO_BF16, n, x, half);
+    return half;
+}
+
 static int64_t rows_of(const layer *l, int64_t tokens)
 {
     return l->head && tokens > CHUNK ? CHUNK : tokens;
@@ -102,27 +117,35 @@ static int64_t rows_of(const layer *l, int64_t tokens)
 
 /* Multiplies as nn/layers.c and nn/gpt2_head.c do. No result is read again: factors would grow
  * from product to product and be infinite in the third layer. */
-static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t rows,
-                            zero_type type)
+static zero_gemm product_of(const bench *b, const layer *l, int product, int64_t tokens,
+                            int variant)
 {
+    const zero_type type = b->type[variant], rows = b->rows[variant];
+    const bool is_half = rows != ZERO_FP32;
+    const bool has_half_w = is_half || type == ZERO_BF16;
+    const void *x = is_half ? (const void *)b->half_x : b->x;
+    const void *y = is_half && !l->head ? (const void *)b->half_y : b->y;
+    const zero_type y_type = l->head ? ZERO_FP32 : rows;
     zero_gemm g = {.factors = type, .c = b->result};
-    const void *w = type == ZERO_BF16 ? (const void *)b->half : b->w;
     if (product == 2) { /* x' dy; for the head dy' x */
-        g.transpose_a = true, g.k = rows;
+        g.transpose_a = true, g.k = tokens;
         g.m = l->head ? l->out : l->in, g.n = l->head ? l->in : l->out;
-        g.a = l->head ? b->y : b->x, g.b = l->head ? b->x : b->y;
+        g.a = l->head ? y : x, g.b = l->head ? x : y;
+        g.a_type = l->head ? y_type : rows, g.b_type = l->head ? rows : y_type;
         return g;
     }
-    g.m = rows, g.b = w, g.b_type = type;
+    g.m = tokens, g.b = has_half_w ? (const void *)b->half_w : b->w;
+    g.b_type = has_half_w ? ZERO_BF16 : ZERO_FP32;
     g.n = product ? l->in : l->out, g.k = product ? l->out : l->in;
     g.transpose_b = l->head ? !product : product;
-    g.a = product ? b->y : b->x;
+    g.a = product ? y : x;
+    g.a_type = product ? y_type : rows, g.c_type = product ? rows : y_type;
     return g;
 }
 
 static double time_of(bench *b, int variant, const layer *l, int product, int64_t tokens)
 {
-    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), b->type[variant]);
+    zero_gemm g = product_of(b, l, product, rows_of(l, tokens), variant);
     double start = thread_seconds();
     b->last = start, b->longest = 0.0;
     if (variant == PLAIN)
@@ -133,36 +156,62 @@ static double time_of(bench *b, int variant, const layer *l, int product, int64_
     return thread_seconds() - start;
 }
 
+static void open_variant(bench *b, const char *name, float *scratch)
+{
+    zero_math *math = &b->math[b->variants];
+    if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
+    math->poll = note_gap, math->poll_arg = b;
+    math->scratch = scratch;
+    math->state[ZERO_CPU_FP32_PRODUCTS] = NULL;
+    snprintf(b->names[b->variants++], sizeof b->names[0], "%s", name);
+}
+
+static void open_kernels(bench *b, const zero_packed_kernels *kernels, zero_type rows,
+                         float *scratch)
+{
+    char name[24];
+    snprintf(name, sizeof name, "%s%s", kernels->name, rows == ZERO_FP32 ? "" : "/16");
+    zero_math *math = &b->math[b->variants];
+    b->type[b->variants] = kernels->type, b->rows[b->variants] = rows;
+    open_variant(b, name, scratch);
+    math->state[ZERO_CPU_FP32_PRODUCTS] = kernels;
+    math->state[ZERO_CPU_BF16_PRODUCTS] = kernels;
+}
+
 static void open_variants(bench *b)
 {
-    b->names[PLAIN] = "sgemm";
-    b->names[TILES] = "its tiles";
-    b->variants = KERNELS;
-    while (b->variants < VARIANTS && zero_packed_at(b->variants - KERNELS)) b->variants++;
+    const zero_packed_kernels *kernels;
     float *scratch = memory((size_t)zero_math_scratch() * sizeof(float));
-    for (int variant = 0; variant < b->variants; variant++) {
-        zero_math *math = &b->math[variant];
-        if (zero_backend_cpu.open(math) != ZERO_OK) exit(3);
-        math->poll = note_gap, math->poll_arg = b;
-        math->scratch = scratch;
-        math->state[ZERO_CPU_FP32_PRODUCTS] = NULL;
-        if (variant < KERNELS) continue;
-        const zero_packed_kernels *kernels = zero_packed_at(variant - KERNELS);
-        math->state[ZERO_CPU_FP32_PRODUCTS] = kernels;
-        math->state[ZERO_CPU_BF16_PRODUCTS] = kernels;
-        b->names[variant] = kernels->name;
-        b->type[variant] = kernels->type;
+    bool has_halves[ZERO_TYPES] = {false};
+    open_variant(b, "sgemm", scratch);
+    open_variant(b, "its tiles", scratch);
+    for (int i = 0; (kernels = zero_packed_at(i)); i++) {
+        open_kernels(b, kernels, ZERO_FP32, scratch);
+        if (has_halves[kernels->type]) continue;
+        has_halves[kernels->type] = true;
+        open_kernels(b, kernels, ZERO_BF16, scratch);
     }
 }
 
-/* Leaves the variant of this name alone. */
-static zero_status choose_variant(bench *b, const char *name)
+/* "AVX-512" is that with any activations, "AVX-512/16" that with those of 16 bits. */
+static bool is_called(const char *variant, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(variant, name, n) == 0 && (variant[n] == '\0' || variant[n] == '/');
+}
+
+/* Leaves the variants of this name, which are neighbours. */
+static zero_status choose_variants(bench *b, const char *name)
 {
     b->first = 0, b->end = b->variants;
     if (!name) return ZERO_OK;
-    for (int i = 0; i < b->variants; i++)
-        if (strcmp(b->names[i], name) == 0) b->first = i, b->end = i + 1;
-    if (b->end == b->first + 1) return ZERO_OK;
+    b->end = 0;
+    for (int i = b->variants - 1; i >= 0; i--) {
+        if (!is_called(b->names[i], name)) continue;
+        b->first = i;
+        b->end = (int)zero_max(b->end, i + 1);
+    }
+    if (b->end > 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--kernels %s: this machine has none of that name; without --kernels the "
@@ -195,18 +244,20 @@ static void measure(bench *b, const layer *l, int product, int64_t tokens,
 
 static zero_status measure_step(const wish *w, int64_t tokens)
 {
-    const int64_t most = (int64_t)50257 * 768;
+    const int64_t most = (int64_t)50257 * 768, most_x = tokens * 3072;
+    const int64_t most_y = zero_max(tokens, 4096) * 3200;
     double step[VARIANTS] = {0}, longest[VARIANTS] = {0}, flops = 0.0;
     bench b = {.rounds = w->rounds > 0 ? (int)w->rounds : ROUNDS,
-               .x = random_floats(tokens * 3072),
-               .w = random_floats(most)};
-    b.y = random_floats((tokens > 4096 ? tokens : 4096) * 3200);
-    b.result = random_floats(most);
-    b.half = memory((size_t)most * sizeof *b.half);
-    zero_convert(ZERO_FP32, ZERO_BF16, most, b.w, b.half);
+               .x = random_floats(most_x),
+               .y = random_floats(most_y),
+               .w = random_floats(most),
+               .result = random_floats(most)};
+    b.half_x = halves(most_x, b.x);
+    b.half_y = halves(most_y, b.y);
+    b.half_w = halves(most, b.w);
     zero_blas_set_threads(1);
     open_variants(&b);
-    ZERO_TRY(choose_variant(&b, w->kernels));
+    ZERO_TRY(choose_variants(&b, w->kernels));
 
     printf("%lld tokens, Gflop/s%5s", (long long)tokens, "");
     for (int variant = b.first; variant < b.end; variant++)
@@ -268,7 +319,7 @@ static const zero_option rows[] = {
     {.name = "rounds", .kind = ZERO_OPTION_WHOLE, FIELD(rounds), .argument = "N", .min = 1, .max = MOST_ROUNDS,
      .absent = "7, or 41 with --slices", .help = "medians of that many"},
     {.name = "kernels", .kind = ZERO_OPTION_TEXT, FIELD(kernels), .argument = "NAME", .absent = "all",
-     .help = "only these, as a column of the table is called"},
+     .help = "only these, as a column of the table is called; without its /16 both"},
     {.name = NULL},
 };
 /* clang-format on */

@@ -5,15 +5,22 @@ static void *at_type(const bench_lanes *l, char *lane, int64_t at)
     return lane + (size_t)at * zero_type_size(l->type);
 }
 
+/* Rows of activations in a lane of floats, which is as long in 16 bits as in 32. */
+static void *rows(const bench_lanes *l, int lane, int64_t at)
+{
+    return (char *)l->lane[lane] + (size_t)at * zero_type_size(l->rows_type);
+}
+
 static void layernorm(bench_lanes *l, int64_t at, int64_t n)
 {
     l->backend->layernorm(&l->math, &(zero_layernorm_args){.rows = n / l->C,
                                                            .C = l->C,
-                                                           .x = l->lane[BENCH_X] + at,
+                                                           .x = rows(l, BENCH_X, at),
                                                            .type = l->type,
+                                                           .rows_type = l->rows_type,
                                                            .gain = l->param,
                                                            .bias = l->grad,
-                                                           .y = l->lane[BENCH_Y] + at,
+                                                           .y = rows(l, BENCH_Y, at),
                                                            .mean = l->lse,
                                                            .rstd = l->losses});
 }
@@ -23,28 +30,39 @@ static void layernorm_backward(bench_lanes *l, int64_t at, int64_t n)
     l->backend->layernorm_backward(&l->math,
                                    &(zero_layernorm_grad_args){.rows = n / l->C,
                                                                .C = l->C,
-                                                               .x = l->lane[BENCH_X] + at,
+                                                               .x = rows(l, BENCH_X, at),
                                                                .type = l->type,
+                                                               .rows_type = l->rows_type,
                                                                .gain = l->param,
                                                                .mean = l->mean,
                                                                .rstd = l->rstd,
-                                                               .dy = l->lane[BENCH_Y] + at,
-                                                               .dx = l->lane[BENCH_Z] + at,
+                                                               .dy = rows(l, BENCH_Y, at),
+                                                               .dx = rows(l, BENCH_Z, at),
                                                                .dgain = l->sums,
                                                                .dbias = l->more_sums});
 }
 
 static void bias_gelu(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->bias_gelu(&l->math, n / (4 * l->C), 4 * l->C, l->type, l->param,
-                          l->lane[BENCH_X] + at, l->lane[BENCH_Y] + at);
+    l->backend->bias_gelu(&l->math, &(zero_bias){.rows = n / (4 * l->C),
+                                                 .cols = 4 * l->C,
+                                                 .type = l->type,
+                                                 .rows_type = l->rows_type,
+                                                 .bias = l->param,
+                                                 .x = rows(l, BENCH_X, at),
+                                                 .y = rows(l, BENCH_Y, at)});
 }
 
 static void bias_gelu_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    float *dy = l->lane[BENCH_Y] + at; /* in place, as in a block */
-    l->backend->bias_gelu_backward(&l->math, n / (4 * l->C), 4 * l->C,
-                                   l->lane[BENCH_X] + at, dy, dy, false, l->sums);
+    void *dy = rows(l, BENCH_Y, at); /* in place, as in a block */
+    l->backend->bias_gelu_backward(&l->math, &(zero_bias_grad){.rows = n / (4 * l->C),
+                                                               .rows_type = l->rows_type,
+                                                               .cols = 4 * l->C,
+                                                               .x = rows(l, BENCH_X, at),
+                                                               .dy = dy,
+                                                               .dx = dy,
+                                                               .dbias = l->sums});
 }
 
 static zero_dropout dropout_of(const bench_lanes *l)
@@ -59,22 +77,30 @@ static void add_branch(bench_lanes *l, int64_t at, int64_t n)
                                                     .T = l->T,
                                                     .cols = n / l->rows,
                                                     .type = l->type,
+                                                    .rows_type = l->rows_type,
                                                     .bias = l->param,
-                                                    .residual = l->lane[BENCH_X] + at,
-                                                    .in = l->lane[BENCH_Y] + at,
-                                                    .out = l->lane[BENCH_Y] + at});
+                                                    .residual = rows(l, BENCH_X, at),
+                                                    .in = rows(l, BENCH_Y, at),
+                                                    .out = rows(l, BENCH_Y, at)});
 }
 
 static void add_bias(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->add_bias(&l->math, n / (3 * l->C), 3 * l->C, l->type, l->param,
-                         l->lane[BENCH_Y] + at);
+    l->backend->add_bias(&l->math, &(zero_bias){.rows = n / (3 * l->C),
+                                                .cols = 3 * l->C,
+                                                .type = l->type,
+                                                .rows_type = l->rows_type,
+                                                .bias = l->param,
+                                                .x = rows(l, BENCH_Y, at)});
 }
 
 static void bias_backward(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->bias_backward(&l->math, n / (3 * l->C), 3 * l->C, l->lane[BENCH_X] + at,
-                              false, l->sums);
+    l->backend->bias_backward(&l->math, &(zero_bias_grad){.rows = n / (3 * l->C),
+                                                          .rows_type = l->rows_type,
+                                                          .cols = 3 * l->C,
+                                                          .dy = rows(l, BENCH_X, at),
+                                                          .dbias = l->sums});
 }
 
 static zero_attention attention_of(const bench_lanes *l)
@@ -85,6 +111,7 @@ static zero_attention attention_of(const bench_lanes *l)
                             .H = l->H,
                             .dropout = dropout_of(l),
                             .factors = l->type,
+                            .rows_type = l->rows_type,
                             .lse = l->lse,
                             .work = l->work};
 }
@@ -93,8 +120,8 @@ static void attention(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    a.qkv = l->lane[BENCH_X] + at;
-    a.out = l->lane[BENCH_Y] + at;
+    a.qkv = rows(l, BENCH_X, at);
+    a.out = rows(l, BENCH_Y, at);
     l->backend->attention(&l->math, &a);
 }
 
@@ -102,10 +129,10 @@ static void attention_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    a.qkv = l->lane[BENCH_X] + at;
-    a.out = l->lane[BENCH_Y] + at;
-    a.dout = l->lane[BENCH_Z] + at;
-    a.dqkv = l->lane[BENCH_M] + at;
+    a.qkv = rows(l, BENCH_X, at);
+    a.out = rows(l, BENCH_Y, at);
+    a.dout = rows(l, BENCH_Z, at);
+    a.dqkv = rows(l, BENCH_M, at);
     l->backend->attention_backward(&l->math, &a);
 }
 
@@ -122,9 +149,10 @@ static void embedding(bench_lanes *l, int64_t at, int64_t n)
                                                       .C = l->C,
                                                       .tokens = l->tokens,
                                                       .type = l->type,
+                                                      .rows_type = l->rows_type,
                                                       .wte = l->param,
                                                       .wpe = l->grad,
-                                                      .out = l->lane[BENCH_X] + at});
+                                                      .out = rows(l, BENCH_X, at)});
 }
 
 static void embedding_backward(bench_lanes *l, int64_t at, int64_t n)
@@ -134,7 +162,8 @@ static void embedding_backward(bench_lanes *l, int64_t at, int64_t n)
                                                           .T = l->T,
                                                           .C = l->C,
                                                           .tokens = l->tokens,
-                                                          .dout = l->lane[BENCH_X] + at,
+                                                          .rows_type = l->rows_type,
+                                                          .dout = rows(l, BENCH_X, at),
                                                           .dwte = l->lane[BENCH_Y],
                                                           .dwpe = l->lane[BENCH_Z]});
 }
@@ -182,22 +211,22 @@ static void accumulate(bench_lanes *l, int64_t at, int64_t n)
 
 /* clang-format off */
 const bench_kernel bench_kernels[BENCH_KERNELS] = {
-    {"layernorm", layernorm, BENCH_CHANNELS, 1, 1, 2, 0, 0, 2, 1, BENCH_ALWAYS, false},
-    {"layernorm backward", layernorm_backward, BENCH_CHANNELS, 1, 1, 4, 0, 0, 2, 1, BENCH_ALWAYS, false},
-    {"bias, gelu", bias_gelu, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS, false},
-    {"bias, gelu backward", bias_gelu_backward, BENCH_CHANNELS, 4, 4, 3, 0, 0, 4, 0, BENCH_ALWAYS, false},
-    {"add branch", add_branch, BENCH_CHANNELS, 1, 1, 3, 0, 0, 2, 0, BENCH_ALWAYS, false},
-    {"add bias", add_bias, BENCH_CHANNELS, 3, 3, 2, 0, 0, 3, 0, BENCH_ALWAYS, false},
-    {"bias backward", bias_backward, BENCH_CHANNELS, 3, 3, 1, 0, 0, 5, 0, BENCH_ALWAYS, true},
-    {"attention", attention, BENCH_CHANNELS, 1, 3, 0, 0, 2, 1, 0, BENCH_ALWAYS, false},
-    {"attention backward", attention_backward, BENCH_CHANNELS, 1, 3, 0, 0, 4, 1, 0, BENCH_ALWAYS, false},
-    {"cross-entropy", cross_entropy, BENCH_WORDS, 1, 1, 2, 0, 0, 0, 1, BENCH_ALWAYS, false},
-    {"embedding", embedding, BENCH_CHANNELS, 1, 1, 1, 2, 0, 0, 1, BENCH_ALWAYS, false},
-    {"embedding backward", embedding_backward, BENCH_CHANNELS, 1, 1, 5, 0, 0, 0, 1, BENCH_ALWAYS, false},
-    {"clear", clear, BENCH_CHANNELS, 1, 1, 1, 0, 0, 0, 1, BENCH_ALWAYS, false},
-    {"adamw", adamw, BENCH_PARAMETERS, 1, 1, 7, 0, 0, 0, 1, BENCH_ALWAYS, false},
-    {"sum of squares", sum_squares, BENCH_PARAMETERS, 1, 1, 0, 1, 0, 0, 1, BENCH_ALWAYS, true},
-    {"round", round_group, BENCH_PARAMETERS, 1, 1, 1, 1, 0, 0, 1, BENCH_HALVES, false},
-    {"accumulate", accumulate, BENCH_PARAMETERS, 1, 1, 3, 0, 0, 0, 1, BENCH_SUMS, false},
+    {"layernorm", layernorm, BENCH_CHANNELS, 1, 1, 2, 0, 0, 0, 2, 1, BENCH_ALWAYS, false},
+    {"layernorm backward", layernorm_backward, BENCH_CHANNELS, 1, 1, 4, 0, 0, 0, 2, 1, BENCH_ALWAYS, false},
+    {"bias, gelu", bias_gelu, BENCH_CHANNELS, 4, 4, 3, 0, 0, 0, 4, 0, BENCH_ALWAYS, false},
+    {"bias, gelu backward", bias_gelu_backward, BENCH_CHANNELS, 4, 4, 3, 0, 0, 0, 4, 0, BENCH_ALWAYS, false},
+    {"add branch", add_branch, BENCH_CHANNELS, 1, 1, 3, 0, 0, 0, 2, 0, BENCH_ALWAYS, false},
+    {"add bias", add_bias, BENCH_CHANNELS, 3, 3, 2, 0, 0, 0, 3, 0, BENCH_ALWAYS, false},
+    {"bias backward", bias_backward, BENCH_CHANNELS, 3, 3, 1, 0, 0, 0, 5, 0, BENCH_ALWAYS, true},
+    {"attention", attention, BENCH_CHANNELS, 1, 3, 0, 0, 0, 2, 1, 0, BENCH_ALWAYS, false},
+    {"attention backward", attention_backward, BENCH_CHANNELS, 1, 3, 0, 0, 0, 4, 1, 0, BENCH_ALWAYS, false},
+    {"cross-entropy", cross_entropy, BENCH_WORDS, 1, 1, 0, 2, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"embedding", embedding, BENCH_CHANNELS, 1, 1, 1, 0, 2, 0, 0, 1, BENCH_ALWAYS, false},
+    {"embedding backward", embedding_backward, BENCH_CHANNELS, 1, 1, 1, 4, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"clear", clear, BENCH_CHANNELS, 1, 1, 0, 1, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"adamw", adamw, BENCH_PARAMETERS, 1, 1, 0, 7, 0, 0, 0, 1, BENCH_ALWAYS, false},
+    {"sum of squares", sum_squares, BENCH_PARAMETERS, 1, 1, 0, 0, 1, 0, 0, 1, BENCH_ALWAYS, true},
+    {"round", round_group, BENCH_PARAMETERS, 1, 1, 0, 1, 1, 0, 0, 1, BENCH_HALVES, false},
+    {"accumulate", accumulate, BENCH_PARAMETERS, 1, 1, 0, 3, 0, 0, 0, 1, BENCH_SUMS, false},
 };
 /* clang-format on */

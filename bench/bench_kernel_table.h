@@ -18,7 +18,8 @@ typedef struct {
     bench_unit unit;
     int width;          /* elements of a call, in units */
     int span;           /* elements of a lane that it uses, in units */
-    double floats;      /* read and written per element */
+    double rows;        /* activations read and written per element */
+    double floats;      /* the same, of floats */
     double typed;       /* the same, of the step's type */
     double flops;       /* per element, in units of T; 0: memory bounds it */
     double layer, once; /* units that a step takes: layer * L + once */

@@ -112,7 +112,8 @@ static sample make_sample(bench *b, const bench_kernel *k)
 {
     int64_t elements = k->width * b->per_call[k->unit];
     double flops = k->flops * (double)b->lanes.T * (double)elements;
-    double bytes = (4.0 * k->floats + k->typed * (double)zero_type_size(b->lanes.type)) *
+    double bytes = (k->rows * (double)zero_type_size(b->lanes.rows_type) + 4.0 * k->floats +
+                    k->typed * (double)zero_type_size(b->lanes.type)) *
                    (double)elements;
     double calls = flops > 0.0 ? SAMPLE_FLOPS / flops : SAMPLE_BYTES / bytes;
     if (is_on_device(b)) calls *= ON_DEVICE;
@@ -255,6 +256,7 @@ static void print_setup(const bench *b)
            ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64 " tokens; ",
            c->model, c->stage, c->dtype, s->layers, s->hidden, s->heads, s->vocab,
            c->accumulation, c->micro_batch, s->seq);
+    if (b->lanes.rows_type != ZERO_FP32) printf("activations of 16 bits; ");
     if (b->lanes.dropout > 0.0f) printf("dropout %g; ", c->dropout);
     print_arithmetic(b);
 }
@@ -294,6 +296,7 @@ static zero_status init_lanes(bench *b)
     const zero_config *c = &b->options.config;
     int64_t length = lane_length(b);
     b->lanes = (bench_lanes){.type = zero_config_type(c),
+                             .rows_type = zero_config_activations(c),
                              .rows = c->micro_batch * s->seq,
                              .T = s->seq,
                              .C = s->hidden,
@@ -315,8 +318,10 @@ static zero_status init_products(bench *b)
     part.layers = 1;
     part.vocab = zero_max(b->shape.vocab / b->shape.layers, 1);
     int64_t rows = c->micro_batch * b->shape.seq;
-    const bench_products_by ours = {
-        .backend = b->lanes.backend, .math = &b->lanes.math, .type = b->lanes.type};
+    const bench_products_by ours = {.backend = b->lanes.backend,
+                                    .math = &b->lanes.math,
+                                    .type = b->lanes.type,
+                                    .rows_type = b->lanes.rows_type};
     bench_products_by measure = {0};
     if (is_on_device(b)) {
         measure = ours;

@@ -97,12 +97,18 @@ static zero_status repeat(bench_lanes *l, size_t size, const void *pattern, void
 zero_status bench_lanes_fill(bench_lanes *l)
 {
     float pattern[PERIOD], squares[PERIOD], typed[PERIOD];
+    uint16_t halves[2 * PERIOD];
+    const void *plain = pattern;
     zero_rng rng = {.purpose = ZERO_RNG_TEST};
     zero_rng_normal(&rng, 0, PERIOD, pattern);
     for (int i = 0; i < PERIOD; i++) squares[i] = pattern[i] * pattern[i];
     zero_convert(ZERO_FP32, l->type, PERIOD, pattern, typed);
+    for (int i = 0; i < 2 && l->rows_type != ZERO_FP32; i++) {
+        zero_convert(ZERO_FP32, l->rows_type, PERIOD, pattern, halves + i * PERIOD);
+        plain = halves;
+    }
     for (int i = 0; i < BENCH_LANES; i++)
-        ZERO_TRY(repeat(l, sizeof(float), i == BENCH_V ? squares : pattern, l->lane[i]));
+        ZERO_TRY(repeat(l, sizeof(float), i == BENCH_V ? squares : plain, l->lane[i]));
     ZERO_TRY(repeat(l, zero_type_size(l->type), typed, l->grad));
     return repeat(l, zero_type_size(l->type), typed, l->param);
 }

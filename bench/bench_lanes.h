@@ -13,11 +13,11 @@ typedef struct {
     const zero_backend *backend; /* borrowed */
     zero_math math;
     bool is_open;
-    zero_type type;
-    int64_t rows, T, C, H, V; /* of one call; rows = B*T, of logits `chunk` */
-    float dropout;            /* --dropout: masks of attention and of branches */
-    int64_t chunk, words;     /* words of the embedding's table that fit a lane */
-    int64_t length;           /* elements of a lane */
+    zero_type type, rows_type; /* of parameters and of activations */
+    int64_t rows, T, C, H, V;  /* of one call; rows = B*T, of logits `chunk` */
+    float dropout;             /* --dropout: masks of attention and of branches */
+    int64_t chunk, words;      /* words of the embedding's table that fit a lane */
+    int64_t length;            /* elements of a lane */
     bench_block block;
     int64_t walked; /* position of the measures, over their lanes end to end */
     float *lane[BENCH_LANES];
@@ -33,7 +33,7 @@ ZERO_NODISCARD zero_status bench_lanes_init(bench_lanes *l);
 void bench_lanes_destroy(bench_lanes *l); /* accepts a zeroed one */
 
 /* Fills all lanes with ordinary numbers, squares not negative: the results of one kernel might
- * slow down the next. */
+ * slow down the next. Where activations have 16 bits, either half of a float is such a number. */
 ZERO_NODISCARD zero_status bench_lanes_fill(bench_lanes *l);
 
 /* The measures: bytes that are read and written in place, or only read; on a device bytes that its

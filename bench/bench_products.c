@@ -20,15 +20,16 @@ static zero_status fill(bench_products *p, void *to, int64_t n, zero_type type)
                             PERIOD * zero_type_size(type));
 }
 
+/* Numbers of 16 bits are in the place of floats. */
 static zero_type operand_type(const bench_products *p)
 {
-    return p->by.by_yardstick ? p->by.type : ZERO_FP32;
+    return p->by.by_yardstick ? p->by.type : p->by.rows_type;
 }
 
 static zero_status take_memory(bench_products *p, int64_t left, int64_t weight)
 {
-    const size_t f = sizeof(float), operand = zero_type_size(operand_type(p));
-    const size_t typed = zero_type_size(p->by.type);
+    const size_t f = sizeof(float), typed = zero_type_size(p->by.type);
+    const size_t operand = p->by.by_yardstick ? typed : f;
     int64_t most = zero_max(left, weight);
     ZERO_TRY(bench_block_init(
         &p->block, p->by.backend, p->by.math,
@@ -38,8 +39,9 @@ static zero_status take_memory(bench_products *p, int64_t left, int64_t weight)
     p->right = bench_block_part(&p->block, most, operand);
     p->weight = bench_block_part(&p->block, weight, typed);
     p->result = bench_block_part(&p->block, most, f);
-    ZERO_TRY(fill(p, p->left, left, operand_type(p)));
-    ZERO_TRY(fill(p, p->right, most, operand_type(p)));
+    const int64_t halves = (int64_t)(operand / zero_type_size(operand_type(p)));
+    ZERO_TRY(fill(p, p->left, left * halves, operand_type(p)));
+    ZERO_TRY(fill(p, p->right, most * halves, operand_type(p)));
     return fill(p, p->weight, weight, p->by.type);
 }
 
@@ -90,18 +92,26 @@ static void multiply_weight(const bench_products *p, zero_gemm g)
 /* Forward and both products of backward of y[rows,out] = x[rows,in] w[in,out]. */
 static void run_linear(const bench_products *p, int64_t in, int64_t out)
 {
-    int64_t rows = p->rows;
-    multiply_weight(p, (zero_gemm){.m = rows, .n = out, .k = in});
-    multiply(p, (zero_gemm){.transpose_a = true, .m = in, .n = out, .k = rows});
-    multiply_weight(p, (zero_gemm){.transpose_b = true, .m = rows, .n = in, .k = out});
+    const int64_t rows = p->rows;
+    const zero_type t = p->by.rows_type;
+    multiply_weight(p, (zero_gemm){.m = rows, .n = out, .k = in, .a_type = t, .c_type = t});
+    multiply(p,
+             (zero_gemm){.transpose_a = true, .m = in, .n = out, .k = rows, .a_type = t});
+    multiply_weight(
+        p,
+        (zero_gemm){
+            .transpose_b = true, .m = rows, .n = in, .k = out, .a_type = t, .c_type = t});
 }
 
+/* Logits and their gradient are fp32. */
 static void run_head(const bench_products *p, int64_t rows)
 {
-    int64_t C = p->hidden, V = p->vocab;
-    multiply_weight(p, (zero_gemm){.transpose_b = true, .m = rows, .n = V, .k = C});
+    const int64_t C = p->hidden, V = p->vocab;
+    const zero_type t = p->by.rows_type;
+    multiply_weight(
+        p, (zero_gemm){.transpose_b = true, .m = rows, .n = V, .k = C, .a_type = t});
     multiply(p, (zero_gemm){.transpose_a = true, .m = V, .n = C, .k = rows});
-    multiply_weight(p, (zero_gemm){.m = rows, .n = C, .k = V});
+    multiply_weight(p, (zero_gemm){.m = rows, .n = C, .k = V, .c_type = t});
 }
 
 static void run_microbatch(const bench_products *p)

@@ -18,8 +18,9 @@ typedef struct {
     const zero_backend *backend; /* borrowed, like math; NULL: BLAS alone */
     zero_math *math;             /* open */
     zero_type type;              /* of weights, and of factors */
-    bool
-        by_yardstick; /* of a device: its library, with factors that have their type already */
+    zero_type rows_type;         /* of activations; the head's logits are fp32 */
+    /* A device's library, with factors that have their type already. */
+    bool by_yardstick;
 } bench_products_by;
 
 typedef struct {

@@ -88,26 +88,26 @@ static inline __device__ zero_head_rows zero_rows_of_qkv(const zero_attention_ca
                                                          const zero_head_view &v,
                                                          zero_head_part part, int64_t t)
 {
-    return {call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    return {(const float *)call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
 }
 
 static inline __device__ zero_head_rows zero_rows_of_out(const zero_head_view &v,
-                                                         const float *x, int64_t t)
+                                                         const void *x, int64_t t)
 {
-    return {x + v.out + t * v.C, v.C, v.T - t};
+    return {(const float *)x + v.out + t * v.C, v.C, v.T - t};
 }
 
 static inline __device__ zero_head_result
 zero_result_in_dqkv(const zero_attention_call &call, const zero_head_view &v,
                     zero_head_part part, int64_t t)
 {
-    return {call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    return {(float *)call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
 }
 
 static inline __device__ zero_head_result
 zero_result_in_out(const zero_attention_call &call, const zero_head_view &v, int64_t t)
 {
-    return {call.a.out + v.out + t * v.C, v.C, v.T - t};
+    return {(float *)call.a.out + v.out + t * v.C, v.C, v.T - t};
 }
 
 /* Channels c .. c + 3 of a row; zero where there is no such row or channel. */

@@ -12,21 +12,19 @@ static void clear(const zero_math *math, int64_t n, float *x)
     zero_cuda_end(math, "clear");
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                     const void *bias, float *x)
+static void add_bias(const zero_math *math, const zero_bias *b)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_add_bias(c->compute, rows, cols, type, bias, x);
+    zero_cuda_add_bias(c->compute, b);
     zero_cuda_end(math, "add_bias");
 }
 
-static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                          const float *dy, bool accumulate, float *dbias)
+static void bias_backward(const zero_math *math, const zero_bias_grad *b)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_bias_backward(c->compute, rows, cols, dy, c->room, accumulate, dbias);
+    zero_cuda_bias_backward(c->compute, b, c->room);
     zero_cuda_end(math, "bias_backward");
 }
 
@@ -38,32 +36,28 @@ static void add_branch(const zero_math *math, const zero_branch *b)
     zero_cuda_end(math, "add_branch");
 }
 
-static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                    const float *x, float *y)
+static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_dropout(c->compute, d, B, n, x, y);
+    zero_cuda_dropout(c->compute, d, rows_type, B, n, x, y);
     zero_cuda_end(math, "dropout");
 }
 
-static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                      const void *bias, float *x, float *y)
+static void bias_gelu(const zero_math *math, const zero_bias *b)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_bias_gelu(c->compute, rows, cols, type, bias, x, y);
+    zero_cuda_bias_gelu(c->compute, b);
     zero_cuda_end(math, "bias_gelu");
 }
 
-static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                               const float *x, const float *dy, float *dx, bool accumulate,
-                               float *dbias)
+static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_bias_gelu_backward(c->compute, rows, cols, x, dy, dx, c->room, accumulate,
-                                 dbias);
+    zero_cuda_bias_gelu_backward(c->compute, b, c->room);
     zero_cuda_end(math, "bias_gelu_backward");
 }
 

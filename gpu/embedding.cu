@@ -110,7 +110,7 @@ static __device__ void add_token(const zero_embedding_grad &e, int64_t first, in
     for (int64_t i = first; i < n; i += THREADS) {
         const int all = find(e.tokens, i, n, token, of_warp, list);
         for (int l = 0; l < all; l++) {
-            const float *d = e.dout + (i + list[l]) * e.C;
+            const float *d = (const float *)e.dout + (i + list[l]) * e.C;
             for (int k = 0; k < COLUMNS; k++)
                 if (c + k * THREADS < e.C) sum[k] += d[c + k * THREADS];
         }

@@ -2,6 +2,8 @@
  * dropout and the end of residual branches. Compiled without contraction (-fmad=false): a
  * fused multiply-add would round once where the CPU rounds twice. Division and square root
  * are IEEE's by nvcc's defaults. */
+#include <assert.h>
+
 #include <math.h>
 
 #include <Random123/philox.h>
@@ -247,12 +249,14 @@ struct dropping {
     }
 };
 
-void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
-                       const float *x, float *y)
+void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, zero_type rows_type,
+                       int64_t B, int64_t n, const void *x, void *y)
 {
     const bool together =
         n % TOGETHER == 0 && aligned(ZERO_FP32, x) && aligned(ZERO_FP32, y);
-    launch_masked(stream, d, B, n, together, dropping{n, x, y});
+    assert(rows_type == ZERO_FP32);
+    (void)rows_type;
+    launch_masked(stream, d, B, n, together, dropping{n, (const float *)x, (float *)y});
 }
 
 template <zero_type type> struct branch_end {
@@ -279,8 +283,12 @@ void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b)
                           aligned(ZERO_FP32, b->residual) && aligned(ZERO_FP32, b->in) &&
                           aligned(ZERO_FP32, b->out);
     for_type(b->type, [&](auto of) {
-        const branch_end<decltype(of)::value> op = {n,           b->cols, b->bias,
-                                                    b->residual, b->in,   b->out};
+        const branch_end<decltype(of)::value> op = {n,
+                                                    b->cols,
+                                                    b->bias,
+                                                    (const float *)b->residual,
+                                                    (const float *)b->in,
+                                                    (float *)b->out};
         launch_masked(stream, &b->dropout, b->B, n, together, op);
     });
 }

@@ -126,8 +126,8 @@ static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, in
     cublasStatus_t status =
         cublasGemmEx(c->products, operation(g->transpose_b), operation(g->transpose_a),
                      (int)n, (int)m, (int)k, &one, b.at, type, (int)b.stride, a.at, type,
-                     (int)a.stride, &add, g->c + i * p->ldc + j, CUDA_R_32F, (int)p->ldc,
-                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+                     (int)a.stride, &add, (float *)g->c + i * p->ldc + j, CUDA_R_32F,
+                     (int)p->ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     (void)!zero_cuda_check_product(c, status, "gemm");
     zero_cuda_end(math, "gemm");
 }
@@ -137,7 +137,7 @@ static void clear(const zero_math *math, const product *p)
 {
     zero_cuda *c = zero_cuda_of(math);
     for (int64_t i = 0; i < p->g->m && !p->g->accumulate; i++)
-        zero_cuda_clear(c->compute, p->g->n, p->g->c + i * p->ldc);
+        zero_cuda_clear(c->compute, p->g->n, (float *)p->g->c + i * p->ldc);
     zero_cuda_end(math, "gemm");
 }
 

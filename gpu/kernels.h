@@ -43,8 +43,8 @@ void zero_cuda_accumulate(cudaStream_t stream, zero_type type, int64_t n, const 
  * products' factors. */
 void zero_cuda_convert(cudaStream_t stream, int64_t rows, int64_t cols, int64_t stride,
                        zero_type from, const void *in, zero_type to, void *out);
-void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, int64_t B, int64_t n,
-                       const float *x, float *y);
+void zero_cuda_dropout(cudaStream_t stream, const zero_dropout *d, zero_type rows_type,
+                       int64_t B, int64_t n, const void *x, void *y);
 void zero_cuda_add_branch(cudaStream_t stream, const zero_branch *b);
 
 /* The pieces of a zero_memory_sum. */
@@ -59,16 +59,12 @@ void zero_cuda_sum_ranks(cudaStream_t stream, const zero_cuda_terms *terms, zero
 
 /* ---- pointwise.cu: add_bias has the CPU's bits ---- */
 
-void zero_cuda_add_bias(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
-                        const void *bias, float *x);
-void zero_cuda_bias_backward(cudaStream_t stream, int64_t rows, int64_t cols,
-                             const float *dy, zero_cuda_room room, bool accumulate,
-                             float *dbias);
-void zero_cuda_bias_gelu(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
-                         const void *bias, float *x, float *y);
-void zero_cuda_bias_gelu_backward(cudaStream_t stream, int64_t rows, int64_t cols,
-                                  const float *x, const float *dy, float *dx,
-                                  zero_cuda_room room, bool accumulate, float *dbias);
+void zero_cuda_add_bias(cudaStream_t stream, const zero_bias *b);
+void zero_cuda_bias_backward(cudaStream_t stream, const zero_bias_grad *b,
+                             zero_cuda_room room);
+void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b);
+void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
+                                  zero_cuda_room room);
 
 /* ---- norm.cu, cross_entropy.cu ---- */
 

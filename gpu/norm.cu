@@ -50,7 +50,7 @@ template <int W, bool together> static __device__ void put(const floats<W> &in, 
 template <zero_type type, int W, bool together>
 static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
 {
-    const float *x = n.x + row * n.C;
+    const float *x = (const float *)n.x + row * n.C;
     floats<W> kept[KEPT] = {};
     float sum = 0.0f, squares = 0.0f;
     for_row<W>(n.C, [&](int64_t c, int g) {
@@ -71,7 +71,7 @@ static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
         floats<W> y = g >= 0 ? kept[g] : get<ZERO_FP32, W, together>(x, c);
         for (int k = 0; k < W; k++)
             y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
-        put<W, together>(y, n.y + row * n.C + c);
+        put<W, together>(y, (float *)n.y + row * n.C + c);
     });
     if (threadIdx.x % WARP > 0) return;
     n.mean[row] = mean;
@@ -149,7 +149,7 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
             look<type, W, together>(n, row, c, g, xhat);
         for (int k = 0; k < W; k++)
             dx.at[k] += row.rstd * (g.at[k] - along_one - xhat.at[k] * along_x);
-        put<W, together>(dx, n.dx + row.first + c);
+        put<W, together>(dx, (float *)n.dx + row.first + c);
     });
 }
 
@@ -194,7 +194,8 @@ void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad
             LAUNCH(kernel, block_count(zero_divide_up(n->rows, ROWS), ROW_SLOTS), THREADS,
                    stream, *n);
         });
-    const norm_terms op = {n->C, n->x, n->dy, n->mean, n->rstd};
+    const norm_terms op = {n->C, (const float *)n->x, (const float *)n->dy, n->mean,
+                           n->rstd};
     const zero_cuda_sums out = {{n->dgain, n->dbias}, 0, n->accumulate};
     sum_over_rows(stream, n->rows, n->C, inputs, op, room, out);
 }

@@ -20,13 +20,12 @@ template <zero_type type> struct biasing {
     }
 };
 
-void zero_cuda_add_bias(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
-                        const void *bias, float *x)
+void zero_cuda_add_bias(cudaStream_t stream, const zero_bias *b)
 {
-    const bool together = aligned(type, bias) && aligned(ZERO_FP32, x);
-    for_type(type, [&](auto of) {
-        const biasing<decltype(of)::value> op = {cols, bias, x};
-        launch_table(stream, rows, cols, together, op);
+    const bool together = aligned(b->type, b->bias) && aligned(ZERO_FP32, b->x);
+    for_type(b->type, [&](auto of) {
+        const biasing<decltype(of)::value> op = {b->cols, b->bias, (float *)b->x};
+        launch_table(stream, b->rows, b->cols, together, op);
     });
 }
 
@@ -41,13 +40,12 @@ struct bias_terms {
     }
 };
 
-void zero_cuda_bias_backward(cudaStream_t stream, int64_t rows, int64_t cols,
-                             const float *dy, zero_cuda_room room, bool accumulate,
-                             float *dbias)
+void zero_cuda_bias_backward(cudaStream_t stream, const zero_bias_grad *b,
+                             zero_cuda_room room)
 {
-    const bias_terms op = {cols, dy};
-    const zero_cuda_sums out = {{dbias, NULL}, 0, accumulate};
-    sum_over_rows(stream, rows, cols, aligned(ZERO_FP32, dy), op, room, out);
+    const bias_terms op = {b->cols, (const float *)b->dy};
+    const zero_cuda_sums out = {{b->dbias, NULL}, 0, b->accumulate};
+    sum_over_rows(stream, b->rows, b->cols, aligned(ZERO_FP32, b->dy), op, room, out);
 }
 
 /* ---- GELU: u = sqrt(2/pi) (x + 0.044715 x^3) ---- */
@@ -93,14 +91,14 @@ template <zero_type type> struct bias_and_gelu {
     }
 };
 
-void zero_cuda_bias_gelu(cudaStream_t stream, int64_t rows, int64_t cols, zero_type type,
-                         const void *bias, float *x, float *y)
+void zero_cuda_bias_gelu(cudaStream_t stream, const zero_bias *b)
 {
     const bool together =
-        aligned(type, bias) && aligned(ZERO_FP32, x) && aligned(ZERO_FP32, y);
-    for_type(type, [&](auto of) {
-        const bias_and_gelu<decltype(of)::value> op = {cols, bias, x, y};
-        launch_table(stream, rows, cols, together, op);
+        aligned(b->type, b->bias) && aligned(ZERO_FP32, b->x) && aligned(ZERO_FP32, b->y);
+    for_type(b->type, [&](auto of) {
+        const bias_and_gelu<decltype(of)::value> op = {b->cols, b->bias, (float *)b->x,
+                                                       (float *)b->y};
+        launch_table(stream, b->rows, b->cols, together, op);
     });
 }
 
@@ -122,13 +120,13 @@ struct gelu_terms {
     }
 };
 
-void zero_cuda_bias_gelu_backward(cudaStream_t stream, int64_t rows, int64_t cols,
-                                  const float *x, const float *dy, float *dx,
-                                  zero_cuda_room room, bool accumulate, float *dbias)
+void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
+                                  zero_cuda_room room)
 {
     const bool together =
-        aligned(ZERO_FP32, x) && aligned(ZERO_FP32, dy) && aligned(ZERO_FP32, dx);
-    const gelu_terms op = {cols, x, dy, dx};
-    const zero_cuda_sums out = {{dbias, NULL}, 0, accumulate};
-    sum_over_rows(stream, rows, cols, together, op, room, out);
+        aligned(ZERO_FP32, b->x) && aligned(ZERO_FP32, b->dy) && aligned(ZERO_FP32, b->dx);
+    const gelu_terms op = {b->cols, (const float *)b->x, (const float *)b->dy,
+                           (float *)b->dx};
+    const zero_cuda_sums out = {{b->dbias, NULL}, 0, b->accumulate};
+    sum_over_rows(stream, b->rows, b->cols, together, op, room, out);
 }

@@ -1,5 +1,8 @@
 /* layers.h - building blocks of units: arithmetic on a unit's tensors, of any type.
  *
+ * Arrays with one row for each position, x, y and their gradients, are of the type unit->activations:
+ * fp32, unless the unit heeds others (zero_unit.heeds_activations).
+ *
  * For use inside a unit's calls. `k` counts the unit's groups and `t` the tensors of a group.
  * Arithmetic is fp32: 16-bit parameters are widened as they are read, so a call has the bits
  * of the same call on the widened numbers. Linear layers of bf16 weights are the exception:
@@ -49,10 +52,10 @@ typedef struct {
 } zero_linear;
 
 /* y[rows,out] = x[rows,in] W + b */
-void zero_linear_forward(const zero_linear *l, const float *x, float *y);
+void zero_linear_forward(const zero_linear *l, const void *x, void *y);
 /* dW and db from x and dy, added if the call accumulates. dx[rows,in] = dy W^T, unless dx is
  * NULL. */
-void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx);
+void zero_linear_backward(const zero_linear *l, const void *x, const void *dy, void *dx);
 
 /* A dropout mask of the unit's own. It depends on these members, the step and the global sample,
  * never on ranks, stages or restarts: forward, backward and a repeated forward call have the same
@@ -62,11 +65,12 @@ typedef struct {
     int64_t seed;   /* of the model's masks */
     int64_t number; /* tells the masks of a model apart */
     float p;        /* the share that is dropped: 0 <= p < 1 */
+    zero_type type; /* of x and y */
 } zero_mask;
 
 /* y[B,n] = x[B,n] times the mask, whose elements are 0 or 1/(1 - p), for the call's B samples; y
  * may be x. A copy if the call is not `training`. The backward call does the same to gradients. */
-void zero_mask_apply(const zero_mask *m, int64_t n, const float *x, float *y);
+void zero_mask_apply(const zero_mask *m, int64_t n, const void *x, void *y);
 
 /* A layer norm. Its gain is tensor `gain`, its bias the tensor after it. moments[2*rows] holds
  * the means of all rows, then their rstd. */
@@ -77,10 +81,10 @@ typedef struct {
     int64_t rows;
 } zero_layer_norm;
 
-void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
+void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
                              float *moments);
 /* dx += ..., and the gradients of gain and bias. */
-void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
-                              const float *moments, const float *dy, float *dx);
+void zero_layer_norm_backward(const zero_layer_norm *n, const void *x, const float *moments,
+                              const void *dy, void *dx);
 
 ZERO_API_END

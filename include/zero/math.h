@@ -16,7 +16,8 @@ typedef struct zero_backend zero_backend; /* the functions that compute */
 typedef struct zero_math zero_math;       /* the state that they are given */
 
 /* c[m,n] = op(a) op(b), or c += op(a) op(b) to accumulate; op transposes if asked. c is read
- * only to accumulate. m, n, k and the strides fit 32 bits. Weights are always b.
+ * only to accumulate, and is fp32 then; else its sums are fp32 and rounded to c_type once. m, n, k and
+ * the strides fit 32 bits. Weights are always b.
  *
  * factors: a and b may be rounded to this type for the product, if that is faster on this machine;
  * sums stay fp32. Denormals may then count as zero. fp32: nothing is rounded. CPUs round to bf16
@@ -33,10 +34,9 @@ typedef struct {
     bool transpose_a, transpose_b, accumulate;
     zero_type factors;
     int64_t m, n, k;
-    const float *a;
-    const void *b;
-    zero_type b_type;
-    float *c;
+    const void *a, *b;
+    void *c;
+    zero_type a_type, b_type, c_type;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
     int slices, slice_parts;
     /* m is small: b is read once, as it is, and not rounded. Other bits than without; they depend on

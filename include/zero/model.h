@@ -77,7 +77,8 @@ typedef struct {
     float loss_seed;            /* d(objective)/d(loss of one position) */
 } zero_batch;
 
-/* One forward or backward call. The caller owns all memory, which has the sizes that the unit
+/* One forward or backward call. `in`, `out` and `stream` are arrays of unit->activations, whatever
+ * their pointers say: of fp32, unless the unit heeds others. The caller owns all memory, which has the sizes that the unit
  * asked for, aligned to 64 bytes; NULL where it asked for none. What may be touched when:
  *
  *               forward                       backward
@@ -151,7 +152,7 @@ typedef struct {
     bool is_last;
 } zero_unit_part;
 
-/* Floats that a unit needs for B samples of T positions. `row_loss` is B*T for the last unit
+/* Floats that a unit needs for B samples of T positions; `out`: elements. `row_loss` is B*T for the last unit
  * and 0 for all others. Of a shared model: what this rank needs for all parts of a pass, without
  * `joint` and `joined`. */
 typedef struct {
@@ -190,6 +191,13 @@ struct zero_unit {
      * batch->past and call->cache. If all units do, each token is computed once. */
     bool continues;
     zero_share share; /* set by zero_model_share(), and before by zero_model_describe() */
+    /* The type of every array with one row for each position: of in, out and stream, of what is saved
+     * but sums, of gradients of these; not of joint, joined, logits and row_loss. Sums stay fp32 and are
+     * rounded once, when they are stored. fp32, unless zero_model_activate() says otherwise. `out` of
+     * sizes() counts elements of this type; other sizes are room in floats, zero_unit_room() for an
+     * array. */
+    zero_type activations;
+    bool heeds_activations; /* also of 16 bits */
     /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
      * get the same answer. NULL: the unit cannot be shared. */
     zero_unit_part (*part)(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,
@@ -232,6 +240,12 @@ typedef struct {
  * functions; and a position has 1 to 2^20 bytes of inputs. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_model_describe(const zero_model_tables *tables,
                                                zero_model *model);
+/* The floats of memory that n elements of unit->activations take: two 16-bit elements share one. */
+int64_t zero_unit_room(const zero_unit *unit, int64_t n);
+/* Sets the type of all units' activations; the parts that zero_model_share() makes later have it, too.
+ * ZERO_ERR_UNSUPPORTED, naming the unit, if it is not fp32 and a unit does not heed it: the model stays
+ * as it was. ZERO_ERR_INVALID for what is not a zero_type, and without a model. */
+ZERO_NODISCARD zero_status zero_model_activate(zero_model *model, zero_type activations);
 /* Zeroes *model, which all functions then answer with ZERO_ERR_INVALID. Trainers of the model are
  * closed before; one that is not can only be closed. Accepts NULL and a zeroed model. */
 void zero_model_destroy(zero_model *model);

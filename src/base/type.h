@@ -19,3 +19,8 @@ static inline const void *zero_type_at(zero_type type, const void *x, int64_t i)
 {
     return (const char *)x + zero_type_size(type) * (size_t)i;
 }
+
+static inline void *zero_type_to(zero_type type, void *x, int64_t i)
+{
+    return (char *)x + zero_type_size(type) * (size_t)i;
+}

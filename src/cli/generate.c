@@ -21,6 +21,7 @@
 #include "comm/launch.h"
 #include "comm/watch.h"
 #include "report/print_text.h"
+#include "train/activations.h"
 #include "train/config.h"
 
 typedef struct {
@@ -192,6 +193,10 @@ static zero_status take_prompts(job *j)
 static zero_status cut(job *j)
 {
     const zero_tp *tp = &j->options.tp;
+    zero_type activations;
+    ZERO_TRY(zero_activations_choose(j->options.activations, type_of(j), j->options.device,
+                                     &activations));
+    ZERO_TRY(zero_model_activate(&j->model, activations));
     if (j->checkpoint.manifest.has_gpt2)
         ZERO_TRY(zero_tp_check(tp, &j->checkpoint.manifest.gpt2));
     return zero_tp_cut(tp, &j->model, j->world.rank, &j->made, &j->part);

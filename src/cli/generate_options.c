@@ -38,6 +38,8 @@ static const zero_option rows[] = {
      .help = "where the model lies: 0 on every rank; 1, 2 once per node; 3 in shards on all ranks"},
     {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
      .help = "of parameters and products"},
+    {.name = "activations", .kind = ZERO_OPTION_CHOICE, FIELD(activations), .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
+     .help = "what units hand on: of fp32, or of --dtype's 16 bits"},
     {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all. No cache: each token from the whole text"},
     {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), .standard = "1",

@@ -11,7 +11,8 @@ typedef struct {
     int32_t *prompt_tokens; /* [n_prompt_tokens] owned; NULL: none */
     int64_t n_prompt_tokens;
     int64_t tokens, top_k, seed, stage, batch;
-    int64_t threads; /* per rank; 0: 1, or what the environment says */
+    const char *activations; /* NULL: as the device likes */
+    int64_t threads;         /* per rank; 0: 1, or what the environment says */
     double temperature;
     bool raw;
     const char *dtype;    /* NULL: the checkpoint's */

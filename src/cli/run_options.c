@@ -84,6 +84,8 @@ const zero_option zero_run_options[] = {
     {.name = "message", .kind = ZERO_OPTION_WHOLE, .min = ZERO_LEAST_MESSAGE, .max = INT64_C(1) << 30, .argument = "BYTES", FIELD(message), PLAN, .absent = "512 KiB between nodes, sent as soon as possible",
      .help = "largest message of p2p and hier; ranks then also keep pace with each other. For networks of up to 1 Gbit/s: 60K, which TCP sends at once; equal bits"},
     {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
+    {.name = "activations", CHOICE, FIELD(activations), PLAN, .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
+     .help = "what units hand on and keep for backward: of fp32, or of --dtype's 16 bits in half the memory"},
     {.name = "partition", CHOICE, FIELD(partition), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},
     {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
@@ -193,7 +195,8 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
 {
     static const struct {
         const char *name, *value;
-    } before[] = {{"tp", "1"},
+    } before[] = {{"activations", "fp32"},
+                  {"tp", "1"},
                   {"tp-slices", "1"},
                   {"tp-across-nodes", "off"},
                   {"partition-activations", "off"},

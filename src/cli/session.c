@@ -150,6 +150,7 @@ static zero_status open_model(zero_session *s)
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
+    ZERO_TRY(zero_model_activate(&s->model, zero_config_activations(c)));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));

@@ -47,7 +47,8 @@ void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i
     if (!s->is_on || !call->out) return;
     const zero_unit *unit = &model_of(s)->units[i->unit];
     zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
-    if (!is_finite(s, ZERO_FP32, size.out, call->out)) note(s, i, ZERO_ORIGIN_OUTPUT);
+    if (!is_finite(s, unit->activations, size.out, call->out))
+        note(s, i, ZERO_ORIGIN_OUTPUT);
 }
 
 void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,

@@ -34,7 +34,9 @@ static size_t floats(int64_t n)
 
 static size_t out_bytes(const struct tally *t, int u)
 {
-    return u >= 0 ? floats(sizes_of(t, u).out) : 0;
+    return u >= 0 ? floats(zero_unit_out_room(&t->p->input.plan.model->units[u],
+                                              &t->p->sizes[u]))
+                  : 0;
 }
 
 static size_t stream_bytes(const struct tally *t)
@@ -154,7 +156,7 @@ static void forward(struct tally *t)
         zero_unit_sizes size = sizes_of(t, u);
         bool keeps = !recomputes(t, u);
         zero_class saved = keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE;
-        birth(t, class_of_output(t, u), floats(size.out));
+        birth(t, class_of_output(t, u), out_bytes(t, u));
         birth(t, saved, floats(size.saved));
         birth(t, ZERO_CLASS_WORKSPACE, floats(size.forward_work));
         death(t, ZERO_CLASS_WORKSPACE, floats(size.forward_work));
@@ -169,7 +171,7 @@ static void recompute(struct tally *t, int u)
     const zero_unit *unit = &t->p->input.plan.model->units[u];
     zero_unit_sizes size = sizes_of(t, u);
     size_t work = floats(size.forward_work);
-    if (!unit->recompute_without_out) work += floats(size.out);
+    if (!unit->recompute_without_out) work += out_bytes(t, u);
     birth(t, ZERO_CLASS_ACTIVATIONS, floats(size.saved));
     birth(t, ZERO_CLASS_WORKSPACE, work);
     death(t, ZERO_CLASS_WORKSPACE, work);

@@ -29,7 +29,8 @@ static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *
     zero_model model;
     deep.layers = layers;
     ZERO_TRY(zero_gpt2_describe(&deep, &model));
-    zero_status st = measure_part(&model, input, &ledger);
+    zero_status st = zero_model_activate(&model, input->activations);
+    if (st == ZERO_OK) st = measure_part(&model, input, &ledger);
     if (st == ZERO_OK)
         *made = (zero_plan_fitted){layers, model.n_params,
                                    zero_plan_scarce(input, &ledger) + room->context,

@@ -223,8 +223,10 @@ static bool is_last_part(const zero_walk *w, const zero_instruction *i)
 static void tell_forward(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     if (!is_last_part(w, i) || tell_loss(w, i, told) || i->out == ZERO_NO_BUFFER) return;
-    const float *out = zero_runner_buffer(w->r, i->out);
-    told->numbers[0] = number((double)out[0]);
+    float first;
+    zero_convert(w->plan->activations, ZERO_FP32, 1, zero_runner_buffer(w->r, i->out),
+                 &first);
+    told->numbers[0] = number((double)first);
 }
 
 static void tell_backward(const zero_walk *w, const zero_instruction *i, zero_told *told)

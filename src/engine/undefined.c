@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "engine/inspect.h"
 #include "nn/mark.h"
 
@@ -38,38 +39,47 @@ static struct looking look_of(zero_runner *r, const zero_instruction *i,
 
 static void fill_piece(void *arg, void *piece, size_t bytes)
 {
-    (void)arg;
-    zero_mark_fill(piece, (int64_t)(bytes / sizeof(float)));
+    const zero_type *type = arg;
+    zero_mark_fill_type(*type, piece, (int64_t)(bytes / zero_type_size(*type)));
 }
 
 /* A failure is kept for the vote of the step: the other ranks continue until then. */
-static void mark(const struct looking *l, float *x, int64_t n)
+static void mark(const struct looking *l, zero_type type, void *x, int64_t n)
 {
     if (!x || n <= 0) return;
-    zero_link_keep(&l->r->link,
-                   zero_overwrite(l->r, x, (size_t)n * sizeof *x, fill_piece, NULL));
+    zero_link_keep(&l->r->link, zero_overwrite(l->r, x, (size_t)n * zero_type_size(type),
+                                               fill_piece, &type));
+}
+
+/* Memory of n floats that has activations; sums among them are undefined with their mark, too. */
+static void mark_room(const struct looking *l, float *x, int64_t n)
+{
+    const zero_type type = l->unit->activations;
+    mark(l, type, x, type == ZERO_FP32 ? n : 2 * n);
 }
 
 struct finding {
+    zero_type type;
     int64_t passed, found; /* elements; -1: no mark yet */
 };
 
 static void find_in_piece(void *arg, const void *piece, size_t bytes)
 {
     struct finding *f = arg;
-    int64_t n = (int64_t)(bytes / sizeof(float)), at = zero_mark_find(piece, n);
+    int64_t n = (int64_t)(bytes / zero_type_size(f->type));
+    int64_t at = zero_mark_find_type(f->type, piece, n);
     if (f->found < 0 && at >= 0) f->found = f->passed + at;
     f->passed += n;
 }
 
 /* Notes the first mark among x[n] as `what`, if nothing was noted before. */
-static void find(const struct looking *l, const float *x, int64_t n, zero_undefined what,
-                 zero_undefined *first)
+static void find(const struct looking *l, zero_type type, const void *x, int64_t n,
+                 zero_undefined what, zero_undefined *first)
 {
-    struct finding f = {.found = -1};
+    struct finding f = {.type = type, .found = -1};
     if (!x || n <= 0 || first->unit >= 0) return;
-    zero_link_keep(&l->r->link,
-                   zero_inspect(l->r, x, (size_t)n * sizeof *x, find_in_piece, &f));
+    zero_link_keep(&l->r->link, zero_inspect(l->r, x, (size_t)n * zero_type_size(type),
+                                             find_in_piece, &f));
     if (f.found < 0) return;
     *first = what;
     first->unit = l->number;
@@ -82,17 +92,17 @@ void zero_undefined_before_forward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call)
 {
     struct looking l = look_of(r, i, call);
-    mark(&l, call->out, l.sizes.out);
-    mark(&l, call->saved, l.sizes.saved);
-    mark(&l, call->work, l.sizes.forward_work);
+    mark(&l, l.unit->activations, call->out, l.sizes.out);
+    mark_room(&l, call->saved, l.sizes.saved);
+    mark_room(&l, call->work, l.sizes.forward_work);
 }
 
 void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,
                                   const zero_call *call, zero_undefined *first)
 {
     struct looking l = look_of(r, i, call);
-    find(&l, call->out, l.sizes.out, (zero_undefined){.kind = ZERO_UNDEFINED_OUTPUT},
-         first);
+    find(&l, l.unit->activations, call->out, l.sizes.out,
+         (zero_undefined){.kind = ZERO_UNDEFINED_OUTPUT}, first);
 }
 
 /* ---- backward ---- */
@@ -114,10 +124,13 @@ void zero_undefined_before_backward(zero_runner *r, const zero_instruction *i,
     zero_range stream = written_stream(&l);
     for (int k = 0; k < l.unit->n_groups; k++)
         if (!call->accumulate[k])
-            mark(&l, call->grad[k], l.model->groups[l.unit->groups[k]].n_params);
-    if (call->stream) mark(&l, call->stream + stream.begin, stream.end - stream.begin);
-    mark(&l, call->row_loss, l.sizes.row_loss);
-    mark(&l, call->work, l.sizes.backward_work);
+            mark(&l, ZERO_FP32, call->grad[k], l.model->groups[l.unit->groups[k]].n_params);
+    if (call->stream)
+        mark(&l, l.unit->activations,
+             zero_type_to(l.unit->activations, call->stream, stream.begin),
+             stream.end - stream.begin);
+    mark(&l, ZERO_FP32, call->row_loss, l.sizes.row_loss);
+    mark_room(&l, call->work, l.sizes.backward_work);
 }
 
 static void look_at_gradient(const struct looking *l, int k, zero_undefined *first)
@@ -125,7 +138,7 @@ static void look_at_gradient(const struct looking *l, int k, zero_undefined *fir
     const zero_group *g = &l->model->groups[l->unit->groups[k]];
     for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
         zero_range part = zero_range_of_tensor(&l->model->tensors[t]);
-        find(l, l->call->grad[k] + part.begin, zero_range_len(part),
+        find(l, ZERO_FP32, l->call->grad[k] + part.begin, zero_range_len(part),
              (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
     }
 }
@@ -135,10 +148,10 @@ void zero_undefined_after_backward(zero_runner *r, const zero_instruction *i,
 {
     struct looking l = look_of(r, i, call);
     for (int k = 0; k < l.unit->n_groups; k++) look_at_gradient(&l, k, first);
-    find(&l, call->row_loss, l.sizes.row_loss,
+    find(&l, ZERO_FP32, call->row_loss, l.sizes.row_loss,
          (zero_undefined){.kind = ZERO_UNDEFINED_LOSS}, first);
     if (l.number == 0) return;
-    find(&l, call->stream, sizes_of(l.model, l.number - 1, call).out,
+    find(&l, l.unit->activations, call->stream, sizes_of(l.model, l.number - 1, call).out,
          (zero_undefined){.kind = ZERO_UNDEFINED_STREAM}, first);
 }
 

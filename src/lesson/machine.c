@@ -132,6 +132,7 @@ static zero_status open_data(zero_lesson_machine *m)
     ZERO_TRY(zero_config_shape(c, m->corpus.vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &m->model));
+    ZERO_TRY(zero_model_activate(&m->model, zero_config_activations(c)));
     ZERO_TRY(zero_narrate_check(&m->model, m->n_ranks));
     return zero_loader_init(&m->loader, &m->corpus, shape.seq, c->global_batch,
                             (uint64_t)c->seed, c->shuffle);

@@ -8,9 +8,11 @@
  * arrays belong to the call until it has run. sync() waits for all calls, not for copies
  * (zero_memory), and reports what failed. Calls that return early poll when they are made.
  *
- * Weights, and gradients as the optimizer reads them, are arrays of a zero_type; everything
- * else is fp32, and so is all arithmetic but products of 16-bit factors. A call on 16-bit numbers
- * gives the bits of the same call on these numbers widened to fp32; only NaN payloads may differ.
+ * Weights, gradients as the optimizer reads them, and a call's rows are arrays of a zero_type:
+ * activations and their gradients, with one row for each position, are of the call's `rows_type`.
+ * Everything else is fp32, and so is all arithmetic but products of 16-bit factors. A call on 16-bit
+ * numbers gives the bits of the same call on these numbers widened to fp32, its 16-bit results
+ * rounded once as base/half.h does; only NaN payloads may differ.
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
  * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if `accumulate`
@@ -52,30 +54,49 @@ typedef struct {
 typedef struct {
     zero_dropout dropout;
     int64_t B, T, cols;
-    zero_type type;
-    const void *bias; /* [cols] of `type` */
-    const float *residual, *in;
-    float *out;
+    zero_type type, rows_type;
+    const void *bias;          /* [cols] of `type` */
+    const void *residual, *in; /* of `rows_type`, as out */
+    void *out;
 } zero_branch;
+
+/* x[rows,cols] += bias[cols], row by row; bias_gelu() then sets y from x as it is stored. */
+typedef struct {
+    int64_t rows, cols;
+    zero_type type, rows_type;
+    const void *bias; /* [cols] of `type` */
+    void *x, *y;      /* of `rows_type` */
+} zero_bias;
+
+/* dbias[cols] (+)= the sum of dy's rows; or, for bias_gelu_backward(), of dx's as they are stored. */
+typedef struct {
+    int64_t rows, cols;
+    zero_type rows_type;
+    const void *x, *dy; /* x as bias_gelu() left it */
+    void *dx;           /* may be dy */
+    bool accumulate;
+    float *dbias;
+} zero_bias_grad;
 
 /* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
 typedef struct {
     int64_t rows, C;
-    const float *x;
-    zero_type type;
+    zero_type type, rows_type;
+    const void *x;           /* [rows, C] of `rows_type`, as y */
     const void *gain, *bias; /* [C] of `type` */
-    float *y, *mean, *rstd;  /* [rows, C], [rows], [rows] */
+    void *y;
+    float *mean, *rstd; /* [rows] */
 } zero_layernorm_args;
 
 /* dx += ..., dgain (+)= ..., dbias (+)= ... */
 typedef struct {
     int64_t rows, C;
-    const float *x;
-    zero_type type;
+    zero_type type, rows_type;
+    const void *x;
     const void *gain;
     const float *mean, *rstd; /* as layernorm() left them */
-    const float *dy;
-    float *dx;
+    const void *dy;
+    void *dx;
     bool accumulate;
     float *dgain, *dbias;
 } zero_layernorm_grad_args;
@@ -85,19 +106,20 @@ typedef struct {
  *
  * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
  * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
+ * Rows of fp16 have no factors of bf16.
  *
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
     int64_t B, T, C, H;
     int64_t first_head; /* of a model whose heads are shared: the number of head 0 here */
     zero_dropout dropout;
-    zero_type factors;
-    const float *qkv;
-    float *out;        /* [B,T,C] */
-    float *lse;        /* [B,H,T]: the logarithm of each row's sum of exponentials */
-    float *work;       /* [zero_attention_workspace()] for each thread */
-    const float *dout; /* [B,T,C] */
-    float *dqkv;       /* [B,T,3C] */
+    zero_type factors, rows_type;
+    const void *qkv;  /* of `rows_type`, as out, dout and dqkv */
+    void *out;        /* [B,T,C] */
+    float *lse;       /* [B,H,T]: the logarithm of each row's sum of exponentials */
+    float *work;      /* [zero_attention_workspace()] for each thread */
+    const void *dout; /* [B,T,C] */
+    void *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
 /* Attention with a cache of keys and values, for texts that grow: sample b's positions before past[b]
@@ -110,9 +132,10 @@ typedef struct {
 typedef struct {
     int64_t B, T, C, H, room;
     const int64_t *past; /* [B]; NULL: 0 */
-    const float *qkv;
-    float *cache; /* [B,zero_cache_floats(room, C, H)] */
-    float *out;   /* recall */
+    zero_type rows_type;
+    const void *qkv; /* of `rows_type`, as out */
+    float *cache;    /* [B,zero_cache_floats(room, C, H)] */
+    void *out;       /* recall */
 } zero_cached;
 
 /* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds the words [first, first + words)
@@ -122,10 +145,10 @@ typedef struct {
     int64_t B, T, C;
     int64_t first, words;
     const int32_t *tokens; /* [B,T] */
-    zero_type type;
+    zero_type type, rows_type;
     const void *wte, *wpe; /* [V,C], [T,C] of `type` */
-    float *out;
-    const int64_t *past; /* [B] */
+    void *out;             /* of `rows_type` */
+    const int64_t *past;   /* [B] */
 } zero_embedding;
 
 /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
@@ -134,7 +157,8 @@ typedef struct {
     int64_t B, T, C;
     int64_t first, words;
     const int32_t *tokens;
-    const float *dout;
+    zero_type rows_type;
+    const void *dout; /* of `rows_type` */
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
@@ -304,24 +328,17 @@ struct zero_backend {
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);
-    /* x[rows,cols] += bias[cols], row by row */
-    void (*add_bias)(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                     const void *bias, float *x);
-    /* dbias[cols] (+)= the sum of dy's rows */
-    void (*bias_backward)(const zero_math *math, int64_t rows, int64_t cols,
-                          const float *dy, bool accumulate, float *dbias);
+    void (*add_bias)(const zero_math *math, const zero_bias *b);
+    void (*bias_backward)(const zero_math *math, const zero_bias_grad *b);
     void (*add_branch)(const zero_math *math, const zero_branch *b);
-    /* y = x * mask for B samples of n elements; y may be x. The derivative is the same. */
-    void (*dropout)(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                    const float *x, float *y);
-    /* x[rows,cols] += bias[cols], then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-    void (*bias_gelu)(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                      const void *bias, float *x, float *y);
-    /* dx = dy * gelu'(x), dbias[cols] (+)= the sum of dx's rows; x as bias_gelu() left it, dx
-     * may be dy */
-    void (*bias_gelu_backward)(const zero_math *math, int64_t rows, int64_t cols,
-                               const float *x, const float *dy, float *dx, bool accumulate,
-                               float *dbias);
+    /* y = x * mask for B samples of n elements of `rows_type`; y may be x. The derivative is the
+     * same. */
+    void (*dropout)(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y);
+    /* x += bias, then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    void (*bias_gelu)(const zero_math *math, const zero_bias *b);
+    /* dx = dy * gelu'(x), then dbias (+)= the sum of dx's rows */
+    void (*bias_gelu_backward)(const zero_math *math, const zero_bias_grad *b);
     void (*layernorm)(const zero_math *math, const zero_layernorm_args *n);
     void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad_args *n);
     /* Floats of workspace for either direction and each thread; reads the shape alone. */
@@ -366,7 +383,7 @@ extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
 /* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias, holds
- * at most as many elements (2^19) if it is not fp32. */
+ * at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of that. */
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;

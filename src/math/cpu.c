@@ -1,6 +1,5 @@
 /* cpu.c - the cpu backend's operations on rows. Rows are taken in pieces, with a poll after
- * each; the arithmetic is in cpu_kernels.c. */
-#include <assert.h>
+ * each; one row of any type is in cpu_row.c, the arithmetic in cpu_kernels.c. */
 #include <string.h>
 
 #include "base/type.h"
@@ -10,7 +9,8 @@
 #include "math/cpu_flat.h"
 #include "math/cpu_gemm.h"
 #include "math/cpu_loss.h"
-#include "math/cpu_state.h"
+#include "math/cpu_norm.h"
+#include "math/cpu_row.h"
 #include "math/team.h"
 
 static zero_status cpu_open(zero_math *math)
@@ -28,87 +28,53 @@ static zero_status cpu_sync(const zero_math *math)
     return ZERO_OK;
 }
 
-static int64_t rows_per_piece(int64_t cols)
-{
-    return cols < ZERO_CPU_PIECE ? ZERO_CPU_PIECE / cols : 1;
-}
-
-/* A whole bias or gain as floats: in place, or in the scratch from `at` on. */
-static const float *widened(const zero_math *math, zero_type type, int64_t n, const void *x,
-                            int64_t at)
-{
-    if (type == ZERO_FP32) return x;
-    assert(at + n <= zero_math_scratch());
-    zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
-    return math->scratch + at;
-}
-
-typedef struct {
-    int64_t rows, cols;
-    zero_type type;
-    const void *bias;
-    const float *from;
-    float *to, *more; /* what an operation writes */
-} row_call;
-
 static void add_bias_to(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
-    const row_call *a = arg;
+    const zero_bias *a = arg;
     const int64_t cols = a->cols;
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const float *b = widened(math, a->type, cols, a->bias, 0);
+    const float *bias = zero_row_weights(math, a->type, cols, a->bias, 0);
     for (int64_t r = first; r < end; r++) {
-        kernels->add(cols, a->to + r * cols, b, a->to + r * cols);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+        zero_row_add_bias(math, a->rows_type, cols, bias,
+                          zero_type_to(a->rows_type, a->x, r * cols));
+        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                     const void *bias, float *x)
+static void add_bias(const zero_math *math, const zero_bias *b)
 {
-    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x};
-    zero_team_share(math, rows, 1, add_bias_to, &a);
+    zero_team_share(math, b->rows, 1, add_bias_to, b);
 }
 
 /* Sums over rows: threads have columns. */
 static void sum_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
-    const row_call *a = arg;
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
+    const zero_bias_grad *a = arg;
     const int64_t n = end - first;
-    float *sum = a->to + first;
     for (int64_t r = 0; r < a->rows; r++) {
-        kernels->add(n, sum, a->from + r * a->cols + first, sum);
-        if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
+        zero_row_sum(math, a->rows_type, n,
+                     zero_type_at(a->rows_type, a->dy, r * a->cols + first),
+                     a->dbias + first);
+        if ((r + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                          const float *dy, bool accumulate, float *dbias)
+static void begin_sums(const zero_bias_grad *b)
 {
-    const row_call a = {.rows = rows, .cols = cols, .from = dy, .to = dbias};
-    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    zero_team_share(math, cols, ZERO_TEAM_LINE, sum_rows, &a);
+    if (!b->accumulate) memset(b->dbias, 0, (size_t)b->cols * sizeof *b->dbias);
 }
 
-/* y[i] = x[i] * mask element first + i, i < n; y may be x. */
-static void drop(const zero_math *math, const zero_rng *stream, float p, int64_t first,
-                 int64_t n, const float *x, float *y)
+static void bias_backward(const zero_math *math, const zero_bias_grad *b)
 {
-    float mask[1024];
-    const int64_t most = sizeof mask / sizeof mask[0];
-    for (int64_t at = 0; at < n; at += most) {
-        int64_t len = zero_min(n - at, most);
-        zero_rng_dropout(stream, p, (uint64_t)(first + at), len, mask);
-        zero_cpu_kernels_of(math)->multiply(len, x + at, mask, y + at);
-    }
+    begin_sums(b);
+    zero_team_share(math, b->cols, ZERO_TEAM_LINE, sum_rows, b);
 }
 
 typedef struct {
     const zero_dropout *d;
+    zero_type type;
     int64_t n;
-    const float *x;
-    float *y;
+    const void *x;
+    void *y;
 } drop_call;
 
 /* Pieces of ZERO_CPU_PIECE elements, of which none has two samples. */
@@ -118,38 +84,20 @@ static void drop_pieces(const zero_math *math, const void *arg, int64_t first, i
     const int64_t pieces = zero_divide_up(a->n, ZERO_CPU_PIECE);
     for (int64_t i = first; i < end; i++) {
         const int64_t b = i / pieces, at = i % pieces * ZERO_CPU_PIECE;
-        const int64_t len = zero_min(a->n - at, ZERO_CPU_PIECE);
-        const float *x = a->x + b * a->n + at;
-        float *y = a->y + b * a->n + at;
-        zero_rng stream = a->d->stream;
-        stream.sample += (uint64_t)b;
-        if (a->d->p > 0.0f)
-            drop(math, &stream, a->d->p, at, len, x, y);
-        else
-            memmove(y, x, (size_t)len * sizeof *y);
+        zero_row_mask mask = {a->d->stream, a->d->p, at};
+        mask.stream.sample += (uint64_t)b;
+        zero_row_drop(math, a->type, &mask, zero_min(a->n - at, ZERO_CPU_PIECE),
+                      zero_type_at(a->type, a->x, b * a->n + at),
+                      zero_type_to(a->type, a->y, b * a->n + at));
         zero_math_poll(math);
     }
 }
 
-static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                    const float *x, float *y)
+static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y)
 {
-    const drop_call a = {d, n, x, y};
+    const drop_call a = {d, rows_type, n, x, y};
     zero_team_share(math, B * zero_divide_up(n, ZERO_CPU_PIECE), 1, drop_pieces, &a);
-}
-
-/* Row r: bias, mask and residual while it is in L1. */
-static void add_masked_branch(const zero_math *math, const zero_branch *b,
-                              const float *bias, int64_t r)
-{
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const int64_t cols = b->cols;
-    float *out = b->out + r * cols;
-    zero_rng stream = b->dropout.stream;
-    stream.sample += (uint64_t)(r / b->T);
-    kernels->add(cols, b->in + r * cols, bias, out);
-    drop(math, &stream, b->dropout.p, r % b->T * cols, cols, out, out);
-    kernels->add(cols, b->residual + r * cols, out, out);
 }
 
 static void add_branch_rows(const zero_math *math, const void *arg, int64_t first,
@@ -157,14 +105,15 @@ static void add_branch_rows(const zero_math *math, const void *arg, int64_t firs
 {
     const zero_branch *b = arg;
     const int64_t cols = b->cols;
-    const float *bias = widened(math, b->type, cols, b->bias, 0);
+    const float *bias = zero_row_weights(math, b->type, cols, b->bias, 0);
     for (int64_t r = first; r < end; r++) {
-        if (b->dropout.p > 0.0f)
-            add_masked_branch(math, b, bias, r);
-        else
-            zero_cpu_kernels_of(math)->add_branch(cols, bias, b->residual + r * cols,
-                                                  b->in + r * cols, b->out + r * cols);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+        zero_row_mask mask = {b->dropout.stream, b->dropout.p, r % b->T * cols};
+        mask.stream.sample += (uint64_t)(r / b->T);
+        zero_row_add_branch(math, b->rows_type, &mask, cols, bias,
+                            zero_type_at(b->rows_type, b->residual, r * cols),
+                            zero_type_at(b->rows_type, b->in, r * cols),
+                            zero_type_to(b->rows_type, b->out, r * cols));
+        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
@@ -176,128 +125,41 @@ static void add_branch(const zero_math *math, const zero_branch *b)
 static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first,
                            int64_t end)
 {
-    const row_call *a = arg;
+    const zero_bias *a = arg;
     const int64_t cols = a->cols;
-    const float *wide = widened(math, a->type, cols, a->bias, 0);
+    const float *bias = zero_row_weights(math, a->type, cols, a->bias, 0);
     for (int64_t r = first; r < end; r++) {
-        zero_cpu_kernels_of(math)->bias_gelu(cols, wide, a->to + r * cols,
-                                             a->more + r * cols);
-        if ((r + 1) % rows_per_piece(cols) == 0) zero_math_poll(math);
+        zero_row_gelu(math, a->rows_type, cols, bias,
+                      zero_type_to(a->rows_type, a->x, r * cols),
+                      zero_type_to(a->rows_type, a->y, r * cols));
+        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                      const void *bias, float *x, float *y)
+static void bias_gelu(const zero_math *math, const zero_bias *b)
 {
-    const row_call a = {.cols = cols, .type = type, .bias = bias, .to = x, .more = y};
-    zero_team_share(math, rows, 1, bias_gelu_rows, &a);
+    zero_team_share(math, b->rows, 1, bias_gelu_rows, b);
 }
-
-typedef struct {
-    int64_t rows, cols;
-    const float *x, *dy;
-    float *dx, *dbias;
-} gelu_call;
 
 /* As in sum_rows(), threads have columns. */
 static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t first,
                              int64_t end)
 {
-    const gelu_call *a = arg;
+    const zero_bias_grad *a = arg;
     const int64_t n = end - first;
     for (int64_t r = 0; r < a->rows; r++) {
         const int64_t at = r * a->cols + first;
-        zero_cpu_kernels_of(math)->bias_gelu_backward(n, a->x + at, a->dy + at, a->dx + at,
-                                                      a->dbias + first);
-        if ((r + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
+        zero_row_gelu_backward(math, a->rows_type, n, zero_type_at(a->rows_type, a->x, at),
+                               zero_type_at(a->rows_type, a->dy, at),
+                               zero_type_to(a->rows_type, a->dx, at), a->dbias + first);
+        if ((r + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
     }
 }
 
-static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                               const float *x, const float *dy, float *dx, bool accumulate,
-                               float *dbias)
+static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
 {
-    const gelu_call a = {rows, cols, x, dy, dx, dbias};
-    if (!accumulate) memset(dbias, 0, (size_t)cols * sizeof *dbias);
-    zero_team_share(math, cols, ZERO_TEAM_LINE, bias_gelu_slopes, &a);
-}
-
-static void layernorm_rows(const zero_math *math, const void *arg, int64_t first,
-                           int64_t end)
-{
-    const zero_layernorm_args *n = arg;
-    const int64_t C = n->C, step = rows_per_piece(C);
-    zero_layernorm_args piece = *n;
-    piece.type = ZERO_FP32;
-    piece.gain = widened(math, n->type, C, n->gain, 0);
-    piece.bias = widened(math, n->type, C, n->bias, C);
-    for (int64_t r = first; r < end; r += step) {
-        piece.rows = zero_min(end - r, step);
-        piece.x = n->x + r * C;
-        piece.y = n->y + r * C;
-        piece.mean = n->mean + r;
-        piece.rstd = n->rstd + r;
-        zero_cpu_kernels_of(math)->layernorm(&piece);
-        zero_math_poll(math);
-    }
-}
-
-static void layernorm(const zero_math *math, const zero_layernorm_args *n)
-{
-    zero_team_share(math, n->rows, 1, layernorm_rows, n);
-}
-
-/* dgain and dbias, too, unless they are NULL. */
-static void layernorm_slopes(const zero_math *math, const void *arg, int64_t first,
-                             int64_t end)
-{
-    const zero_layernorm_grad_args *n = arg;
-    const int64_t C = n->C, step = rows_per_piece(C);
-    zero_layernorm_grad_args piece = *n;
-    piece.type = ZERO_FP32;
-    piece.gain = widened(math, n->type, C, n->gain, 0);
-    for (int64_t r = first; r < end; r += step) {
-        piece.rows = zero_min(end - r, step);
-        piece.x = n->x + r * C;
-        piece.mean = n->mean + r;
-        piece.rstd = n->rstd + r;
-        piece.dy = n->dy + r * C;
-        piece.dx = n->dx + r * C;
-        zero_cpu_kernels_of(math)->layernorm_backward(&piece);
-        zero_math_poll(math);
-    }
-}
-
-static void layernorm_sums(const zero_math *math, const void *arg, int64_t first,
-                           int64_t end)
-{
-    const zero_layernorm_grad_args *n = arg;
-    const int64_t step = rows_per_piece(end - first);
-    zero_layernorm_grad_args piece = *n;
-    for (int64_t r = 0; r < n->rows; r += step) {
-        piece.rows = zero_min(n->rows - r, step);
-        piece.x = n->x + r * n->C;
-        piece.mean = n->mean + r;
-        piece.rstd = n->rstd + r;
-        piece.dy = n->dy + r * n->C;
-        zero_cpu_kernels_of(math)->layernorm_sums(&piece, first, end);
-        zero_math_poll(math);
-    }
-}
-
-/* dx is a row's, dgain and dbias are sums over rows: several threads read x and dy twice. */
-static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
-{
-    const bool is_shared = math->threads > 1;
-    zero_layernorm_grad_args all = *n, rows = *n;
-    all.accumulate = rows.accumulate = true;
-    if (is_shared) rows.dgain = rows.dbias = NULL;
-    if (!n->accumulate) {
-        memset(n->dgain, 0, (size_t)n->C * sizeof *n->dgain);
-        memset(n->dbias, 0, (size_t)n->C * sizeof *n->dbias);
-    }
-    zero_team_share(math, n->rows, 1, layernorm_slopes, &rows);
-    if (is_shared) zero_team_share(math, n->C, ZERO_TEAM_LINE, layernorm_sums, &all);
+    begin_sums(b);
+    zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
 /* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
@@ -310,7 +172,7 @@ static int64_t row_of(int32_t token, int64_t first, int64_t words)
 static const float zeros[ZERO_VECTOR_TILE];
 
 /* out[C] = row `word` + position t; zeros are added if the words are shared. */
-static void embed(const zero_embedding *e, int64_t word, int64_t t, float *out)
+static void embed(const zero_embedding *e, int64_t word, int64_t t, void *out)
 {
     const int64_t step = e->words > 0 ? ZERO_VECTOR_TILE : e->C;
     for (int64_t c = 0; c < e->C; c += step) {
@@ -318,8 +180,8 @@ static void embed(const zero_embedding *e, int64_t word, int64_t t, float *out)
                                 .a = zero_type_at(e->type, e->wte, word * e->C + c),
                                 .b = zero_type_at(e->type, e->wpe, t * e->C + c)};
         if (e->words > 0) pair.pending[pair.depth++] = zeros;
-        zero_vector_kernels_best()->sum(&pair, zero_min(e->C - c, step), ZERO_FP32, out + c,
-                                        false);
+        zero_vector_kernels_best()->sum(&pair, zero_min(e->C - c, step), e->rows_type,
+                                        zero_type_to(e->rows_type, out, c), false);
     }
 }
 
@@ -329,11 +191,12 @@ static void embed_rows(const zero_math *math, const void *arg, int64_t first, in
     const int64_t C = e->C;
     for (int64_t i = first; i < end; i++) {
         const int64_t word = row_of(e->tokens[i], e->first, e->words);
+        void *out = zero_type_to(e->rows_type, e->out, i * C);
         if (word >= 0)
-            embed(e, word, zero_embedding_position(e, i), e->out + i * C);
+            embed(e, word, zero_embedding_position(e, i), out);
         else
-            memset(e->out + i * C, 0, (size_t)C * sizeof *e->out);
-        if ((i + 1) % rows_per_piece(C) == 0) zero_math_poll(math);
+            memset(out, 0, (size_t)C * zero_type_size(e->rows_type));
+        if ((i + 1) % zero_row_piece(C) == 0) zero_math_poll(math);
     }
 }
 
@@ -347,16 +210,13 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
                              int64_t end)
 {
     const zero_embedding_grad *e = arg;
-    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t C = e->C, n = end - first;
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
-        const float *dout = e->dout + i * C + first;
-        float *place = e->dwpe + i % e->T * C + first;
-        float *word = row >= 0 ? e->dwte + row * C + first : NULL;
-        if (word) kernels->add(n, word, dout, word);
-        kernels->add(n, place, dout, place);
-        if ((i + 1) % rows_per_piece(n) == 0) zero_math_poll(math);
+        const void *dout = zero_type_at(e->rows_type, e->dout, i * C + first);
+        if (row >= 0) zero_row_sum(math, e->rows_type, n, dout, e->dwte + row * C + first);
+        zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
+        if ((i + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
     }
 }
 
@@ -378,8 +238,8 @@ const zero_backend zero_backend_cpu = {
     .dropout = dropout,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,
-    .layernorm = layernorm,
-    .layernorm_backward = layernorm_backward,
+    .layernorm = zero_cpu_layernorm,
+    .layernorm_backward = zero_cpu_layernorm_backward,
     .attention_workspace = zero_cpu_attention_workspace,
     .attention = zero_cpu_attention,
     .attention_backward = zero_cpu_attention_backward,

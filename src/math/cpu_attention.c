@@ -43,19 +43,17 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
     const int64_t end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
     float over_sum[ZERO_SCORE_ROWS];
-    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * a->C, n,
+    zero_head_copy(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * a->C, first, n,
                    head->scale_base2, w->q);
-    zero_head_scores(head, w->q, w->keys, keys, w->p);
+    zero_head_scores(head, w->q, n, w->keys, keys, w->p);
     head->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(head, first), over_sum);
     for (int64_t r = 0; a->dropout.p > 0.0f && r < n; r++) {
         float *row = w->p + r * head->stride;
         zero_head_mask(head, first + r, w->mask);
         head->kernels->multiply(first + r + 1, row, w->mask, row);
     }
-    zero_head_mix(head, w->p, w->values, keys, w->y);
-    for (int64_t r = 0; r < n; r++)
-        head->kernels->scale(head->size, over_sum[r], w->y + r * head->width,
-                             a->out + zero_head_in_out(head, first + r));
+    zero_head_mix(head, w->p, n, w->values, keys, w->y);
+    zero_head_store(head, w->y, first, n, 1.0f, over_sum, zero_head_out(head, first), a->C);
 }
 
 /* The panels of one block, between two polls. */
@@ -71,11 +69,9 @@ static void forward_block(const zero_head *head, const workspace *w, int64_t fir
 static void forward(const zero_head *head, float *work)
 {
     const int64_t T = head->a->T, stride = 3 * head->a->C;
-    const float *qkv = head->a->qkv;
     const workspace w = take_workspace(head, work);
-    zero_head_pack_rows(head, qkv + zero_head_in_qkv(head, 0, ZERO_KEY), stride, T, w.keys);
-    zero_head_pack_channels(head, qkv + zero_head_in_qkv(head, 0, ZERO_VALUE), stride, T,
-                            w.values);
+    zero_head_pack_rows(head, zero_head_qkv(head, 0, ZERO_KEY), stride, T, w.keys);
+    zero_head_pack_channels(head, zero_head_qkv(head, 0, ZERO_VALUE), stride, T, w.values);
     for (int64_t first = 0; first < T; first += head->block) {
         forward_block(head, &w, first);
         zero_math_poll(head->math);

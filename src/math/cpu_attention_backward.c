@@ -8,8 +8,6 @@
  * M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
 #include "math/cpu_attention.h"
 
-#include <string.h>
-
 #include "math/cpu_head.h"
 
 /* Parts of the workspace. */
@@ -59,8 +57,13 @@ static void softmax_panel(const zero_head *head, const workspace *w,
 {
     const zero_attention *a = head->a;
     float mean[ZERO_SCORE_ROWS]; /* D */
-    head->kernels->dots(t->rows, head->size, w->dy, head->size,
-                        a->out + zero_head_in_out(head, t->first), a->C, mean);
+    const zero_cpu_pieces out = {.rows = t->rows,
+                                 .n = head->size,
+                                 .x = zero_head_out(head, t->first),
+                                 .x_type = a->rows_type,
+                                 .x_stride = a->C,
+                                 .x_rows = a->T - t->first};
+    head->kernels->dots(&out, w->dy, head->size, mean);
     head->kernels->softmax_again(t, a->lse + zero_head_in_lse(head, t->first), p);
     if (a->dropout.p == 0.0f) {
         head->kernels->softmax_backward(t, mean, p, ds);
@@ -77,16 +80,15 @@ static void backward_panel(const zero_head *head, const workspace *w, int64_t fi
     const zero_attention *a = head->a;
     const int64_t C = a->C, end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
-    zero_head_copy(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C, n,
+    zero_head_copy(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * C, first, n,
                    head->scale_base2, w->q);
-    zero_head_copy(head, a->dout + zero_head_in_out(head, first), C, n, 1.0f, w->dy);
-    zero_head_scores(head, w->q, w->key_rows, keys, p);
-    zero_head_scores(head, w->dy, w->value_rows, keys, ds);
+    zero_head_copy(head, zero_head_dout(head, first), C, first, n, 1.0f, w->dy);
+    zero_head_scores(head, w->q, n, w->key_rows, keys, p);
+    zero_head_scores(head, w->dy, n, w->value_rows, keys, ds);
     softmax_panel(head, w, &t, p, ds);
-    zero_head_mix(head, ds, w->keys, keys, w->dq);
-    for (int64_t r = 0; r < n; r++)
-        head->kernels->scale(head->size, head->scale, w->dq + r * head->width,
-                             a->dqkv + zero_head_in_qkv(head, first + r, ZERO_QUERY));
+    zero_head_mix(head, ds, n, w->keys, keys, w->dq);
+    zero_head_store(head, w->dq, first, n, head->scale, NULL,
+                    zero_head_dqkv(head, first, ZERO_QUERY), 3 * C);
 }
 
 /* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A panel of
@@ -96,7 +98,8 @@ static void spread(const zero_head *head, int64_t first, int64_t n, const float 
 {
     for (int64_t j = 0; j < first + n; j += head->rows) {
         const int64_t from = j > first ? j - first : 0;
-        const zero_left a = {weight + from * head->stride + j, 1, head->stride, n - from};
+        const zero_left a = {weight + from * head->stride + j, first + n - j, 1,
+                             head->stride, n - from};
         zero_head_multiply(head, &a, head->size, y, from, n, j < first,
                            out + j * head->width, head->width);
     }
@@ -110,9 +113,9 @@ static void backward_block(const zero_head *head, const workspace *w, int64_t fi
     for (int64_t r = 0; r < n; r += step)
         backward_panel(head, w, first + r, zero_min(step, n - r), w->p + r * head->stride,
                        w->ds + r * head->stride);
-    zero_head_pack_channels(head, a->dout + zero_head_in_out(head, first), C, n, w->dys);
-    zero_head_pack_channels(head, a->qkv + zero_head_in_qkv(head, first, ZERO_QUERY), 3 * C,
-                            n, w->queries);
+    zero_head_pack_channels(head, zero_head_dout(head, first), C, n, w->dys);
+    zero_head_pack_channels(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * C, n,
+                            w->queries);
     spread(head, first, n, w->p, w->dys, w->dv);
     spread(head, first, n, w->ds, w->queries, w->dk);
 }
@@ -120,19 +123,18 @@ static void backward_block(const zero_head *head, const workspace *w, int64_t fi
 /* Scores were scaled through the queries, but dK was computed from unscaled ones. */
 static void store_keys_and_values(const zero_head *head, const workspace *w)
 {
-    for (int64_t t = 0; t < head->a->T; t++) {
-        float *dk = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_KEY);
-        float *dv = head->a->dqkv + zero_head_in_qkv(head, t, ZERO_VALUE);
-        head->kernels->scale(head->size, head->scale, w->dk + t * head->width, dk);
-        memcpy(dv, w->dv + t * head->width, (size_t)head->size * sizeof *dv);
-    }
+    const zero_attention *a = head->a;
+    zero_head_store(head, w->dk, 0, a->T, head->scale, NULL,
+                    zero_head_dqkv(head, 0, ZERO_KEY), 3 * a->C);
+    zero_head_store(head, w->dv, 0, a->T, 1.0f, NULL, zero_head_dqkv(head, 0, ZERO_VALUE),
+                    3 * a->C);
 }
 
 static void backward(const zero_head *head, float *work)
 {
     const int64_t T = head->a->T, C = head->a->C;
-    const float *keys = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_KEY);
-    const float *values = head->a->qkv + zero_head_in_qkv(head, 0, ZERO_VALUE);
+    const void *keys = zero_head_qkv(head, 0, ZERO_KEY);
+    const void *values = zero_head_qkv(head, 0, ZERO_VALUE);
     const workspace w = take_workspace(head, work);
     zero_head_pack_rows(head, keys, 3 * C, T, w.key_rows);
     zero_head_pack_rows(head, values, 3 * C, T, w.value_rows);

@@ -5,11 +5,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/type.h"
 #include "math/cpu_state.h"
 #include "math/team.h"
 
 #define LOG2_E 1.4426950408889634
 #define ROWS   64 /* that one thread copies, at least */
+
+/* C/H numbers of qkv. */
+static void keep(const zero_cached *a, int64_t from, float *to)
+{
+    zero_convert(a->rows_type, ZERO_FP32, a->C / a->H,
+                 zero_type_at(a->rows_type, a->qkv, from), to);
+}
 
 /* Positions [first, end) of all texts', counted through. */
 static void remember_rows(const zero_math *math, const void *arg, int64_t first,
@@ -19,11 +27,10 @@ static void remember_rows(const zero_math *math, const void *arg, int64_t first,
     const int64_t size = a->C / a->H;
     for (int64_t i = first; i < end; i++) {
         const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
-        const float *row = a->qkv + i * 3 * a->C;
         for (int64_t h = 0; h < a->H; h++) {
-            const size_t bytes = (size_t)size * sizeof *row;
-            memcpy(zero_cached_key(a, b, h, at), row + a->C + h * size, bytes);
-            memcpy(zero_cached_value(a, b, h, at), row + 2 * a->C + h * size, bytes);
+            const int64_t key = (i * 3 + 1) * a->C + h * size;
+            keep(a, key, zero_cached_key(a, b, h, at));
+            keep(a, key + a->C, zero_cached_value(a, b, h, at));
         }
         if ((i + 1) % ROWS == 0) zero_math_poll(math);
     }
@@ -35,17 +42,17 @@ void zero_cpu_remember(const zero_math *math, const zero_cached *a)
     zero_math_poll(math);
 }
 
-/* One head of one text: out[C/H]. The query is scaled, so that powers of 2 give the softmax. */
+/* One head of one text. The query is scaled, so that powers of 2 give the softmax. */
 static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64_t h)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
     const int64_t size = a->C / a->H, keys = a->past[b] + 1;
-    const float *q = a->qkv + b * 3 * a->C + h * size;
     float *query = zero_cached_room(a, b, h), *score = query + zero_round_up(size, 16);
-    float *out = a->out + b * a->C + h * size, lse, over_sum;
+    float *out = query, lse, over_sum; /* the query is read first */
     const float scale = (float)(LOG2_E / sqrt((double)size));
     const zero_cpu_scores t = {1, a->past[b], keys, 0};
-    kernels->scale(size, scale, q, query);
+    keep(a, b * 3 * a->C + h * size, query);
+    kernels->scale(size, scale, query, query);
     zero_rows rows = {.m = 1,
                       .rows = keys,
                       .n = size,
@@ -59,6 +66,8 @@ static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64
     rows.x = score, rows.b = zero_cached_value(a, b, h, 0), rows.out = out;
     kernels->add_rows(ZERO_FP32, &rows);
     kernels->scale(size, over_sum, out, out);
+    zero_convert(ZERO_FP32, a->rows_type, size, out,
+                 zero_type_to(a->rows_type, a->out, b * a->C + h * size));
 }
 
 static void attend_range(const zero_math *math, const void *arg, int64_t first, int64_t end)

@@ -20,6 +20,8 @@
 #define MANY_COLS  512                /* such a block, 128 KiB, stays in a core's L2 */
 #define POLL       (INT64_C(1) << 18) /* weights between two polls */
 #define LINE       16                 /* columns: threads write to lines of their own */
+#define MOST_ROWS  16 /* rows of 16 bits that are worth a cut of the columns */
+#define MOST_K     (INT64_C(1) << 18) /* numbers of such a row: half of the scratch */
 
 typedef struct {
     const zero_math *math;
@@ -55,7 +57,7 @@ static void add_block(product *p, int64_t k, int64_t rows, const columns *c)
         g->b_type, &(zero_rows){.m = g->m,
                                 .rows = rows,
                                 .n = c->n,
-                                .x = g->a + k,
+                                .x = (const float *)g->a + k,
                                 .x_stride = g->lda,
                                 .b = zero_type_at(g->b_type, g->b, k * g->ldb + c->first),
                                 .stride = g->ldb,
@@ -127,7 +129,7 @@ static void multiply(const zero_math *math, const void *arg, int64_t first, int6
     if (g->slices > 1) p.piece = zero_slices_piece(g);
     if (g->m >= ZERO_ROWS_MANY) p.room = math->scratch;
     for (int64_t j = first; j < end; j += step) {
-        const columns c = {j, zero_min(end - j, step), g->c + j, g->ldc};
+        const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};
         sum_slices(&p, 0, zero_max(g->slices, 1), &c,
                    math->scratch + zero_rows_room(MANY_ROWS, MANY_COLS));
     }
@@ -151,9 +153,69 @@ static void multiply_transposed(const zero_math *math, const void *arg, int64_t 
                                          .x_stride = g->lda,
                                          .b = zero_type_at(g->b_type, g->b, j * g->ldb),
                                          .stride = g->ldb,
-                                         .out = g->c + j,
+                                         .out = (float *)g->c + j,
                                          .out_stride = g->ldc});
         note(&p, rows * g->k);
+    }
+}
+
+/* ---- arrays of 16 bits ---- */
+
+/* a is widened, and c rounded, as many rows and columns at a time as fit a thread's scratch behind what
+ * the product of floats takes: a sum of each level of the tree. */
+typedef struct {
+    int64_t rows, cols;
+    float *levels, *a, *c; /* c: unless it is fp32 */
+} room;
+
+static room room_of(const zero_math *math, const zero_gemm *g, int64_t cols)
+{
+    const int64_t blocks = zero_rows_room(MANY_ROWS, MANY_COLS);
+    const int64_t sums = levels_of(g) + (g->c_type != ZERO_FP32);
+    const int64_t all = zero_math_scratch() - blocks;
+    const int64_t few = zero_min(g->m, MOST_ROWS);
+    room r = {.cols = zero_round_up(cols, LINE)};
+    while (r.cols > LINE && all / zero_max(g->k + sums * r.cols, 1) < few)
+        r.cols = zero_round_up(r.cols / 2, LINE);
+    r.rows = zero_min(g->m, all / zero_max(g->k + sums * r.cols, 1));
+    r.levels = math->scratch + blocks;
+    r.a = r.levels + levels_of(g) * r.rows * r.cols;
+    r.c = r.a + r.rows * g->k;
+    return r;
+}
+
+/* Rows [i, i + g->m) of c from widened ones, columns from j on. */
+static void multiply_widened(const zero_math *math, const zero_gemm *g, int64_t i,
+                             int64_t j, int64_t cols, const room *r)
+{
+    const bool rounds = g->c_type != ZERO_FP32;
+    zero_gemm some = *g;
+    void *c = zero_type_to(g->c_type, g->c, i * g->ldc + j);
+    some.n = cols;
+    some.a = r->a, some.a_type = ZERO_FP32, some.lda = g->k;
+    some.b = zero_type_at(g->b_type, g->b, j * (g->transpose_b ? g->ldb : 1));
+    some.c = rounds ? r->c : c, some.c_type = ZERO_FP32;
+    if (rounds) some.ldc = r->cols;
+    (g->transpose_b ? multiply_transposed : multiply)(math, &some, 0, cols);
+    for (int64_t row = 0; rounds && row < g->m; row++)
+        zero_convert(ZERO_FP32, g->c_type, cols, r->c + row * r->cols,
+                     zero_type_to(g->c_type, c, row * g->ldc));
+}
+
+static void multiply_16_bits(const zero_math *math, const void *arg, int64_t first,
+                             int64_t end)
+{
+    const zero_gemm *g = arg;
+    const room r = room_of(math, g, end - first);
+    for (int64_t i = 0; i < g->m; i += r.rows) {
+        zero_gemm some = *g;
+        some.m = zero_min(r.rows, g->m - i);
+        for (int64_t row = 0; row < some.m; row++)
+            zero_convert(g->a_type, ZERO_FP32, g->k,
+                         zero_type_at(g->a_type, g->a, (i + row) * g->lda),
+                         r.a + row * g->k);
+        for (int64_t j = first; j < end; j += r.cols)
+            multiply_widened(math, &some, i, j, zero_min(r.cols, end - j), &r);
     }
 }
 
@@ -161,6 +223,11 @@ bool zero_cpu_few_rows(const zero_math *math, const zero_gemm *g)
 {
     if (!g->few_rows || g->transpose_a || g->accumulate) return false;
     if (g->slices > 1 && (g->transpose_b || columns_at_a_time(g) < LINE)) return false;
-    zero_team_share(math, g->n, LINE, g->transpose_b ? multiply_transposed : multiply, g);
+    zero_range_work *work = g->transpose_b ? multiply_transposed : multiply;
+    if (g->a_type != ZERO_FP32 || g->c_type != ZERO_FP32) {
+        if (g->k > MOST_K) return false;
+        work = multiply_16_bits;
+    }
+    zero_team_share(math, g->n, LINE, work, g);
     return true;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/type.h"
 #include "math/team.h"
 
 #define LOG2_E 1.4426950408889634
@@ -14,6 +15,7 @@ static void choose_products(zero_head *head)
 {
     const zero_packed_kernels *bf16 = zero_cpu_bf16_of(head->math);
     const bool in_bf16 = head->a->factors == ZERO_BF16 && bf16 && bf16->multiply_part;
+    assert(!in_bf16 || head->a->rows_type != ZERO_FP16);
     head->panels = in_bf16 ? NULL : zero_cpu_panels_of(head->math);
     head->packed = in_bf16 ? bf16 : &head->panels->packed;
     head->rows = head->packed->rows;
@@ -38,15 +40,35 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b
     return head;
 }
 
-int64_t zero_head_in_qkv(const zero_head *head, int64_t t, zero_head_part part)
+static int64_t in_qkv(const zero_head *head, int64_t t, zero_head_part part)
 {
     return ((head->b * head->a->T + t) * 3 + (int64_t)part) * head->a->C +
            head->h * head->size;
 }
 
-int64_t zero_head_in_out(const zero_head *head, int64_t t)
+static int64_t in_out(const zero_head *head, int64_t t)
 {
     return (head->b * head->a->T + t) * head->a->C + head->h * head->size;
+}
+
+const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part)
+{
+    return zero_type_at(head->a->rows_type, head->a->qkv, in_qkv(head, t, part));
+}
+
+void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part)
+{
+    return zero_type_to(head->a->rows_type, head->a->dqkv, in_qkv(head, t, part));
+}
+
+void *zero_head_out(const zero_head *head, int64_t t)
+{
+    return zero_type_to(head->a->rows_type, head->a->out, in_out(head, t));
+}
+
+const void *zero_head_dout(const zero_head *head, int64_t t)
+{
+    return zero_type_at(head->a->rows_type, head->a->dout, in_out(head, t));
 }
 
 int64_t zero_head_in_lse(const zero_head *head, int64_t t)
@@ -62,43 +84,77 @@ float *zero_head_take(float **work, int64_t n)
     return taken;
 }
 
-void zero_head_pack_rows(const zero_head *head, const float *x, int64_t stride, int64_t n,
+void zero_head_pack_rows(const zero_head *head, const void *x, int64_t stride, int64_t n,
                          void *out)
 {
-    zero_operand rows = {.data = x, .stride = stride, .along_k = true};
+    zero_operand rows = {
+        .data = x, .type = head->a->rows_type, .stride = stride, .along_k = true};
     head->packed->pack_b(&rows, n, head->size, out);
 }
 
-void zero_head_pack_channels(const zero_head *head, const float *x, int64_t stride,
+void zero_head_pack_channels(const zero_head *head, const void *x, int64_t stride,
                              int64_t n, void *out)
 {
-    zero_operand channels = {.data = x, .stride = stride};
+    zero_operand channels = {.data = x, .type = head->a->rows_type, .stride = stride};
     head->packed->pack_b(&channels, head->size, n, out);
 }
 
-void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t n,
-                    float factor, float *out)
+void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_t t,
+                    int64_t n, float factor, float *out)
 {
-    for (int64_t r = 0; r < head->rows; r++, x += stride, out += head->size) {
-        if (r < n)
-            head->kernels->scale(head->size, factor, x, out);
-        else
-            memset(out, 0, (size_t)head->size * sizeof *out);
-    }
+    const zero_cpu_pieces rows = {.rows = n,
+                                  .n = head->size,
+                                  .x = x,
+                                  .x_type = head->a->rows_type,
+                                  .x_stride = stride,
+                                  .x_rows = head->a->T - t,
+                                  .out = out,
+                                  .out_stride = head->size,
+                                  .factor = factor};
+    head->kernels->move(&rows);
+    memset(out + n * head->size, 0, (size_t)((head->rows - n) * head->size) * sizeof *out);
+}
+
+void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
+                     float factor, const float *factors, void *out, int64_t stride)
+{
+    const zero_cpu_pieces rows = {.rows = n,
+                                  .n = head->size,
+                                  .x = x,
+                                  .x_stride = head->width,
+                                  .out = out,
+                                  .out_type = head->a->rows_type,
+                                  .out_stride = stride,
+                                  .out_rows = head->a->T - t,
+                                  .factor = factor,
+                                  .factors = factors};
+    head->kernels->move(&rows);
+}
+
+/* Few rows, some at a time: a T of 64 or 256 leaves 4 of 12 for the last panel. */
+static void multiply_few(const zero_head *head, const zero_left *a, const float *b,
+                         bool add, float *c, int64_t ldc)
+{
+    const zero_panel_kernels *panels = head->panels;
+    for (int64_t i = 0; i < a->rows; i += panels->few)
+        panels->multiply_few(a->k, a->x + i * a->row, a->row, a->along, b, add, c + i * ldc,
+                             ldc);
 }
 
 /* Reads a in place. The last panel may be needed by its left half only. */
 static void multiply_fp32(const zero_head *head, const zero_left *a, int64_t n,
                           const float *b, int64_t b_k, bool add, float *c, int64_t ldc)
 {
+    const zero_panel_kernels *panels = head->panels;
     const int64_t cols = head->packed->cols;
     for (int64_t j = 0; j < n; j += cols) {
         const float *panel = b + j * b_k;
-        if (2 * (n - j) <= cols)
-            head->panels->multiply_left(a->k, a->x, a->row, a->along, panel, add, c + j,
-                                        ldc);
+        if (a->rows <= 2 * panels->few)
+            multiply_few(head, a, panel, add, c + j, ldc);
+        else if (2 * (n - j) <= cols)
+            panels->multiply_left(a->k, a->x, a->row, a->along, panel, add, c + j, ldc);
         else
-            head->panels->multiply(a->k, a->x, a->row, a->along, panel, add, c + j, ldc);
+            panels->multiply(a->k, a->x, a->row, a->along, panel, add, c + j, ldc);
     }
 }
 
@@ -126,17 +182,17 @@ void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, co
         multiply_bf16(head, a, n, b, b_from, b_k, add, c, ldc);
 }
 
-void zero_head_scores(const zero_head *head, const float *x, const void *y, int64_t n,
-                      float *score)
+void zero_head_scores(const zero_head *head, const float *x, int64_t rows, const void *y,
+                      int64_t n, float *score)
 {
-    const zero_left left = {x, head->size, 1, head->size};
+    const zero_left left = {x, rows, head->size, 1, head->size};
     zero_head_multiply(head, &left, n, y, 0, head->size, false, score, head->stride);
 }
 
-void zero_head_mix(const zero_head *head, const float *weight, const void *y, int64_t n,
-                   float *out)
+void zero_head_mix(const zero_head *head, const float *weight, int64_t rows, const void *y,
+                   int64_t n, float *out)
 {
-    const zero_left left = {weight, head->stride, 1, n};
+    const zero_left left = {weight, rows, head->stride, 1, n};
     zero_head_multiply(head, &left, head->size, y, 0, head->a->T, false, out, head->width);
 }
 

@@ -49,45 +49,54 @@ typedef struct {
 zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work);
 
-/* Offsets of position t: in qkv[B,T,3C], in out[B,T,C], in lse[B,H,T]. */
-int64_t zero_head_in_qkv(const zero_head *head, int64_t t, zero_head_part part);
-int64_t zero_head_in_out(const zero_head *head, int64_t t);
+/* Position t of this head: in qkv[B,T,3C], dqkv, out[B,T,C] and dout, which have the call's rows_type. */
+const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part);
+void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part);
+void *zero_head_out(const zero_head *head, int64_t t);
+const void *zero_head_dout(const zero_head *head, int64_t t);
+/* The offset in lse[B,H,T]. */
 int64_t zero_head_in_lse(const zero_head *head, int64_t t);
 
 /* The next n floats of the workspace, from the start of a cache line on. */
 float *zero_head_take(float **work, int64_t n);
 
-/* Packs x[n, C/H], whose rows are `stride` apart, to panels with rows as lanes: in fp32
+/* Packs x[n, C/H], rows of the call whose stride is given, to panels with rows as lanes: in fp32
  * [n/cols][C/H][cols]. */
-void zero_head_pack_rows(const zero_head *head, const float *x, int64_t stride, int64_t n,
+void zero_head_pack_rows(const zero_head *head, const void *x, int64_t stride, int64_t n,
                          void *out);
 /* The same with channels as lanes: in fp32 [width/cols][n][cols]. */
-void zero_head_pack_channels(const zero_head *head, const float *x, int64_t stride,
+void zero_head_pack_channels(const zero_head *head, const void *x, int64_t stride,
                              int64_t n, void *out);
 
-/* out[panel, C/H] = factor * x[n, C/H]; rows of the panel from n on become zero. */
-void zero_head_copy(const zero_head *head, const float *x, int64_t stride, int64_t n,
-                    float factor, float *out);
+/* out[panel, C/H] = factor * x[n, C/H], rows of the call from position t on; rows of the panel from n on
+ * become zero. */
+void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_t t,
+                    int64_t n, float factor, float *out);
+
+/* out[n, C/H], rows of the call from position t on, = x[n, width] times factor, or times each row's one of
+ * factors[n]. */
+void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
+                     float factor, const float *factors, void *out, int64_t stride);
 
 /* A panel of a product's left factor: element (i, p) is x[i * row + p * along], p < k; one of
- * the strides is 1. */
+ * the strides is 1. Its first `rows` are needed. */
 typedef struct {
     const float *x;
-    int64_t row, along, k;
+    int64_t rows, row, along, k;
 } zero_left;
 
-/* c[panel, n] = a b, or +=; n rounded up to half panels. b was packed for b_k of k; those from
- * b_from on are used. */
+/* c[panel, n] = a b, or +=; n rounded up to half panels. Rows of c that are not needed may stay as
+ * they are. b was packed for b_k of k; those from b_from on are used. */
 void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, const void *b,
                         int64_t b_from, int64_t b_k, bool add, float *c, int64_t ldc);
 
-/* score[panel, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
-void zero_head_scores(const zero_head *head, const float *x, const void *y, int64_t n,
-                      float *score);
+/* score[rows, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
+void zero_head_scores(const zero_head *head, const float *x, int64_t rows, const void *y,
+                      int64_t n, float *score);
 
-/* out[panel, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
-void zero_head_mix(const zero_head *head, const float *weight, const void *y, int64_t n,
-                   float *out);
+/* out[rows, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
+void zero_head_mix(const zero_head *head, const float *weight, int64_t rows, const void *y,
+                   int64_t n, float *out);
 
 /* mask[i + 1] = the dropout mask of query i's probabilities. */
 void zero_head_mask(const zero_head *head, int64_t i, float *mask);

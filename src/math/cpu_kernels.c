@@ -106,6 +106,8 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
     }
 }
 
+#include "math/cpu_halves.h"
+
 static double sum_square_deviations(int64_t n, const float *x, float mean)
 {
     float term[CHUNK];
@@ -252,9 +254,13 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .multiply = multiply,
     .scale = scale,
     .dots = dots,
+    .move = move,
     .add_branch = add_branch,
     .bias_gelu = bias_gelu,
     .bias_gelu_backward = bias_gelu_backward,
+    .half_add_branch = half_add_branch,
+    .half_bias_gelu = half_bias_gelu,
+    .half_gelu_backward = half_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .layernorm_sums = layernorm_sums,

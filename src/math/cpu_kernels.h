@@ -49,10 +49,16 @@ typedef struct {
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    /* Gain and bias in fp32. */
+    /* The same three on one row of 16 bits; GELU is of x, and dbias the sum of dx, as they are
+     * stored. */
+    void (*half_add_branch)(zero_type type, int64_t n, const float *bias,
+                            const void *residual, const void *in, void *out);
+    void (*half_bias_gelu)(zero_type type, int64_t n, const float *bias, void *x, void *y);
+    void (*half_gelu_backward)(zero_type type, int64_t n, const void *x, const void *dy,
+                               void *dx, float *dbias);
+    /* All arrays in fp32, also below. */
     void (*layernorm)(const zero_layernorm_args *n);
-    /* Gain in fp32; dgain and dbias are added to, unless they are NULL, and outputs overlap no
-     * input. */
+    /* dgain and dbias are added to, unless they are NULL, and outputs overlap no input. */
     void (*layernorm_backward)(const zero_layernorm_grad_args *n);
     /* What it adds to channels [first, end) of dgain and dbias; the rest stays. */
     void (*layernorm_sums)(const zero_layernorm_grad_args *n, int64_t first, int64_t end);
@@ -64,9 +70,10 @@ typedef struct {
     /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
     void (*softmax_backward)(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp);
-    /* out[r] = the sum over n of a[r, n] * b[r, n], r < rows <= ZERO_SCORE_ROWS */
-    void (*dots)(int64_t rows, int64_t n, const float *a, int64_t lda, const float *b,
-                 int64_t ldb, float *out);
+    /* out[r] = the sum over n of a[r, n] * x[r, n], x as t says; rows <= ZERO_SCORE_ROWS */
+    void (*dots)(const zero_cpu_pieces *t, const float *a, int64_t lda, float *out);
+    /* out = factor * x */
+    void (*move)(const zero_cpu_pieces *t);
     /* out[m,n] += x[m,rows] b, added in the order of b's rows. */
     void (*add_rows)(zero_type type, const zero_rows *t);
     /* out[m,rows] = x[m,n] b' */

@@ -87,7 +87,7 @@ const zero_packed_kernels *zero_packed_bf16(void);
 /* Those in fp32 for a process with one BLAS thread. */
 const zero_packed_kernels *zero_packed_fp32_alone(void);
 
-/* The product by these kernels, as one sum along k; strides are given, and b is not fp16 if they are bf16. Polls
- * between blocks; a packed block of a and one of b fit zero_math_scratch(). */
+/* The product by these kernels, as one sum along k; strides are given, and no factor is fp16 if they are bf16.
+ * Polls between blocks; a packed block of a, one of b, and the sums of a 16-bit c fit zero_math_scratch(). */
 void zero_cpu_packed_gemm(const zero_math *math, const zero_packed_kernels *kernels,
                           const zero_gemm *g);

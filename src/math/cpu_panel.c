@@ -34,6 +34,7 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define ROWS  6
 #endif
 #define COLS (2 * WIDTH)
+#define FEW  (ROWS / 3)
 _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
 /* Distances of prefetching: numbers of packed b, numbers along a row, and rows of arrays with
@@ -55,13 +56,13 @@ INLINE floats load(const float *x)
     return *(const floats *)(const void *)x;
 }
 
-/* A tile by both halves of a panel, or by the left one. */
-INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_t a_k,
-                    const float *b, bool add, float *c, int64_t ldc)
+/* The first rows of a tile, by both halves of a panel or by the left one. */
+INLINE void product(int rows, int halves, int64_t k, const float *a, int64_t a_row,
+                    int64_t a_k, const float *b, bool add, float *c, int64_t ldc)
 {
     floats sum[ROWS][2];
 #pragma GCC unroll 12
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < rows; i++) {
         __builtin_prefetch(c + i * ldc, 1);
         if (halves == 2) __builtin_prefetch(c + i * ldc + COLS - 1, 1);
         sum[i][0] = sum[i][1] = (floats){0};
@@ -71,14 +72,14 @@ INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_
         __builtin_prefetch(b + AHEAD);
         if (halves == 2) __builtin_prefetch(b + AHEAD + WIDTH);
 #pragma GCC unroll 12
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < rows; i++) {
             const floats x = a[i * a_row] - (floats){0};
             sum[i][0] += x * left;
             if (halves == 2) sum[i][1] += x * right;
         }
     }
 #pragma GCC unroll 12
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < rows; i++) {
         if (add) sum[i][0] += load(c + i * ldc);
         if (add && halves == 2) sum[i][1] += load(c + i * ldc + WIDTH);
         *at(c + i * ldc) = sum[i][0];
@@ -89,19 +90,25 @@ INLINE void product(int halves, int64_t k, const float *a, int64_t a_row, int64_
 static void multiply(int64_t k, const float *a, int64_t a_row, int64_t a_k, const float *b,
                      bool add, float *c, int64_t ldc)
 {
-    product(2, k, a, a_row, a_k, b, add, c, ldc);
+    product(ROWS, 2, k, a, a_row, a_k, b, add, c, ldc);
 }
 
 static void multiply_left(int64_t k, const float *a, int64_t a_row, int64_t a_k,
                           const float *b, bool add, float *c, int64_t ldc)
 {
-    product(1, k, a, a_row, a_k, b, add, c, ldc);
+    product(ROWS, 1, k, a, a_row, a_k, b, add, c, ldc);
+}
+
+static void multiply_few(int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                         const float *b, bool add, float *c, int64_t ldc)
+{
+    product(FEW, 2, k, a, a_row, a_k, b, add, c, ldc);
 }
 
 static void multiply_packed(int64_t k, const void *a, const void *b, bool add, float *c,
                             int64_t ldc)
 {
-    product(2, k, a, 1, ROWS, b, add, c, ldc);
+    product(ROWS, 2, k, a, 1, ROWS, b, add, c, ldc);
 }
 
 static void add_tile(const float *x, float *c, int64_t ldc)
@@ -209,9 +216,14 @@ INLINE void pack_as(const zero_operand *x, zero_type type, int64_t n, int64_t k,
         return;
     }
     for (int64_t p = 0; p < k; p++) {
-        for (int64_t l = 0; l < n; l += 16)
-            __builtin_prefetch(element(x, type, l, p + AHEAD_ROWS));
-        for (int64_t l = 0; l < n; l += width)
+        int64_t l = 0;
+        for (int64_t i = 0; i < n; i += 16)
+            __builtin_prefetch(element(x, type, i, p + AHEAD_ROWS));
+        for (; width % 16 == 0 && l + width <= n; l += width)
+            for (int64_t h = 0; h < width; h += 16)
+                _mm512_storeu_ps(out + l * panel + p * width + h,
+                                 read_floats(type, element(x, type, l + h, p), 16));
+        for (; l < n; l += width)
             for (int64_t h = 0; h < width; h += 16)
                 _mm512_mask_storeu_ps(
                     out + l * panel + p * width + h, first(width - h),
@@ -281,4 +293,6 @@ const zero_panel_kernels ZERO_KERNELS = {
     .beats_blas = WIDTH == 16,
     .multiply = multiply,
     .multiply_left = multiply_left,
+    .few = FEW,
+    .multiply_few = multiply_few,
 };

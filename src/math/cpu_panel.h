@@ -16,6 +16,10 @@ typedef struct {
     /* The left half of the tile, by the left half of the panel; cols stay as they are. */
     void (*multiply_left)(int64_t k, const float *a, int64_t a_row, int64_t a_k,
                           const float *b, bool add, float *c, int64_t ldc);
+    /* The tile's first `few` rows; the others stay as they are. */
+    int few;
+    void (*multiply_few)(int64_t k, const float *a, int64_t a_row, int64_t a_k,
+                         const float *b, bool add, float *c, int64_t ldc);
 } zero_panel_kernels;
 
 /* The largest tiles; those of all kernels divide them. */

@@ -113,7 +113,8 @@ static void pack_a(const work *t)
 {
     const zero_gemm *g = t->g;
     const factor f = {
-        .x = {.data = g->a + t->i * (g->transpose_a ? 1 : g->lda),
+        .x = {.data = zero_type_at(g->a_type, g->a, t->i * (g->transpose_a ? 1 : g->lda)),
+              .type = g->a_type,
               .stride = g->lda,
               .along_k = !g->transpose_a},
         .lanes = t->m,
@@ -303,24 +304,47 @@ static void sum_slices(const zero_math *math, work *t, int first, int count, int
     zero_math_poll(math);
 }
 
+/* Rounds the sums of this block of rows to c. */
+static void store(const work *t, int64_t cols, const array *sums)
+{
+    const zero_gemm *g = t->g;
+    for (int64_t r = 0; r < t->m; r++)
+        zero_convert(ZERO_FP32, g->c_type, cols, sums->at + r * sums->stride,
+                     zero_type_to(g->c_type, g->c, (t->i + r) * g->ldc + t->left));
+}
+
+/* Columns [t->left, end) of this block of rows. A c of 16 bits is summed in the first buffer. */
+static void sum_columns(const zero_math *math, work *t, int first, int count, int64_t end,
+                        how meets)
+{
+    const zero_gemm *g = t->g;
+    if (g->c_type == ZERO_FP32) {
+        const array c = {(float *)g->c + t->i * g->ldc + t->left, g->ldc};
+        sum_slices(math, t, first, count, end, meets, &c);
+        return;
+    }
+    const array sums = {math->scratch, t->plan->width};
+    sum_slices(math, t, first, count, end, meets, &sums);
+    store(t, end - t->left, &sums);
+}
+
 /* All rows and columns. */
 static void run(const zero_math *math, work *t, int first, int count, how meets)
 {
     const zero_slices_plan *plan = t->plan;
     const zero_gemm *g = t->g;
     const size_t size = zero_type_size(t->kernels->type);
+    const int64_t buffer = plan->block_m * plan->width;
     assert(plan->packed > 0 && "too many slices for the scratch");
-    t->buffers = math->scratch;
-    t->a = (char *)(math->scratch + plan->buffers * plan->block_m * plan->width);
+    t->buffers = math->scratch + (g->c_type == ZERO_FP32 ? 0 : buffer);
+    t->a = (char *)(math->scratch + plan->buffers * buffer);
     t->b = t->a + zero_round_up_size(size * (size_t)(plan->block_m * plan->packed),
                                      ZERO_SLICES_LINE);
     for (t->i = 0; t->i < g->m; t->i += plan->block_m) {
         t->m = zero_min(plan->block_m, g->m - t->i);
-        for (t->left = 0; t->left < g->n; t->left += plan->width) {
-            const array c = {g->c + t->i * g->ldc + t->left, g->ldc};
-            const int64_t end = zero_min(t->left + plan->width, g->n);
-            sum_slices(math, t, first, count, end, meets, &c);
-        }
+        for (t->left = 0; t->left < g->n; t->left += plan->width)
+            sum_columns(math, t, first, count, zero_min(t->left + plan->width, g->n),
+                        meets);
     }
 }
 

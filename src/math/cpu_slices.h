@@ -14,6 +14,8 @@
  * If a right subtree is one group, the left one may be finished first, in all rows of c: with other
  * groups and longer blocks.
  *
+ * A c of 16 bits is summed in one buffer more, and rounded when all slices are.
+ *
  * How slices are grouped changes no bits. Where a kernel adds its sum to c (adds_sums), a slice of
  * one block of k is added to its left neighbour so, without a pass. */
 #pragma once

@@ -61,7 +61,7 @@ static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
                       const zero_gemm *g, int slices, zero_slices_plan *best)
 {
     p->packed = packed_numbers(p, kernels->depth, slices);
-    p->buffers = buffers_of(p->group, slices);
+    p->buffers = buffers_of(p->group, slices) + (g->c_type != ZERO_FP32);
     for (int64_t cuts = 1; cuts == 1 || (p->buffers && p->width > kernels->cols);
          cuts *= 2) {
         p->width = zero_block_len(g->n, zero_divide_up(g->n, cuts), kernels->cols);
@@ -98,6 +98,8 @@ int zero_slices_split(const zero_packed_kernels *kernels, const zero_gemm *g, in
                       zero_slices_plan *plan)
 {
     *plan = choose(kernels, g, count, false);
+    if (g->c_type != ZERO_FP32)
+        return 0; /* rounded, c holds no sum of some of the slices */
     if (count == 1 || (plan->group >= count && plan->block_m >= g->m)) return 0;
     const int left = (int)zero_tree_left(count);
     const zero_slices_plan last = choose(kernels, g, count - left, true);

@@ -10,14 +10,15 @@ static const struct {
     const char *name;
     const zero_backend *backend;
     bool is_plugin;
+    bool halves_rows;
 } devices[] = {
-    {"cpu", NULL, false},
-    {"cuda", NULL, true},
+    {"cpu", NULL, false, true},
+    {"cuda", NULL, true, false},
 #ifdef ZERO_HAVE_FAKE
-    {"fake", &zero_backend_fake, false},
+    {"fake", &zero_backend_fake, false, true},
 #endif
 #ifdef ZERO_HAVE_EMULATED
-    {"cuda-emulated", NULL, true},
+    {"cuda-emulated", NULL, true, false},
 #endif
 };
 #define DEVICES ((int)(sizeof devices / sizeof devices[0]))
@@ -105,6 +106,17 @@ zero_status zero_device_read(const char *text, const char *where,
     if (text[length] == ':') ZERO_TRY(read_numbers(text + length + 1, where, &c));
     *choice = c;
     return ZERO_OK;
+}
+
+bool zero_device_halves_rows(const char *name)
+{
+    const int i = index_of(name);
+    return i >= 0 && devices[i].halves_rows;
+}
+
+bool zero_device_is_host(const char *name)
+{
+    return index_of(name) == 0;
 }
 
 /* ---- what there is ---- */

@@ -35,6 +35,11 @@ ZERO_NODISCARD zero_status zero_device_count(const zero_plugin *plugin,
                                              const zero_device_choice *choice,
                                              int *devices);
 
+/* True if the device's calls take rows of 16 bits, too. The name may have numbers, and is valid. */
+bool zero_device_halves_rows(const char *name);
+/* True for "cpu". */
+bool zero_device_is_host(const char *name);
+
 /* The names of all devices that a plan knows, the default first: number i, or NULL past the end.
  * They can be planned for, also where this build cannot run on them. */
 const char *zero_device_name_at(int i);

@@ -27,44 +27,77 @@ void zero_fake_gemm(const zero_math *math, const zero_gemm *g)
     arrays of = begin(math, "gemm", execute_gemm);
     zero_gemm *to = &of.args->gemm;
     *to = *g;
-    to->a = floats(
-        of, g->a, g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
+    to->a = typed(of, g->a_type, g->a,
+                  g->transpose_a ? extent(g->k, g->m, g->lda) : extent(g->m, g->k, g->lda));
     to->b = typed(of, g->b_type, g->b,
                   g->transpose_b ? extent(g->n, g->k, g->ldb) : extent(g->k, g->n, g->ldb));
-    to->c = floats(of, g->c, extent(g->m, g->n, g->ldc));
+    to->c = typed(of, g->c_type, g->c, extent(g->m, g->n, g->ldc));
     zero_fake_commit(math);
 }
 
 static void execute_add_bias(zero_fake *f, zero_fake_args *a)
 {
-    cpu->add_bias(&f->math, a->rows.rows, a->rows.cols, a->rows.type, a->rows.bias,
-                  a->rows.x);
+    cpu->add_bias(&f->math, &a->bias);
 }
 
-void zero_fake_add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                        const void *bias, float *x)
+static void execute_bias_gelu(zero_fake *f, zero_fake_args *a)
 {
-    arrays of = begin(math, "add_bias", execute_add_bias);
-    of.args->rows.rows = rows, of.args->rows.cols = cols, of.args->rows.type = type;
-    of.args->rows.bias = typed(of, type, bias, cols);
-    of.args->rows.x = floats(of, x, rows * cols);
+    cpu->bias_gelu(&f->math, &a->bias);
+}
+
+/* add_bias() has no y. */
+static void record_bias(arrays of, const zero_bias *b)
+{
+    zero_bias *to = &of.args->bias;
+    *to = *b;
+    to->bias = typed(of, b->type, b->bias, b->cols);
+    to->x = typed(of, b->rows_type, b->x, b->rows * b->cols);
+    to->y = b->y ? typed(of, b->rows_type, b->y, b->rows * b->cols) : NULL;
+}
+
+void zero_fake_add_bias(const zero_math *math, const zero_bias *b)
+{
+    record_bias(begin(math, "add_bias", execute_add_bias), b);
+    zero_fake_commit(math);
+}
+
+void zero_fake_bias_gelu(const zero_math *math, const zero_bias *b)
+{
+    record_bias(begin(math, "bias_gelu", execute_bias_gelu), b);
     zero_fake_commit(math);
 }
 
 static void execute_bias_backward(zero_fake *f, zero_fake_args *a)
 {
-    cpu->bias_backward(&f->math, a->rows.rows, a->rows.cols, a->rows.dy, a->rows.accumulate,
-                       a->rows.out);
+    cpu->bias_backward(&f->math, &a->bias_backward);
 }
 
-void zero_fake_bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                             const float *dy, bool accumulate, float *dbias)
+static void execute_bias_gelu_backward(zero_fake *f, zero_fake_args *a)
 {
-    arrays of = begin(math, "bias_backward", execute_bias_backward);
-    of.args->rows.rows = rows, of.args->rows.cols = cols;
-    of.args->rows.accumulate = accumulate;
-    of.args->rows.dy = floats(of, dy, rows * cols);
-    of.args->rows.out = floats(of, dbias, cols);
+    cpu->bias_gelu_backward(&f->math, &a->bias_backward);
+}
+
+/* bias_backward() has neither x nor dx. */
+static void record_bias_grad(arrays of, const zero_bias_grad *b)
+{
+    const int64_t n = b->rows * b->cols;
+    zero_bias_grad *to = &of.args->bias_backward;
+    *to = *b;
+    to->x = b->x ? typed(of, b->rows_type, b->x, n) : NULL;
+    to->dy = typed(of, b->rows_type, b->dy, n);
+    to->dx = b->dx ? typed(of, b->rows_type, b->dx, n) : NULL;
+    to->dbias = floats(of, b->dbias, b->cols);
+}
+
+void zero_fake_bias_backward(const zero_math *math, const zero_bias_grad *b)
+{
+    record_bias_grad(begin(math, "bias_backward", execute_bias_backward), b);
+    zero_fake_commit(math);
+}
+
+void zero_fake_bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
+{
+    record_bias_grad(begin(math, "bias_gelu_backward", execute_bias_gelu_backward), b);
     zero_fake_commit(math);
 }
 
@@ -82,65 +115,27 @@ void zero_fake_add_branch(const zero_math *math, const zero_branch *b)
     zero_branch *to = &of.args->branch;
     *to = *b;
     to->bias = typed(of, b->type, b->bias, b->cols);
-    to->residual = floats(of, b->residual, n);
-    to->in = floats(of, b->in, n);
-    to->out = floats(of, b->out, n);
+    to->residual = typed(of, b->rows_type, b->residual, n);
+    to->in = typed(of, b->rows_type, b->in, n);
+    to->out = typed(of, b->rows_type, b->out, n);
     zero_fake_commit(math);
 }
 
 static void execute_dropout(zero_fake *f, zero_fake_args *a)
 {
-    cpu->dropout(&f->math, &a->masked.dropout, a->masked.B, a->masked.n, a->masked.in,
-                 a->masked.out);
+    cpu->dropout(&f->math, &a->masked.dropout, a->masked.rows_type, a->masked.B,
+                 a->masked.n, a->masked.in, a->masked.out);
 }
 
-void zero_fake_dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                       const float *x, float *y)
+void zero_fake_dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                       int64_t B, int64_t n, const void *x, void *y)
 {
     arrays of = begin(math, "dropout", execute_dropout);
     of.args->masked.dropout = *d;
+    of.args->masked.rows_type = rows_type;
     of.args->masked.B = B, of.args->masked.n = n;
-    of.args->masked.in = floats(of, x, B * n);
-    of.args->masked.out = floats(of, y, B * n);
-    zero_fake_commit(math);
-}
-
-/* ---- GELU ---- */
-
-static void execute_bias_gelu(zero_fake *f, zero_fake_args *a)
-{
-    cpu->bias_gelu(&f->math, a->rows.rows, a->rows.cols, a->rows.type, a->rows.bias,
-                   a->rows.x, a->rows.out);
-}
-
-void zero_fake_bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                         const void *bias, float *x, float *y)
-{
-    arrays of = begin(math, "bias_gelu", execute_bias_gelu);
-    of.args->rows.rows = rows, of.args->rows.cols = cols, of.args->rows.type = type;
-    of.args->rows.bias = typed(of, type, bias, cols);
-    of.args->rows.x = floats(of, x, rows * cols);
-    of.args->rows.out = floats(of, y, rows * cols);
-    zero_fake_commit(math);
-}
-
-static void execute_bias_gelu_backward(zero_fake *f, zero_fake_args *a)
-{
-    cpu->bias_gelu_backward(&f->math, a->rows.rows, a->rows.cols, a->rows.in, a->rows.dy,
-                            a->rows.x, a->rows.accumulate, a->rows.out);
-}
-
-void zero_fake_bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                                  const float *x, const float *dy, float *dx,
-                                  bool accumulate, float *dbias)
-{
-    arrays of = begin(math, "bias_gelu_backward", execute_bias_gelu_backward);
-    of.args->rows.rows = rows, of.args->rows.cols = cols;
-    of.args->rows.accumulate = accumulate;
-    of.args->rows.in = floats(of, x, rows * cols);
-    of.args->rows.dy = floats(of, dy, rows * cols);
-    of.args->rows.x = floats(of, dx, rows * cols);
-    of.args->rows.out = floats(of, dbias, cols);
+    of.args->masked.in = typed(of, rows_type, x, B * n);
+    of.args->masked.out = typed(of, rows_type, y, B * n);
     zero_fake_commit(math);
 }
 
@@ -156,10 +151,10 @@ void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n)
     arrays of = begin(math, "layernorm", execute_layernorm);
     zero_layernorm_args *to = &of.args->layernorm;
     *to = *n;
-    to->x = floats(of, n->x, n->rows * n->C);
+    to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
     to->gain = typed(of, n->type, n->gain, n->C);
     to->bias = typed(of, n->type, n->bias, n->C);
-    to->y = floats(of, n->y, n->rows * n->C);
+    to->y = typed(of, n->rows_type, n->y, n->rows * n->C);
     to->mean = floats(of, n->mean, n->rows);
     to->rstd = floats(of, n->rstd, n->rows);
     zero_fake_commit(math);
@@ -175,12 +170,12 @@ void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_gr
     arrays of = begin(math, "layernorm_backward", execute_layernorm_backward);
     zero_layernorm_grad_args *to = &of.args->layernorm_backward;
     *to = *n;
-    to->x = floats(of, n->x, n->rows * n->C);
+    to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
     to->gain = typed(of, n->type, n->gain, n->C);
     to->mean = floats(of, n->mean, n->rows);
     to->rstd = floats(of, n->rstd, n->rows);
-    to->dy = floats(of, n->dy, n->rows * n->C);
-    to->dx = floats(of, n->dx, n->rows * n->C);
+    to->dy = typed(of, n->rows_type, n->dy, n->rows * n->C);
+    to->dx = typed(of, n->rows_type, n->dx, n->rows * n->C);
     to->dgain = floats(of, n->dgain, n->C);
     to->dbias = floats(of, n->dbias, n->C);
     zero_fake_commit(math);
@@ -203,8 +198,8 @@ static zero_attention *record_attention(arrays of, const zero_attention *a)
 {
     zero_attention *to = &of.args->attention;
     *to = *a;
-    to->qkv = floats(of, a->qkv, 3 * a->B * a->T * a->C);
-    to->out = floats(of, a->out, a->B * a->T * a->C);
+    to->qkv = typed(of, a->rows_type, a->qkv, 3 * a->B * a->T * a->C);
+    to->out = typed(of, a->rows_type, a->out, a->B * a->T * a->C);
     to->lse = floats(of, a->lse, a->B * a->H * a->T);
     to->work = floats(of, a->work, zero_cpu_attention_workspace(a));
     to->dout = NULL, to->dqkv = NULL;
@@ -221,8 +216,8 @@ void zero_fake_attention_backward(const zero_math *math, const zero_attention *a
 {
     arrays of = begin(math, "attention_backward", execute_attention_backward);
     zero_attention *to = record_attention(of, a);
-    to->dout = floats(of, a->dout, a->B * a->T * a->C);
-    to->dqkv = floats(of, a->dqkv, 3 * a->B * a->T * a->C);
+    to->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->C);
+    to->dqkv = typed(of, a->rows_type, a->dqkv, 3 * a->B * a->T * a->C);
     zero_fake_commit(math);
 }
 
@@ -263,7 +258,7 @@ void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
     to->tokens = integers(of, e->tokens, e->B * e->T);
     to->wte = typed(of, e->type, e->wte, zero_max(e->words, 1) * e->C);
     to->wpe = typed(of, e->type, e->wpe, e->T * e->C);
-    to->out = floats(of, e->out, e->B * e->T * e->C);
+    to->out = typed(of, e->rows_type, e->out, e->B * e->T * e->C);
     of.args->embedding.limit =
         limit_of(of, e->words, e->wte, (size_t)e->C * zero_type_size(e->type));
     zero_fake_commit(math);
@@ -283,7 +278,7 @@ void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_gr
     zero_embedding_grad *to = &of.args->embedding_backward.of;
     *to = *e;
     to->tokens = integers(of, e->tokens, e->B * e->T);
-    to->dout = floats(of, e->dout, e->B * e->T * e->C);
+    to->dout = typed(of, e->rows_type, e->dout, e->B * e->T * e->C);
     to->dwte = floats(of, e->dwte, zero_max(e->words, 1) * e->C);
     to->dwpe = floats(of, e->dwpe, e->T * e->C);
     of.args->embedding_backward.limit =

@@ -6,18 +6,13 @@
 
 void zero_fake_clear(const zero_math *math, int64_t n, float *x);
 void zero_fake_gemm(const zero_math *math, const zero_gemm *g);
-void zero_fake_add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                        const void *bias, float *x);
-void zero_fake_bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                             const float *dy, bool accumulate, float *dbias);
+void zero_fake_add_bias(const zero_math *math, const zero_bias *b);
+void zero_fake_bias_backward(const zero_math *math, const zero_bias_grad *b);
 void zero_fake_add_branch(const zero_math *math, const zero_branch *b);
-void zero_fake_dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                       const float *x, float *y);
-void zero_fake_bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                         const void *bias, float *x, float *y);
-void zero_fake_bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                                  const float *x, const float *dy, float *dx,
-                                  bool accumulate, float *dbias);
+void zero_fake_dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                       int64_t B, int64_t n, const void *x, void *y);
+void zero_fake_bias_gelu(const zero_math *math, const zero_bias *b);
+void zero_fake_bias_gelu_backward(const zero_math *math, const zero_bias_grad *b);
 void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n);
 void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n);
 void zero_fake_attention(const zero_math *math, const zero_attention *a);

@@ -22,8 +22,8 @@ typedef struct {
     size_t bytes;
 } zero_fake_block;
 
-/* The arguments of a call, with pointers that can be read. Calls whose arguments have no struct in
- * backend.h share `rows`, or `flat` for ranges. */
+/* The arguments of a call, with pointers that can be read. Calls on ranges share
+ * `flat`. */
 typedef union {
     zero_gemm gemm;
     zero_layernorm_args layernorm;
@@ -47,20 +47,15 @@ typedef union {
         zero_adamw recipe;
         zero_adamw_arrays arrays;
     } adamw;
-    struct {
-        int64_t rows, cols;
-        zero_type type;
-        bool accumulate;
-        const void *bias;
-        const float *in, *dy;
-        float *x, *out;
-    } rows;
+    zero_bias bias;
+    zero_bias_grad bias_backward;
     zero_branch branch;
     struct {
         zero_dropout dropout;
+        zero_type rows_type;
         int64_t B, n;
-        const float *in;
-        float *out;
+        const void *in;
+        void *out;
     } masked;
     struct {
         int64_t n;

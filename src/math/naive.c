@@ -30,7 +30,8 @@ static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int
                     double start)
 {
     for (int64_t p = first; p < first + k; p++) {
-        float a = g->transpose_a ? g->a[p * g->lda + i] : g->a[i * g->lda + p];
+        float a = zero_naive_get(g->a_type, g->a,
+                                 g->transpose_a ? p * g->lda + i : i * g->lda + p);
         float b = zero_naive_get(g->b_type, g->b,
                                  g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
         start += (double)a * (double)b;
@@ -69,36 +70,44 @@ static void gemm(const zero_math *math, const zero_gemm *g)
     const product x = describe(g);
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
-            float *c = &g->c[i * x.g.ldc + j];
-            if (x.piece > 0)
-                *c = sum_slices(&x, i, j, 0, g->slices);
-            else
-                *c = (float)sum_k(&x.g, i, j, 0, g->k, g->accumulate ? (double)*c : 0.0);
+            const int64_t at = i * x.g.ldc + j;
+            const double start =
+                g->accumulate ? (double)zero_naive_get(g->c_type, g->c, at) : 0.0;
+            zero_naive_set(g->c_type, g->c, at,
+                           x.piece > 0 ? sum_slices(&x, i, j, 0, g->slices)
+                                       : (float)sum_k(&x.g, i, j, 0, g->k, start));
         }
     zero_math_poll(math);
 }
 
-static void add_bias(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                     const void *bias, float *x)
+static void add_bias(const zero_math *math, const zero_bias *b)
 {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) x[r * cols + c] += zero_naive_get(type, bias, c);
+    for (int64_t i = 0; i < b->rows * b->cols; i++)
+        zero_naive_set(b->rows_type, b->x, i,
+                       zero_naive_get(b->rows_type, b->x, i) +
+                           zero_naive_get(b->type, b->bias, i % b->cols));
     zero_math_poll(math);
 }
 
-static void bias_backward(const zero_math *math, int64_t rows, int64_t cols,
-                          const float *dy, bool accumulate, float *dbias)
+/* dbias[cols] (+)= the sum of x's rows */
+static void sum_rows(const zero_bias_grad *b, const void *x)
 {
-    for (int64_t c = 0; c < cols; c++) {
-        double sum = accumulate ? (double)dbias[c] : 0.0;
-        for (int64_t r = 0; r < rows; r++) sum += (double)dy[r * cols + c];
-        dbias[c] = (float)sum;
+    for (int64_t c = 0; c < b->cols; c++) {
+        double sum = b->accumulate ? (double)b->dbias[c] : 0.0;
+        for (int64_t r = 0; r < b->rows; r++)
+            sum += (double)zero_naive_get(b->rows_type, x, r * b->cols + c);
+        b->dbias[c] = (float)sum;
     }
+}
+
+static void bias_backward(const zero_math *math, const zero_bias_grad *b)
+{
+    sum_rows(b, b->dy);
     zero_math_poll(math);
 }
 
-static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int64_t n,
-                    const float *x, float *y)
+static void dropout(const zero_math *math, const zero_dropout *d, zero_type rows_type,
+                    int64_t B, int64_t n, const void *x, void *y)
 {
     for (int64_t b = 0; b < B; b++) {
         zero_rng stream = d->stream;
@@ -106,7 +115,8 @@ static void dropout(const zero_math *math, const zero_dropout *d, int64_t B, int
         for (int64_t i = 0; i < n; i++) {
             float mask = 1.0f;
             if (d->p > 0.0f) zero_rng_dropout_plain(&stream, d->p, (uint64_t)i, 1, &mask);
-            y[b * n + i] = x[b * n + i] * mask;
+            zero_naive_set(rows_type, y, b * n + i,
+                           zero_naive_get(rows_type, x, b * n + i) * mask);
         }
     }
     zero_math_poll(math);
@@ -123,48 +133,61 @@ static void add_branch(const zero_math *math, const zero_branch *b)
         float mask = 1.0f, bias = zero_naive_get(b->type, b->bias, i % b->cols);
         if (b->dropout.p > 0.0f)
             zero_rng_dropout_plain(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
-        b->out[i] = b->residual[i] + (b->in[i] + bias) * mask;
+        zero_naive_set(b->rows_type, b->out, i,
+                       zero_naive_get(b->rows_type, b->residual, i) +
+                           (zero_naive_get(b->rows_type, b->in, i) + bias) * mask);
     }
     zero_math_poll(math);
 }
 
-static void bias_gelu(const zero_math *math, int64_t rows, int64_t cols, zero_type type,
-                      const void *bias, float *x, float *y)
+static void bias_gelu(const zero_math *math, const zero_bias *b)
 {
-    for (int64_t i = 0; i < rows * cols; i++) {
-        x[i] += zero_naive_get(type, bias, i % cols);
-        double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
-        y[i] = (float)(0.5 * v * (1.0 + tanh(u)));
+    add_bias(math, b);
+    for (int64_t i = 0; i < b->rows * b->cols; i++) {
+        double v = (double)zero_naive_get(b->rows_type, b->x, i);
+        double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
+        zero_naive_set(b->rows_type, b->y, i, (float)(0.5 * v * (1.0 + tanh(u))));
     }
     zero_math_poll(math);
 }
 
-static void bias_gelu_backward(const zero_math *math, int64_t rows, int64_t cols,
-                               const float *x, const float *dy, float *dx, bool accumulate,
-                               float *dbias)
+static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
 {
-    for (int64_t i = 0; i < rows * cols; i++) {
-        double v = (double)x[i], u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
+    for (int64_t i = 0; i < b->rows * b->cols; i++) {
+        double v = (double)zero_naive_get(b->rows_type, b->x, i);
+        double u = sqrt_2_over_pi * (v + 0.044715 * v * v * v);
         double t = tanh(u), du = sqrt_2_over_pi * (1.0 + 3.0 * 0.044715 * v * v);
-        dx[i] = (float)((double)dy[i] * (0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du));
+        double slope = 0.5 * (1.0 + t) + 0.5 * v * (1.0 - t * t) * du;
+        double dy = (double)zero_naive_get(b->rows_type, b->dy, i);
+        zero_naive_set(b->rows_type, b->dx, i, (float)(dy * slope));
     }
-    bias_backward(math, rows, cols, dx, accumulate, dbias);
+    sum_rows(b, b->dx);
+    zero_math_poll(math);
+}
+
+static double row_get(zero_type type, const void *x, int64_t i)
+{
+    return (double)zero_naive_get(type, x, i);
 }
 
 static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 {
     const double C = (double)n->C;
     for (int64_t r = 0; r < n->rows; r++) {
-        const float *x = n->x + r * n->C;
         double mu = 0.0, variance = 0.0;
-        for (int64_t c = 0; c < n->C; c++) mu += (double)x[c] / C;
         for (int64_t c = 0; c < n->C; c++)
-            variance += ((double)x[c] - mu) * ((double)x[c] - mu) / C;
+            mu += row_get(n->rows_type, n->x, r * n->C + c) / C;
+        for (int64_t c = 0; c < n->C; c++) {
+            double from_mu = row_get(n->rows_type, n->x, r * n->C + c) - mu;
+            variance += from_mu * from_mu / C;
+        }
         double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
         for (int64_t c = 0; c < n->C; c++) {
             double gain = (double)zero_naive_get(n->type, n->gain, c);
             double bias = (double)zero_naive_get(n->type, n->bias, c);
-            n->y[r * n->C + c] = (float)(((double)x[c] - mu) * scale * gain + bias);
+            double x = row_get(n->rows_type, n->x, r * n->C + c);
+            zero_naive_set(n->rows_type, n->y, r * n->C + c,
+                           (float)((x - mu) * scale * gain + bias));
         }
         n->mean[r] = (float)mu;
         n->rstd[r] = (float)scale;
@@ -175,19 +198,21 @@ static void layernorm(const zero_math *math, const zero_layernorm_args *n)
 /* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r. */
 static void layernorm_dx(const zero_layernorm_grad_args *n, int64_t r)
 {
-    const float *x = n->x + r * n->C, *dy = n->dy + r * n->C;
     const double mean = (double)n->mean[r], rstd = (double)n->rstd[r], C = (double)n->C;
-    float *dx = n->dx + r * n->C;
     double along_one = 0.0, along_x = 0.0;
     for (int64_t c = 0; c < n->C; c++) {
-        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
+        const int64_t at = r * n->C + c;
+        double g = row_get(n->rows_type, n->dy, at) * row_get(n->type, n->gain, c);
         along_one += g / C;
-        along_x += g * ((double)x[c] - mean) * rstd / C;
+        along_x += g * (row_get(n->rows_type, n->x, at) - mean) * rstd / C;
     }
     for (int64_t c = 0; c < n->C; c++) {
-        double g = (double)dy[c] * (double)zero_naive_get(n->type, n->gain, c);
-        double xhat = ((double)x[c] - mean) * rstd;
-        dx[c] = (float)((double)dx[c] + rstd * (g - along_one - xhat * along_x));
+        const int64_t at = r * n->C + c;
+        double g = row_get(n->rows_type, n->dy, at) * row_get(n->type, n->gain, c);
+        double xhat = (row_get(n->rows_type, n->x, at) - mean) * rstd;
+        double dx =
+            row_get(n->rows_type, n->dx, at) + rstd * (g - along_one - xhat * along_x);
+        zero_naive_set(n->rows_type, n->dx, at, (float)dx);
     }
 }
 
@@ -198,7 +223,8 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
         double gain_sum = n->accumulate ? (double)n->dgain[c] : 0.0;
         double bias_sum = n->accumulate ? (double)n->dbias[c] : 0.0;
         for (int64_t r = 0; r < n->rows; r++) {
-            double x = (double)n->x[r * n->C + c], dy = (double)n->dy[r * n->C + c];
+            double x = row_get(n->rows_type, n->x, r * n->C + c);
+            double dy = row_get(n->rows_type, n->dy, r * n->C + c);
             gain_sum += dy * ((x - (double)n->mean[r]) * (double)n->rstd[r]);
             bias_sum += dy;
         }
@@ -226,7 +252,8 @@ static void embedding(const zero_math *math, const zero_embedding *e)
             if (row >= 0)
                 sum = zero_naive_get(e->type, e->wte, row * C + c) +
                       zero_naive_get(e->type, e->wpe, t * C + c);
-            e->out[i * C + c] = e->words > 0 ? sum + 0.0f : sum;
+            zero_naive_set(e->rows_type, e->out, i * C + c,
+                           e->words > 0 ? sum + 0.0f : sum);
         }
     }
     zero_math_poll(math);
@@ -238,8 +265,9 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     for (int64_t i = 0; i < e->B * e->T; i++) {
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
         for (int64_t c = 0; c < C; c++) {
-            if (row >= 0) e->dwte[row * C + c] += e->dout[i * C + c];
-            e->dwpe[i % e->T * C + c] += e->dout[i * C + c];
+            const float dout = zero_naive_get(e->rows_type, e->dout, i * C + c);
+            if (row >= 0) e->dwte[row * C + c] += dout;
+            e->dwpe[i % e->T * C + c] += dout;
         }
     }
     zero_math_poll(math);

@@ -5,6 +5,8 @@
 
 /* Element i of a typed array, widened. */
 float zero_naive_get(zero_type type, const void *x, int64_t i);
+/* x[i] = value, rounded to the type. */
+void zero_naive_set(zero_type type, void *x, int64_t i, float value);
 
 int64_t zero_naive_attention_workspace(const zero_attention *a);
 void zero_naive_attention(const zero_math *math, const zero_attention *a);

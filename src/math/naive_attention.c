@@ -18,9 +18,10 @@ static int64_t place(const query *q, int64_t t, int part)
     return ((q->b * q->a->T + t) * 3 + part) * q->a->C + q->h * q->size;
 }
 
-static const float *get(const query *q, int64_t t, int part)
+/* Channel c of position t's query, key or value. */
+static float get(const query *q, int64_t t, int part, int64_t c)
 {
-    return q->a->qkv + place(q, t, part);
+    return zero_naive_get(q->a->rows_type, q->a->qkv, place(q, t, part) + c);
 }
 
 static int64_t in_out(const query *q)
@@ -33,25 +34,27 @@ static int64_t in_lse(const query *q)
     return (q->b * q->a->H + q->h) * q->a->T + q->i;
 }
 
-static double dot(int64_t n, const float *x, const float *y)
+/* Channel c of the gradient of this query's result. */
+static float get_dy(const query *q, int64_t c)
+{
+    return zero_naive_get(q->a->rows_type, q->a->dout, in_out(q) + c);
+}
+
+static double score(const query *q, int64_t j)
 {
     double sum = 0.0;
-    for (int64_t c = 0; c < n; c++) sum += (double)x[c] * (double)y[c];
-    return sum;
+    for (int64_t c = 0; c < q->size; c++)
+        sum += (double)get(q, q->i, QUERY, c) * (double)get(q, j, KEY, c);
+    return 1.0 / sqrt((double)q->size) * sum;
 }
 
 /* p[j] = the probability of key j <= i; returns the log of the sum of exponentials. */
 static double probabilities(const query *q, float *p)
 {
-    const double scale = 1.0 / sqrt((double)q->size);
-    const float *mine = get(q, q->i, QUERY);
     double most = -INFINITY, sum = 0.0;
-    for (int64_t j = 0; j <= q->i; j++)
-        most = fmax(most, scale * dot(q->size, mine, get(q, j, KEY)));
-    for (int64_t j = 0; j <= q->i; j++)
-        sum += exp(scale * dot(q->size, mine, get(q, j, KEY)) - most);
-    for (int64_t j = 0; j <= q->i; j++)
-        p[j] = (float)(exp(scale * dot(q->size, mine, get(q, j, KEY)) - most) / sum);
+    for (int64_t j = 0; j <= q->i; j++) most = fmax(most, score(q, j));
+    for (int64_t j = 0; j <= q->i; j++) sum += exp(score(q, j) - most);
+    for (int64_t j = 0; j <= q->i; j++) p[j] = (float)(exp(score(q, j) - most) / sum);
     return most + log(sum);
 }
 
@@ -76,34 +79,41 @@ static void forward(const query *q)
     for (int64_t c = 0; c < q->size; c++) {
         double sum = 0.0;
         for (int64_t j = 0; j <= q->i; j++)
-            sum += (double)(p[j] * mask[j]) * (double)get(q, j, VALUE)[c];
-        q->a->out[in_out(q) + c] = (float)sum;
+            sum += (double)(p[j] * mask[j]) * (double)get(q, j, VALUE, c);
+        zero_naive_set(q->a->rows_type, q->a->out, in_out(q) + c, (float)sum);
     }
+}
+
+/* The head's gradients are summed in fp32, [3][T, C/H], and rounded once, at the head's end. */
+static float *sums(const query *q, int64_t t, int part)
+{
+    return q->a->work + 3 * q->a->T + (part * q->a->T + t) * q->size;
 }
 
 /* Adds what key j contributes to this query's dq, and gets from it as its dk and dv. */
 static void add_key(const query *q, int64_t j, float ds, float weight)
 {
-    const float *dy = q->a->dout + in_out(q);
-    float *dqkv = q->a->dqkv;
+    float *dq = sums(q, q->i, QUERY), *dk = sums(q, j, KEY), *dv = sums(q, j, VALUE);
     for (int64_t c = 0; c < q->size; c++) {
-        dqkv[place(q, q->i, QUERY) + c] += ds * get(q, j, KEY)[c];
-        dqkv[place(q, j, KEY) + c] += ds * get(q, q->i, QUERY)[c];
-        dqkv[place(q, j, VALUE) + c] += weight * dy[c];
+        dq[c] += ds * get(q, j, KEY, c);
+        dk[c] += ds * get(q, q->i, QUERY, c);
+        dv[c] += weight * get_dy(q, c);
     }
 }
 
 static void backward(const query *q)
 {
     const double scale = 1.0 / sqrt((double)q->size);
-    const float *dy = q->a->dout + in_out(q);
     float *p = q->a->work, *mask = p + q->a->T, *dp = mask + q->a->T;
     probabilities(q, p);
     masks(q, mask);
 
     double mean = 0.0; /* of dp, weighted by p: softmax' derivative subtracts it */
     for (int64_t j = 0; j <= q->i; j++) {
-        dp[j] = mask[j] * (float)dot(q->size, dy, get(q, j, VALUE));
+        double sum = 0.0;
+        for (int64_t c = 0; c < q->size; c++)
+            sum += (double)get_dy(q, c) * (double)get(q, j, VALUE, c);
+        dp[j] = mask[j] * (float)sum;
         mean += (double)p[j] * (double)dp[j];
     }
     for (int64_t j = 0; j <= q->i; j++)
@@ -111,31 +121,48 @@ static void backward(const query *q)
                 p[j] * mask[j]);
 }
 
-static void for_each_query(const zero_attention *a, void (*visit)(const query *q))
+static void forward_head(const query *head)
 {
-    for (int64_t b = 0; b < a->B; b++)
-        for (int64_t h = 0; h < a->H; h++)
-            for (int64_t i = 0; i < a->T; i++) {
-                query q = {a, b, h, i, a->C / a->H};
-                visit(&q);
-            }
+    query q = *head;
+    for (q.i = 0; q.i < q.a->T; q.i++) forward(&q);
 }
 
+static void backward_head(const query *head)
+{
+    query q = *head;
+    memset(sums(&q, 0, QUERY), 0, (size_t)(3 * q.a->T * q.size) * sizeof(float));
+    for (q.i = 0; q.i < q.a->T; q.i++) backward(&q);
+    for (int64_t t = 0; t < q.a->T; t++)
+        for (int part = QUERY; part <= VALUE; part++)
+            for (int64_t c = 0; c < q.size; c++)
+                zero_naive_set(q.a->rows_type, q.a->dqkv, place(&q, t, part) + c,
+                               sums(&q, t, part)[c]);
+}
+
+static void for_each_head(const zero_attention *a, void (*visit)(const query *head))
+{
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t h = 0; h < a->H; h++) {
+            const query head = {a, b, h, 0, a->C / a->H};
+            visit(&head);
+        }
+}
+
+/* A query's probabilities, masks and their gradient, and the sums of a head. */
 int64_t zero_naive_attention_workspace(const zero_attention *a)
 {
-    return 3 * a->T;
+    return 3 * a->T + 3 * a->T * (a->C / a->H);
 }
 
 void zero_naive_attention(const zero_math *math, const zero_attention *a)
 {
-    for_each_query(a, forward);
+    for_each_head(a, forward_head);
     zero_math_poll(math);
 }
 
 /* The oracle computes everything again from qkv: it reads neither out nor lse. */
 void zero_naive_attention_backward(const zero_math *math, const zero_attention *a)
 {
-    memset(a->dqkv, 0, (size_t)(a->B * a->T * 3 * a->C) * sizeof *a->dqkv);
-    for_each_query(a, backward);
+    for_each_head(a, backward_head);
     zero_math_poll(math);
 }

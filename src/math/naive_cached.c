@@ -1,6 +1,5 @@
 /* naive_cached.c - attention of one query over what was kept, as its definition says. */
 #include <math.h>
-#include <string.h>
 
 #include "math/naive.h"
 
@@ -10,9 +9,11 @@ void zero_naive_remember(const zero_math *math, const zero_cached *a)
     for (int64_t i = 0; i < a->B * a->T; i++)
         for (int64_t c = 0; c < a->C; c++) {
             const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
-            const float *row = a->qkv + i * 3 * a->C;
-            zero_cached_key(a, b, c / size, at)[c % size] = row[a->C + c];
-            zero_cached_value(a, b, c / size, at)[c % size] = row[2 * a->C + c];
+            const int64_t key = (i * 3 + 1) * a->C + c;
+            zero_cached_key(a, b, c / size, at)[c % size] =
+                zero_naive_get(a->rows_type, a->qkv, key);
+            zero_cached_value(a, b, c / size, at)[c % size] =
+                zero_naive_get(a->rows_type, a->qkv, key + a->C);
         }
     zero_math_poll(math);
 }
@@ -20,10 +21,11 @@ void zero_naive_remember(const zero_math *math, const zero_cached *a)
 /* The scaled product of text b's query of head h with key j. */
 static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
 {
-    const int64_t size = a->C / a->H;
-    const float *q = a->qkv + b * 3 * a->C + h * size, *k = zero_cached_key(a, b, h, j);
+    const int64_t size = a->C / a->H, query = b * 3 * a->C + h * size;
+    const float *k = zero_cached_key(a, b, h, j);
     double sum = 0.0;
-    for (int64_t c = 0; c < size; c++) sum += (double)q[c] * (double)k[c];
+    for (int64_t c = 0; c < size; c++)
+        sum += (double)zero_naive_get(a->rows_type, a->qkv, query + c) * (double)k[c];
     return sum / sqrt((double)size);
 }
 
@@ -40,7 +42,7 @@ static void attend(const zero_cached *a, int64_t b, int64_t h)
         double sum = 0.0;
         for (int64_t j = 0; j <= a->past[b]; j++)
             sum += (double)p[j] * (double)zero_cached_value(a, b, h, j)[c];
-        a->out[b * a->C + h * size + c] = (float)sum;
+        zero_naive_set(a->rows_type, a->out, b * a->C + h * size + c, (float)sum);
     }
 }
 

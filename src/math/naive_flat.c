@@ -12,7 +12,7 @@ float zero_naive_get(zero_type type, const void *x, int64_t i)
     return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
 }
 
-static void put(zero_type type, float value, void *x, int64_t i)
+void zero_naive_set(zero_type type, void *x, int64_t i, float value)
 {
     if (type == ZERO_FP32)
         ((float *)x)[i] = value;
@@ -47,7 +47,7 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
         float moving = flush(m[i], ZERO_ADAMW_LEAST_MOVE) * unbias1;
         float step = h->lr * moving / (sqrtf(v[i] * unbias2) + h->eps);
         master[i] = master[i] - decay - step; /* line 12 */
-        if (a->type != ZERO_FP32) put(a->type, master[i], a->param, i);
+        if (a->type != ZERO_FP32) zero_naive_set(a->type, a->param, i, master[i]);
     }
     zero_math_poll(math);
 }
@@ -93,7 +93,7 @@ void zero_naive_exact_squares(const zero_math *math, zero_type type, int64_t n,
 void zero_naive_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                       void *out)
 {
-    for (int64_t i = 0; i < n; i++) put(type, in[i], out, i);
+    for (int64_t i = 0; i < n; i++) zero_naive_set(type, out, i, in[i]);
     zero_math_poll(math);
 }
 

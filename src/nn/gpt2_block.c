@@ -37,31 +37,42 @@ static int64_t own_channels(const zero_unit *u)
     return zero_gpt2_shape_of(u)->hidden / u->share.ranks;
 }
 
+/* The first two rows are of the type of activations, the others fp32. */
 struct saved {
-    float *norm1, *middle, *norm2;     /* [rows, C] */
-    float *qkv, *attended, *fc, *gelu; /* [rows, 3C/T], C/T, 4C/T, 4C/T */
-    float *lse;                        /* [B,H/T,T] */
-    float *moments1, *moments2;        /* [2, rows] */
+    void *norm1, *middle, *norm2;     /* [rows, C] */
+    void *qkv, *attended, *fc, *gelu; /* [rows, 3C/T], C/T, 4C/T, 4C/T */
+    float *lse;                       /* [B,H/T,T] */
+    float *moments1, *moments2;       /* [2, rows] */
 };
 
 static int64_t saved_floats(const zero_unit *u, int64_t rows)
 {
-    int64_t C = zero_gpt2_shape_of(u)->hidden;
-    return rows * (3 * C + 12 * own_channels(u) + own_heads(u) + 4);
+    int64_t n = rows * zero_gpt2_shape_of(u)->hidden, own = rows * own_channels(u);
+    return 3 * zero_unit_room(u, n) + zero_unit_room(u, 3 * own) + zero_unit_room(u, own) +
+           2 * zero_unit_room(u, 4 * own) + rows * (own_heads(u) + 4);
+}
+
+/* An array of n activations at *at, which moves past it. */
+static void *cut(const zero_unit *u, int64_t n, float **at)
+{
+    void *x = *at;
+    *at += zero_unit_room(u, n);
+    return x;
 }
 
 static struct saved cut_saved(const zero_unit *u, int64_t rows, float *memory)
 {
     int64_t n = rows * zero_gpt2_shape_of(u)->hidden, own = rows * own_channels(u);
     struct saved v;
-    v.norm1 = memory;
-    v.qkv = v.norm1 + n;
-    v.attended = v.qkv + 3 * own;
-    v.middle = v.attended + own;
-    v.norm2 = v.middle + n;
-    v.fc = v.norm2 + n;
-    v.gelu = v.fc + 4 * own;
-    v.lse = v.gelu + 4 * own;
+    if (!memory) return (struct saved){0};
+    v.norm1 = cut(u, n, &memory);
+    v.qkv = cut(u, 3 * own, &memory);
+    v.attended = cut(u, own, &memory);
+    v.middle = cut(u, n, &memory);
+    v.norm2 = cut(u, n, &memory);
+    v.fc = cut(u, 4 * own, &memory);
+    v.gelu = cut(u, 4 * own, &memory);
+    v.lse = memory;
     v.moments1 = v.lse + rows * own_heads(u);
     v.moments2 = v.moments1 + 2 * rows;
     return v;
@@ -90,11 +101,12 @@ typedef struct {
     const zero_call *call;
     int64_t rows, n, own; /* n = rows*C, own = rows*C/T */
     struct saved s;
-    float *wide;         /* backward: [rows, 4C/T]: d(fc), later d(qkv) */
-    float *masked;       /* backward: [rows, C] */
+    void *wide;          /* backward: [rows, 4C/T]: d(fc), later d(qkv) */
+    void *masked;        /* backward: [rows, C] */
     float *attending;    /* workspace */
-    float *joint;        /* [rows, C]: written by the parts that join */
-    const float *joined; /* [rows, C]: read by the parts that follow a join */
+    zero_type join_type; /* of the two: fp32 where ranks add */
+    void *joint;         /* [rows, C]: written by the parts that join */
+    const void *joined;  /* [rows, C]: read by the parts that follow a join */
 } pass;
 
 static pass begin(const zero_unit *u, const zero_call *c)
@@ -107,8 +119,18 @@ static pass begin(const zero_unit *u, const zero_call *c)
                   .own = rows * own_channels(u),
                   .s = cut_saved(u, rows, c->saved),
                   .attending = c->work,
+                  .join_type = zero_share_has_parts(&u->share) ? ZERO_FP32 : u->activations,
                   .joint = c->joint,
                   .joined = c->joined};
+}
+
+/* The result of a join as activations: in `room`, [rows, C], unless it is of their type. */
+static const void *take_joined(const pass *p, void *room)
+{
+    const zero_call *c = p->call;
+    if (p->join_type == p->unit->activations) return p->joined;
+    c->backend->round(c->math, p->unit->activations, p->n, p->joined, room);
+    return room;
 }
 
 static zero_dropout mask(const pass *p, int which)
@@ -138,6 +160,7 @@ static zero_attention attention_of(const pass *p)
                             .first_head = p->unit->share.rank * own_heads(p->unit),
                             .dropout = mask(p, DROP_ATTENTION),
                             .factors = p->call->type,
+                            .rows_type = p->unit->activations,
                             .qkv = p->s.qkv,
                             .out = p->s.attended,
                             .lse = p->s.lse,
@@ -154,6 +177,7 @@ static zero_cached cached_of(const pass *p)
                          .H = own_heads(p->unit),
                          .room = b->room,
                          .past = b->past,
+                         .rows_type = p->unit->activations,
                          .qkv = p->s.qkv,
                          .cache = p->call->cache,
                          .out = p->s.attended};
@@ -182,11 +206,11 @@ static void attend(const pass *p)
     zero_layer_norm_forward(&norm1, c->in, p->s.norm1, p->s.moments1);
     zero_linear_forward(&qkv, p->s.norm1, p->s.qkv);
     mix(p);
-    zero_linear_product(&proj, p->s.attended, p->joint);
+    zero_linear_product(&proj, p->s.attended, p->join_type, p->joint);
 }
 
 /* out = x + drop(joined + b) of a linear layer that ends a branch */
-static void add_branch(const pass *p, int weight, int which, const float *x, float *out)
+static void add_branch(const pass *p, int weight, int which, const void *x, void *out)
 {
     const zero_call *c = p->call;
     const zero_linear l = linear(p, weight);
@@ -196,20 +220,26 @@ static void add_branch(const pass *p, int weight, int which, const float *x, flo
                                           .T = c->batch->T,
                                           .cols = zero_gpt2_shape_of(p->unit)->hidden,
                                           .type = c->type,
+                                          .rows_type = p->unit->activations,
                                           .bias = zero_linear_bias(&l),
                                           .residual = x,
-                                          .in = p->joined,
+                                          .in = take_joined(p, out),
                                           .out = out});
 }
 
 /* before = in W + b, after = gelu(before) */
-static void add_gelu(const pass *p, const float *in, float *before, float *after)
+static void add_gelu(const pass *p, const void *in, void *before, void *after)
 {
     const zero_call *c = p->call;
     const zero_linear fc = linear(p, ZERO_FC_WEIGHT);
-    zero_linear_product(&fc, in, before);
-    c->backend->bias_gelu(c->math, p->rows, 4 * own_channels(p->unit), c->type,
-                          zero_linear_bias(&fc), before, after);
+    zero_linear_product(&fc, in, p->unit->activations, before);
+    c->backend->bias_gelu(c->math, &(zero_bias){.rows = p->rows,
+                                                .cols = 4 * own_channels(p->unit),
+                                                .type = c->type,
+                                                .rows_type = p->unit->activations,
+                                                .bias = zero_linear_bias(&fc),
+                                                .x = before,
+                                                .y = after});
 }
 
 static void feed(const pass *p)
@@ -221,7 +251,7 @@ static void feed(const pass *p)
     add_gelu(p, p->s.norm2, p->s.fc, p->s.gelu);
     if (!p->call->out)
         return; /* recomputed: the last product gives nothing that is saved */
-    zero_linear_product(&fcproj, p->s.gelu, p->joint);
+    zero_linear_product(&fcproj, p->s.gelu, p->join_type, p->joint);
 }
 
 static void leave(const pass *p)
@@ -232,7 +262,7 @@ static void leave(const pass *p)
 /* ---- backward ---- */
 
 /* The gradient of a branch before its dropout: the stream itself, or its masked copy. */
-static const float *branch_gradient(const pass *p, int which)
+static const void *branch_gradient(const pass *p, int which)
 {
     return mask(p, which).p > 0.0f ? p->masked : p->call->stream;
 }
@@ -242,16 +272,23 @@ static void mask_branch_gradient(const pass *p, int which)
     const zero_call *c = p->call;
     const zero_dropout d = mask(p, which);
     if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, c->batch->B, p->n / c->batch->B, c->stream,
-                            p->masked);
+        c->backend->dropout(c->math, &d, p->unit->activations, c->batch->B,
+                            p->n / c->batch->B, c->stream, p->masked);
 }
 
 /* Turns d(gelu) into d(fc), in place, and gives the gradient of fc's bias. */
-static void gelu_backward(const pass *p, const zero_linear *fc, float *d)
+static void gelu_backward(const pass *p, const zero_linear *fc, void *d)
 {
     const zero_call *c = p->call;
-    c->backend->bias_gelu_backward(c->math, p->rows, 4 * own_channels(p->unit), p->s.fc, d,
-                                   d, c->accumulate[fc->group], zero_linear_bias_grad(fc));
+    c->backend->bias_gelu_backward(c->math,
+                                   &(zero_bias_grad){.rows = p->rows,
+                                                     .cols = 4 * own_channels(p->unit),
+                                                     .rows_type = p->unit->activations,
+                                                     .x = p->s.fc,
+                                                     .dy = d,
+                                                     .dx = d,
+                                                     .accumulate = c->accumulate[fc->group],
+                                                     .dbias = zero_linear_bias_grad(fc)});
 }
 
 static void feed_input(const pass *p)
@@ -259,9 +296,10 @@ static void feed_input(const pass *p)
     const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
                       fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
     mask_branch_gradient(p, DROP_FCPROJ);
-    zero_linear_input_gradient(&fcproj, branch_gradient(p, DROP_FCPROJ), p->wide);
+    zero_linear_input_gradient(&fcproj, branch_gradient(p, DROP_FCPROJ),
+                               p->unit->activations, p->wide);
     gelu_backward(p, &fc, p->wide);
-    zero_linear_input_gradient(&fc, p->wide, p->joint);
+    zero_linear_input_gradient(&fc, p->wide, p->join_type, p->joint);
 }
 
 static void feed_weights(const pass *p)
@@ -272,7 +310,8 @@ static void feed_weights(const pass *p)
     zero_linear_parameter_gradients(&fcproj, p->s.gelu, branch_gradient(p, DROP_FCPROJ));
 }
 
-/* `joint` has d(attended) until it gets d(norm1). */
+/* `joint` has d(attended), of the type of activations, until it gets d(norm1). `masked` is free until
+ * the branch's gradient is there. */
 static void attend_input(const pass *p)
 {
     const zero_call *c = p->call;
@@ -281,11 +320,13 @@ static void attend_input(const pass *p)
     zero_attention attention = attention_of(p);
     attention.dout = p->joint;
     attention.dqkv = p->wide;
-    zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, p->joined, c->stream);
+    zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, take_joined(p, p->masked),
+                             c->stream);
     mask_branch_gradient(p, DROP_PROJ);
-    zero_linear_input_gradient(&proj, branch_gradient(p, DROP_PROJ), p->joint);
+    zero_linear_input_gradient(&proj, branch_gradient(p, DROP_PROJ), p->unit->activations,
+                               p->joint);
     c->backend->attention_backward(c->math, &attention);
-    zero_linear_input_gradient(&qkv, p->wide, p->joint);
+    zero_linear_input_gradient(&qkv, p->wide, p->join_type, p->joint);
 }
 
 static void attend_weights(const pass *p)
@@ -298,7 +339,7 @@ static void attend_weights(const pass *p)
 static void enter(const pass *p)
 {
     const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
-    zero_layer_norm_backward(&norm1, p->call->in, p->s.moments1, p->joined,
+    zero_layer_norm_backward(&norm1, p->call->in, p->s.moments1, take_joined(p, p->masked),
                              p->call->stream);
 }
 
@@ -330,14 +371,20 @@ static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     int64_t n = B * T * zero_gpt2_shape_of(u)->hidden, own = B * T * own_channels(u);
-    int64_t attention = zero_attention_workspace(
-        &(zero_attention){.B = B, .T = T, .C = own_channels(u), .H = own_heads(u)});
-    int64_t joint = zero_share_has_parts(&u->share) ? 0 : n; /* that is the caller's */
+    int64_t attention =
+        zero_attention_workspace(&(zero_attention){.B = B,
+                                                   .T = T,
+                                                   .C = own_channels(u),
+                                                   .H = own_heads(u),
+                                                   .rows_type = u->activations});
+    const int64_t room = zero_unit_room(u, n);
+    int64_t joint = zero_share_has_parts(&u->share) ? 0 : room; /* that is the caller's */
     return (zero_unit_sizes){.out = n,
                              .saved = saved_floats(u, B * T),
                              .forward_work = attention,
                              .cache = zero_cache_floats(T, own_channels(u), own_heads(u)),
-                             .backward_work = 4 * own + joint + n + attention,
+                             .backward_work =
+                                 zero_unit_room(u, 4 * own) + joint + room + attention,
                              .thread_work = attention,
                              .flops = flops(u, B, T),
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
@@ -346,7 +393,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 /* Products go where the branches end: `joint` and `joined` are one place. */
 static void forward_whole(pass *p)
 {
-    float *out = p->call->out;
+    void *out = p->call->out;
     p->joint = p->s.middle;
     attend(p);
     p->joined = p->s.middle;
@@ -372,14 +419,10 @@ static void backward(const zero_unit *u, const zero_call *c)
     pass p = begin(u, c);
     const bool has_parts = zero_share_has_parts(&u->share);
     float *work = c->work;
-    p.wide = work;
-    work += 4 * p.own;
-    if (!has_parts) {
-        p.joined = p.joint = work;
-        work += p.n;
-    }
-    p.masked = work;
-    p.attending = work + p.n;
+    p.wide = cut(u, 4 * p.own, &work);
+    if (!has_parts) p.joined = p.joint = cut(u, p.n, &work);
+    p.masked = cut(u, p.n, &work);
+    p.attending = work;
     assert(!has_parts || (c->part >= 0 && c->part < BACKWARD_PARTS));
     if (has_parts) backward_parts[c->part](&p);
     for (int i = 0; i < BACKWARD_PARTS && !has_parts; i++) backward_parts[i](&p);
@@ -395,4 +438,5 @@ void zero_gpt2_block_unit(zero_unit *unit)
     unit->computes_by_layers = true;
     unit->recompute_without_out = true;
     unit->continues = true;
+    unit->heeds_activations = true;
 }

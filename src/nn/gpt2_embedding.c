@@ -32,7 +32,7 @@ static int64_t own_words(const zero_unit *u)
     return zero_share_has_parts(&u->share) ? u->tensors[0][ZERO_WTE].rows : 0;
 }
 
-static void look_up(const zero_unit *u, const zero_call *c, float *out)
+static void look_up(const zero_unit *u, const zero_call *c, zero_type type, void *out)
 {
     const zero_batch *b = c->batch;
     c->backend->embedding(c->math, &(zero_embedding){.B = b->B,
@@ -43,35 +43,48 @@ static void look_up(const zero_unit *u, const zero_call *c, float *out)
                                                      .past = b->past,
                                                      .tokens = b->inputs,
                                                      .type = c->type,
+                                                     .rows_type = type,
                                                      .wte = zero_weight(u, c, 0, ZERO_WTE),
                                                      .wpe = zero_weight(u, c, 0, ZERO_WPE),
                                                      .out = out});
 }
 
 /* out = x * mask; x may be out */
-static void take(const zero_unit *u, const zero_call *c, const float *x)
+static void drop(const zero_unit *u, const zero_call *c, const float *x)
 {
     const zero_batch *b = c->batch;
     int64_t n = b->T * zero_gpt2_shape_of(u)->hidden;
     zero_dropout d = zero_gpt2_mask(u, c, 0);
     if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, b->B, n, x, c->out);
+        c->backend->dropout(c->math, &d, u->activations, b->B, n, x, c->out);
     else if (x != c->out)
         c->backend->round(c->math, ZERO_FP32, b->B * n, x, c->out); /* a copy */
+}
+
+/* The sum of the ranks' look-ups is fp32. */
+static void take(const zero_unit *u, const zero_call *c)
+{
+    const float *x = c->joined;
+    int64_t n = c->batch->B * c->batch->T * zero_gpt2_shape_of(u)->hidden;
+    if (u->activations != ZERO_FP32) {
+        c->backend->round(c->math, u->activations, n, x, c->out);
+        x = c->out;
+    }
+    drop(u, c, x);
 }
 
 static void forward(const zero_unit *u, const zero_call *c)
 {
     if (!zero_share_has_parts(&u->share)) {
-        look_up(u, c, c->out);
-        take(u, c, c->out);
+        look_up(u, c, u->activations, c->out);
+        drop(u, c, c->out);
         return;
     }
     assert(c->part >= 0 && c->part < FORWARD_PARTS);
     if (c->part == LOOK_UP)
-        look_up(u, c, c->joint);
+        look_up(u, c, ZERO_FP32, c->joint);
     else
-        take(u, c, c->joined);
+        take(u, c);
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
@@ -82,7 +95,9 @@ static void backward(const zero_unit *u, const zero_call *c)
     zero_dropout d = zero_gpt2_mask(u, c, 0);
     if (!c->accumulate[0])
         c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
-    if (d.p > 0.0f) c->backend->dropout(c->math, &d, b->B, b->T * C, c->stream, c->stream);
+    if (d.p > 0.0f)
+        c->backend->dropout(c->math, &d, u->activations, b->B, b->T * C, c->stream,
+                            c->stream);
     c->backend->embedding_backward(
         c->math, &(zero_embedding_grad){.B = b->B,
                                         .T = b->T,
@@ -90,6 +105,7 @@ static void backward(const zero_unit *u, const zero_call *c)
                                         .first = wte->first,
                                         .words = own_words(u),
                                         .tokens = b->inputs,
+                                        .rows_type = u->activations,
                                         .dout = c->stream,
                                         .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
                                         .dwpe = zero_weight_grad(u, c, 0, ZERO_WPE)});
@@ -104,5 +120,6 @@ void zero_gpt2_embedding_unit(zero_unit *unit)
     unit->backward = backward;
     unit->computes_by_layers = true;
     unit->continues = true;
+    unit->heeds_activations = true;
     unit->backward_without_params = true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/type.h"
 #include "nn/layers.h"
 #include "nn/share.h"
 
@@ -15,8 +16,9 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     int64_t rows = B * T, words = zero_gpt2_words(u)->rows;
-    zero_unit_sizes n = {.saved = rows * (s->hidden + 2),
-                         .backward_work = rows * s->hidden,
+    const int64_t room = zero_unit_room(u, rows * s->hidden);
+    zero_unit_sizes n = {.saved = room + 2 * rows,
+                         .backward_work = room,
                          .logits = zero_gpt2_chunk_rows(rows, 0) * words,
                          .row_loss = rows,
                          .flops = 2.0 * (double)rows * (double)s->hidden * (double)words};
@@ -26,7 +28,17 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     return n;
 }
 
-void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
+const void *zero_gpt2_rows_at(const zero_unit *u, const void *x, int64_t first)
+{
+    return zero_type_at(u->activations, x, first * zero_gpt2_shape_of(u)->hidden);
+}
+
+void *zero_gpt2_rows_to(const zero_unit *u, void *x, int64_t first)
+{
+    return zero_type_to(u->activations, x, first * zero_gpt2_shape_of(u)->hidden);
+}
+
+void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const void *normed,
                       int64_t rows, int64_t stride, float *logits)
 {
     const zero_tensor *wte = zero_gpt2_words(u);
@@ -36,6 +48,7 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *norme
                                   .m = rows,
                                   .n = wte->rows,
                                   .k = wte->cols,
+                                  .a_type = u->activations,
                                   .a = normed,
                                   .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                                   .b_type = c->type,
@@ -45,12 +58,12 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *norme
                                   .few_rows = zero_call_has_few_rows(c, rows)});
 }
 
-static void chunk_loss(const zero_unit *u, const zero_call *c, const float *normed,
+static void chunk_loss(const zero_unit *u, const zero_call *c, const void *normed,
                        int64_t first, int64_t rows, float dscale)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     const int32_t *targets = c->batch->targets;
-    zero_gpt2_logits(u, c, normed + first * s->hidden, rows, s->vocab, c->logits);
+    zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, normed, first), rows, s->vocab, c->logits);
     c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
                               c->row_loss + first);
 }
@@ -61,28 +74,33 @@ static zero_layer_norm norm_of(const zero_unit *u, const zero_call *c)
         .unit = u, .call = c, .group = ZERO_HEAD_FINAL, .rows = c->batch->B * c->batch->T};
 }
 
+static float *moments_of(const zero_unit *u, const zero_call *c)
+{
+    int64_t n = c->batch->B * c->batch->T * zero_gpt2_shape_of(u)->hidden;
+    return c->saved + zero_unit_room(u, n);
+}
+
 void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c)
 {
     zero_layer_norm norm = norm_of(u, c);
-    float *normed = c->saved, *moments = normed + norm.rows * zero_gpt2_shape_of(u)->hidden;
-    zero_layer_norm_forward(&norm, c->in, normed, moments);
+    zero_layer_norm_forward(&norm, c->in, c->saved, moments_of(u, c));
 }
 
 void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
-                                  const float *d_normed)
+                                  const void *d_normed)
 {
     zero_layer_norm norm = norm_of(u, c);
     int64_t n = norm.rows * zero_gpt2_shape_of(u)->hidden;
-    c->backend->clear(c->math, n, c->stream);
-    zero_layer_norm_backward(&norm, c->in, c->saved + n, d_normed, c->stream);
+    c->backend->clear(c->math, zero_unit_room(u, n), c->stream); /* of any type */
+    zero_layer_norm_backward(&norm, c->in, moments_of(u, c), d_normed, c->stream);
 }
 
 void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
                            float *logits)
 {
-    const int64_t B = c->batch->B, T = c->batch->T, C = zero_gpt2_shape_of(u)->hidden;
+    const int64_t B = c->batch->B, T = c->batch->T;
     for (int64_t b = 0; b < B && T > 1; b++)
-        zero_gpt2_logits(u, c, c->saved + (b * T + T - 1) * C, 1, stride,
+        zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, c->saved, b * T + T - 1), 1, stride,
                          logits + b * stride);
     if (T == 1) zero_gpt2_logits(u, c, c->saved, B, stride, logits);
 }
@@ -94,7 +112,7 @@ static void forward(const zero_unit *u, const zero_call *c)
         return;
     }
     int64_t rows = c->batch->B * c->batch->T;
-    const float *normed = c->saved;
+    const void *normed = c->saved;
     zero_gpt2_head_norm(u, c);
     if (c->training) return;
     if (!c->batch->targets) { /* generating: only the last position matters */
@@ -105,7 +123,7 @@ static void forward(const zero_unit *u, const zero_call *c)
         chunk_loss(u, c, normed, first, zero_gpt2_chunk_rows(rows, first), 0.0f);
 }
 
-void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float *normed,
+void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void *normed,
                              int64_t rows, bool accumulate)
 {
     const zero_tensor *wte = zero_gpt2_words(u);
@@ -117,6 +135,7 @@ void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float
                               .n = wte->cols,
                               .k = rows,
                               .a = c->logits,
+                              .b_type = u->activations,
                               .b = normed,
                               .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                               .slices = zero_share_one_sum(&u->share)});
@@ -124,7 +143,7 @@ void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float
 
 /* d(normed) of a chunk from its d(logits) in c->logits. */
 static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
-                           float *d_normed)
+                           void *d_normed)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     c->backend->gemm(c->math,
@@ -135,6 +154,7 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                   .a = c->logits,
                                   .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                                   .b_type = c->type,
+                                  .c_type = u->activations,
                                   .c = d_normed});
 }
 
@@ -151,16 +171,17 @@ static void backward(const zero_unit *u, const zero_call *c)
         zero_gpt2_head_backward_part(u, c);
         return;
     }
-    int64_t C = zero_gpt2_shape_of(u)->hidden, rows = c->batch->B * c->batch->T;
-    const float *normed = c->saved;
-    float *d_normed = c->work;
+    int64_t rows = c->batch->B * c->batch->T;
+    const void *normed = c->saved;
+    void *d_normed = c->work;
     bool add = c->accumulate[ZERO_HEAD_EMBEDDING];
     if (!add) zero_gpt2_clear_positions(u, c);
     for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK) {
         int64_t n = zero_gpt2_chunk_rows(rows, first);
         chunk_loss(u, c, normed, first, n, c->batch->loss_seed);
-        zero_gpt2_word_gradient(u, c, normed + first * C, n, add || first > 0);
-        input_gradient(u, c, n, d_normed + first * C);
+        zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, normed, first), n,
+                                add || first > 0);
+        input_gradient(u, c, n, zero_gpt2_rows_to(u, d_normed, first));
     }
     zero_gpt2_head_norm_backward(u, c, d_normed);
 }
@@ -174,4 +195,5 @@ void zero_gpt2_head_unit(zero_unit *unit)
     unit->backward = backward;
     unit->computes_by_layers = true;
     unit->continues = true;
+    unit->heeds_activations = true;
 }

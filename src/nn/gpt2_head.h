@@ -23,16 +23,20 @@ static inline int64_t zero_gpt2_chunk_rows(int64_t rows, int64_t first)
  * stream, d(in). */
 void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c);
 void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
-                                  const float *d_normed);
+                                  const void *d_normed);
+
+/* The rows from `first` on of an array of activations, [rows, C]: of normed, or of its gradient. */
+const void *zero_gpt2_rows_at(const zero_unit *u, const void *x, int64_t first);
+void *zero_gpt2_rows_to(const zero_unit *u, void *x, int64_t first);
 
 /* logits[rows,V] of this rank's words; from row to row `stride` floats. */
-void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const float *normed,
+void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const void *normed,
                       int64_t rows, int64_t stride, float *logits);
 /* While texts are generated: those of each sample's last position, after the norm. */
 void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
                            float *logits);
 /* The gradient of these words from a chunk's d(logits) in c->logits. */
-void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const float *normed,
+void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void *normed,
                              int64_t rows, bool accumulate);
 /* The head comes first in backward order, and contributes nothing to positions. */
 void zero_gpt2_clear_positions(const zero_unit *u, const zero_call *c);

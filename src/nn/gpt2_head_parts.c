@@ -136,8 +136,8 @@ static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
 static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
 {
     int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first);
-    zero_gpt2_logits(u, c, c->saved + first * hidden(u), rows, zero_gpt2_words(u)->rows,
-                     c->logits);
+    zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, c->saved, first), rows,
+                     zero_gpt2_words(u)->rows, c->logits);
     softmax(u, c, c->backend->softmax_slices, first, 0.0f);
 }
 
@@ -193,20 +193,21 @@ static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
     const int slices = zero_share_slices(&u->share);
     softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
     sum_slices(u, c, zero_gpt2_chunk_rows(rows_of(c), first), slices * u->share.rank,
-               slices, c->joint, c->work + rows_of(c) * hidden(u));
+               slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
 }
 
-/* d(normed) of a chunk, of all ranks' words. */
+/* d(normed) of a chunk, of all ranks' words: their sum was fp32. */
 static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first), C = hidden(u);
-    c->backend->round(c->math, ZERO_FP32, rows * C, c->joined, c->work + first * C);
+    c->backend->round(c->math, u->activations, rows * C, c->joined,
+                      zero_gpt2_rows_to(u, c->work, first));
 }
 
 static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     bool add = c->accumulate[ZERO_HEAD_EMBEDDING] || first > 0;
-    zero_gpt2_word_gradient(u, c, c->saved + first * hidden(u),
+    zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, c->saved, first),
                             zero_gpt2_chunk_rows(rows_of(c), first), add);
 }
 

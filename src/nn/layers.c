@@ -49,7 +49,7 @@ static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
     g->slice_parts = (int)zero_cut_parts(w);
 }
 
-void zero_linear_product(const zero_linear *l, const float *x, float *y)
+void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -59,14 +59,16 @@ void zero_linear_product(const zero_linear *l, const float *x, float *y)
                    .k = w->rows,
                    .a = x,
                    .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .a_type = l->unit->activations,
                    .b_type = c->type,
+                   .c_type = y_type,
                    .c = y};
     g.few_rows = zero_call_has_few_rows(c, l->rows);
     sum_slices(l, ZERO_CUT_ROWS, &g);
     c->backend->gemm(c->math, &g);
 }
 
-void zero_linear_weight_gradient(const zero_linear *l, const float *x, const float *dy)
+void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -77,13 +79,16 @@ void zero_linear_weight_gradient(const zero_linear *l, const float *x, const flo
                                   .m = w->rows,
                                   .n = w->cols,
                                   .k = l->rows,
+                                  .a_type = l->unit->activations,
                                   .a = x,
+                                  .b_type = l->unit->activations,
                                   .b = dy,
                                   .c = zero_weight_grad(l->unit, c, l->group, l->weight),
                                   .slices = zero_share_one_sum(&l->unit->share)});
 }
 
-void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx)
+void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
+                                void *dx)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -94,7 +99,9 @@ void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx
                    .k = w->cols,
                    .a = dy,
                    .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .a_type = l->unit->activations,
                    .b_type = c->type,
+                   .c_type = dx_type,
                    .c = dx};
     sum_slices(l, ZERO_CUT_COLS, &g);
     c->backend->gemm(c->math, &g);
@@ -116,32 +123,41 @@ static bool is_missing(const zero_unit *unit, const zero_call *call, const void 
     return !unit || !call || !a || !b;
 }
 
-void zero_linear_forward(const zero_linear *l, const float *x, float *y)
+void zero_linear_forward(const zero_linear *l, const void *x, void *y)
 {
     if (!l || is_missing(l->unit, l->call, x, y)) return;
     const zero_call *c = l->call;
-    zero_linear_product(l, x, y);
-    c->backend->add_bias(c->math, l->rows, weight_of(l)->cols, c->type, zero_linear_bias(l),
-                         y);
+    zero_linear_product(l, x, l->unit->activations, y);
+    c->backend->add_bias(c->math, &(zero_bias){.rows = l->rows,
+                                               .cols = weight_of(l)->cols,
+                                               .type = c->type,
+                                               .rows_type = l->unit->activations,
+                                               .bias = zero_linear_bias(l),
+                                               .x = y});
 }
 
 /* The bias comes first: dy has just been written, and part of it may still be in a cache. */
-void zero_linear_parameter_gradients(const zero_linear *l, const float *x, const float *dy)
+void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy)
 {
     const zero_call *c = l->call;
-    c->backend->bias_backward(c->math, l->rows, weight_of(l)->cols, dy,
-                              c->accumulate[l->group], zero_linear_bias_grad(l));
+    c->backend->bias_backward(c->math,
+                              &(zero_bias_grad){.rows = l->rows,
+                                                .cols = weight_of(l)->cols,
+                                                .rows_type = l->unit->activations,
+                                                .dy = dy,
+                                                .accumulate = c->accumulate[l->group],
+                                                .dbias = zero_linear_bias_grad(l)});
     zero_linear_weight_gradient(l, x, dy);
 }
 
-void zero_linear_backward(const zero_linear *l, const float *x, const float *dy, float *dx)
+void zero_linear_backward(const zero_linear *l, const void *x, const void *dy, void *dx)
 {
     if (!l || is_missing(l->unit, l->call, x, dy)) return;
     zero_linear_parameter_gradients(l, x, dy);
-    if (dx) zero_linear_input_gradient(l, dy, dx);
+    if (dx) zero_linear_input_gradient(l, dy, l->unit->activations, dx);
 }
 
-void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
+void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
                              float *moments)
 {
     if (!n || is_missing(n->unit, n->call, x, y) || !moments) return;
@@ -153,6 +169,7 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
                                .C = C,
                                .x = x,
                                .type = c->type,
+                               .rows_type = n->unit->activations,
                                .gain = zero_weight(n->unit, c, n->group, n->gain),
                                .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
                                .y = y,
@@ -160,8 +177,8 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const float *x, float *y,
                                .rstd = moments + n->rows});
 }
 
-void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
-                              const float *moments, const float *dy, float *dx)
+void zero_layer_norm_backward(const zero_layer_norm *n, const void *x, const float *moments,
+                              const void *dy, void *dx)
 {
     if (!n || is_missing(n->unit, n->call, x, moments) || !dy || !dx) return;
     const zero_call *c = n->call;
@@ -172,6 +189,7 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
                      .C = C,
                      .x = x,
                      .type = c->type,
+                     .rows_type = n->unit->activations,
                      .gain = zero_weight(n->unit, c, n->group, n->gain),
                      .mean = moments,
                      .rstd = moments + n->rows,
@@ -182,7 +200,7 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const float *x,
                      .dbias = zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
 }
 
-void zero_mask_apply(const zero_mask *m, int64_t n, const float *x, float *y)
+void zero_mask_apply(const zero_mask *m, int64_t n, const void *x, void *y)
 {
     if (!m || !m->call || !x || !y) return;
     const zero_call *c = m->call;
@@ -194,7 +212,7 @@ void zero_mask_apply(const zero_mask *m, int64_t n, const float *x, float *y)
                                        .sample = (uint64_t)b->first_sample,
                                        .tensor = (uint64_t)m->number}};
     if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, b->B, n, x, y);
+        c->backend->dropout(c->math, &d, m->type, b->B, n, x, y);
     else if (x != y)
-        memmove(y, x, (size_t)(b->B * n) * sizeof *y);
+        memmove(y, x, (size_t)(b->B * n) * zero_type_size(m->type));
 }

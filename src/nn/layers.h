@@ -13,13 +13,14 @@
 #define ZERO_FEW_ROWS 8
 bool zero_call_has_few_rows(const zero_call *c, int64_t rows);
 
-/* y[rows,out] = x[rows,in] W */
-void zero_linear_product(const zero_linear *l, const float *x, float *y);
-/* dx = dy W^T */
-void zero_linear_input_gradient(const zero_linear *l, const float *dy, float *dx);
+/* y[rows,out] = x[rows,in] W; y is of the type of activations, or fp32 where ranks add it up. */
+void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y);
+/* dx = dy W^T; dx likewise */
+void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
+                                void *dx);
 /* dW from x and dy, added if the call accumulates; and with it db from dy. */
-void zero_linear_weight_gradient(const zero_linear *l, const float *x, const float *dy);
-void zero_linear_parameter_gradients(const zero_linear *l, const float *x, const float *dy);
+void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy);
+void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy);
 
 /* The layer's bias, and its gradient. */
 const void *zero_linear_bias(const zero_linear *l);

@@ -29,6 +29,19 @@ ZERO_NODISCARD zero_status zero_model_check_described(const zero_model *model);
 ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,
                                                   int64_t T);
 
+/* The floats of memory that a unit's `out` takes. */
+static inline int64_t zero_unit_out_room(const zero_unit *unit,
+                                         const zero_unit_sizes *sizes)
+{
+    return zero_unit_room(unit, sizes->out);
+}
+
+/* The type of a model's activations. */
+static inline zero_type zero_model_activations(const zero_model *model)
+{
+    return model->units[0].activations;
+}
+
 /* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They depend
  * on the seed, the tensor's number in the model, and the element. */
 void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t begin,

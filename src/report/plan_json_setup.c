@@ -78,6 +78,7 @@ void zero_plan_put_setup(const zero_plan_report *r, json_t *object)
     json_object_set_new(object, "tp", shares_json(r));
     json_object_set_new(object, "shards", shards_json(r));
     put_text(object, "dtype", c->dtype);
+    put_text(object, "activations", zero_type_name(zero_config_activations(c)));
     put_text(object, "partition", c->partition);
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
     put_whole(object, "bucket", r->stages[0].schedule.input.bucket);

@@ -246,6 +246,7 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(choose_shape(r));
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
+    ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));
     ZERO_TRY(zero_plan_machine_fill(r));
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));

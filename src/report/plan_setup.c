@@ -96,9 +96,11 @@ void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
     show_batch(r, out);
     zero_text_row("options", out);
     fprintf(out,
-            "%s, partition %s, prefetch %" PRId64 ", persist %" PRId64
+            "%s%s, partition %s, prefetch %" PRId64 ", persist %" PRId64
             ", overlap %s%s%s%s%s\n",
-            c->dtype, c->partition, c->prefetch, c->persist, c->overlap,
+            c->dtype,
+            zero_config_activations(c) == ZERO_FP32 ? "" : ", activations of 16 bits",
+            c->partition, c->prefetch, c->persist, c->overlap,
             c->recompute ? ", recompute" : "", c->partition_activations ? ", P_a" : "",
             c->reproducible ? ", reproducible" : "",
             c->node_parameters ? ", node parameters" : "");

@@ -198,6 +198,12 @@ static void show_device(const zero_run_view *v, char *text, size_t size)
              d->products % 100);
 }
 
+/* Said of 16 bits alone: runs that were saved before there was a choice had fp32. */
+static const char *activations_of(const zero_config *c)
+{
+    return zero_config_activations(c) == ZERO_FP32 ? "" : "; activations of 16 bits";
+}
+
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
 {
     if (v->device->name[0]) {
@@ -208,11 +214,12 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
     char blas[128];
     zero_blas_name(blas, sizeof blas);
     if (zero_config_has_device(v->config))
-        snprintf(text, size, "%s device, %s products", v->config->device, v->config->dtype);
+        snprintf(text, size, "%s device, %s products%s", v->config->device,
+                 v->config->dtype, activations_of(v->config));
     else
-        snprintf(text, size, "%s backend, %s kernels; %s products by %s",
+        snprintf(text, size, "%s backend, %s kernels; %s products by %s%s",
                  v->config->backend, zero_cpu_kernels_name(), v->config->dtype,
-                 own ? own : blas);
+                 own ? own : blas, activations_of(v->config));
 }
 
 #define HOSTS_SHOWN 4

@@ -140,7 +140,7 @@ static size_t least_activations(const zero_plan_input *in)
         const zero_unit *unit = &model->units[u];
         zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
         bool is_last = u == model->n_units - 1;
-        floats += in->offload_activations ? 0 : sizes.out / parts;
+        floats += in->offload_activations ? 0 : zero_unit_out_room(unit, &sizes) / parts;
         floats += in->recompute && !is_last ? 0 : sizes.saved;
     }
     return (size_t)floats * sizeof(float);
@@ -150,8 +150,9 @@ static size_t least_activations(const zero_plan_input *in)
 static int64_t unit_floats(const zero_model *model, int u, int64_t B, int64_t T)
 {
     const zero_unit *unit = &model->units[u], *before = u > 0 ? unit - 1 : unit;
-    zero_unit_sizes n = unit->sizes(unit, B, T);
-    return before->sizes(before, B, T).out + n.out + n.saved + n.forward_work + n.logits;
+    const zero_unit_sizes n = unit->sizes(unit, B, T), b = before->sizes(before, B, T);
+    return zero_unit_out_room(before, &b) + zero_unit_out_room(unit, &n) + n.saved +
+           n.forward_work + n.logits;
 }
 
 /* Bytes that texts take; more than they need, for buffers may share memory. */

@@ -333,6 +333,28 @@ static zero_status check_partition_activations(const zero_plan_input *in)
         "moves those of any rank to a file");
 }
 
+/* ---- activations ---- */
+
+/* Units compute with what the model says; plans say it again, so that ranks and files can compare it. */
+static zero_status check_activations(const zero_plan_input *in)
+{
+    const zero_model *model = in->model;
+    const char *type = zero_type_name(in->activations);
+    for (int u = 0; u < model->n_units; u++)
+        if (model->units[u].activations != in->activations)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "a plan with activations of %s, and unit '%s' has %s: "
+                             "zero_model_activate() sets all units'",
+                             type, model->units[u].name,
+                             zero_type_name(model->units[u].activations));
+    if (in->activations == ZERO_FP32 || in->activations == in->type) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "activations of %s with parameters of %s: expected fp32, or the type of "
+        "the parameters",
+        type, zero_type_name(in->type));
+}
+
 /* ---- all of them ---- */
 
 zero_status zero_check_plan_input(const zero_plan_input *in)
@@ -350,5 +372,6 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_partition_activations(in));
     ZERO_TRY(check_device(in));
     ZERO_TRY(check_ipc(in));
+    ZERO_TRY(check_activations(in));
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

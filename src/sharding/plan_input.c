@@ -7,6 +7,7 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 {
     return (zero_plan_input){.model = model,
                              .type = ZERO_FP32,
+                             .activations = zero_model_activations(model),
                              .partition = ZERO_PARTITION_SLICE,
                              .n_ranks = n_ranks,
                              .micro_batch = 1,
@@ -60,6 +61,7 @@ static const char *on_off(int value)
 const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD(zero_plan_input, stage),
     ZERO_FIELD_NAMED(zero_plan_input, type, type_name),
+    ZERO_FIELD_NAMED(zero_plan_input, activations, type_name),
     ZERO_FIELD_NAMED(zero_plan_input, partition, partition_name),
     ZERO_FIELD(zero_plan_input, n_ranks),
     ZERO_FIELD(zero_plan_input, micro_batch),

@@ -35,9 +35,13 @@ const char *zero_offload_name(zero_offload place); /* "lazy" */
 typedef struct {
     const zero_model *model; /* borrowed; with tensor parallelism this rank's part */
     int stage;
-    zero_type type; /* of parameters and gradients */
+    zero_type type;        /* of parameters and gradients */
+    zero_type activations; /* as the model's units have it: fp32, or `type` */
     zero_partition_scheme partition;
-    int n_ranks;         /* N_d: the ranks that see data of their own */
+    int n_ranks; /* N_d: the ranks that see data of their own */
+    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
+     * exchange parameters and gradients without the host. */
+    int ipc;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
@@ -69,9 +73,6 @@ typedef struct {
     int node_parameters;
     int64_t
         threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
-    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients without the host. As wide as its neighbours. */
-    int64_t ipc;
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
@@ -87,7 +88,7 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, layout and rank: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 31
+#define ZERO_PLAN_FIELDS 32
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
 /* Whether the plan's collectives could be made between devices: all ranks on one node, with shm. *why is

@@ -186,7 +186,7 @@ static int64_t stream_floats(const zero_writer *w)
 {
     int64_t most = 0;
     for (int u = 0; u < w->s->input.model->n_units; u++)
-        most = zero_max(most, sizes_of(w, u).out);
+        most = zero_max(most, zero_write_out_floats(w, u));
     return most;
 }
 
@@ -346,7 +346,7 @@ void zero_write_forward(zero_writer *w, int u)
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w) && gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, true);
     await_parameters(w, u);
-    w->out[u] = zero_write_output(w, u, size.out);
+    w->out[u] = zero_write_output(w, u);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
         floats(w, keeps ? ZERO_CLASS_ACTIVATIONS : ZERO_CLASS_WORKSPACE, size.saved);
@@ -367,7 +367,7 @@ static void recompute(zero_writer *w, int u)
     int out = ZERO_NO_BUFFER;
     w->saved[u] = floats(w, ZERO_CLASS_ACTIVATIONS, size.saved);
     if (!w->s->input.model->units[u].recompute_without_out)
-        out = floats(w, ZERO_CLASS_WORKSPACE, size.out);
+        out = floats(w, ZERO_CLASS_WORKSPACE, zero_write_out_floats(w, u));
     forward(w, ZERO_OP_RECOMPUTE, u, out);
     zero_write_parts(w, ZERO_PASS_RECOMPUTE);
 }

@@ -147,8 +147,10 @@ void zero_write_all_due(zero_writer *w);
 
 /* True if the unit's passes are computed again. */
 bool zero_write_recomputes(const zero_writer *w, int u);
-/* The buffer of unit u's output, n floats, to which FORWARD writes. */
-int zero_write_output(zero_writer *w, int u, int64_t n);
+/* The floats of memory that unit u's output takes; a 16-bit output moves as so many floats. */
+int64_t zero_write_out_floats(const zero_writer *w, int u);
+/* The buffer of unit u's output, to which FORWARD writes. */
+int zero_write_output(zero_writer *w, int u);
 /* The node's buffer in which KEEP will put FORWARD u's input; ZERO_NO_BUFFER: none. */
 int zero_write_place_kept(zero_writer *w, int u);
 /* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the file. */

@@ -31,10 +31,11 @@
 
 #define AHEAD 3 /* units between RESTORE and the use; the last ones stay in memory */
 
-static int64_t floats_of(const zero_writer *w, int u)
+int64_t zero_write_out_floats(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];
-    return unit->sizes(unit, w->B, w->T).out;
+    const zero_unit_sizes sizes = unit->sizes(unit, w->B, w->T);
+    return zero_unit_out_room(unit, &sizes);
 }
 
 static int tp_ranks(const zero_writer *w)
@@ -45,7 +46,7 @@ static int tp_ranks(const zero_writer *w)
 /* True if unit u's output waits for a unit that is computed again. */
 static bool is_kept(const zero_writer *w, int u)
 {
-    return u >= 0 && zero_write_recomputes(w, u + 1) && floats_of(w, u) > 0;
+    return u >= 0 && zero_write_recomputes(w, u + 1) && zero_write_out_floats(w, u) > 0;
 }
 
 static bool is_cut(const zero_writer *w, int u)
@@ -57,7 +58,7 @@ static bool is_saved(const zero_writer *w, int u)
 {
     const zero_plan_input *in = &w->s->input;
     return w->program == ZERO_PROGRAM_STEP && in->offload_activations && u >= 0 &&
-           u + AHEAD < in->model->n_units && floats_of(w, u) > 0;
+           u + AHEAD < in->model->n_units && zero_write_out_floats(w, u) > 0;
 }
 
 /* True if KEEP writes where units read: the TP group is on one node, which has one copy. */
@@ -85,18 +86,19 @@ static size_t length_of(int64_t floats, bool is_moved)
     return is_moved ? zero_offload_padded(bytes) : bytes;
 }
 
-int zero_write_output(zero_writer *w, int u, int64_t n)
+int zero_write_output(zero_writer *w, int u)
 {
     bool is_step = w->program == ZERO_PROGRAM_STEP, cut = is_cut(w, u);
     zero_class cls = is_kept(w, u) && !cut ? ZERO_CLASS_KEPT : ZERO_CLASS_ACTIVATIONS;
     return add(w, cls, zero_schedule_space(w->s, cls),
-               length_of(n, is_step && w->s->input.offload_activations && !cut));
+               length_of(zero_write_out_floats(w, u),
+                         is_step && w->s->input.offload_activations && !cut));
 }
 
 /* The elements of this rank's piece. */
 static zero_range piece_of(const zero_writer *w, int u)
 {
-    int64_t n = floats_of(w, u) / tp_ranks(w);
+    int64_t n = zero_write_out_floats(w, u) / tp_ranks(w);
     int64_t begin = n * w->s->input.model->share.rank;
     return (zero_range){begin, begin + n};
 }
@@ -162,12 +164,12 @@ static void await_restored(zero_writer *w, int u)
 
 static bool refuse_length(zero_writer *w, int u)
 {
-    w->s->status =
-        zero_fail(ZERO_ERR_INVALID,
-                  "unit '%s' gives %" PRId64
-                  " floats: --partition-activations needs a multiple of the %d "
-                  "ranks of a TP group; give another --micro-batch or --seq",
-                  w->s->input.model->units[u].name, floats_of(w, u), tp_ranks(w));
+    w->s->status = zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' gives %" PRId64
+                             " floats: --partition-activations needs a multiple of the %d "
+                             "ranks of a TP group; give another --micro-batch or --seq",
+                             w->s->input.model->units[u].name, zero_write_out_floats(w, u),
+                             tp_ranks(w));
     return false;
 }
 
@@ -199,15 +201,15 @@ static bool refuse_without_join(zero_writer *w, int u)
 static bool may_keep(zero_writer *w, int u)
 {
     if (w->s->status != ZERO_OK) return false;
-    if (floats_of(w, u) % tp_ranks(w) != 0) return refuse_length(w, u);
+    if (zero_write_out_floats(w, u) % tp_ranks(w) != 0) return refuse_length(w, u);
     return has_joined(w, u + 1) || refuse_without_join(w, u + 1);
 }
 
 int zero_write_place_kept(zero_writer *w, int u)
 {
     if (!is_cut(w, u - 1) || !keeps_in_place(w)) return ZERO_NO_BUFFER;
-    w->kept[u - 1] =
-        add(w, ZERO_CLASS_KEPT, ZERO_SPACE_TP_NODE, length_of(floats_of(w, u - 1), false));
+    w->kept[u - 1] = add(w, ZERO_CLASS_KEPT, ZERO_SPACE_TP_NODE,
+                         length_of(zero_write_out_floats(w, u - 1), false));
     return w->kept[u - 1];
 }
 
@@ -228,7 +230,7 @@ static int whole_of(zero_writer *w, int u)
     bool shares = zero_schedule_join_shares(w->s);
     if (keeps_in_place(w)) return w->kept[u];
     return add(w, ZERO_CLASS_ACTIVATIONS, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
-               length_of(floats_of(w, u), false));
+               length_of(zero_write_out_floats(w, u), false));
 }
 
 static void await_collected(zero_writer *w, const zero_instruction *collect)

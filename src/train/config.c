@@ -11,6 +11,7 @@
 #include "data/tokenizer.h"
 #include "engine/plan.h"
 #include "sharding/compile.h"
+#include "train/activations.h"
 
 #define DIGEST_DIGITS 32
 
@@ -191,11 +192,21 @@ static zero_status take_shares(zero_config *c)
     return zero_tp_check(&c->tp, &shape);
 }
 
+static zero_status take_activations(zero_config *c)
+{
+    zero_type type;
+    ZERO_TRY(
+        zero_activations_choose(c->activations, zero_config_type(c), c->device, &type));
+    c->activations = zero_type_name(type);
+    return ZERO_OK;
+}
+
 zero_status zero_config_complete(zero_config *c, int n_ranks)
 {
     zero_recipe r;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
+    ZERO_TRY(take_activations(c));
     ZERO_TRY(take_shares(c));
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
     ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
@@ -319,6 +330,7 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(zero_config_check_places(config));
     ZERO_TRY(zero_config_check_shards(config));
     ZERO_TRY(complete_numbers(&c));
+    ZERO_TRY(take_activations(&c));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
     if (c.init_from) return ZERO_OK; /* its files have the shape */
@@ -348,6 +360,13 @@ zero_type zero_config_type(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
     (void)zero_type_find(c->dtype, &type); /* an option's name is valid */
+    return type;
+}
+
+zero_type zero_config_activations(const zero_config *c)
+{
+    zero_type type = ZERO_FP32;
+    if (c->activations) (void)zero_type_find(c->activations, &type);
     return type;
 }
 

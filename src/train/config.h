@@ -45,6 +45,8 @@ typedef struct {
     bool bucket_grows;
     int64_t message;               /* bytes; 0: as large as collectives like */
     const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
+    const char
+        *activations; /* fp32, or as dtype; NULL, until completed: as the device likes */
     int64_t prefetch, persist;
     const char *overlap; /* on, off */
     bool reproducible, recompute, partition_activations;
@@ -171,5 +173,6 @@ bool zero_config_ipc(const zero_config *config, const zero_plan_input *in);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 
-/* The type that --dtype names. */
+/* The type that --dtype names; that of activations, of a completed configuration. */
 zero_type zero_config_type(const zero_config *config);
+zero_type zero_config_activations(const zero_config *config);

@@ -31,8 +31,9 @@ static json_t *sharding(const zero_metrics_run *r)
 {
     const zero_share *share = &r->plan->model->share;
     int N = r->plan->n_ranks, R = r->plan->shard_ranks > 0 ? r->plan->shard_ranks : N;
-    return json_pack("{s:i, s:s, s:s, s:i, s:{s:i, s:i}, s:{s:i, s:i}, s:o}", "stage",
-                     r->plan->stage, "dtype", zero_type_name(r->plan->type), "collectives",
+    return json_pack("{s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, s:{s:i, s:i}, s:o}", "stage",
+                     r->plan->stage, "dtype", zero_type_name(r->plan->type), "activations",
+                     zero_type_name(r->plan->activations), "collectives",
                      zero_algorithm_name(r->plan->collectives), "ranks", r->layout->size,
                      "tp", "ranks", share->ranks, "slices", share->slices, "shards",
                      "ranks", R, "replicas", N / R, "nodes",

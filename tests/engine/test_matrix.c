@@ -6,7 +6,7 @@
  *     test_matrix COUNT SEED    COUNT random combinations
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
- * with those of stage 0 on the same ranks and with the same type. */
+ * with those of stage 0 on the same ranks and with the same types. */
 #include "support/engine_test.h"
 
 enum { NODES = 3 };
@@ -38,6 +38,18 @@ static const struct {
               {ZERO_ALGORITHM_HIER, 2},
               {ZERO_ALGORITHM_HIER, 3}};
 
+/* Of parameters, and of activations. */
+typedef struct {
+    zero_type type, activations;
+} types;
+
+static const types kinds[] = {{ZERO_FP32, ZERO_FP32},
+                              {ZERO_BF16, ZERO_FP32},
+                              {ZERO_FP16, ZERO_FP32},
+                              {ZERO_BF16, ZERO_BF16},
+                              {ZERO_FP16, ZERO_FP16}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 /* The setting of each axis; all others are compared with 0, 0, ... */
 typedef struct {
     int at[AXES];
@@ -63,12 +75,13 @@ static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
 {
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&setup->shape, &model), ZERO_OK);
+    assert_int_equal(zero_model_activate(&model, setup->plan.activations), ZERO_OK);
     int64_t least = test_least_bucket(test_plan(&setup->plan, &model, comm));
     zero_model_destroy(&model);
     return least;
 }
 
-static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
+static test_setup setup_of(const choice *c, types kind, zero_comm *comm)
 {
     static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30},
                          message[] = {0, ZERO_LEAST_MESSAGE, 1000};
@@ -84,7 +97,8 @@ static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
     setup.lr = 1e-2;
     setup.clip = 0.05;
     setup.plan = (zero_plan_input){.stage = c->at[STAGE],
-                                   .type = type,
+                                   .type = kind.type,
+                                   .activations = kind.activations,
                                    .partition = (zero_partition_scheme)c->at[PARTITION],
                                    .micro_batch = 1,
                                    .accumulation = 1,
@@ -102,11 +116,11 @@ static test_setup setup_of(const choice *c, zero_type type, zero_comm *comm)
 }
 
 /* Collective over the job, like all functions here. */
-static test_outcome train(matrix *m, const choice *c, zero_type type)
+static test_outcome train(matrix *m, const choice *c, types kind)
 {
     test_run run;
     zero_comm *comm = &m->comm[routes[c->at[COLLECTIVES]].nodes - 1];
-    test_setup setup = setup_of(c, type, comm);
+    test_setup setup = setup_of(c, kind, comm);
     test_run_open_on(&run, &setup, comm);
     test_outcome out = test_run_outcome(&run);
     assert_all(run.engine.adam_steps == TEST_STEPS);
@@ -115,18 +129,19 @@ static test_outcome train(matrix *m, const choice *c, zero_type type)
     return out;
 }
 
-static void describe(const choice *c, zero_type type)
+static void describe(const choice *c, types kind)
 {
-    print_error("%s on %d ranks:", zero_type_name(type), test_size);
+    print_error("%s, activations %s, on %d ranks:", zero_type_name(kind.type),
+                zero_type_name(kind.activations), test_size);
     for (int axis = 0; axis < AXES; axis++) print_error(" %s %d", names[axis], c->at[axis]);
     print_error(" gives other bits than stage 0\n");
 }
 
-static void check(matrix *m, const choice *c, zero_type type, const test_outcome *want)
+static void check(matrix *m, const choice *c, types kind, const test_outcome *want)
 {
-    test_outcome got = train(m, c, type);
+    test_outcome got = train(m, c, kind);
     bool same = test_same_outcome(&got, want);
-    if (!same && test_rank == 0) describe(c, type);
+    if (!same && test_rank == 0) describe(c, kind);
     assert_all(same);
 }
 
@@ -179,18 +194,18 @@ static choice draw_the_newest(pairs *p, const zero_rng *rng, uint64_t *next)
 
 static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
 {
-    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
+    for (int k = 0; k < KINDS; k++) {
         const choice base = {{0}};
-        zero_rng rng = {.purpose = ZERO_RNG_TEST, .sample = type};
+        zero_rng rng = {.purpose = ZERO_RNG_TEST, .sample = (uint64_t)k};
         uint64_t next = 0;
         pairs p = {0};
-        test_outcome want = train(*state, &base, type);
+        test_outcome want = train(*state, &base, kinds[k]);
         int left = all_pairs() - new_pairs(&p, &base, true);
         while (left > 0) {
             choice c = draw_the_newest(&p, &rng, &next);
             int n = new_pairs(&p, &c, true);
             left -= n;
-            if (n > 0) check(*state, &c, type, &want);
+            if (n > 0) check(*state, &c, kinds[k], &want);
         }
     }
 }
@@ -198,15 +213,13 @@ static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
 static void random_settings_give_the_bits_of_stage_0(void **state)
 {
     matrix *m = *state;
-    test_outcome want[3];
-    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = m->seed, .sample = 3};
+    test_outcome want[KINDS];
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = m->seed, .sample = KINDS};
     uint64_t next = 0;
-    for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
-        want[type] = train(m, &(choice){{0}}, type);
+    for (int k = 0; k < KINDS; k++) want[k] = train(m, &(choice){{0}}, kinds[k]);
     for (int64_t i = 0; i < m->count; i++) {
         choice c = draw(&rng, &next);
-        zero_type type = (zero_type)(i % 3);
-        check(m, &c, type, &want[type]);
+        check(m, &c, kinds[i % KINDS], &want[i % KINDS]);
     }
 }
 

@@ -34,7 +34,7 @@ static int64_t roll(dice *d, int64_t n)
 
 /* ---- what is run ---- */
 
-static void draw_gpt2(dice *d, int slices, zero_model *model)
+static void draw_gpt2(dice *d, int slices, zero_type activations, zero_model *model)
 {
     int64_t heads = slices * (1 + roll(d, 2));
     zero_gpt2_shape shape = {.layers = 1 + roll(d, 3),
@@ -43,6 +43,7 @@ static void draw_gpt2(dice *d, int slices, zero_model *model)
                              .seq = 1 + roll(d, 10),
                              .vocab = slices + roll(d, 50)};
     assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
+    assert_int_equal(zero_model_activate(model, activations), ZERO_OK);
 }
 
 /* This rank's part of a model in `slices` slices, if these are more than one. */
@@ -92,9 +93,12 @@ static bool has_node_memory(const zero_plan_input *plan, const zero_comm *shard)
 static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *comm)
 {
     const zero_comm *data = zero_comm_data(comm), *shard = zero_comm_shard(comm);
+    const zero_type activations = zero_model_activations(model),
+                    any = (zero_type)roll(d, 3);
     zero_plan_input plan = {
         .stage = (int)roll(d, 4),
-        .type = (zero_type)roll(d, 3),
+        .type = activations == ZERO_FP32 ? any : activations,
+        .activations = activations,
         .partition = (zero_partition_scheme)roll(d, 2),
         .micro_batch = 1 + roll(d, 3),
         .accumulation = 1 + (int)roll(d, 4),
@@ -323,7 +327,7 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
         const zero_comm *tp = zero_comm_tp(comm);
         int slices = is_shared ? (tp ? tp->size : 1) << roll(&d, 3) : 1;
         if (i % 2 == 0)
-            draw_gpt2(&d, slices, &model);
+            draw_gpt2(&d, slices, (zero_type)(i / 2 % 3), &model);
         else
             hand_model(&d.rng, &d.next, &model);
         if (slices > 1) draw_part(comm, slices, &model, &part);

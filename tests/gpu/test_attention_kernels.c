@@ -175,9 +175,9 @@ static void check_batch(test_pool *pool, zero_type factors)
         memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
         memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
         solve(&one);
-        assert_same(n, one.s.out, all.s.out + b * n);
+        assert_same(n, one.s.out, (float *)all.s.out + b * n);
         assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
-        assert_same(3 * n, one.s.dqkv, all.s.dqkv + b * 3 * n);
+        assert_same(3 * n, one.s.dqkv, (float *)all.s.dqkv + b * 3 * n);
     }
 }
 
@@ -222,8 +222,9 @@ static void check_future(test_pool *pool, zero_type factors)
         pool, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .factors = factors});
     memset(x.dout + t * C, 0, (size_t)((T - t) * C) * sizeof(float));
     solve(&x);
-    for (int64_t i = t * 3 * C; i < T * 3 * C; i++) assert_true(x.s.dqkv[i] == 0.0f);
-    assert_true(x.s.dqkv[t * 3 * C - 1] != 0.0f);
+    for (int64_t i = t * 3 * C; i < T * 3 * C; i++)
+        assert_true(((float *)x.s.dqkv)[i] == 0.0f);
+    assert_true(((float *)x.s.dqkv)[t * 3 * C - 1] != 0.0f);
 }
 
 static void positions_that_no_loss_uses_have_no_gradient(void **state)
@@ -265,7 +266,7 @@ static void large_scores_neither_overflow_nor_vanish(void **state)
     got.s.factors =
         ZERO_FP16; /* scores are off by ones: only that they are finite is sure */
     solve(&got);
-    for (int64_t i = 0; i < 3 * got.n; i++) assert_true(isfinite(got.s.dqkv[i]));
+    for (int64_t i = 0; i < 3 * got.n; i++) assert_true(isfinite(((float *)got.s.dqkv)[i]));
 }
 
 static bool is_wrong(float x)
@@ -287,13 +288,16 @@ static void check_wrong(test_pool *pool, zero_type factors, float wrong)
     value.qkv[AT * 3 * SIZE + 2 * SIZE + 1] = wrong;
     dout.dout[LAST * SIZE + 1] = wrong;
     solve(&query), solve(&key), solve(&value), solve(&dout);
-    assert_true(is_wrong(query.s.out[LAST * SIZE]) && is_wrong(query.s.lse[LAST]));
-    assert_true(is_wrong(query.s.dqkv[LAST * 3 * SIZE]));
-    assert_true(is_wrong(key.s.lse[AT]) && is_wrong(key.s.dqkv[AT * 3 * SIZE]));
-    assert_true(is_wrong(value.s.out[LAST * SIZE + 1]) && !is_wrong(value.s.lse[LAST]));
-    assert_true(is_wrong(value.s.dqkv[LAST * 3 * SIZE]));
-    assert_true(is_wrong(dout.s.dqkv[2 * SIZE + 1]) && !is_wrong(dout.s.out[LAST * SIZE]));
-    assert_true(is_wrong(dout.s.dqkv[LAST * 3 * SIZE]));
+    assert_true(is_wrong(((float *)query.s.out)[LAST * SIZE]) &&
+                is_wrong(query.s.lse[LAST]));
+    assert_true(is_wrong(((float *)query.s.dqkv)[LAST * 3 * SIZE]));
+    assert_true(is_wrong(key.s.lse[AT]) && is_wrong(((float *)key.s.dqkv)[AT * 3 * SIZE]));
+    assert_true(is_wrong(((float *)value.s.out)[LAST * SIZE + 1]) &&
+                !is_wrong(value.s.lse[LAST]));
+    assert_true(is_wrong(((float *)value.s.dqkv)[LAST * 3 * SIZE]));
+    assert_true(is_wrong(((float *)dout.s.dqkv)[2 * SIZE + 1]) &&
+                !is_wrong(((float *)dout.s.out)[LAST * SIZE]));
+    assert_true(is_wrong(((float *)dout.s.dqkv)[LAST * 3 * SIZE]));
 }
 
 static void infinity_and_nan_show(void **state)

@@ -37,8 +37,13 @@ static void check_add_bias(test_pool *pool, zero_type type, int64_t rows, int64_
     float *out = out_floats(&g, x, n, 4 * shift);
     const void *more = test_gpu_in(&g, bias, test_type_bytes(type, cols),
                                    shift * (int)test_type_bytes(type, 1));
-    while (test_gpu_next(&g)) zero_cuda_add_bias(g.stream, rows, cols, type, more, out);
-    naive->add_bias(&slow, rows, cols, type, bias, x);
+    while (test_gpu_next(&g))
+        zero_cuda_add_bias(
+            g.stream,
+            &(zero_bias){.rows = rows, .cols = cols, .type = type, .bias = more, .x = out});
+    naive->add_bias(
+        &slow,
+        &(zero_bias){.rows = rows, .cols = cols, .type = type, .bias = bias, .x = x});
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, out), x);
 }
 
@@ -53,8 +58,18 @@ static void check_bias_backward(test_pool *pool, int64_t rows, int64_t cols, int
     float *out = out_floats(&g, accumulate ? dbias : NULL, cols, 4 * shift);
     zero_cuda_room room = test_gpu_room(&g, room_bytes);
     while (test_gpu_next(&g))
-        zero_cuda_bias_backward(g.stream, rows, cols, in, room, accumulate, out);
-    naive->bias_backward(&slow, rows, cols, dy, accumulate, dbias);
+        zero_cuda_bias_backward(g.stream,
+                                &(zero_bias_grad){.rows = rows,
+                                                  .cols = cols,
+                                                  .dy = in,
+                                                  .accumulate = accumulate,
+                                                  .dbias = out},
+                                room);
+    naive->bias_backward(&slow, &(zero_bias_grad){.rows = rows,
+                                                  .cols = cols,
+                                                  .dy = dy,
+                                                  .accumulate = accumulate,
+                                                  .dbias = dbias});
     assert_close(cols, test_gpu_result(&g, out), dbias);
 }
 
@@ -93,8 +108,16 @@ static void check_gelu(test_pool *pool, zero_type type, int64_t rows, int64_t co
     const void *more = test_gpu_in(&g, bias, test_type_bytes(type, cols),
                                    shift * (int)test_type_bytes(type, 1));
     while (test_gpu_next(&g))
-        zero_cuda_bias_gelu(g.stream, rows, cols, type, more, before, after);
-    naive->bias_gelu(&slow, rows, cols, type, bias, x, want);
+        zero_cuda_bias_gelu(g.stream, &(zero_bias){.rows = rows,
+                                                   .cols = cols,
+                                                   .type = type,
+                                                   .bias = more,
+                                                   .x = before,
+                                                   .y = after});
+    naive->bias_gelu(
+        &slow,
+        &(zero_bias){
+            .rows = rows, .cols = cols, .type = type, .bias = bias, .x = x, .y = want});
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, before), x);
     assert_close(n, test_gpu_result(&g, after), want);
 }
@@ -116,9 +139,22 @@ static void check_gelu_backward(test_pool *pool, int64_t rows, int64_t cols, int
     float *out = out_floats(&g, accumulate ? dbias : NULL, cols, 0);
     zero_cuda_room room = test_gpu_room(&g, room_bytes);
     while (test_gpu_next(&g))
-        zero_cuda_bias_gelu_backward(g.stream, rows, cols, in, d, dx, room, accumulate,
-                                     out);
-    naive->bias_gelu_backward(&slow, rows, cols, x, dy, want, accumulate, dbias);
+        zero_cuda_bias_gelu_backward(g.stream,
+                                     &(zero_bias_grad){.rows = rows,
+                                                       .cols = cols,
+                                                       .x = in,
+                                                       .dy = d,
+                                                       .dx = dx,
+                                                       .accumulate = accumulate,
+                                                       .dbias = out},
+                                     room);
+    naive->bias_gelu_backward(&slow, &(zero_bias_grad){.rows = rows,
+                                                       .cols = cols,
+                                                       .x = x,
+                                                       .dy = dy,
+                                                       .dx = want,
+                                                       .accumulate = accumulate,
+                                                       .dbias = dbias});
     assert_close(n, test_gpu_result(&g, dx), want);
     assert_close(cols, test_gpu_result(&g, out), dbias);
 }
@@ -146,8 +182,15 @@ static void gelu_is_right_far_from_zero(void **state)
     float *dx = out_floats(&g, NULL, 4, 0), *dbias = out_floats(&g, NULL, 4, 0);
     zero_cuda_room room = test_gpu_room(&g, 65536);
     while (test_gpu_next(&g)) {
-        zero_cuda_bias_gelu(g.stream, 1, 4, ZERO_FP32, bias, x, y);
-        zero_cuda_bias_gelu_backward(g.stream, 1, 4, x, dy, dx, room, false, dbias);
+        zero_cuda_bias_gelu(
+            g.stream,
+            &(zero_bias){
+                .rows = 1, .cols = 4, .type = ZERO_FP32, .bias = bias, .x = x, .y = y});
+        zero_cuda_bias_gelu_backward(
+            g.stream,
+            &(zero_bias_grad){
+                .rows = 1, .cols = 4, .x = x, .dy = dy, .dx = dx, .dbias = dbias},
+            room);
     }
     for (int i = 0; i < 4; i++) {
         assert_true(((const float *)test_gpu_result(&g, y))[i] == values[i]);

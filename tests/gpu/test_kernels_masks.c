@@ -26,8 +26,8 @@ static void check_dropout(test_pool *pool, float p, int64_t B, int64_t n, int sh
     test_gpu g = test_gpu_begin(test_gpu_shared);
     float *y = out_floats(&g, in_place ? x : NULL, B * n, 4 * shift);
     const float *in = in_place ? y : in_floats(&g, x, B * n, 4 * shift);
-    while (test_gpu_next(&g)) zero_cuda_dropout(g.stream, &d, B, n, in, y);
-    cpu->dropout(&math, &d, B, n, x, want);
+    while (test_gpu_next(&g)) zero_cuda_dropout(g.stream, &d, ZERO_FP32, B, n, in, y);
+    cpu->dropout(&math, &d, ZERO_FP32, B, n, x, want);
     assert_same_typed(ZERO_FP32, B * n, test_gpu_result(&g, y), want);
 }
 

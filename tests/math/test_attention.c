@@ -147,9 +147,9 @@ static void check_batch(void **state, zero_type factors)
         memcpy(one.qkv, all.qkv + b * 3 * n, (size_t)(3 * n) * sizeof(float));
         memcpy(one.dout, all.dout + b * n, (size_t)n * sizeof(float));
         solve(*state, cpu, &math, &one);
-        assert_same(n, one.s.out, all.s.out + b * n);
+        assert_same(n, one.s.out, (float *)all.s.out + b * n);
         assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
-        assert_same(3 * n, one.s.dqkv, all.s.dqkv + b * 3 * n);
+        assert_same(3 * n, one.s.dqkv, (float *)all.s.dqkv + b * 3 * n);
     }
 }
 
@@ -216,8 +216,9 @@ static void nan_and_infinity_show(void **state)
         y.qkv[20 * 12 + 9] = INFINITY; /* a value */
         solve(*state, both[i], &math, &x);
         solve(*state, both[i], &math, &y);
-        assert_true(is_wrong(x.s.lse[20]) && is_wrong(x.s.out[29 * 4]));
-        assert_true(is_wrong(x.s.dqkv[29 * 12]) && is_wrong(y.s.out[29 * 4 + 1]));
+        assert_true(is_wrong(x.s.lse[20]) && is_wrong(((float *)x.s.out)[29 * 4]));
+        assert_true(is_wrong(((float *)x.s.dqkv)[29 * 12]) &&
+                    is_wrong(((float *)y.s.out)[29 * 4 + 1]));
         assert_true(!is_wrong(y.s.lse[29]));
     }
 }

@@ -34,25 +34,34 @@ static void long_operations_poll(void **state)
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     s.work = test_floats(*state, zero_attention_workspace(&s));
     assert_polls(cpu->gemm(&math, &g));
-    assert_polls(cpu->add_bias(&math, rows, C, ZERO_FP32, w, y));
-    assert_polls(cpu->bias_backward(&math, rows, C, x, true, w));
-    assert_polls(
-        cpu->add_branch(&math, &(zero_branch){d, 2, rows / 2, C, ZERO_FP32, w, x, y, y}));
-    assert_polls(cpu->dropout(&math, &d, 1, n, x, y));
-    assert_polls(cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, y));
-    assert_polls(cpu->bias_gelu_backward(&math, rows, C, x, y, y, false, w));
-    assert_polls(cpu->layernorm(
-        &math, &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, y, z, u}));
-    assert_polls(cpu->layernorm_backward(
+    assert_polls(cpu->add_bias(
         &math,
-        &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, z, u, x, y, false, z, u}));
+        &(zero_bias){.rows = rows, .cols = C, .type = ZERO_FP32, .bias = w, .x = y}));
+    assert_polls(cpu->bias_backward(
+        &math, &(zero_bias_grad){
+                   .rows = rows, .cols = C, .dy = x, .accumulate = true, .dbias = w}));
+    assert_polls(cpu->add_branch(
+        &math, &(zero_branch){d, 2, rows / 2, C, ZERO_FP32, ZERO_FP32, w, x, y, y}));
+    assert_polls(cpu->dropout(&math, &d, ZERO_FP32, 1, n, x, y));
+    assert_polls(cpu->bias_gelu(
+        &math, &(zero_bias){
+                   .rows = rows, .cols = C, .type = ZERO_FP32, .bias = w, .x = x, .y = y}));
+    assert_polls(cpu->bias_gelu_backward(
+        &math,
+        &(zero_bias_grad){.rows = rows, .cols = C, .x = x, .dy = y, .dx = y, .dbias = w}));
+    assert_polls(cpu->layernorm(
+        &math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, w, y, z, u}));
+    assert_polls(cpu->layernorm_backward(
+        &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, z, u, x, y,
+                                           false, z, u}));
     assert_polls(cpu->attention(&math, &s));
     s.out = z, s.dout = u, s.dqkv = y;
     assert_polls(cpu->attention_backward(&math, &s));
-    assert_polls(cpu->embedding(
-        &math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32, w, z, y, NULL}));
+    assert_polls(
+        cpu->embedding(&math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32,
+                                                ZERO_FP32, w, z, y, NULL}));
     assert_polls(cpu->embedding_backward(
-        &math, &(zero_embedding_grad){1, rows, C, 0, 0, tokens, x, w, z}));
+        &math, &(zero_embedding_grad){1, rows, C, 0, 0, tokens, ZERO_FP32, x, w, z}));
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
     const zero_softmax slices = {.rows = rows,
                                  .V = C,
@@ -119,18 +128,23 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->attention_backward(&math, &s);
     float *mean = dqkv + 3 * n, *rstd = mean + rows, *norm = rstd + rows, *dx = norm + n;
     float *dgain = dx + n, *dbias = dgain + C;
-    cpu->layernorm(&math,
-                   &(zero_layernorm_args){rows, C, x, ZERO_FP32, w, w, norm, mean, rstd});
-    cpu->layernorm_backward(&math,
-                            &(zero_layernorm_grad_args){rows, C, x, ZERO_FP32, w, mean,
-                                                        rstd, dy, dx, false, dgain, dbias});
+    cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, w,
+                                                 norm, mean, rstd});
+    cpu->layernorm_backward(
+        &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, mean, rstd,
+                                           dy, dx, false, dgain, dbias});
     float *branch = dbias + C, *act = branch + n, *dact = act + n, *dsum = dact + n;
     float *logits = dsum + C, *loss = logits + n;
     memcpy(branch, dy, (size_t)n * sizeof *dy);
-    cpu->add_branch(&math,
-                    &(zero_branch){s.dropout, B, T, C, ZERO_FP32, w, x, branch, branch});
-    cpu->bias_gelu(&math, rows, C, ZERO_FP32, w, x, act);
-    cpu->bias_gelu_backward(&math, rows, C, x, dy, dact, false, dsum);
+    cpu->add_branch(&math, &(zero_branch){s.dropout, B, T, C, ZERO_FP32, ZERO_FP32, w, x,
+                                          branch, branch});
+    cpu->bias_gelu(
+        &math,
+        &(zero_bias){
+            .rows = rows, .cols = C, .type = ZERO_FP32, .bias = w, .x = x, .y = act});
+    cpu->bias_gelu_backward(
+        &math, &(zero_bias_grad){
+                   .rows = rows, .cols = C, .x = x, .dy = dy, .dx = dact, .dbias = dsum});
     memcpy(logits, x, (size_t)n * sizeof *x);
     cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
     float *sliced = loss + rows, *stats = sliced + n, *losses = stats + 5 * rows;

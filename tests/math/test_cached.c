@@ -71,12 +71,12 @@ static void a_cut_of_rows_or_columns_changes_no_bits(void **state)
             zero_gemm g = product(*state, size, types[t], transposed), part = g;
             float *row = test_floats(*state, size[1]);
             cpu->gemm(&math, &g);
-            part.m = 1, part.n = n, part.a = g.a + 3 * size[2], part.c = row;
+            part.m = 1, part.n = n, part.a = (const float *)g.a + 3 * size[2], part.c = row;
             part.ldb = transposed ? size[2] : size[1];
             part.b =
                 (const char *)g.b + width * (size_t)(transposed ? from * size[2] : from);
             cpu->gemm(&math, &part);
-            assert_same(n, row, g.c + 3 * size[1] + from);
+            assert_same(n, row, (float *)g.c + 3 * size[1] + from);
         }
 }
 
@@ -93,7 +93,7 @@ static void slices_add_up_as_the_tree_says(void **state)
         cpu->gemm(&math, &g);
         part.k = half, part.lda = size[2], part.slices = 2, part.c = sum;
         cpu->gemm(&math, &part);
-        part.a = g.a + half, part.c = other;
+        part.a = (const float *)g.a + half, part.c = other;
         part.b = zero_type_at(types[t], g.b, half * size[1]);
         cpu->gemm(&math, &part);
         for (int64_t i = 0; i < size[0] * size[1]; i++) sum[i] += other[i];
@@ -173,7 +173,7 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
             past[b] = b + made;
             memcpy(rows + b * 3 * C, qkv + (b * T + past[b]) * 3 * C, 3 * C * sizeof *rows);
         }
-        const zero_cached token = {B, 1, C, H, ROOM, past, rows, cache, mixed};
+        const zero_cached token = {B, 1, C, H, ROOM, past, ZERO_FP32, rows, cache, mixed};
         backend->remember(math, &token);
         backend->recall(math, &token);
         for (int64_t b = 0; b < B; b++)

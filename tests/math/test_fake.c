@@ -145,27 +145,28 @@ typedef struct {
     const zero_backend *ops;
     const zero_math *math;
     zero_dropout d;
-    zero_type type;
+    zero_type type, rows;
     int32_t *tokens;
-    float *wide;                 /* 3 N random numbers, of which `weights` are made */
-    void *weights;               /* [V, 3C] of `type` */
-    float *x, *y, *z, *dx, *big; /* [N], big [ROWS, 3C] */
-    float *small[6];             /* [ROWS], [3C] */
+    float *wide;   /* 3 N random numbers, of which `weights` are made */
+    void *weights; /* [V, 3C] of `type` */
+    /* [N], big [ROWS, 3C]: of the type `rows`, but for the logits */
+    float *x, *y, *z, *dx, *logits, *big;
+    float *small[6]; /* [ROWS], [3C] */
     double *sum;
     float *work;
 } lab;
 
 static lab make_lab(const zero_backend *ops, const zero_math *math, zero_type type,
-                    char *memory)
+                    zero_type rows, char *memory)
 {
     space s = {memory};
     const zero_attention shape = {.B = B, .T = T, .C = C, .H = H};
-    lab l = {.ops = ops, .math = math, .type = type};
+    lab l = {.ops = ops, .math = math, .type = type, .rows = rows};
     l.d = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST}, 0.25f};
     l.tokens = take(&s, ROWS * sizeof(int32_t));
     l.wide = floats(&s, 3 * V * C);
     l.weights = floats(&s, 3 * V * C);
-    float **arrays[] = {&l.x, &l.y, &l.z, &l.dx};
+    float **arrays[] = {&l.x, &l.y, &l.z, &l.dx, &l.logits};
     for (size_t i = 0; i < COUNT(arrays); i++) *arrays[i] = floats(&s, N);
     l.big = floats(&s, 3 * N);
     for (int i = 0; i < 6; i++) l.small[i] = floats(&s, ROWS > 3 * C ? ROWS : 3 * C);
@@ -184,51 +185,78 @@ static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
     ops->round(l->math, l->type, 3 * V * C, l->wide, l->weights);
-    zero_embedding e = {
-        B, T, C, 0, 0, l->tokens, l->type, l->weights, weight(l, V * C), l->x, NULL};
+    zero_embedding e = {B,         T,       C,       0,          0,
+                        l->tokens, l->type, l->rows, l->weights, weight(l, V * C),
+                        l->x,      NULL};
     ops->embedding(l->math, &e);
-    ops->dropout(l->math, &l->d, B, T * C, l->x, l->x);
-    zero_layernorm_args n = {ROWS,          C,    l->x,        l->type,    weight(l, 7),
-                             weight(l, 70), l->y, l->small[0], l->small[1]};
+    ops->dropout(l->math, &l->d, l->rows, B, T * C, l->x, l->x);
+    zero_layernorm_args n = {
+        ROWS,          C,    l->type,     l->rows,    l->x, weight(l, 7),
+        weight(l, 70), l->y, l->small[0], l->small[1]};
     ops->layernorm(l->math, &n);
     zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
     g.b_type = l->type, g.c = l->big, g.factors = l->type;
+    g.a_type = g.c_type = l->rows;
     ops->gemm(l->math, &g);
-    ops->add_bias(l->math, ROWS, 3 * C, l->type, weight(l, 9), l->big);
-    zero_attention a = {B,      T,    C,           H,       1,    l->d,  g.factors,
-                        l->big, l->z, l->small[2], l->work, l->y, l->big};
+    ops->add_bias(l->math, &(zero_bias){.rows = ROWS,
+                                        .cols = 3 * C,
+                                        .type = l->type,
+                                        .rows_type = l->rows,
+                                        .bias = weight(l, 9),
+                                        .x = l->big});
+    zero_attention a = {B,       T,      C,    H,           1,       l->d, g.factors,
+                        l->rows, l->big, l->z, l->small[2], l->work, l->y, l->big};
     ops->attention(l->math, &a);
-    zero_branch b = {l->d, B, T, C, l->type, weight(l, 3), l->x, l->z, l->y};
+    zero_branch b = {l->d, B, T, C, l->type, l->rows, weight(l, 3), l->x, l->z, l->y};
     ops->add_branch(l->math, &b);
     b.out = l->z;
     ops->add_branch(l->math, &b);
     e.first = 2, e.words = 3; /* others are another rank's */
     e.out = l->y;
     ops->embedding(l->math, &e);
-    ops->bias_gelu(l->math, ROWS, C, l->type, weight(l, 5), l->z, l->dx);
+    ops->bias_gelu(l->math, &(zero_bias){.rows = ROWS,
+                                         .cols = C,
+                                         .type = l->type,
+                                         .rows_type = l->rows,
+                                         .bias = weight(l, 5),
+                                         .x = l->z,
+                                         .y = l->dx});
 }
 
 /* Not the backward pass of a model: every call once more, on what is there. */
 static void compute_backward(const lab *l)
 {
     const zero_backend *ops = l->ops;
-    zero_attention a = {B,      T,    C,           H,       0,     l->d,   ZERO_FP32,
-                        l->big, l->y, l->small[2], l->work, l->dx, l->wide};
+    zero_attention a = {B,       T,      C,    H,           0,       l->d,  ZERO_FP32,
+                        l->rows, l->big, l->y, l->small[2], l->work, l->dx, l->wide};
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
-    ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->dx, l->small[3]);
-    ops->bias_gelu_backward(l->math, ROWS, C, l->z, l->dx, l->dx, true, l->small[4]);
-    ops->bias_backward(l->math, ROWS, C, l->dx, true, l->small[5]);
-    zero_layernorm_grad_args n = {ROWS,         C,           l->x,        l->type,
-                                  weight(l, 7), l->small[0], l->small[1], l->dx,
-                                  l->y,         true,        l->small[4], l->small[5]};
+    ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->logits, l->small[3]);
+    ops->bias_gelu_backward(l->math, &(zero_bias_grad){.rows = ROWS,
+                                                       .rows_type = l->rows,
+                                                       .cols = C,
+                                                       .x = l->z,
+                                                       .dy = l->dx,
+                                                       .dx = l->dx,
+                                                       .accumulate = true,
+                                                       .dbias = l->small[4]});
+    ops->bias_backward(l->math, &(zero_bias_grad){.rows = ROWS,
+                                                  .rows_type = l->rows,
+                                                  .cols = C,
+                                                  .dy = l->dx,
+                                                  .accumulate = true,
+                                                  .dbias = l->small[5]});
+    zero_layernorm_grad_args n = {ROWS,         C,           l->type,     l->rows, l->x,
+                                  weight(l, 7), l->small[0], l->small[1], l->dx,   l->y,
+                                  true,         l->small[4], l->small[5]};
     ops->layernorm_backward(l->math, &n);
-    zero_embedding_grad e = {B, T, C, 0, 0, l->tokens, l->y, l->wide, l->wide + V * C};
+    zero_embedding_grad e = {B,         T,       C,    0,       0,
+                             l->tokens, l->rows, l->y, l->wide, l->wide + V * C};
     ops->embedding_backward(l->math, &e);
     e.first = 2, e.words = 3;
     ops->embedding_backward(l->math, &e);
     zero_gemm g = {.m = ROWS, .n = C, .k = C, .a = l->dx, .b = l->wide, .c = l->z};
-    g.transpose_b = g.accumulate = true;
+    g.transpose_b = g.accumulate = true, g.a_type = g.c_type = l->rows;
     ops->gemm(l->math, &g);
     g.accumulate = false, g.slices = 2, g.slice_parts = C / 8, g.c = l->x;
     ops->gemm(l->math, &g);
@@ -264,9 +292,9 @@ static void fill(char *memory, size_t bytes)
 }
 
 /* Stored in four pieces and fetched in two. */
-static void compute_on_device(const device *d, zero_type type)
+static void compute_on_device(const device *d, zero_type type, zero_type rows)
 {
-    const lab l = make_lab(fake, &d->math, type, d->memory);
+    const lab l = make_lab(fake, &d->math, type, rows, d->memory);
     zero_ticket last = 0;
     for (size_t i = 0; i < 4; i++) last = device_store(d, i * d->bytes / 4, d->bytes / 4);
     assert_ok(fake->memory->after(&d->math, last));
@@ -277,19 +305,19 @@ static void compute_on_device(const device *d, zero_type type)
     device_wait(d, last);
 }
 
-static void check_type(zero_type type)
+static void check_types(zero_type type, zero_type rows)
 {
     const size_t bytes = lab_bytes;
     char *want = device_host(bytes);
     fill(want, bytes);
     zero_math math = test_opened(&zero_backend_cpu);
-    const lab l = make_lab(&zero_backend_cpu, &math, type, want);
+    const lab l = make_lab(&zero_backend_cpu, &math, type, rows, want);
     compute_all(&l);
     assert_true(isfinite(l.sum[0]) && isfinite(l.small[3][0]) && isfinite(l.z[N - 1]));
     for (int order = 0; order <= ORDERS; order++) {
         device d = device_open(order, bytes);
         fill(d.host, bytes);
-        compute_on_device(&d, type);
+        compute_on_device(&d, type, rows);
         assert_memory_equal(d.host, want, bytes);
         assert_int_equal(zero_fake_counted(&d.math).bytes_fetched, bytes);
         assert_int_equal(zero_fake_counted(&d.math).bytes_stored, bytes);
@@ -301,9 +329,11 @@ static void check_type(zero_type type)
 static void all_calls_have_the_bits_of_the_cpu_backend_in_any_order(void **state)
 {
     (void)state;
-    check_type(ZERO_FP32);
-    check_type(ZERO_BF16);
-    check_type(ZERO_FP16);
+    check_types(ZERO_FP32, ZERO_FP32);
+    check_types(ZERO_BF16, ZERO_FP32);
+    check_types(ZERO_FP16, ZERO_FP32);
+    check_types(ZERO_BF16, ZERO_BF16);
+    check_types(ZERO_FP16, ZERO_FP16);
 }
 
 static void devices_of_one_process_are_apart(void **state)

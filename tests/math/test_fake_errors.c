@@ -41,8 +41,12 @@ static void a_bad_pointer_names_its_call(void **state)
         fake->clear(&d.math, 4, host);
         check_failed(&d, "clear");
         d = device_open(order, space);
-        fake->bias_gelu(&d.math, 1, 4, ZERO_FP32, d.host, device_floats(&d, 0),
-                        device_floats(&d, 4));
+        fake->bias_gelu(&d.math, &(zero_bias){.rows = 1,
+                                              .cols = 4,
+                                              .type = ZERO_FP32,
+                                              .bias = d.host,
+                                              .x = device_floats(&d, 0),
+                                              .y = device_floats(&d, 4)});
         check_failed(&d, "bias_gelu of the fake device was given");
         d = device_open(order, space);
         fake->round(&d.math, ZERO_FP32, 4, device_floats(&d, 0), NULL);
@@ -148,11 +152,12 @@ static void run_tokens(device *d, int32_t token)
     for (int i = 0; i < 4; i++) tokens[i] = i < 3 ? 0 : token;
     device_wait(d, device_store(d, 0, 16));
     float *table = (float *)(d->memory + space) - 32, *out = device_floats(d, 256);
-    fake->embedding(&d->math, &(zero_embedding){1, 4, 4, 0, 0, seen, ZERO_FP32, table, out,
-                                                out + 64, NULL});
+    fake->embedding(&d->math, &(zero_embedding){1, 4, 4, 0, 0, seen, ZERO_FP32, ZERO_FP32,
+                                                table, out, out + 64, NULL});
     fake->cross_entropy(&d->math, 4, 8, seen, 1.0f, out, out + 64);
     fake->embedding_backward(
-        &d->math, &(zero_embedding_grad){1, 4, 4, 0, 0, seen, out, table, out + 64});
+        &d->math,
+        &(zero_embedding_grad){1, 4, 4, 0, 0, seen, ZERO_FP32, out, table, out + 64});
 }
 
 /* 8 words, which end where the memory does. */

@@ -329,7 +329,10 @@ static void a_cut_range_gives_the_same_bits_in_fp32(void **state)
         y[i] = test_floats(*state, n), p[i] = test_copy(*state, n, x);
         m[i] = test_copy(*state, n, x), v[i] = test_copy(*state, n, zeros);
     }
-    cpu->bias_gelu(&fast, 1, n, ZERO_FP32, zeros, x, y[0]);
+    cpu->bias_gelu(
+        &fast,
+        &(zero_bias){
+            .rows = 1, .cols = n, .type = ZERO_FP32, .bias = zeros, .x = x, .y = y[0]});
     cpu->adamw(&fast, &recipe,
                &(zero_adamw_arrays){n, ZERO_FP32, x, p[0], m[0], v[0], NULL});
     for (size_t c = 0; c < COUNT(cuts); c++) {
@@ -339,7 +342,12 @@ static void a_cut_range_gives_the_same_bits_in_fp32(void **state)
         memcpy(v[1], zeros, (size_t)n * sizeof *x);
         for (int part = 0; part < 2; part++) {
             int64_t at = ends[part], len = ends[part + 1] - at;
-            cpu->bias_gelu(&fast, 1, len, ZERO_FP32, zeros, x + at, y[1] + at);
+            cpu->bias_gelu(&fast, &(zero_bias){.rows = 1,
+                                               .cols = len,
+                                               .type = ZERO_FP32,
+                                               .bias = zeros,
+                                               .x = x + at,
+                                               .y = y[1] + at});
             cpu->adamw(&fast, &recipe,
                        &(zero_adamw_arrays){len, ZERO_FP32, x + at, p[1] + at, m[1] + at,
                                             v[1] + at, NULL});

@@ -98,7 +98,9 @@ static void linear(int64_t rows, int64_t k, int64_t n, const float *x, const flo
                    const float *bias, float *y)
 {
     product(x, false, w, false, (const int64_t[]){rows, n, k}, y);
-    ops->add_bias(&math, rows, n, ZERO_FP32, bias, y);
+    ops->add_bias(
+        &math,
+        &(zero_bias){.rows = rows, .cols = n, .type = ZERO_FP32, .bias = bias, .x = y});
 }
 
 static void linear_backward(int64_t rows, int64_t k, int64_t n, const float *x,
@@ -107,7 +109,8 @@ static void linear_backward(int64_t rows, int64_t k, int64_t n, const float *x,
 {
     product(dy, false, w, true, (const int64_t[]){rows, k, n}, dx);
     product(x, true, dy, false, (const int64_t[]){k, n, rows}, dw);
-    ops->bias_backward(&math, rows, n, dy, false, dbias);
+    ops->bias_backward(
+        &math, &(zero_bias_grad){.rows = rows, .cols = n, .dy = dy, .dbias = dbias});
 }
 
 static void embedding_forward(layer *l)
@@ -204,13 +207,22 @@ static void layernorm_has_the_gradient_of_its_forward(void **state)
 static void bias_gelu_forward(layer *l)
 {
     memcpy(l->kept[0], l->in[0], (size_t)l->out_len * sizeof(float));
-    ops->bias_gelu(&math, l->T, l->C, ZERO_FP32, l->in[1], l->kept[0], l->out);
+    ops->bias_gelu(&math, &(zero_bias){.rows = l->T,
+                                       .cols = l->C,
+                                       .type = ZERO_FP32,
+                                       .bias = l->in[1],
+                                       .x = l->kept[0],
+                                       .y = l->out});
 }
 
 static void bias_gelu_backward(layer *l)
 {
-    ops->bias_gelu_backward(&math, l->T, l->C, l->kept[0], l->dout, l->grad[0], false,
-                            l->grad[1]);
+    ops->bias_gelu_backward(&math, &(zero_bias_grad){.rows = l->T,
+                                                     .cols = l->C,
+                                                     .x = l->kept[0],
+                                                     .dy = l->dout,
+                                                     .dx = l->grad[0],
+                                                     .dbias = l->grad[1]});
 }
 
 static void bias_and_gelu_have_the_gradient_of_their_forward(void **state)
@@ -262,7 +274,12 @@ static void mlp_forward(layer *l)
 {
     const int64_t rows = l->B * l->T, mnk[] = {rows, l->V, l->C};
     product(l->in[0], false, l->in[1], false, mnk, l->kept[0]);
-    ops->bias_gelu(&math, rows, l->V, ZERO_FP32, l->in[2], l->kept[0], l->kept[1]);
+    ops->bias_gelu(&math, &(zero_bias){.rows = rows,
+                                       .cols = l->V,
+                                       .type = ZERO_FP32,
+                                       .bias = l->in[2],
+                                       .x = l->kept[0],
+                                       .y = l->kept[1]});
     linear(rows, l->V, l->C, l->kept[1], l->in[3], l->in[4], l->out);
 }
 
@@ -272,7 +289,12 @@ static void mlp_backward(layer *l)
     float *d = l->kept[2];
     linear_backward(rows, l->V, l->C, l->kept[1], l->in[3], l->dout, d, l->grad[3],
                     l->grad[4]);
-    ops->bias_gelu_backward(&math, rows, l->V, l->kept[0], d, d, false, l->grad[2]);
+    ops->bias_gelu_backward(&math, &(zero_bias_grad){.rows = rows,
+                                                     .cols = l->V,
+                                                     .x = l->kept[0],
+                                                     .dy = d,
+                                                     .dx = d,
+                                                     .dbias = l->grad[2]});
     product(d, false, l->in[1], true, (const int64_t[]){rows, l->C, l->V}, l->grad[0]);
     product(l->in[0], true, d, false, (const int64_t[]){l->C, l->V, rows}, l->grad[1]);
 }

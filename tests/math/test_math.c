@@ -56,14 +56,28 @@ static void biases_agree(void **state)
         float *want = test_floats(*state, rows * cols);
         float *got = test_copy(*state, rows * cols, want),
               *bias = test_floats(*state, cols);
-        naive->add_bias(&slow, rows, cols, ZERO_FP32, bias, want);
-        cpu->add_bias(&fast, rows, cols, ZERO_FP32, bias, got);
+        naive->add_bias(
+            &slow,
+            &(zero_bias){
+                .rows = rows, .cols = cols, .type = ZERO_FP32, .bias = bias, .x = want});
+        cpu->add_bias(
+            &fast,
+            &(zero_bias){
+                .rows = rows, .cols = cols, .type = ZERO_FP32, .bias = bias, .x = got});
         assert_same(rows * cols, got, want);
         for (int accumulate = 0; accumulate < 2; accumulate++) {
             float *dwant = test_floats(*state, cols),
                   *dgot = test_copy(*state, cols, dwant);
-            naive->bias_backward(&slow, rows, cols, want, accumulate, dwant);
-            cpu->bias_backward(&fast, rows, cols, got, accumulate, dgot);
+            naive->bias_backward(&slow, &(zero_bias_grad){.rows = rows,
+                                                          .cols = cols,
+                                                          .dy = want,
+                                                          .accumulate = accumulate,
+                                                          .dbias = dwant});
+            cpu->bias_backward(&fast, &(zero_bias_grad){.rows = rows,
+                                                        .cols = cols,
+                                                        .dy = got,
+                                                        .accumulate = accumulate,
+                                                        .dbias = dgot});
             assert_close(cols, dgot, dwant);
         }
     }
@@ -79,11 +93,11 @@ static void dropout_agrees_to_the_bit(void **state)
         for (int p = 0; p < 2; p++) {
             zero_dropout d = {{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3},
                               0.3f * (float)p};
-            naive->dropout(&slow, &d, 2, n, a, want);
-            cpu->dropout(&fast, &d, 2, n, a, got);
+            naive->dropout(&slow, &d, ZERO_FP32, 2, n, a, want);
+            cpu->dropout(&fast, &d, ZERO_FP32, 2, n, a, got);
             assert_same(2 * n, got, want);
             memcpy(got, a, (size_t)(2 * n) * sizeof *a);
-            cpu->dropout(&fast, &d, 2, n, got, got);
+            cpu->dropout(&fast, &d, ZERO_FP32, 2, n, got, got);
             assert_same(2 * n, got, want);
         }
     }
@@ -102,7 +116,7 @@ static void branches_end_to_the_bit(void **state)
             float *x = test_floats(*state, n), *want = test_copy(*state, n, x);
             float *steps = test_copy(*state, n, x);
             float *apart = test_floats(*state, n), *naively = test_floats(*state, n);
-            zero_branch b = {d, 2, T, cols, ZERO_FP32, bias, residual, x, apart};
+            zero_branch b = {d, 2, T, cols, ZERO_FP32, ZERO_FP32, bias, residual, x, apart};
             cpu->add_branch(&fast, &b);
             b.out = naively;
             naive->add_branch(&slow, &b);
@@ -113,8 +127,12 @@ static void branches_end_to_the_bit(void **state)
             assert_same(n, x, want);
             assert_same(n, apart, want);
             assert_same(n, naively, want);
-            naive->add_bias(&slow, 2 * T, cols, ZERO_FP32, bias, steps);
-            naive->dropout(&slow, &d, 2, T * cols, steps, steps);
+            naive->add_bias(&slow, &(zero_bias){.rows = 2 * T,
+                                                .cols = cols,
+                                                .type = ZERO_FP32,
+                                                .bias = bias,
+                                                .x = steps});
+            naive->dropout(&slow, &d, ZERO_FP32, 2, T * cols, steps, steps);
             for (int64_t i = 0; i < n; i++) steps[i] = residual[i] + steps[i];
             assert_same(n, x, steps);
         }
@@ -129,16 +147,38 @@ static void check_gelu(test_pool *pool, int64_t rows, int64_t cols)
     for (int64_t i = 0; i < n; i++) x[i] *= i % 5 == 0 ? 8.0f : 1.0f;
     float *x2 = test_copy(pool, n, x), *want = test_floats(pool, n),
           *got = test_floats(pool, n);
-    naive->bias_gelu(&slow, rows, cols, ZERO_FP32, bias, x, want);
-    cpu->bias_gelu(&fast, rows, cols, ZERO_FP32, bias, x2, got);
+    naive->bias_gelu(&slow, &(zero_bias){.rows = rows,
+                                         .cols = cols,
+                                         .type = ZERO_FP32,
+                                         .bias = bias,
+                                         .x = x,
+                                         .y = want});
+    cpu->bias_gelu(&fast, &(zero_bias){.rows = rows,
+                                       .cols = cols,
+                                       .type = ZERO_FP32,
+                                       .bias = bias,
+                                       .x = x2,
+                                       .y = got});
     assert_same(n, x2, x);
     assert_close(n, got, want);
     for (int accumulate = 0; accumulate < 2; accumulate++) {
         float *dy = test_floats(pool, n), *dbias = test_floats(pool, cols);
         float *dbias2 = test_copy(pool, cols, dbias);
-        naive->bias_gelu_backward(&slow, rows, cols, x, dy, want, accumulate, dbias);
+        naive->bias_gelu_backward(&slow, &(zero_bias_grad){.rows = rows,
+                                                           .cols = cols,
+                                                           .x = x,
+                                                           .dy = dy,
+                                                           .dx = want,
+                                                           .accumulate = accumulate,
+                                                           .dbias = dbias});
         float *dx = accumulate ? dy : test_floats(pool, n);
-        cpu->bias_gelu_backward(&fast, rows, cols, x, dy, dx, accumulate, dbias2);
+        cpu->bias_gelu_backward(&fast, &(zero_bias_grad){.rows = rows,
+                                                         .cols = cols,
+                                                         .x = x,
+                                                         .dy = dy,
+                                                         .dx = dx,
+                                                         .accumulate = accumulate,
+                                                         .dbias = dbias2});
         assert_close(n, dx, want);
         assert_close(cols, dbias2, dbias);
     }
@@ -153,8 +193,12 @@ static void gelu_agrees_also_far_from_zero(void **state)
     const float one[] = {1, 1, 1, 1}, zeros[4] = {0};
     const float values[] = {0, 0, 1e4f, 1e30f}, slopes[] = {0, 0, 1, 1};
     float x[] = {-1e30f, -1e4f, 1e4f, 1e30f}, y[4], dx[4], dbias[4];
-    cpu->bias_gelu(&fast, 1, 4, ZERO_FP32, zeros, x, y);
-    cpu->bias_gelu_backward(&fast, 1, 4, x, one, dx, false, dbias);
+    cpu->bias_gelu(
+        &fast, &(zero_bias){
+                   .rows = 1, .cols = 4, .type = ZERO_FP32, .bias = zeros, .x = x, .y = y});
+    cpu->bias_gelu_backward(
+        &fast, &(zero_bias_grad){
+                   .rows = 1, .cols = 4, .x = x, .dy = one, .dx = dx, .dbias = dbias});
     for (int i = 0; i < 4; i++) {
         assert_true(y[i] == values[i]);
         assert_true(fabsf(dx[i] - slopes[i]) < 1e-30f);
@@ -276,7 +320,10 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
         logits[33] = NAN, x[35] = NAN;
         both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 1.0f, logits, loss);
         assert_true(isnan(loss[0]) && isnan(logits[0]));
-        both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);
+        both[k]->bias_gelu(
+            &math,
+            &(zero_bias){
+                .rows = 1, .cols = 40, .type = ZERO_FP32, .bias = gain, .x = x, .y = y});
         assert_true(isnan(y[35]) && y[34] == 0.0f);
         both[k]->layernorm(&math, &(zero_layernorm_args){.rows = 1,
                                                          .C = 40,
@@ -288,7 +335,10 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
                                                          .rstd = rstd});
         assert_true(isnan(y[0]) && isnan(rstd[0]));
         x[35] = INFINITY;
-        both[k]->bias_gelu(&math, 1, 40, ZERO_FP32, gain, x, y);
+        both[k]->bias_gelu(
+            &math,
+            &(zero_bias){
+                .rows = 1, .cols = 40, .type = ZERO_FP32, .bias = gain, .x = x, .y = y});
         assert_true(isinf(y[35]));
         both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 0.0f, x, loss);
         assert_true(isnan(loss[0]) || isinf(loss[0]));

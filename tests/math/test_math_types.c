@@ -47,8 +47,14 @@ static void check_bias(test_pool *pool, const machine *m, zero_type type, int64_
 {
     numbers bias = make_numbers(pool, type, cols);
     float *want = test_floats(pool, rows * cols), *got = test_copy(pool, rows * cols, want);
-    m->ops->add_bias(&m->math, rows, cols, ZERO_FP32, bias.wide, want);
-    m->ops->add_bias(&m->math, rows, cols, type, bias.half, got);
+    m->ops->add_bias(
+        &m->math,
+        &(zero_bias){
+            .rows = rows, .cols = cols, .type = ZERO_FP32, .bias = bias.wide, .x = want});
+    m->ops->add_bias(
+        &m->math,
+        &(zero_bias){
+            .rows = rows, .cols = cols, .type = type, .bias = bias.half, .x = got});
     assert_same(rows * cols, got, want);
 }
 
@@ -66,9 +72,12 @@ static void check_activation(test_pool *pool, const machine *m, zero_type type,
         zero_type t = i ? type : ZERO_FP32;
         const void *b = i ? (void *)bias.half : bias.wide;
         y[i] = test_floats(pool, n);
-        m->ops->bias_gelu(&m->math, rows, cols, t, b, x[i], y[i]);
-        m->ops->add_branch(&m->math,
-                           &(zero_branch){d, 1, rows, cols, t, b, residual, x[i], x[i]});
+        m->ops->bias_gelu(
+            &m->math,
+            &(zero_bias){
+                .rows = rows, .cols = cols, .type = t, .bias = b, .x = x[i], .y = y[i]});
+        m->ops->add_branch(&m->math, &(zero_branch){d, 1, rows, cols, t, ZERO_FP32, b,
+                                                    residual, x[i], x[i]});
     }
     assert_same(n, y[1], y[0]);
     assert_same(n, x[1], x[0]);

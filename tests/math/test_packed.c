@@ -111,7 +111,7 @@ static float *computed(test_pool *pool, const machine *m, const product *x)
     g.c = test_copy(pool, x->len_c, x->c);
     if (!g.accumulate) /* must not be read */
         for (int64_t i = 0; i < g.m; i++)
-            for (int64_t j = 0; j < g.n; j++) g.c[i * g.ldc + j] = NAN;
+            for (int64_t j = 0; j < g.n; j++) ((float *)g.c)[i * g.ldc + j] = NAN;
     zero_backend_cpu.gemm(&m->math, &g);
     assert_guarded(m);
     return g.c;
@@ -204,10 +204,10 @@ static zero_gemm part_of(const product *x, int64_t i, int64_t m, int64_t j, int6
 {
     zero_gemm g = x->g;
     g.m = m, g.n = n;
-    g.a += i * (g.transpose_a ? 1 : g.lda);
+    g.a = (const float *)g.a + i * (g.transpose_a ? 1 : g.lda);
     g.b = (const char *)g.b +
           zero_type_size(g.b_type) * (size_t)(j * (g.transpose_b ? g.ldb : 1));
-    g.c += i * g.ldc + j;
+    g.c = (float *)g.c + i * g.ldc + j;
     return g;
 }
 
@@ -253,7 +253,8 @@ static void a_continued_sum_has_the_bits_of_one(void **state)
         g.c = test_copy(*state, x.len_c, x.c);
         g.k = cut;
         zero_backend_cpu.gemm(&m[i].math, &g);
-        g.a += cut * g.lda, g.b = x.b + cut * g.ldb, g.k = 1100 - cut, g.accumulate = true;
+        g.a = (const float *)g.a + cut * g.lda, g.b = x.b + cut * g.ldb, g.k = 1100 - cut,
+        g.accumulate = true;
         zero_backend_cpu.gemm(&m[i].math, &g);
         assert_memory_equal(g.c, whole, (size_t)x.len_c * sizeof *whole);
     }

@@ -111,15 +111,16 @@ static zero_gemm make_product(test_pool *pool, const kind *x)
 /* c; what lies between its rows stays NaN. */
 static float *computed(test_pool *pool, machine *m, zero_gemm g)
 {
-    g.c = test_bytes(pool, g.m * g.ldc * (int64_t)sizeof *g.c);
-    memset(g.c, 0xff, (size_t)(g.m * g.ldc) * sizeof *g.c);
+    float *c = test_bytes(pool, g.m * g.ldc * (int64_t)sizeof *c);
+    memset(c, 0xff, (size_t)(g.m * g.ldc) * sizeof *c);
+    g.c = c;
     g.factors = rounds(m) ? ZERO_BF16 : ZERO_FP32;
     m->ops->gemm(&m->math, &g);
     assert_guarded(m);
     for (int64_t i = 0; i < g.m; i++)
         for (int64_t j = 0; j < g.ldc; j++)
-            assert_true((isnan(g.c[i * g.ldc + j]) != 0) == (j >= g.n));
-    return g.c;
+            assert_true((isnan(c[i * g.ldc + j]) != 0) == (j >= g.n));
+    return c;
 }
 
 /* The factors of slices first .. first + count - 1, as a rank has them. */
@@ -136,7 +137,8 @@ static zero_gemm cut_out(test_pool *pool, const kind *x, const zero_gemm *whole,
         const int64_t q = (part * whole->slices + first) * piece + in_part;
         for (int64_t i = 0; i < g.m; i++)
             a[g.transpose_a ? p * g.lda + i : i * g.lda + p] =
-                whole->a[g.transpose_a ? q * whole->lda + i : i * whole->lda + q];
+                ((const float *)
+                     whole->a)[g.transpose_a ? q * whole->lda + i : i * whole->lda + q];
         for (int64_t j = 0; j < g.n; j++) {
             int64_t to = g.transpose_b ? j * g.ldb + p : p * g.ldb + j;
             int64_t from = g.transpose_b ? j * whole->ldb + q : q * whole->ldb + j;
@@ -368,7 +370,7 @@ static void a_cut_of_rows_or_columns_keeps_the_bits(void **state)
         for (int r = 0; r < 2; r++)
             for (int c = 0; c < 2; c++) {
                 half.m = rows[r + 1] - rows[r], half.n = cols[c + 1] - cols[c];
-                half.a = g.a + rows[r] * g.lda;
+                half.a = (const float *)g.a + rows[r] * g.lda;
                 half.b = (const uint16_t *)g.b + cols[c] * g.ldb;
                 half.c = got + rows[r] * g.ldc + cols[c];
                 zero_backend_cpu.gemm(&m[i].math, &half);

@@ -17,7 +17,9 @@ static int64_t bytes_of(const zero_packed_kernels *kernels, const zero_slices_pl
 static int64_t check_plan(const zero_packed_kernels *kernels, int slices, int64_t m,
                           int64_t n, int64_t slice)
 {
-    const zero_gemm g = {.m = m, .n = n, .k = slice * slices, .slices = slices};
+    const zero_type c_type = slice % 2 ? ZERO_FP32 : ZERO_BF16;
+    const zero_gemm g = {
+        .m = m, .n = n, .k = slice * slices, .slices = slices, .c_type = c_type};
     zero_slices_plan plan;
     const int left = zero_slices_split(kernels, &g, slices, &plan);
     assert_in_range(left, 0, slices - 1);

@@ -281,11 +281,28 @@ static void rows(const zero_math *math, test_pool *pool, float *out)
     float *bias = test_floats(pool, COLS), *x = test_floats(pool, n);
     float *dy = test_floats(pool, n), *sums = out + 6 * n;
     memcpy(out, x, (size_t)n * sizeof *x);
-    cpu->add_bias(math, ROWS, COLS, ZERO_FP32, bias, out);
-    cpu->bias_gelu(math, ROWS, COLS, ZERO_FP32, bias, out, out + n);
-    cpu->bias_gelu_backward(math, ROWS, COLS, out, dy, out + 2 * n, false, sums);
-    cpu->bias_backward(math, ROWS, COLS, dy, false, sums + COLS);
-    cpu->bias_backward(math, ROWS, COLS, x, true, sums + COLS);
+    cpu->add_bias(
+        math, &(zero_bias){
+                  .rows = ROWS, .cols = COLS, .type = ZERO_FP32, .bias = bias, .x = out});
+    cpu->bias_gelu(math, &(zero_bias){.rows = ROWS,
+                                      .cols = COLS,
+                                      .type = ZERO_FP32,
+                                      .bias = bias,
+                                      .x = out,
+                                      .y = out + n});
+    cpu->bias_gelu_backward(math, &(zero_bias_grad){.rows = ROWS,
+                                                    .cols = COLS,
+                                                    .x = out,
+                                                    .dy = dy,
+                                                    .dx = out + 2 * n,
+                                                    .dbias = sums});
+    cpu->bias_backward(
+        math,
+        &(zero_bias_grad){.rows = ROWS, .cols = COLS, .dy = dy, .dbias = sums + COLS});
+    cpu->bias_backward(
+        math,
+        &(zero_bias_grad){
+            .rows = ROWS, .cols = COLS, .dy = x, .accumulate = true, .dbias = sums + COLS});
     for (int masked = 0; masked < 2; masked++) {
         const zero_branch branch = {.dropout = {.p = masked ? 0.3f : 0.0f},
                                     .B = 3,
@@ -298,7 +315,7 @@ static void rows(const zero_math *math, test_pool *pool, float *out)
         cpu->add_branch(math, &branch);
     }
     const zero_dropout d = {.p = 0.4f};
-    cpu->dropout(math, &d, 1, n, dy, out + 5 * n);
+    cpu->dropout(math, &d, ZERO_FP32, 1, n, dy, out + 5 * n);
 }
 
 static void norms(const zero_math *math, test_pool *pool, float *out)

@@ -96,6 +96,7 @@ static inline zero_status test_run_init(test_run *run)
     const test_setup *setup = &run->setup;
     const zero_model *model;
     ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
+    ZERO_TRY(zero_model_activate(&run->model, setup->plan.activations));
     ZERO_TRY(test_run_share(run, &model));
     zero_engine_spec spec = {.plan = test_plan(&setup->plan, model, run->comm),
                              .backend = setup->backend,

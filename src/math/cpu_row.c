@@ -1,0 +1,159 @@
+#include "math/cpu_row.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/type.h"
+#include "base/vector.h"
+
+/* Elements of 16 bits that are widened at a time. */
+#define TILE ZERO_VECTOR_TILE
+
+static int64_t tile_len(int64_t n, int64_t at)
+{
+    return zero_min(n - at, TILE);
+}
+
+int64_t zero_row_piece(int64_t cols)
+{
+    return cols < ZERO_CPU_PIECE ? ZERO_CPU_PIECE / cols : 1;
+}
+
+const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
+                              const void *x, int64_t at)
+{
+    if (type == ZERO_FP32) return x;
+    assert(at + n <= zero_math_scratch());
+    zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
+    return math->scratch + at;
+}
+
+/* out = x, or x + more, rounded. */
+static void add(zero_type type, int64_t n, const void *x, const float *more, zero_type to,
+                void *out)
+{
+    const zero_vector_sum sum = {.type = type,
+                                 .a = x,
+                                 .read_ahead = type != ZERO_FP32,
+                                 .depth = more != NULL,
+                                 .pending = {more}};
+    zero_vector_kernels_best()->sum(&sum, n, to, out, false);
+}
+
+void zero_row_widen(zero_type type, int64_t n, const void *x, float *out)
+{
+    add(type, n, x, NULL, ZERO_FP32, out);
+}
+
+void zero_row_round(zero_type type, int64_t n, const float *x, void *out)
+{
+    add(ZERO_FP32, n, x, NULL, type, out);
+}
+
+void zero_row_add_bias(const zero_math *math, zero_type type, int64_t n, const float *bias,
+                       void *x)
+{
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->add(n, x, bias, x);
+    else
+        add(type, n, x, bias, type, x);
+}
+
+void zero_row_sum(const zero_math *math, zero_type type, int64_t n, const void *x,
+                  float *sum)
+{
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->add(n, sum, x, sum);
+    else
+        add(type, n, x, sum, ZERO_FP32, sum);
+}
+
+void zero_row_gelu(const zero_math *math, zero_type type, int64_t n, const float *bias,
+                   void *x, void *y)
+{
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->bias_gelu(n, bias, x, y);
+    else
+        zero_cpu_kernels_of(math)->half_bias_gelu(type, n, bias, x, y);
+}
+
+void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, const void *x,
+                            const void *dy, void *dx, float *dbias)
+{
+    if (type == ZERO_FP32)
+        zero_cpu_kernels_of(math)->bias_gelu_backward(n, x, dy, dx, dbias);
+    else
+        zero_cpu_kernels_of(math)->half_gelu_backward(type, n, x, dy, dx, dbias);
+}
+
+/* ---- dropout ---- */
+
+/* y = x * the masks from element `at` of the row on. */
+static void drop(const zero_math *math, const zero_row_mask *mask, int64_t at, int64_t n,
+                 const float *x, float *y)
+{
+    float masks[TILE];
+    for (int64_t i = 0; i < n; i += TILE) {
+        const int64_t len = tile_len(n, i);
+        zero_rng_dropout(&mask->stream, mask->p, (uint64_t)(mask->first + at + i), len,
+                         masks);
+        zero_cpu_kernels_of(math)->multiply(len, x + i, masks, y + i);
+    }
+}
+
+void zero_row_drop(const zero_math *math, zero_type type, const zero_row_mask *mask,
+                   int64_t n, const void *x, void *y)
+{
+    float tile[TILE];
+    if (mask->p <= 0.0f) {
+        memmove(y, x, (size_t)n * zero_type_size(type));
+        return;
+    }
+    if (type == ZERO_FP32) {
+        drop(math, mask, 0, n, x, y);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        zero_row_widen(type, len, zero_type_at(type, x, at), tile);
+        drop(math, mask, at, len, tile, tile);
+        zero_row_round(type, len, tile, zero_type_to(type, y, at));
+    }
+}
+
+/* Bias, mask and residual while the row is in L1. */
+static void add_wide_branch(const zero_math *math, const zero_row_mask *mask, int64_t n,
+                            const float *bias, const float *residual, const float *in,
+                            float *out)
+{
+    const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
+    if (mask->p <= 0.0f) {
+        kernels->add_branch(n, bias, residual, in, out);
+        return;
+    }
+    kernels->add(n, in, bias, out);
+    drop(math, mask, 0, n, out, out);
+    kernels->add(n, residual, out, out);
+}
+
+void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
+                         int64_t n, const float *bias, const void *residual, const void *in,
+                         void *out)
+{
+    float tile[TILE];
+    if (type == ZERO_FP32) {
+        add_wide_branch(math, mask, n, bias, residual, in, out);
+        return;
+    }
+    if (mask->p <= 0.0f) {
+        zero_cpu_kernels_of(math)->half_add_branch(type, n, bias, residual, in, out);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        add(type, len, zero_type_at(type, in, at), bias + at, ZERO_FP32, tile);
+        drop(math, mask, at, len, tile, tile);
+        add(type, len, zero_type_at(type, residual, at), tile, type,
+            zero_type_to(type, out, at));
+    }
+}

@@ -1,0 +1,48 @@
+/* cpu_row.h - one row, or a part of it, for the cpu backend's operations on rows of any type.
+ *
+ * Rows of fp32 go to the kernels as they are. Those of 16 bits are widened a tile at a time to where
+ * L1 keeps it, computed by the same kernels and rounded. A pass over memory then moves half the bytes,
+ * and the passes over the tile cost little beside it. Outputs may be inputs. */
+#pragma once
+
+#include "math/cpu_state.h"
+
+/* Rows between two polls. */
+int64_t zero_row_piece(int64_t cols);
+
+/* A whole bias or gain as floats: in place, or in the scratch from `at` on. */
+const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
+                              const void *x, int64_t at);
+
+/* The lines that follow x are fetched meanwhile: they are likely to be next. */
+void zero_row_widen(zero_type type, int64_t n, const void *x, float *out);
+void zero_row_round(zero_type type, int64_t n, const float *x, void *out);
+
+/* x += bias */
+void zero_row_add_bias(const zero_math *math, zero_type type, int64_t n, const float *bias,
+                       void *x);
+/* sum += x */
+void zero_row_sum(const zero_math *math, zero_type type, int64_t n, const void *x,
+                  float *sum);
+
+/* x += bias, y = gelu(x as it is stored); y must not be x. */
+void zero_row_gelu(const zero_math *math, zero_type type, int64_t n, const float *bias,
+                   void *x, void *y);
+/* dx = dy * gelu'(x), dbias += dx as it is stored */
+void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, const void *x,
+                            const void *dy, void *dx, float *dbias);
+
+/* A row's masks of a dropout: elements from `first` on. */
+typedef struct {
+    zero_rng stream;
+    float p; /* 0: no dropout */
+    int64_t first;
+} zero_row_mask;
+
+/* y = x * mask */
+void zero_row_drop(const zero_math *math, zero_type type, const zero_row_mask *mask,
+                   int64_t n, const void *x, void *y);
+/* out = residual + (in + bias) * mask; residual must not be out */
+void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
+                         int64_t n, const float *bias, const void *residual, const void *in,
+                         void *out);

@@ -1,0 +1,298 @@
+/* Rows of 16 bits: every call on them has the bits of the same call on the same numbers widened to
+ * fp32, its results rounded once, for the oracle and for the cpu backend on each instruction set and
+ * with several threads; and the cpu backend agrees with the oracle. */
+#include "support/rows_test.h"
+
+/* ---- biases ---- */
+
+static void add_bias(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    numbers x = rows(c, n), bias = weights(c, c->cols);
+    for (int half = 0; half < 2; half++)
+        c->m->ops->add_bias(&c->m->math, &(zero_bias){.rows = rows_of(c),
+                                                      .cols = c->cols,
+                                                      .type = c->type,
+                                                      .rows_type = type_at(c, half),
+                                                      .bias = bias.half,
+                                                      .x = at(&x, half)});
+    check_rows(c, &x, n);
+}
+
+static void sum_rows(const call *c, zero_type type, const void *dy, bool accumulate,
+                     float *dbias)
+{
+    c->m->ops->bias_backward(&c->m->math, &(zero_bias_grad){.rows = rows_of(c),
+                                                            .cols = c->cols,
+                                                            .rows_type = type,
+                                                            .dy = dy,
+                                                            .accumulate = accumulate,
+                                                            .dbias = dbias});
+}
+
+static void bias_backward(call *c)
+{
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        numbers dy = rows(c, rows_of(c) * c->cols);
+        float *got = test_floats(c->pool, c->cols),
+              *want = test_copy(c->pool, c->cols, got);
+        sum_rows(c, ZERO_FP32, dy.wide, accumulate, want);
+        sum_rows(c, c->type, dy.half, accumulate, got);
+        check_floats(c, c->cols, got, want);
+    }
+}
+
+/* y is made from x as it is stored: adding -0 changes no number. */
+static void bias_gelu(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    numbers x = rows(c, n), y = rows(c, n), bias = weights(c, c->cols);
+    float *zeros = test_floats(c->pool, c->cols);
+    for (int64_t i = 0; i < c->cols; i++) zeros[i] = -0.0f;
+    zero_bias b = {.rows = rows_of(c), .cols = c->cols, .type = c->type};
+    b.bias = bias.half, b.x = x.wide;
+    c->m->ops->add_bias(&c->m->math, &b);
+    round_wide(&x, n);
+    b.type = ZERO_FP32, b.bias = zeros, b.y = y.wide;
+    c->m->ops->bias_gelu(&c->m->math, &b);
+    b.type = b.rows_type = c->type, b.bias = bias.half, b.x = x.half, b.y = y.half;
+    c->m->ops->bias_gelu(&c->m->math, &b);
+    check_rows(c, &x, n);
+    check_rows(c, &y, n);
+}
+
+/* dbias is the sum of dx as it is stored. */
+static void bias_gelu_backward(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        numbers x = rows(c, n), dy = rows(c, n), dx = c->in_place ? dy : rows(c, n);
+        float *got = test_floats(c->pool, c->cols),
+              *want = test_copy(c->pool, c->cols, got),
+              *other = test_floats(c->pool, c->cols);
+        for (int half = 0; half < 2; half++)
+            c->m->ops->bias_gelu_backward(&c->m->math,
+                                          &(zero_bias_grad){.rows = rows_of(c),
+                                                            .cols = c->cols,
+                                                            .rows_type = type_at(c, half),
+                                                            .x = at(&x, half),
+                                                            .dy = at(&dy, half),
+                                                            .dx = at(&dx, half),
+                                                            .accumulate = accumulate,
+                                                            .dbias = half ? got : other});
+        check_rows(c, &dx, n);
+        sum_rows(c, ZERO_FP32, dx.wide, accumulate, want);
+        check_floats(c, c->cols, got, want);
+    }
+}
+
+/* ---- dropout ---- */
+
+static void add_branch(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    numbers residual = rows(c, n), bias = weights(c, c->cols);
+    for (int with = 0; with < 2; with++) {
+        numbers in = rows(c, n), out = c->in_place ? in : rows(c, n);
+        for (int half = 0; half < 2; half++)
+            c->m->ops->add_branch(&c->m->math,
+                                  &(zero_branch){.dropout = dropout_of(with),
+                                                 .B = c->B,
+                                                 .T = c->T,
+                                                 .cols = c->cols,
+                                                 .type = c->type,
+                                                 .rows_type = type_at(c, half),
+                                                 .bias = bias.half,
+                                                 .residual = at(&residual, half),
+                                                 .in = at(&in, half),
+                                                 .out = at(&out, half)});
+        check_rows(c, &out, n);
+    }
+}
+
+static void dropout(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    for (int with = 0; with < 2; with++) {
+        const zero_dropout d = dropout_of(with);
+        numbers x = rows(c, n), y = c->in_place ? x : rows(c, n);
+        for (int half = 0; half < 2; half++)
+            c->m->ops->dropout(&c->m->math, &d, type_at(c, half), c->B, c->T * c->cols,
+                               at(&x, half), at(&y, half));
+        check_rows(c, &y, n);
+    }
+}
+
+/* ---- layer norm ---- */
+
+static void layernorm(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    numbers x = rows(c, n), y = rows(c, n);
+    numbers gain = weights(c, c->cols), bias = weights(c, c->cols);
+    float *mean[2], *rstd[2];
+    for (int half = 0; half < 2; half++) {
+        mean[half] = test_floats(c->pool, rows_of(c));
+        rstd[half] = test_floats(c->pool, rows_of(c));
+        c->m->ops->layernorm(&c->m->math,
+                             &(zero_layernorm_args){.rows = rows_of(c),
+                                                    .C = c->cols,
+                                                    .type = c->type,
+                                                    .rows_type = type_at(c, half),
+                                                    .x = at(&x, half),
+                                                    .gain = gain.half,
+                                                    .bias = bias.half,
+                                                    .y = at(&y, half),
+                                                    .mean = mean[half],
+                                                    .rstd = rstd[half]});
+    }
+    check_rows(c, &y, n);
+    check_floats(c, rows_of(c), mean[1], mean[0]);
+    check_floats(c, rows_of(c), rstd[1], rstd[0]);
+}
+
+static void layernorm_backward(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    for (int accumulate = 0; accumulate < 2; accumulate++) {
+        numbers x = rows(c, n), dy = rows(c, n), dx = rows(c, n),
+                gain = weights(c, c->cols);
+        const float *mean = test_floats(c->pool, rows_of(c)),
+                    *rstd = test_floats(c->pool, rows_of(c));
+        float *dgain[2] = {test_floats(c->pool, c->cols)},
+              *dbias[2] = {test_floats(c->pool, c->cols)};
+        dgain[1] = test_copy(c->pool, c->cols, dgain[0]);
+        dbias[1] = test_copy(c->pool, c->cols, dbias[0]);
+        for (int half = 0; half < 2; half++)
+            c->m->ops->layernorm_backward(
+                &c->m->math, &(zero_layernorm_grad_args){.rows = rows_of(c),
+                                                         .C = c->cols,
+                                                         .type = c->type,
+                                                         .rows_type = type_at(c, half),
+                                                         .x = at(&x, half),
+                                                         .gain = gain.half,
+                                                         .mean = mean,
+                                                         .rstd = rstd,
+                                                         .dy = at(&dy, half),
+                                                         .dx = at(&dx, half),
+                                                         .accumulate = accumulate,
+                                                         .dgain = dgain[half],
+                                                         .dbias = dbias[half]});
+        check_rows(c, &dx, n);
+        check_floats(c, c->cols, dgain[1], dgain[0]);
+        check_floats(c, c->cols, dbias[1], dbias[0]);
+    }
+}
+
+/* ---- embeddings ---- */
+
+#define WORDS 19
+
+/* With shared words some tokens are of another rank. */
+static void embedding(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        numbers wte = weights(c, WORDS * c->cols), wpe = weights(c, c->T * c->cols);
+        numbers out = rows(c, n);
+        zero_embedding e = {.B = c->B, .T = c->T, .C = c->cols, .type = c->type};
+        e.tokens = test_tokens(c->pool, rows_of(c), WORDS);
+        e.first = is_shared ? 5 : 0, e.words = is_shared ? 9 : 0;
+        e.wte = wte.half, e.wpe = wpe.half;
+        for (int half = 0; half < 2; half++) {
+            e.rows_type = type_at(c, half), e.out = at(&out, half);
+            c->m->ops->embedding(&c->m->math, &e);
+        }
+        check_rows(c, &out, n);
+    }
+}
+
+static void embedding_backward(call *c)
+{
+    const int64_t n_wte = WORDS * c->cols, n_wpe = c->T * c->cols;
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        numbers dout = rows(c, rows_of(c) * c->cols);
+        float *dwte[2] = {test_floats(c->pool, n_wte)},
+              *dwpe[2] = {test_floats(c->pool, n_wpe)};
+        dwte[1] = test_copy(c->pool, n_wte, dwte[0]);
+        dwpe[1] = test_copy(c->pool, n_wpe, dwpe[0]);
+        zero_embedding_grad e = {.B = c->B, .T = c->T, .C = c->cols};
+        e.tokens = test_tokens(c->pool, rows_of(c), WORDS);
+        e.first = is_shared ? 5 : 0, e.words = is_shared ? 9 : 0;
+        for (int half = 0; half < 2; half++) {
+            e.rows_type = type_at(c, half), e.dout = at(&dout, half);
+            e.dwte = dwte[half], e.dwpe = dwpe[half];
+            c->m->ops->embedding_backward(&c->m->math, &e);
+        }
+        check_floats(c, n_wte, dwte[1], dwte[0]);
+        check_floats(c, n_wpe, dwpe[1], dwpe[0]);
+    }
+}
+
+/* ---- attention over what was kept ---- */
+
+/* T positions are kept, then the last is asked for. Workspace in the cache is not compared. */
+static void remember_and_recall(call *c)
+{
+    const int64_t room = c->T + 2, H = heads_of(c), C = c->cols;
+    const int64_t len = zero_cache_floats(room, C, H);
+    int64_t past[16];
+    numbers qkv = rows(c, rows_of(c) * 3 * C), last = rows(c, c->B * 3 * C),
+            out = rows(c, c->B * C);
+    for (int64_t b = 0; b < c->B; b++) past[b] = c->T - 1;
+    float *cache[2] = {test_floats(c->pool, c->B * len)};
+    cache[1] = test_copy(c->pool, c->B * len, cache[0]);
+    for (int half = 0; half < 2; half++) {
+        zero_cached a = {.B = c->B, .T = c->T, .C = C, .H = H, .room = room};
+        a.rows_type = type_at(c, half), a.qkv = at(&qkv, half), a.cache = cache[half];
+        c->m->ops->remember(&c->m->math, &a);
+        a.T = 1, a.past = past, a.qkv = at(&last, half), a.out = at(&out, half);
+        c->m->ops->recall(&c->m->math, &a);
+    }
+    for (int64_t b = 0; b < c->B; b++)
+        check_floats(c, 2 * room * C, cache[1] + b * len, cache[0] + b * len);
+    check_rows(c, &out, c->B * C);
+}
+
+/* ---- all of them, everywhere ---- */
+
+static operation *const pointwise[] = {
+    add_bias,           bias_backward,       bias_gelu,
+    bias_gelu_backward, add_branch,          dropout,
+    layernorm,          layernorm_backward,  embedding,
+    embedding_backward, remember_and_recall,
+};
+
+static void check_all(test_pool *pool, const machine *m, int n)
+{
+    for (size_t i = 0; i < COUNT(pointwise); i++) check_operation(pool, pointwise[i], m, n);
+}
+
+static void results_are_rounded_once_by_every_instruction_set(void **state)
+{
+    machine m[MACHINES];
+    check_all(*state, m, make_machines(*state, m));
+}
+
+/* Each thread has a scratch. */
+static void results_are_rounded_once_by_several_threads(void **state)
+{
+    machine m[2] = {{&zero_backend_naive, {0}}, {&zero_backend_cpu, {0}}};
+    const int64_t bytes = 3 * zero_math_scratch() * (int64_t)sizeof(float);
+    m[1].math.scratch = test_bytes(*state, bytes);
+    memset(m[1].math.scratch, 0xff, (size_t)bytes);
+    assert_int_equal(zero_backend_cpu.open(&m[1].math), ZERO_OK);
+    for (int threads = 1; threads <= 3; threads++) {
+        m[1].math.threads = threads;
+        check_all(*state, m, 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test_with_pool(results_are_rounded_once_by_every_instruction_set),
+        test_with_pool(results_are_rounded_once_by_several_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
