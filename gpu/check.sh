@@ -9,8 +9,8 @@
 #     devices     what is there; refusals
 #     kernels     every kernel against the CPU's, and the memory's rules
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
-#     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host,
-#                 twice: equal digests, losses within 1e-4 of the CPU's
+#     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
+#                 CUDA IPC (auto) and staged, twice: equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
@@ -278,12 +278,14 @@ more_digests() {
     [ "$1" != bf16 ] || algorithms="p2p shm mpi hier"
     for stage in 0 1 2 3; do
         for algorithm in $algorithms; do
-            for offload in "" "--offload host"; do
-                [ -z "$offload" ] || [ "$algorithm" = auto ] || [ "$algorithm" = p2p ] || continue
-                name="$1-$2-stage$stage-$algorithm${offload:+-offload}"
+            for more in "" "--offload host" "--device-exchange staged"; do
+                case "$algorithm $more" in # what changes nothing is left out
+                mpi\ -* | hier\ -* | p2p\ *staged | shm\ *host) continue ;;
+                esac
+                name="$1-$2-stage$stage-$algorithm${more:+-${more##* }}"
                 # shellcheck disable=SC2086 # words
                 run_or_fail "$2" "$name" $small --dtype "$1" --device "$device" --stage $stage \
-                    --collectives $algorithm $offload || continue
+                    --collectives $algorithm $more || continue
                 # MPI adds in an order of its own: there the stages agree with each other.
                 same=$1-$2
                 [ "$algorithm" != mpi ] || same=$1-$2-stage0-mpi

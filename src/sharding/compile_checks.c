@@ -371,7 +371,7 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_share(in));
     ZERO_TRY(check_partition_activations(in));
     ZERO_TRY(check_device(in));
-    ZERO_TRY(check_activations(in));
     ZERO_TRY(check_ipc(in));
+    ZERO_TRY(check_activations(in));
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

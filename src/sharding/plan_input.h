@@ -38,16 +38,17 @@ typedef struct {
     zero_type type;        /* of parameters and gradients */
     zero_type activations; /* as the model's units have it: fp32, or `type` */
     zero_partition_scheme partition;
-    int n_ranks;         /* N_d: the ranks that see data of their own */
-    int accumulation;    /* M: microbatches per rank and step */
+    int n_ranks; /* N_d: the ranks that see data of their own */
+    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
+     * exchange parameters and gradients without the host. */
+    int ipc;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
-    bool reproducible; /* the same bits at every world size; N_d and M are powers of two */
-    bool recompute;    /* activations are computed twice instead of kept */
-    bool serial;       /* every collective is waited for at once */
-    bool forward_only; /* no step: no gradients, no optimizer states, no masters */
-    /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. */
-    int partition_activations;
+    int accumulation;    /* M: microbatches per rank and step */
+    bool reproducible;  /* the same bits at every world size; N_d and M are powers of two */
+    bool recompute;     /* activations are computed twice instead of kept */
+    bool serial;        /* every collective is waited for at once */
+    bool forward_only;  /* no step: no gradients, no optimizer states, no masters */
     int64_t bucket;     /* C_B, elements */
     int64_t message;    /* bytes per message between ranks, paced; 0: as collectives like */
     int64_t prefetch;   /* uses of parameters that are gathered ahead */
@@ -60,8 +61,11 @@ typedef struct {
     int offload_depth;       /* blocks of optimizer states in memory at once */
     int64_t delayed_from;    /* DELAYED: the first delayed step, from 1 */
     int64_t
-        texts;  /* generated at one time, by a cache of keys and values; 0: without one */
-    int device; /* 1: arithmetic on a device, whose memory the host cannot touch */
+        texts; /* generated at one time, by a cache of keys and values; 0: without one */
+    /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. As wide as its
+     * neighbours, since an int would leave a hole. */
+    int64_t partition_activations;
+    int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
     int offload_host; /* 1, with a device: optimizer states beside it, in the host's memory */
     /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all N_d. */
     int shard_ranks;
@@ -69,9 +73,6 @@ typedef struct {
     int node_parameters;
     int64_t
         threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
-    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients without the host. As wide as its neighbours. */
-    int64_t ipc;
     zero_algorithm collectives;
     int rank; /* the rank whose program this is */
 
