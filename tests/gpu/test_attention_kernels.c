@@ -41,7 +41,7 @@ static void solve_naively(test_pool *pool, const problem *x)
 {
     zero_math math = test_opened(naive);
     zero_attention s = x->s;
-    s.work = test_floats(pool, 3 * s.T);
+    s.work = test_floats(pool, naive->attention_workspace(&s));
     naive->attention(&math, &s);
     naive->attention_backward(&math, &s);
 }
