@@ -13,12 +13,12 @@ static const struct {
     bool halves_rows;
 } devices[] = {
     {"cpu", NULL, false, true},
-    {"cuda", NULL, true, false},
+    {"cuda", NULL, true, true},
 #ifdef ZERO_HAVE_FAKE
     {"fake", &zero_backend_fake, false, true},
 #endif
 #ifdef ZERO_HAVE_EMULATED
-    {"cuda-emulated", NULL, true, false},
+    {"cuda-emulated", NULL, true, true},
 #endif
 };
 #define DEVICES ((int)(sizeof devices / sizeof devices[0]))

@@ -68,6 +68,22 @@ runs 3 train $model --steps 6 --device $device --micro-batch 1 --stage 3 --dropo
 digest_of out >offloaded
 same resident offloaded "$words"
 
+# ---- activations of 16 bits: the CPU's losses, one digest whatever moves or computes them ----
+
+for type in bf16 fp16; do
+    compares 2 2e-2 --micro-batch 2 --dtype $type --activations $type
+    digest_of out >halved
+    for how in "--stage 1 --recompute" "--stage 3 --offload host" "--stage 2"; do
+        runs 2 train $model --steps 6 --device $device --micro-batch 2 --dtype $type $how
+        digest_of out >halved_so
+        same halved halved_so "$words: the digest with $how"
+    done
+    runs 2 train $model --steps 6 --device $device --micro-batch 2 --dtype $type --activations fp32
+    digest_of out >wide
+    cmp -s halved wide && complain "$words: activations of fp32 have the digest of those of $type"
+done
+compares 3 2e-2 --micro-batch 1 --stage 3 --dtype bf16 --activations bf16 --dropout 0.1
+
 # ---- checkpoints change places ----
 
 saved="--micro-batch 2 --global-batch 4 --checkpoint run --save-every 1 --keep 9"
