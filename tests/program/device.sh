@@ -26,8 +26,9 @@ compares() {
     runs 0 compare cpu.jsonl fake.jsonl
     says 'equal: 4 steps, digest "' out
 }
-compares 1 --stage 0 --dtype fp16 --recompute
-compares 2 --stage 2 --dtype bf16 --check-memory --check-replicas 1
+compares 1 --stage 0 --dtype fp16 --activations fp16 --recompute
+compares 2 --stage 2 --dtype bf16 --activations fp32 --check-memory --check-replicas 1
+compares 2 --stage 1 --dtype bf16 --activations bf16
 compares 3 --stage 3 --check-replicas 1
 
 # ---- texts: what the CPU keeps of earlier tokens changes none; a device computes them whole ----
