@@ -205,7 +205,8 @@ static inline __device__ void make(const masks &m, int64_t sample, int64_t block
             (uint32_t)(words.v[k / 2] >> (32 * (k & 1))) < m.threshold ? 0.0f : m.keep;
 }
 
-/* op.at<W>(sample, i, mask) for elements i .. i + W - 1 of a sample; W divides n. */
+/* op.at<W>(sample, i, begun, mask) for elements i .. i + W - 1 of a sample; W divides n. `begun` is what
+ * op.begin() gave for the first element of the thread's masks, and as many more as i is behind it. */
 template <int W, class operation>
 __global__ void __launch_bounds__(THREADS)
     for_masked(masks m, int64_t samples, int64_t n, operation op)
@@ -217,9 +218,10 @@ __global__ void __launch_bounds__(THREADS)
         for (; block < blocks; block += step) {
             float mask[BLOCK_MASKS];
             make(m, sample, block, mask);
+            const int64_t first = block * BLOCK_MASKS, begun = op.begin(first);
             for (int k = 0; k < BLOCK_MASKS; k += W)
-                if (block * BLOCK_MASKS + k < n)
-                    op.template at<W>(sample, block * BLOCK_MASKS + k, mask + k);
+                if (first + k < n)
+                    op.template at<W>(sample, first + k, begun + k, mask + k);
         }
     }
 }
@@ -241,7 +243,13 @@ template <zero_type rows> struct dropping {
     const void *x;
     void *y;
 
-    template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
+    __device__ int64_t begin(int64_t) const
+    {
+        return 0;
+    }
+
+    template <int W>
+    __device__ void at(int64_t sample, int64_t i, int64_t, const float *mask) const
     {
         floats<W> value = load<rows, W>(x, sample * n + i);
         for (int k = 0; k < W; k++) value.at[k] = value.at[k] * mask[k];
@@ -265,9 +273,17 @@ template <zero_type type, zero_type rows> struct branch_end {
     const void *bias, *residual, *in;
     void *out;
 
-    template <int W> __device__ void at(int64_t sample, int64_t i, const float *mask) const
+    /* The column of a mask's first element: a division of 64 bits each takes a call, and the stack. */
+    __device__ int64_t begin(int64_t i) const
     {
-        const floats<W> of_column = load<type, W>(bias, i % cols);
+        return i % cols;
+    }
+
+    template <int W>
+    __device__ void at(int64_t sample, int64_t i, int64_t column, const float *mask) const
+    {
+        while (column >= cols) column -= cols;
+        const floats<W> of_column = load<type, W>(bias, column);
         const floats<W> beside = load<rows, W>(residual, sample * n + i);
         floats<W> value = load<rows, W>(in, sample * n + i);
         for (int k = 0; k < W; k++)
