@@ -157,10 +157,13 @@ cudaError_t memory_take(int device, std::size_t bytes, void **memory)
     return cudaSuccess;
 }
 
+/* The addresses stay taken, without pages: memory that is mapped there later would hide a kernel that
+ * still uses the piece. */
 static void drop(piece &p)
 {
     sanitizer_allows(p.pages.begin, p.pages.bytes);
-    munmap(p.mapped.begin, p.mapped.bytes);
+    mmap(p.mapped.begin, p.mapped.bytes, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (p.file >= 0) close(p.file);
     std::swap(p, pieces.back());
     pieces.pop_back();
