@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "gpu/cuda.h"
 
-/* What a zero_memory_handle holds. */
+/* The contents of a zero_memory_handle. */
 typedef struct {
     cudaIpcMemHandle_t of_cuda;
     size_t bytes; /* of the piece: CUDA does not tell the process that opens it */

@@ -205,8 +205,8 @@ static inline __device__ void make(const masks &m, int64_t sample, int64_t block
             (uint32_t)(words.v[k / 2] >> (32 * (k & 1))) < m.threshold ? 0.0f : m.keep;
 }
 
-/* op.at<W>(sample, i, begun, mask) for elements i .. i + W - 1 of a sample; W divides n. `begun` is what
- * op.begin() gave for the first element of the thread's masks, and as many more as i is behind it. */
+/* op.at<W>(sample, i, place, mask) for elements i .. i + W - 1 of a sample; W divides n. A thread asks
+ * op.begin() for the place of its first element; the place of each further element is one more. */
 template <int W, class operation>
 __global__ void __launch_bounds__(THREADS)
     for_masked(masks m, int64_t samples, int64_t n, operation op)
@@ -218,10 +218,10 @@ __global__ void __launch_bounds__(THREADS)
         for (; block < blocks; block += step) {
             float mask[BLOCK_MASKS];
             make(m, sample, block, mask);
-            const int64_t first = block * BLOCK_MASKS, begun = op.begin(first);
+            const int64_t first = block * BLOCK_MASKS, place = op.begin(first);
             for (int k = 0; k < BLOCK_MASKS; k += W)
                 if (first + k < n)
-                    op.template at<W>(sample, first + k, begun + k, mask + k);
+                    op.template at<W>(sample, first + k, place + k, mask + k);
         }
     }
 }

@@ -61,8 +61,8 @@ cudaError_t memory_take(int device, std::size_t bytes, void **memory);
 cudaError_t memory_give_back(void *memory);
 /* Whether the range lies in one piece of the device's memory. */
 bool memory_is_of(int device, const void *memory, std::size_t bytes);
-/* What another process needs to open the piece that begins there, and the piece itself: this process
- * sees it in the device. */
+/* memory_share() makes a handle of the piece that begins there; with it another process opens the piece,
+ * which counts as memory of `device` in that process. */
 cudaError_t memory_share(void *memory, cudaIpcMemHandle_t *handle);
 cudaError_t memory_open_shared(int device, const cudaIpcMemHandle_t *handle, void **memory);
 cudaError_t memory_close_shared(void *memory);

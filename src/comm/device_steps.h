@@ -8,8 +8,8 @@
  * elements between pieces of the device's arrays. A failure is kept in steps->failed. */
 void zero_steps_add_copies(zero_steps *steps, int64_t stride);
 
-/* Of a direct collective: begins the list, before its algorithm writes it. */
+/* Begins the list of a direct collective, before its algorithm writes it. */
 void zero_steps_mark(zero_steps *steps);
-/* Of a direct collective, finished: a signal tells neighbours that this rank has written and read what
- * stands before it, so it waits until the device has. */
+/* Ends the list of a direct collective. A signal tells neighbours that this rank has read and written all
+ * that stands before it; so each signal waits until the device has done that. */
 void zero_steps_signal_late(zero_steps *steps);

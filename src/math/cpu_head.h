@@ -104,6 +104,6 @@ void zero_head_mask(const zero_head *head, int64_t i, float *mask);
 /* Computes a head; `work` is the rest of the thread's workspace. */
 typedef void zero_head_work(const zero_head *head, float *work);
 
-/* All heads of all samples: each by one thread, which has a workspace of so many floats. */
+/* All heads of all samples, each by one thread. `floats`: the workspace of a thread. */
 void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
                     zero_head_work *work);

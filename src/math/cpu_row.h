@@ -14,7 +14,7 @@ int64_t zero_row_piece(int64_t cols);
 const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
                               const void *x, int64_t at);
 
-/* The lines that follow x are fetched meanwhile: they are likely to be next. */
+/* Both prefetch the lines that follow x, which are likely to be next. */
 void zero_row_widen(zero_type type, int64_t n, const void *x, float *out);
 void zero_row_round(zero_type type, int64_t n, const float *x, void *out);
 

@@ -14,7 +14,8 @@ typedef struct {
 } zero_cpu_scores;
 
 /* Pieces of n numbers, each of one row: x is read, out written. One of both is fp32. Rows are strides
- * apart; of x and of out so many exist from the first on, and what will be next is prefetched. */
+ * apart. x_rows and out_rows count the rows that exist from the first on: those past `rows` are
+ * prefetched, because they come next. */
 typedef struct {
     int64_t rows, n;
     const void *x;

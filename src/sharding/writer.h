@@ -147,7 +147,7 @@ void zero_write_all_due(zero_writer *w);
 
 /* True if the unit's passes are computed again. */
 bool zero_write_recomputes(const zero_writer *w, int u);
-/* The floats of memory that unit u's output takes; a 16-bit output moves as so many floats. */
+/* Unit u's output in floats of memory: two elements of 16 bits fill one, and move as one. */
 int64_t zero_write_out_floats(const zero_writer *w, int u);
 /* The buffer of unit u's output, to which FORWARD writes. */
 int zero_write_output(zero_writer *w, int u);

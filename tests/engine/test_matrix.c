@@ -38,7 +38,6 @@ static const struct {
               {ZERO_ALGORITHM_HIER, 2},
               {ZERO_ALGORITHM_HIER, 3}};
 
-/* Of parameters, and of activations. */
 typedef struct {
     zero_type type, activations;
 } types;

@@ -18,9 +18,6 @@ static const zero_backend *const cpu = &zero_backend_cpu;
 
 static void long_operations_poll(void **state)
 {
-    double sum;
-    zero_exact exact = {0};
-    const zero_adamw recipe = test_recipe();
     int polls = 0;
     zero_math math = test_opened(cpu);
     math.poll = test_count_poll, math.poll_arg = &polls;
@@ -62,6 +59,20 @@ static void long_operations_poll(void **state)
                                                 ZERO_FP32, w, z, y, NULL}));
     assert_polls(cpu->embedding_backward(
         &math, &(zero_embedding_grad){1, rows, C, 0, 0, tokens, ZERO_FP32, x, w, z}));
+}
+
+static void losses_and_flat_ranges_poll(void **state)
+{
+    double sum;
+    zero_exact exact = {0};
+    const zero_adamw recipe = test_recipe();
+    int polls = 0;
+    zero_math math = test_opened(cpu);
+    math.poll = test_count_poll, math.poll_arg = &polls;
+    const int64_t rows = 600, C = 256, n = rows * C;
+    float *x = test_floats(*state, n), *y = test_floats(*state, n);
+    float *w = test_floats(*state, n), *z = test_floats(*state, n);
+    int32_t *tokens = test_tokens(*state, rows, C);
     assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
     const zero_softmax slices = {.rows = rows,
                                  .V = C,
@@ -80,6 +91,41 @@ static void long_operations_poll(void **state)
         cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
     assert_polls(cpu->sum_squares(&math, ZERO_FP32, n, x, &sum));
     assert_polls(cpu->exact_squares(&math, ZERO_FP32, n, x, &exact));
+}
+
+static void operations_on_rows_of_16_bits_poll(void **state)
+{
+    const zero_type half = ZERO_BF16;
+    int polls = 0;
+    zero_math math = test_opened(cpu);
+    math.poll = test_count_poll, math.poll_arg = &polls;
+    const int64_t rows = 600, C = 256, n = rows * C;
+    uint16_t *x = test_bytes(*state, 2 * n), *y = test_bytes(*state, 2 * n);
+    float *gain = test_floats(*state, C), *bias = test_floats(*state, C);
+    float *mean = test_floats(*state, rows), *rstd = test_floats(*state, rows);
+    const zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
+    const zero_bias with_bias = {
+        .rows = rows, .cols = C, .rows_type = half, .bias = bias, .x = x, .y = y};
+    const zero_bias_grad slopes = {.rows = rows,
+                                   .cols = C,
+                                   .rows_type = half,
+                                   .x = x,
+                                   .dy = y,
+                                   .dx = y,
+                                   .dbias = bias};
+    memset(x, 0, 2 * (size_t)n), memset(y, 0, 2 * (size_t)n);
+    assert_polls(cpu->add_bias(&math, &with_bias));
+    assert_polls(cpu->bias_gelu(&math, &with_bias));
+    assert_polls(cpu->bias_backward(&math, &slopes));
+    assert_polls(cpu->bias_gelu_backward(&math, &slopes));
+    assert_polls(cpu->dropout(&math, &d, half, 1, n, x, y));
+    assert_polls(cpu->add_branch(
+        &math, &(zero_branch){d, 2, rows / 2, C, ZERO_FP32, half, bias, x, y, y}));
+    assert_polls(cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, half, x,
+                                                              gain, bias, y, mean, rstd}));
+    assert_polls(cpu->layernorm_backward(
+        &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, half, x, gain, mean, rstd, y,
+                                           x, false, gain, bias}));
 }
 
 static void long_operations_on_16_bits_poll(void **state)
