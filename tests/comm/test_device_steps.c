@@ -79,6 +79,22 @@ static void neighbours_devices_give_the_bits_of_the_tree(void **state)
     }
 }
 
+/* The same inside nodes of all sizes, with messages from and to staging between them. */
+static void neighbours_devices_in_several_nodes_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+        for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
+            machine_case c = directly(vary_case(ZERO_ALGORITHM_HIER, kind, &layout,
+                                                37 * trial + 11 * (uint64_t)i));
+            assert_true(machine_run(&c, NULL));
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
 static void two_levels_give_devices_the_bits_of_the_tree(void **state)
 {
     (void)state;
@@ -341,7 +357,7 @@ static void one_array_for_several_devices_is_refused(void **state)
     spec.in_place = false;
     spec.direct = true;
     refuse(spec, "a direct all-gather");
-    spec = spec_of(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
+    spec = spec_of(ZERO_ALGORITHM_P2P, ZERO_REDUCE);
     spec.direct = true;
     refuse(spec, "neighbours read its memory");
 }
@@ -352,6 +368,7 @@ int main(void)
         cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
+        cmocka_unit_test(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_copy_nothing_to_the_host),
         cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
