@@ -40,7 +40,7 @@ typedef struct {
     zero_partition_scheme partition;
     int n_ranks; /* N_d: the ranks that see data of their own */
     /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients without the host. */
+     * exchange parameters and gradients inside a node without the host. */
     int ipc;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
@@ -91,8 +91,8 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 #define ZERO_PLAN_FIELDS 32
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
-/* Whether the plan's collectives could be made between devices: all ranks on one node, with shm. *why is
- * the reason, for texts. Whether the devices can, only a run knows. */
+/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where a
+ * node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* The threads that compute, and have a scratch and a workspace each. */
