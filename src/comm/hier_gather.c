@@ -9,8 +9,7 @@ typedef struct {
     int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
     /* Bridged: steps until the last use of slot k % (depth + 1). */
     int64_t fetched_chunks; /* so far */
-    int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1],
-        stored[ZERO_HIER_IN_FLIGHT + 1];
+    int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
 } gatherer;
 
 /* ---- bridged: between a device and messages ---- */
@@ -56,7 +55,6 @@ static void store_piece(gatherer *g, int64_t k, int64_t n, int piece, int64_t re
                                              .from = staged_piece(g, k, n),
                                              .to = zero_steps_out(s, s->rank, piece, k),
                                              .received = received});
-    g->stored[slot_of(g, k)] = s->n;
 }
 
 /* ---- messages ---- */
@@ -70,17 +68,15 @@ static void send_own(gatherer *g, int64_t k, int to)
     g->sent[slot_of(g, k)] = s->n;
 }
 
-/* Receives the n-th piece of chunk k, once its place in staging has been sent on and stored. */
+/* Receives the n-th piece of chunk k. Bridged: once the slot has been sent; it has been stored already, as
+ * a signal that stands before this step has waited for that. */
 static void receive_piece(gatherer *g, int64_t k, int64_t n, int from, int piece)
 {
     zero_steps *s = g->w.s;
     zero_steps_receive(s, k, from,
                        g->w.bridged ? staged_piece(g, k, n)
                                     : zero_steps_out(s, s->rank, piece, k));
-    if (!g->w.bridged) return;
-    zero_steps_last(s)->stored = g->stored[slot_of(g, k)];
-    zero_steps_last(s)->sent =
-        zero_collective_has_root(s->spec.kind) ? g->sent[slot_of(g, k)] : 0;
+    if (g->w.bridged) zero_steps_last(s)->sent = g->sent[slot_of(g, k)];
 }
 
 /* ---- all-gather ---- */

@@ -1,6 +1,6 @@
 # Ranks of a node that reach each other's devices, emulated: the digest of the exchange through the
-# host for stages, types, partitions and orders of execution, not a byte of it through the host, and the
-# exchange through the host where devices cannot reach each other.
+# host for stages, types, partitions, nodes and orders of execution, not a byte of it through the host
+# inside a node, and the exchange through the host where devices cannot reach each other.
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 "$zero" info >info 2>&1
@@ -12,8 +12,8 @@ copied() {
     grep -o "\"$2\": *[0-9]*" "$1" | sed 's/.*: *//' | sort -u | tr '\n' ' '
 }
 
-# agrees N words...: both exchanges end with one digest, and measure what was planned.
-agrees() {
+# equal N words...: both exchanges end with one digest, and measure what was planned.
+equal() {
     n=$1
     shift
     for way in staged ipc; do
@@ -24,6 +24,11 @@ agrees() {
         digest_of out >digest_$way
     done
     same digest_staged digest_ipc "the digests of $words"
+}
+
+# agrees N words...: on one node, where nothing passes through the host.
+agrees() {
+    equal "$@"
     [ "$(copied ipc.jsonl bytes_fetched)$(copied ipc.jsonl bytes_stored)" = "0 0 " ] ||
         complain "$words: expected no bytes of collectives through the host"
     [ "$(copied staged.jsonl bytes_fetched)" != "0 " ] ||
@@ -34,9 +39,28 @@ for stage in 0 1 2 3; do
     agrees 3 --stage $stage --dtype bf16
 done
 agrees 4 --stage 3 --dtype fp16 --check-replicas 1
+runs 4 train $model --stage 3 --dtype fp16 --fake-nodes 2
+says 'ipc: devices read each other'"'"'s memory (inside nodes; between them through the host)' out
+digest_of out >digest_nodes
+same digest_ipc digest_nodes 'one node or two: the digests'
 agrees 3 --stage 1 --partition owner --dtype bf16
 agrees 3 --stage 3 --partition owner --prefetch 3
 agrees 3 --stage 2 --overlap off --dropout 0.1
+
+# most FILE KEY: the largest number of bytes, and share KEY N: of what passes the host when staged, ipc
+# needs one part in N.
+most() {
+    copied "$1" "$2" | tr ' ' '\n' | sort -n | tail -n 1
+}
+share() {
+    [ $(($(most ipc.jsonl "$1") * $2)) = "$(most staged.jsonl "$1")" ] ||
+        complain "$words: $1: $(most ipc.jsonl "$1") with ipc, expected one in $2 of $(most staged.jsonl "$1")"
+}
+equal 4 --fake-nodes 2 --stage 3
+share bytes_fetched 2 # of 4 pieces the delegate's two, already summed
+share bytes_stored 4  # of 4 pieces the one that this rank receives
+equal 6 --fake-nodes 3 --stage 1 --dtype bf16 --partition owner
+equal 3 --fake-nodes 2 --stage 2 --dtype bf16
 for way in staged ipc; do
     runs 2 train $model --stage 3 --offload host --device-exchange $way
     digest_of out >digest_$way
@@ -75,14 +99,14 @@ says '--device-exchange ipc: device ' err
 says 'use --device-exchange auto or staged' err
 
 runs 2 train $model --collectives p2p
-says 'staged: through the host (only --collectives shm reads neighbours'"'"' memory)' out
+says 'staged: through the host (only --collectives shm and hier read neighbours'"'"' memory)' out
 runs 2 train $model --fake-nodes 2
-says 'staged: through the host (ranks are on several nodes)' out
+says 'staged: through the host (one rank per node)' out
 runs 2 train $tiny --micro-batch 1 --steps 1 --device fake
 says "staged: through the host (other processes cannot reach this device's memory)" out
 refuses 3 "memory of device 'fake' cannot be reached" 2 train $tiny --micro-batch 1 --steps 1 \
     --device fake --device-exchange ipc
-refuses 2 'only --collectives shm reads' 2 train $model --device-exchange ipc --collectives p2p
+refuses 2 'only --collectives shm and hier read' 2 train $model --device-exchange ipc --collectives p2p
 refuses 2 '--device-exchange ipc without a device' 0 train $tiny --device-exchange ipc
 refuses 2 'for a plan --fake-nodes 1' 0 plan --device cuda --ranks 2 --device-exchange ipc
 runs 0 plan --device cuda --ranks 2 --fake-nodes 1 --stage 1
