@@ -300,15 +300,18 @@ static void write_reduction(reducer *r)
     zero_steps_last(s)->sent = s->n; /* messages leave neighbours' memory */
 }
 
+/* A plan for a million ranks does this for each owner's reduce, so the one array that grows with the
+ * nodes is taken by owners alone, and not cleared. */
 static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
 {
     reducer r = {.w = *w, .n_places = w->depth};
     if (w->bridged)
         r.n_places = (w->depth + 1) * zero_hier_sums_to_send(&w->s->spec, w->layout);
-    r.slot = calloc((size_t)w->layout->n_nodes, sizeof *r.slot);
+    bool owns = is_owner(&r, w->s->rank);
+    if (owns) r.slot = malloc((size_t)w->layout->n_nodes * sizeof *r.slot);
     r.made_at = calloc((size_t)r.n_places, sizeof *r.made_at);
     r.sent = calloc((size_t)r.n_places, sizeof *r.sent);
-    if (r.slot && r.made_at && r.sent)
+    if ((r.slot || !owns) && r.made_at && r.sent)
         write_steps(&r);
     else
         w->s->failed = true;
