@@ -40,6 +40,8 @@ for stage in 0 3; do
     holds "$exposed > 0.5 && $exposed < 0.4 * $copied"
     says 'exposed: the device waited ' out
 done
+exposed 1 20000 # one rank has its sums where they are
+holds "$copied == 0 && $exposed < 0.02 * $computed"
 exposed 2 200000 --stage 3 # passes hide no more than they take
 holds "$exposed > 0.5 * $copied - $computed && $exposed < $copied"
 exposed 2 20000 --stage 2 --offload host # new parameters are stored while nothing computes
