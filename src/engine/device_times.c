@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "engine/plan_work.h"
+
 zero_status zero_device_times_init(zero_device_times *t, const zero_backend *backend,
                                    const zero_math *math, zero_link *link,
                                    zero_profile *profile)
@@ -77,9 +79,12 @@ void zero_device_times_next(zero_device_times *t, const zero_instruction *i)
     set(t, i);
 }
 
+/* Without overlap a walk ends by waiting for gathers: then these are known, too. */
 void zero_device_times_end(zero_device_times *t)
 {
+    const zero_instruction *last = t->n > 0 ? at(t, t->n - 1)->begun : NULL;
     set(t, NULL);
+    if (last && zero_work_of(last->op).kind == ZERO_WORK_EXCHANGE_WAIT) read_all(t);
 }
 
 void zero_device_times_read(zero_device_times *t)
