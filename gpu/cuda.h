@@ -68,9 +68,9 @@ typedef struct {
     /* Places among the calls, numbered from 1. Event number % ZERO_CUDA_PLACES stands at a place, or,
      * once another has taken it over, at one that comes later. */
     cudaEvent_t placed[ZERO_CUDA_PLACES];
-    uint64_t places,
-        since;      /* the newest; that of the copies begun now, 0: all calls so far */
-    bool is_placed; /* no call was made after the newest */
+    uint64_t places; /* the newest one */
+    bool is_placed;  /* no call was made after it */
+    uint64_t since;  /* the place of copies that begin now; 0: all calls so far */
     cudaEvent_t marks[ZERO_CUDA_MARKS]; /* of the profile */
     cublasHandle_t products;
     zero_cuda_queue queues[ZERO_CUDA_WAYS];

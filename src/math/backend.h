@@ -312,7 +312,7 @@ typedef struct {
 
 /* Times of calls that return early, by marks in their queue. */
 typedef struct {
-    int marks; /* how many there are, an even number */
+    int marks; /* how many there are, two at least */
     /* Sets mark 0 <= mark < marks to the end of all calls made so far; waits for nothing. */
     void (*set)(const zero_math *math, int mark);
     /* Seconds from one mark to another that was set later; waits until the device has come there. */
