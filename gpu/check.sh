@@ -13,35 +13,48 @@
 #                 CUDA IPC (auto) and staged, twice: equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
-#     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
+#     speed       GPT-2 124M and 1.5B beside PyTorch, compiled; memory planned and taken
+#     attention   attention beside PyTorch's
 #     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone
+#     large       1.5B with 256 k tokens a step: optimizer on the host and on the GPU
+#     fit         3 steps of the largest model that fits with the optimizer on the host
+#     ipc         2 ranks on one GPU: CUDA IPC beside staged exchanges
 #     all         all of them
 #
-# Prints one line a check: "ok", "FAILED" or "not run" (with the reason), and what was measured.
+# Prints one line a check: "ok", "FAILED" or "not run" (with the reason), and what was measured; adds
+# the same to DIR/results/DATE-GPU.md.
 # Exit code: 1 if a check failed, 3 if one could not run, 2 for a wrong command line.
 #
 #   GPUS=0,1                chooses devices (CUDA_VISIBLE_DEVICES)
-#   DEVICE=cuda-emulated    tries this script itself where there is no GPU
+#   PYTHON=python3          a Python with PyTorch
+#   DEVICE=cuda-emulated    tries this script itself where there is no GPU: tiny models, no limits
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2034 # read by the parts
 device=${DEVICE:-cuda}
+results=/dev/null # until open_results
 failures=0
 unable=0
 
+# say TEXT...: on stdout and in the results.
+say() {
+    echo "$*"
+    echo "    $*" >>"$results"
+}
+
 ok() {
-    echo "ok        $*"
+    say "ok        $*"
 }
 
 failed() {
-    echo "FAILED    $*"
+    say "FAILED    $*"
     failures=$((failures + 1))
     return 1
 }
 
 not_run() {
-    echo "not run   $*"
+    say "not run   $*"
     unable=$((unable + 1))
 }
 
@@ -53,8 +66,8 @@ stop() { # stop CODE WORDS
 }
 
 # The parts, in the order of `all`: functions of the files that are read here.
-parts="devices kernels sanitizer digests resume stories speed shares"
-for file in pack runs right speed; do
+parts="devices kernels sanitizer digests resume stories speed attention shares large fit ipc"
+for file in pack results runs right speed large; do
     # shellcheck disable=SC1090
     . "$here/check_$file.sh"
 done
@@ -74,9 +87,11 @@ for part in "$@"; do
     esac
 done
 set_up
+open_results
 for part in "$@"; do
     began=$(date +%s)
     echo "=== $part"
+    begin_results "$part"
     "$part"
     echo "=== $part: $(($(date +%s) - began)) s"
 done

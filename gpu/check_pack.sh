@@ -70,7 +70,7 @@ pack() {
     cp "$build/zero" "$build/bench_kernels" "$build/libzero_cuda.so" "$to/bin"
     cp "$build"/libzero_cuda_emulated.so "$to/bin" 2>/dev/null || :
     cp "$build"/tests/gpu/*_on_gpu "$to/tests"
-    cp "$here"/check*.sh "$source/bench/torch_gpt2.py" "$to"
+    cp "$here"/check*.sh "$source"/bench/torch_gpt2.py "$source"/bench/torch_attention.py "$to"
     # shellcheck disable=SC2046 # paths without blanks
     cp -L $(libraries "$to"/bin/* "$to"/tests/*) "$to/lib"
     pack_mpi

@@ -32,6 +32,7 @@ set_up() {
     export PATH="$here$mpi_bin:$PATH" OPENBLAS_NUM_THREADS=1
     libraries_here="$here/lib${cublas:+:$cublas}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     [ -z "${GPUS:-}" ] || export CUDA_VISIBLE_DEVICES="$GPUS"
+    python=${PYTHON:-python3}
 }
 
 # with COMMAND...: with the pack's libraries. Other programs, as python3, keep their own.
@@ -69,10 +70,25 @@ within() { # within VALUE LIMIT
     awk -v x="$1" -v limit="$2" 'BEGIN { exit !(x != "nan" && x + 0 <= limit + 0) }'
 }
 
+# last_words FILE: why a program has failed, in one line.
+last_words() {
+    tail -3 "$1" | tr '\n' ' '
+}
+
 # run_or_fail RANKS NAME OPTIONS...: zero, and a failure with its last words if it does not end well.
 run_or_fail() {
     zero "$@" && return
-    failed "$2: $(tail -3 "$work/$2.txt" | tr '\n' ' ')"
+    failed "$2: $(last_words "$work/$2.txt")"
+}
+
+# run_if_room RANKS NAME OPTIONS...: the same, but too little memory is no failure.
+run_if_room() {
+    zero "$@" && return
+    if grep -q "are available\|of memory" "$work/$2.txt"; then
+        not_run "$2: $(last_words "$work/$2.txt")"
+        return 1
+    fi
+    failed "$2: $(last_words "$work/$2.txt")"
 }
 
 # check_same NAME OF: has the digest of OF.
@@ -85,12 +101,12 @@ check_same() {
 }
 
 # memory_of COMMAND...: runs it; sets taken to the most MiB that the GPU had in use beyond what it
-# had before.
+# had before, or to nothing where that is not told.
 memory_of() {
     used="nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i ${GPUS:-0}"
-    before=$($used)
+    before=$($used 2>/dev/null)
     : >"$work/used"
-    (while :; do $used; sleep 0.2; done) >"$work/used" 2>/dev/null &
+    (while $used; do sleep 0.2; done) >"$work/used" 2>/dev/null &
     watcher=$!
     "$@"
     code=$?
@@ -100,8 +116,15 @@ memory_of() {
     return $code
 }
 
-# The median of the last steps' seconds.
+# The median of the seconds of a run's steps after the third, or of the last one of fewer.
 step_seconds() {
-    sed -n 's/.*"step_seconds":\([^,]*\),.*/\1/p' "$work/$1.jsonl" | tail -n +4 | sort -n |
-        awk '{ x[NR] = $1 } END { print x[int((NR + 1) / 2)] }'
+    sed -n 's/.*"step_seconds":\([^,]*\),.*/\1/p' "$work/$1.jsonl" >"$work/seconds"
+    [ "$(wc -l <"$work/seconds")" -gt 3 ] && from=4 || from=$(wc -l <"$work/seconds")
+    tail -n +"$from" "$work/seconds" | sort -n |
+        awk '{ x[NR] = $1 } END { printf "%.4g", x[int((NR + 1) / 2)] }'
+}
+
+# number NAME KEY: a whole number in the last line of a run's metrics; that of --json, if NAME is a plan.
+number() {
+    sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$work/$1" | sed -n '$p'
 }
