@@ -106,7 +106,7 @@ memory_of() {
     used="nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i ${GPUS:-0}"
     before=$($used 2>/dev/null)
     : >"$work/used"
-    (while $used; do sleep 0.2; done) >"$work/used" 2>/dev/null &
+    (while $used; do sleep 0.1; done) >"$work/used" 2>/dev/null &
     watcher=$!
     "$@"
     code=$?

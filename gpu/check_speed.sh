@@ -132,7 +132,7 @@ judge_shares() {
             if (!(name in least)) next
             seen++
             split(substr($0, 23), column)
-            if (is_gpu && column[5] + 0 < least[name]) print name " " column[5] " < " least[name] ";"
+            if (is_gpu && column[5] + 0 < least[name]) printf "%s %s < %s; ", name, column[5], least[name]
         }
         END { if (seen < 10) print "rows are missing" }' "$work/shares.txt")
     if [ -z "$judged" ]; then ok "shares, $1"; else failed "shares, $1: $judged"; fi
