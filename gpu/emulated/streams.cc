@@ -4,8 +4,6 @@
  * passed; the legacy stream and the blocking ones wait for each other's earlier entries. So every
  * entry waits for earlier ones only, and following what blocks an entry ends at one that can be
  * executed. */
-#include <chrono>
-
 #include "gpu/emulated/device.h"
 
 namespace emulated
@@ -32,15 +30,35 @@ static CUstream_st *blocker_of(CUstream_st *s)
     return s;
 }
 
-static double now()
-{
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(since).count();
-}
-
 static bool has_failed(int device)
 {
     return the_machine()->devices[device].error != cudaSuccess;
+}
+
+/* Memory stays open from one work to the next, and is closed before the host goes on: where there are
+ * no protection keys, both take a system call for each piece. */
+static int opened = -1;
+
+static void close_memory()
+{
+    if (opened >= 0) memory_close(opened);
+    opened = -1;
+}
+
+/* At the entries of this file that execute work: the host has no memory open when they return. */
+struct until_return {
+    ~until_return()
+    {
+        close_memory();
+    }
+};
+
+static void open_only(int device)
+{
+    if (opened == device) return;
+    close_memory();
+    memory_open(device);
+    opened = device;
 }
 
 static void run(int device, work *work)
@@ -49,9 +67,8 @@ static void run(int device, work *work)
         the_machine()->devices[device].error = cudaErrorLaunchFailure;
         return;
     }
-    memory_open(device);
+    open_only(device);
     work->execute();
-    memory_close(device);
 }
 
 /* The first entry of a stream that nothing blocks. After a failure work is dropped, but nobody waits
@@ -61,9 +78,11 @@ static void execute(CUstream_st *s)
     CUstream_st::entry first = std::move(s->queue.front());
     s->queue.pop_front();
     if (first.work && !has_failed(s->device)) run(s->device, first.work.get());
+    if (first.work) clock_work(s, first.work.get());
+    if (first.waits) clock_wait(s, first.waits.get());
     if (first.records) {
         first.records->has_passed = true;
-        first.records->milliseconds = now();
+        first.records->milliseconds = clock_record(s);
     }
 }
 
@@ -79,12 +98,15 @@ static void force(CUstream_st *s, uint64_t number)
 
 cudaError_t stream_drain(CUstream_st *s)
 {
+    until_return closes;
     force(s, UINT64_MAX);
+    clock_host_waits(s->time);
     return the_machine()->devices[s->device].error;
 }
 
 cudaError_t device_drain(int device)
 {
+    until_return closes;
     for (CUstream_st *s : the_machine()->streams)
         if (s->device == device) force(s, UINT64_MAX);
     return the_machine()->devices[device].error;
@@ -120,6 +142,7 @@ static bool wants_to(std::size_t stream)
 
 void pass_moment()
 {
+    until_return closes;
     machine *m = the_machine();
     if (m->set.order == 0) {
         for (int d = 0; d < m->set.devices; d++) device_drain(d);
@@ -138,7 +161,7 @@ void pass_moment()
 
 static CUstream_st *create(int device, bool is_legacy, bool is_blocking)
 {
-    CUstream_st *s = new CUstream_st{device, is_legacy, is_blocking, {}};
+    CUstream_st *s = new CUstream_st{device, is_legacy, is_blocking, {}, 0};
     the_machine()->streams.push_back(s);
     return s;
 }
@@ -185,7 +208,9 @@ void stream_wait(CUstream_st *s, std::shared_ptr<moment> moment)
 
 void moment_reach(moment *moment)
 {
+    until_return closes;
     if (!moment->has_passed) force(moment->stream, moment->number);
+    clock_host_waits(moment->milliseconds);
 }
 
 /* One time in three all other streams run ahead as far as they can first: work that forgot to wait
@@ -205,7 +230,8 @@ static void run_ahead_of(const CUstream_st *stream)
 
 bool moment_asked(moment *moment)
 {
-    if (!moment || moment->has_passed) return true;
+    until_return closes;
+    if (!moment || moment->has_passed) return !moment || clock_host_asks(moment);
     if (--moment->patience < 0) {
         run_ahead_of(moment->stream);
         moment_reach(moment);

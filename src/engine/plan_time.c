@@ -68,7 +68,10 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i,
     zero_volume v = volume_of(&t, layout);
     bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
-    return seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / times);
+    double seconds =
+        seconds_for(&v, has_rate ? m->node_latency : m->latency, bandwidth / times);
+    double copied = (double)zero_max(t.bytes_fetched, t.bytes_stored);
+    return m->host_bandwidth > 0.0 ? fmax(seconds, copied / m->host_bandwidth) : seconds;
 }
 
 static void delay_those(const struct clocks *c, double *ends, double seconds)
@@ -256,6 +259,7 @@ static void execute(struct clocks *c, const zero_instruction *i)
     case ZERO_WORK_TRANSFER:
     case ZERO_WORK_TRANSFER_WAIT: use_disk(c, i); break;
     case ZERO_WORK_AGREE: /* too small for this model */
+    case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
 }

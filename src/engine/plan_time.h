@@ -21,6 +21,9 @@
  * In a job on several nodes a group that lies on one of them has the node's rate and wire: a
  * TP group, and with hybrid sharding a shard group or a replica group.
  *
+ * On a device a collective whose data passes through the host lasts at least as long as its copies of
+ * one direction: they run beside messages and computing. Copies of other instructions are left out.
+ *
  * A JOIN is awaited soon, so it does not queue: it begins at once, and delays what is in
  * flight on the same wire. A COLLECT uses the wire of JOINs. It queues as REDUCE and GATHER do,
  * and JOINs delay it.
@@ -37,6 +40,9 @@ typedef struct {
      * the network's. */
     double node_latency, node_bandwidth;
     double flops; /* per second, of one rank, > 0 */
+
+    /* Bytes per second and direction between a device and its host; 0: such copies take no time. */
+    double host_bandwidth;
 
     /* Bytes per second of a node's disk, > 0; 0: transfers take no time. */
     double disk_read, disk_write;

@@ -32,6 +32,8 @@ static json_t *machine_json(const zero_plan_report *r)
             put_real(object, "node_bytes_per_second", m->node_bandwidth);
         }
     }
+    if (m->host_bandwidth > 0.0)
+        put_real(object, "host_bytes_per_second", m->host_bandwidth);
     if (request->has_disk) {
         put_real(object, "disk_read_bytes_per_second", m->disk_read);
         put_real(object, "disk_write_bytes_per_second", m->disk_write);

@@ -61,6 +61,13 @@ static void fill_network(zero_plan_report *r, const zero_machine_file *m, int sh
     r->filled.node_network = true;
 }
 
+/* The devices of a node share its way to the host. */
+static void fill_host(zero_plan_report *r, const zero_machine_file *m)
+{
+    if (zero_config_has_device(&r->config))
+        r->request.machine.host_bandwidth = m->host / m->devices;
+}
+
 static void fill_memory(zero_plan_report *r, const zero_machine_file *m)
 {
     zero_config *c = &r->config;
@@ -81,6 +88,7 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
     ZERO_TRY(fill_nodes(r, m, &sharers));
     ZERO_TRY(fill_flops(r, m));
     fill_network(r, m, sharers);
+    fill_host(r, m);
     fill_memory(r, m);
     r->request.has_network = r->request.has_time = true;
     return ZERO_OK;
@@ -107,6 +115,9 @@ static void show_links(const zero_plan_report *r, FILE *out)
     if (r->filled.node_network)
         fprintf(out, "%15sin a node %.4g s, %.4g bytes/s\n", "", m->node_latency,
                 m->node_bandwidth);
+    if (m->host_bandwidth > 0.0)
+        fprintf(out, "%15sto its host %.4g bytes/s, a device's share of its node's\n", "",
+                m->host_bandwidth);
 }
 
 void zero_plan_machine_show(const zero_plan_report *r, FILE *out)

@@ -204,6 +204,39 @@ static void a_step_takes_what_it_computes_and_what_it_waits_for(void **state)
     for_all(check_time);
 }
 
+/* Copies of a device's collectives are hidden as far as there is something to compute. */
+static void copies_of_a_device_take_time(void **state)
+{
+    (void)state;
+    zero_model model;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    for (int stage = 0; stage < 4; stage++) {
+        zero_schedule s;
+        zero_plan_input in = plan_of(&model, stage, 3, 1);
+        in.device = 1;
+        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        zero_traffic t = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
+        zero_traffic gathered =
+            zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
+        zero_traffic_add(&t, 1, &gathered);
+        zero_plan_machine machine = {
+            .bandwidth = 1e300, .host_bandwidth = 1e9, .flops = 1e300};
+        zero_plan_time idle, busy, none;
+        assert_int_equal(zero_plan_time_step(&s, &machine, &idle), ZERO_OK);
+        assert_true(t.bytes_fetched > 0 && idle.step >= 1e-9 * (double)t.bytes_fetched);
+        assert_true(idle.step <= 1e-9 * (double)(t.bytes_fetched + t.bytes_stored));
+        machine.flops = 1e9;
+        assert_int_equal(zero_plan_time_step(&s, &machine, &busy), ZERO_OK);
+        assert_true(is_near(busy.communication, idle.communication));
+        assert_true(busy.exposed < idle.exposed);
+        machine.host_bandwidth = 0.0;
+        assert_int_equal(zero_plan_time_step(&s, &machine, &none), ZERO_OK);
+        assert_true(none.exposed < 1e-9 * busy.exposed);
+        zero_schedule_destroy(&s);
+    }
+    zero_model_destroy(&model);
+}
+
 static void without_overlap_nothing_is_hidden(void **state)
 {
     (void)state;
@@ -413,6 +446,7 @@ int main(void)
         cmocka_unit_test(what_the_last_unit_reads_stays_from_forward_to_backward),
         cmocka_unit_test(resident_groups_stay_too),
         cmocka_unit_test(a_step_takes_what_it_computes_and_what_it_waits_for),
+        cmocka_unit_test(copies_of_a_device_take_time),
         cmocka_unit_test(without_overlap_nothing_is_hidden),
         cmocka_unit_test(flops_are_those_of_the_products),
         cmocka_unit_test(a_unit_of_unknown_work_takes_its_parameters_once_per_position),
