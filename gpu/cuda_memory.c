@@ -328,4 +328,5 @@ const zero_memory zero_cuda_memory = {.take = take,
                                       .store = store,
                                       .ended = ended,
                                       .after = after,
-                                      .sharing = &zero_cuda_sharing};
+                                      .sharing = &zero_cuda_sharing,
+                                      .access = zero_cuda_access};

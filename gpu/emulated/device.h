@@ -26,6 +26,7 @@ struct settings {
     int64_t failing;    /* the number of the work that fails; 0: none does */
     bool has_keys;      /* protection keys may be used */
     bool has_peers;     /* devices reach each other's memory */
+    bool is_open;       /* the host reaches it, and so does MPI */
     bool down;          /* order of threads */
 };
 

@@ -75,10 +75,10 @@ typedef struct {
     /* Only on a device, for an all-gather and a broadcast: `in` is this rank's piece of `out`, so
      * that piece is not stored. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
-    /* Only on a device, with shm: the node's devices reach each other's memory (device_window.h). Then
-     * there are no mirrors: the steps work on the device's own arrays, sums and copies are queued
-     * there, and nothing passes through the host. in_apart and out_apart only say, by not being 0,
-     * that neighbours can read. */
+    /* Only on a device: with shm the node's devices reach each other's memory (device_window.h), with p2p
+     * MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, sums and
+     * copies are queued there, staging is the device's memory, and nothing passes through the host.
+     * in_apart and out_apart only say, by not being 0, that neighbours can read. */
     bool direct;
 
     /* Sends of this collective are posted only when all earlier ones of its group in flight that

@@ -10,9 +10,10 @@
  * them and the device are steps as well, which end by themselves like messages. Algorithms do
  * not write them: device_steps.c adds them to the finished list.
  *
- * If neighbours reach the device's memory (direct), its own arrays are those of all steps. Sums and
- * copies are queued on the device and end by themselves, as stores do. A signal waits for all of them
- * before it, and for the mark that begins the list: no neighbour reads what is still being computed. */
+ * If neighbours or MPI reach the device's memory (direct), its own arrays are those of all steps. Sums
+ * and copies are queued on the device and end by themselves, as stores do. A signal waits for all of them
+ * before it, and for the mark that begins the list: no neighbour reads what is still being computed.
+ * Messages wait for the mark, too, and a receive into staging for the sums of what was there before. */
 #pragma once
 
 #include <stdbool.h>

@@ -259,6 +259,13 @@ typedef struct {
                        zero_ticket *ticket);
 } zero_memory_sharing;
 
+/* Who can read and write memory of a device, beside its own calls and copies. */
+typedef enum {
+    ZERO_MEMORY_CLOSED,  /* nobody */
+    ZERO_MEMORY_OF_CUDA, /* libraries that know CUDA's memory, such as some MPIs */
+    ZERO_MEMORY_OPEN,    /* all code of this process */
+} zero_memory_access;
+
 /* Memory that the host cannot touch. A copy begins, like begin of a collective, without blocking:
  *
  *     fetch or store -> ended ... ended          the host waits for it, or
@@ -289,6 +296,8 @@ typedef struct {
     zero_status (*ended)(const zero_math *math, zero_ticket ticket, bool *ended);
     zero_status (*after)(const zero_math *math, zero_ticket ticket);
     const zero_memory_sharing *sharing; /* NULL: no other process reaches this memory */
+    /* Of a piece that take() gave. NULL: ZERO_MEMORY_CLOSED. */
+    zero_memory_access (*access)(const zero_math *math, const void *memory);
 } zero_memory;
 
 #define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */
