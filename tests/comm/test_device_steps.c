@@ -79,6 +79,21 @@ static void neighbours_devices_give_the_bits_of_the_tree(void **state)
     }
 }
 
+static void messages_between_devices_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
+        zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
+        zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
+        for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
+            machine_case c = directly(vary_case(ZERO_ALGORITHM_P2P, kind, &layout,
+                                                53 * trial + (uint64_t)layout.size));
+            assert_true(machine_run(&c, NULL));
+        }
+        zero_layout_destroy(&layout);
+    }
+}
+
 static void two_levels_give_devices_the_bits_of_the_tree(void **state)
 {
     (void)state;
@@ -169,16 +184,19 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
                                   .on_device = true};
 }
 
-/* Nothing passes through the host, neighbours read as in a window, and no mirror takes memory. */
-static void neighbours_devices_copy_nothing_to_the_host(void **state)
+/* Nothing passes through the host, neighbours read as in a window and messages are those of hosts, and no
+ * mirror takes memory. */
+static void direct_collectives_copy_nothing_to_the_host(void **state)
 {
     (void)state;
     zero_layout layout = layout_of((node_sizes){5});
-    for (int way = 0; way < 12; way++) {
-        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_SHM, way), host = spec;
+    for (int way = 0; way < 24; way++) {
+        zero_algorithm algorithm = way < 12 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
+        zero_collective_spec spec = spec_of(algorithm, way % 12), host = spec;
         spec.direct = true;
         host.on_device = false;
-        assert_int_equal(zero_collective_staging(&spec, &layout), 0);
+        assert_int_equal(zero_collective_staging(&spec, &layout),
+                         zero_collective_staging(&host, &layout));
         for (int rank = 0; rank < layout.size; rank++) {
             zero_traffic t, expected;
             assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
@@ -352,7 +370,8 @@ int main(void)
         cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
-        cmocka_unit_test(neighbours_devices_copy_nothing_to_the_host),
+        cmocka_unit_test(messages_between_devices_give_the_bits_of_the_tree),
+        cmocka_unit_test(direct_collectives_copy_nothing_to_the_host),
         cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
         cmocka_unit_test(each_element_is_copied_once_in_each_direction),
