@@ -10,7 +10,8 @@
 #     kernels     every kernel against the CPU's, and the memory's rules
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
-#                 CUDA IPC (auto) and staged, twice: equal digests, losses within 1e-4 of the CPU's
+#                 CUDA IPC (auto) and staged, twice, and by messages of a CUDA-aware MPI: equal digests,
+#                 losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
@@ -268,6 +269,24 @@ digests() {
                 failed "$dtype, $ranks ranks: losses differ by $far of the CPU's"
             fi
             more_digests $dtype "$ranks"
+        done
+    done
+    digests_of_messages
+}
+
+# MPI sends from and receives into the devices' memory, if it can.
+digests_of_messages() {
+    if [ "${ZERO_EMULATED_MPI:-0}" = 0 ] &&
+        ! with "$here/bin/zero" info | grep -q '^mpi cuda  *CUDA-aware'; then
+        not_run "messages from and to devices: MPI is not CUDA-aware"
+        return
+    fi
+    for ranks in 2 4; do
+        for stage in 0 1 2 3; do
+            name="bf16-$ranks-stage$stage-messages"
+            # shellcheck disable=SC2086 # words
+            run_or_fail $ranks "$name" $small --dtype bf16 --device "$device" --stage $stage \
+                --collectives p2p --device-exchange mpi && check_same "$name" "bf16-$ranks"
         done
     done
 }
