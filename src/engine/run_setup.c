@@ -185,7 +185,8 @@ static zero_status check_type(const zero_runner *r)
 
 static zero_status check_sharing(const zero_runner *r)
 {
-    if (!r->near.comm || r->copier.share) return ZERO_OK;
+    bool is_direct = r->near.comm || r->schedule->input.device_messages;
+    if (!is_direct || r->copier.share) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "the memory of device '%s' cannot be reached by other processes",
                      r->backend->name);
@@ -197,7 +198,7 @@ static zero_status check_messages(const zero_runner *r)
     const zero_memory *memory = r->link.memory;
     zero_memory_access access = ZERO_MEMORY_CLOSED;
     if (!r->schedule->input.device_messages) return ZERO_OK;
-    if (memory->access && r->copier.sum) access = memory->access(&r->math, r->device);
+    if (memory->access) access = memory->access(&r->math, r->device);
     if (access == ZERO_MEMORY_OPEN ||
         (access == ZERO_MEMORY_OF_CUDA && zero_launch_is_cuda_aware()))
         return ZERO_OK;

@@ -107,7 +107,7 @@ refuses 2 '--device-exchange ipc without a device' 0 train $tiny --device-exchan
 refuses 2 'only --collectives p2p sends' 2 train $model --device-exchange mpi
 refuses 3 "MPI does not reach the memory of device 'cuda-emulated': this MPI is " 2 train $model \
     --device-exchange mpi --collectives p2p
-refuses 3 "MPI does not reach the memory of device 'fake'" 2 train $tiny --micro-batch 1 --steps 1 \
+refuses 3 "memory of device 'fake' cannot be reached" 2 train $tiny --micro-batch 1 --steps 1 \
     --device fake --device-exchange mpi --collectives p2p
 refuses 2 'for a plan --fake-nodes 1' 0 plan --device cuda --ranks 2 --device-exchange ipc
 runs 0 plan --device cuda --ranks 2 --fake-nodes 1 --stage 1
