@@ -10,8 +10,8 @@
 #     kernels     every kernel against the CPU's, and the memory's rules
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
-#                 CUDA IPC (auto) and staged, twice, and by messages of a CUDA-aware MPI: equal digests,
-#                 losses within 1e-4 of the CPU's
+#                 CUDA IPC (auto), staged and on 2 fake nodes, twice, and by messages of a CUDA-aware MPI:
+#                 equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
@@ -297,9 +297,11 @@ more_digests() {
     [ "$1" != bf16 ] || algorithms="p2p shm mpi hier"
     for stage in 0 1 2 3; do
         for algorithm in $algorithms; do
-            for more in "" "--offload host" "--device-exchange staged"; do
-                case "$algorithm $more" in # what changes nothing is left out
-                mpi\ -* | hier\ -* | p2p\ *staged | shm\ *host) continue ;;
+            for more in "" "--offload host" "--device-exchange staged" "--fake-nodes 2"; do
+                case "$algorithm $more $2" in # what changes nothing is left out
+                mpi\ -* | hier\ --[od]* | p2p\ *staged* | shm\ *host*) continue ;;
+                hier\ --fake*\ 4) ;; # IPC inside nodes, messages between them
+                *\ --fake*) continue ;;
                 esac
                 name="$1-$2-stage$stage-$algorithm${more:+-${more##* }}"
                 # shellcheck disable=SC2086 # words

@@ -93,18 +93,20 @@ zero_memory_access zero_cuda_access(const zero_math *math, const void *memory)
 
 /* ---- what is queued ---- */
 
+/* Pinned memory of the host has one address on both sides, so kernels write it, too. */
 static zero_status check(zero_cuda *c, const char *call, const void *memory, size_t bytes,
                          bool is_written)
 {
+    const zero_cuda_piece *others = is_written ? c->pinned : c->opened;
+    const int n = is_written ? c->n_pinned : c->n_opened;
     ZERO_TRY(zero_cuda_verdict(c));
     if (zero_cuda_holds(c->taken, c->n_taken, memory, bytes)) return ZERO_OK;
-    if (!is_written && zero_cuda_holds(c->opened, c->n_opened, memory, bytes))
-        return ZERO_OK;
+    if (zero_cuda_holds(others, n, memory, bytes)) return ZERO_OK;
     return zero_cuda_fail(
         c, ZERO_ERR_INVALID,
         "%s() of a device was given %zu bytes at %p, which are not memory "
-        "of the device%s",
-        call, bytes, memory, is_written ? "" : " or of one that was opened");
+        "of the device or %s",
+        call, bytes, memory, is_written ? "pinned host memory" : "of one that was opened");
 }
 
 static zero_status mark(const zero_math *math, zero_ticket *ticket)
@@ -124,10 +126,13 @@ static zero_status copy(const zero_math *math, void *to, const void *from, size_
     ZERO_TRY(check(c, "copy", to, bytes, true));
     ZERO_TRY(check(c, "copy", from, bytes, false));
     ZERO_TRY(zero_cuda_queue_begin(c, ZERO_CUDA_UP));
-    ZERO_TRY(zero_cuda_check(c,
-                             cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice,
-                                             c->queues[ZERO_CUDA_UP].stream),
-                             "copying from a neighbour's device"));
+    const bool is_host = zero_cuda_holds(c->pinned, c->n_pinned, to, bytes);
+    ZERO_TRY(zero_cuda_check(
+        c,
+        cudaMemcpyAsync(to, from, bytes,
+                        is_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice,
+                        c->queues[ZERO_CUDA_UP].stream),
+        "copying from a neighbour's device"));
     return zero_cuda_queue_end(c, ZERO_CUDA_UP, ticket);
 }
 

@@ -100,7 +100,7 @@ const zero_option zero_run_options[] = {
     {.name = "collectives", CHOICE, FIELD(collectives), PLAN, .words = "auto", .name_at = zero_algorithm_name_at, .standard = "auto",
      .help = "algorithms; auto: shm on one node, hier on several, p2p where nodes cannot share memory"},
     {.name = "device-exchange", CHOICE, FIELD(device_exchange), CHECK, .words = "auto|ipc|mpi|staged", .standard = "auto",
-     .help = "with --device: how ranks exchange parameters and gradients; ipc: devices of a node read each other's memory, mpi: messages of --collectives p2p from and to their memory, by a CUDA-aware MPI, staged: through the host's; auto: ipc where all ranks are on one node and their devices can; equal bits"},
+     .help = "with --device: how ranks exchange parameters and gradients; ipc: devices of a node read each other's memory, mpi: messages of --collectives p2p from and to their memory, by a CUDA-aware MPI, staged: through the host's; auto: ipc where nodes have several ranks and their devices can; equal bits"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
     {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), PLAN, .standard = "1",
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},

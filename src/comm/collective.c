@@ -130,10 +130,10 @@ static void set_buffers(zero_collective *op, const void *in, void *out, void *st
     op->in = in;
     op->out = out;
     op->staging = staging;
-    if (!op->copier || !staging || op->steps.spec.direct) return;
-    zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
     op->device_in = in;
     op->device_out = out;
+    if (!op->copier || !staging || op->steps.spec.direct) return;
+    zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
     op->in = (char *)staging + m.in;
     op->out = (char *)staging + m.out;
     op->staging = (char *)staging + m.staged;

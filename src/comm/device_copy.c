@@ -8,6 +8,15 @@ static size_t bytes_before(const zero_collective_step *step, int64_t at)
     return (size_t)at * zero_type_size(step->type);
 }
 
+/* In the host's memory: in a mirror, or direct in staging. */
+static char *host_address(const zero_collective *op, const zero_collective_step *step,
+                          zero_spot spot)
+{
+    if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
+    char *mirror = spot.place == ZERO_IN ? (char *)op->in : op->out;
+    return mirror + bytes_before(step, spot.at);
+}
+
 static uint64_t *take_slot(zero_collective *op, zero_device_tickets *copies)
 {
     int64_t i = copies->begun++ % ZERO_COLLECTIVE_COPIES;
@@ -18,13 +27,13 @@ static uint64_t *take_slot(zero_collective *op, zero_device_tickets *copies)
 zero_status zero_device_copy_begin(zero_collective *op, const zero_collective_step *step)
 {
     const zero_copier *c = op->copier;
-    size_t from = bytes_before(step, step->from.at), to = bytes_before(step, step->to.at);
     size_t bytes = bytes_before(step, step->len);
     if (step->kind == ZERO_STEP_FETCH)
-        return c->fetch(c->arg, (char *)op->in + to, (const char *)op->device_in + from,
+        return c->fetch(c->arg, host_address(op, step, step->to),
+                        (const char *)op->device_in + bytes_before(step, step->from.at),
                         bytes, take_slot(op, &op->fetches));
-    return c->store(c->arg, (char *)op->device_out + to, (const char *)op->out + from,
-                    bytes, take_slot(op, &op->stores));
+    return c->store(c->arg, (char *)op->device_out + bytes_before(step, step->to.at),
+                    host_address(op, step, step->from), bytes, take_slot(op, &op->stores));
 }
 
 /* ---- direct: in the order of stores ---- */

@@ -4,7 +4,8 @@
 #include "base/tree.h"
 #include "comm/step.h"
 
-#define ZERO_HIER_IN_FLIGHT 8 /* chunks received at once, if staging suffices */
+#define ZERO_HIER_IN_FLIGHT \
+    8 /* chunks received at once, if staging suffices; bridged: half */
 
 /* These phases are those without a device, or of an all-gather or a broadcast (see below).
  * READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
@@ -18,7 +19,24 @@ typedef struct {
     const zero_layout *layout;
     int node, local, n_local;
     int64_t depth; /* chunks in flight at once */
+    bool bridged;  /* zero_hier_is_bridged() */
 } zero_hier;
+
+/* The data of devices that reach each other passes through staging on its way to and from other nodes,
+ * and nothing else does. Then a chunk in flight of a reduction takes a slot of staging for each subtree
+ * of all nodes and one for the result. Sums to send have slots for one chunk more: they are made while
+ * the chunk before travels. A chunk of an all-gather takes a slot for this rank's piece and for each that
+ * it receives, and so does one chunk more, for copies that have not ended. */
+static inline bool zero_hier_is_bridged(const zero_collective_spec *spec,
+                                        const zero_layout *layout)
+{
+    return spec->direct && layout->n_nodes > 1;
+}
+
+/* Pieces of other nodes' ranks for which a rank works, at most. */
+int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout *layout);
+/* Partial sums of a chunk that a rank sends, at most. */
+int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout);
 
 void zero_hier_write_reduce_scatter(const zero_hier *w);
 void zero_hier_write_all_gather(const zero_hier *w);

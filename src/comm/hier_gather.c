@@ -1,25 +1,122 @@
-/* The two-level all-gather and broadcast: one rank's data goes to all. */
+/* The two-level all-gather and broadcast: one rank's data goes to all.
+ *
+ * staging    without devices that reach each other none; bridged
+ *            [slots][this rank's piece, pieces received][chunk], slots = depth + 1 */
 #include "comm/hier.h"
-
-/* ---- all-gather ---- */
 
 typedef struct {
     zero_hier w;
     int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
+    /* Bridged: steps until the last use of slot k % (depth + 1). */
+    int64_t fetched_chunks; /* so far */
+    int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
 } gatherer;
 
-static void gather_round(gatherer *g, int64_t k, int i)
+/* ---- bridged: between a device and messages ---- */
+
+static int64_t slot_of(const gatherer *g, int64_t k)
+{
+    return k % (g->w.depth + 1);
+}
+
+/* In staging: chunk k of this rank's piece (0), or of the n-th that it receives (1 and more). */
+static zero_spot staged_piece(const gatherer *g, int64_t k, int64_t n)
+{
+    const zero_steps *s = g->w.s;
+    int64_t pieces = zero_hier_delegated(&s->spec, g->w.layout) + 1;
+    int64_t bytes = s->chunk * (int64_t)zero_type_size(s->spec.type);
+    return (zero_spot){ZERO_STAGING, s->rank, (slot_of(g, k) * pieces + n) * bytes};
+}
+
+/* Fetches this rank's piece, one chunk ahead of chunk k, which is sent next. */
+static void fetch_ahead(gatherer *g, int64_t k)
 {
     zero_steps *s = g->w.s;
+    int64_t until = zero_min(k + 2, zero_steps_chunks(s));
+    for (; g->w.bridged && g->fetched_chunks < until; g->fetched_chunks++) {
+        int64_t c = g->fetched_chunks, slot = slot_of(g, c);
+        zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_FETCH,
+                                                 .type = s->spec.type,
+                                                 .len = zero_steps_chunk_len(s, c),
+                                                 .from = zero_steps_in(s, s->rank, 0, c),
+                                                 .to = staged_piece(g, c, 0),
+                                                 .sent = g->sent[slot]});
+        g->fetched[slot] = s->n;
+    }
+}
+
+/* Stores the n-th piece received, once the first `received` steps' receives have ended. */
+static void store_piece(gatherer *g, int64_t k, int64_t n, int piece, int64_t received)
+{
+    zero_steps *s = g->w.s;
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_STORE,
+                                             .type = s->spec.type,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = staged_piece(g, k, n),
+                                             .to = zero_steps_out(s, s->rank, piece, k),
+                                             .received = received});
+}
+
+/* ---- messages ---- */
+
+static void send_own(gatherer *g, int64_t k, int to)
+{
+    zero_steps *s = g->w.s;
+    zero_steps_send(s, k, to,
+                    g->w.bridged ? staged_piece(g, k, 0) : zero_steps_in(s, s->rank, 0, k));
+    zero_steps_last(s)->fetched = g->fetched[slot_of(g, k)];
+    g->sent[slot_of(g, k)] = s->n;
+}
+
+/* Receives the n-th piece of chunk k. Bridged: once the slot has been sent; it has been stored already, as
+ * a signal that stands before this step has waited for that. */
+static void receive_piece(gatherer *g, int64_t k, int64_t n, int from, int piece)
+{
+    zero_steps *s = g->w.s;
+    zero_steps_receive(s, k, from,
+                       g->w.bridged ? staged_piece(g, k, n)
+                                    : zero_steps_out(s, s->rank, piece, k));
+    if (g->w.bridged) zero_steps_last(s)->sent = g->sent[slot_of(g, k)];
+}
+
+/* ---- all-gather ---- */
+
+/* True if this rank receives the piece of local rank l of that node. */
+static bool receives(const gatherer *g, int node, int l)
+{
+    return l < zero_hier_node_size(&g->w, node) && l % g->w.n_local == g->w.local;
+}
+
+/* `*n` pieces of chunk k have been received in earlier rounds. */
+static void gather_round(gatherer *g, int64_t k, int i, int64_t *n)
+{
     int behind = zero_hier_node_after(&g->w, -i), ahead = zero_hier_node_after(&g->w, i);
     int n_behind = zero_hier_node_size(&g->w, behind);
     for (int l = 0; l < n_behind || l <= g->w.local; l++) {
         int owner = g->w.layout->first[behind] + l;
-        if (l < n_behind && l % g->w.n_local == g->w.local)
-            zero_steps_receive(s, k, owner, zero_steps_out(g->w.s, s->rank, owner, k));
-        if (l == g->w.local)
-            zero_steps_send(s, k, zero_layout_delegate(g->w.layout, ahead, l),
-                            zero_steps_in(g->w.s, s->rank, 0, k));
+        if (receives(g, behind, l)) receive_piece(g, k, ++*n, owner, owner);
+        if (l == g->w.local) send_own(g, k, zero_layout_delegate(g->w.layout, ahead, l));
+    }
+}
+
+static void gather_chunk(gatherer *g, int64_t k)
+{
+    int64_t n = 0;
+    fetch_ahead(g, k);
+    for (int i = 1; i < g->w.layout->n_nodes; i++) gather_round(g, k, i, &n);
+    g->posted[k % g->w.depth] = g->w.s->n;
+}
+
+/* Bridged: the pieces of chunk k, in the order in which they were received. */
+static void store_chunk(gatherer *g, int64_t k)
+{
+    int64_t n = 0;
+    for (int i = 1; i < g->w.layout->n_nodes; i++) {
+        int behind = zero_hier_node_after(&g->w, -i);
+        for (int l = 0; l < zero_hier_node_size(&g->w, behind); l++)
+            if (receives(g, behind, l))
+                store_piece(g, k, ++n, g->w.layout->first[behind] + l,
+                            g->posted[k % g->w.depth]);
     }
 }
 
@@ -41,6 +138,7 @@ static void copy_round(gatherer *g, int64_t k, int i)
 /* Once this rank's part of chunk k has arrived: tells the neighbours, and copies theirs. */
 static void finish_chunk(gatherer *g, int64_t k)
 {
+    if (g->w.bridged) store_chunk(g, k);
     zero_steps_signal(g->w.s, ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(&g->w, g->posted[k % g->w.depth]);
     for (int i = 1; i < g->w.layout->n_nodes; i++) copy_round(g, k, i);
@@ -96,8 +194,7 @@ void zero_hier_write_all_gather(const zero_hier *w)
     zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
-        for (int i = 1; k < chunks && i < w->layout->n_nodes; i++) gather_round(&g, k, i);
-        if (k < chunks) g.posted[k % w->depth] = s->n;
+        if (k < chunks) gather_chunk(&g, k);
         if (k == late) copy_own(&g.w);
         if (k == late) copy_neighbours(&g.w);
         if (k >= late && w->layout->n_nodes > 1) finish_chunk(&g, k - late);
@@ -113,39 +210,50 @@ static int leader(const zero_hier *w, int node)
     return node == w->layout->node_of[root] ? root : w->layout->first[node];
 }
 
-/* Sends chunk k on, and lets neighbours read it, once the first `received` steps' receives have
- * ended. */
-static void pass_on(zero_hier *w, int64_t k, int64_t received)
+/* Sends chunk k on from there, and lets neighbours read it, once the first `received` steps' receives
+ * have ended. */
+static void pass_on(gatherer *g, int64_t k, zero_spot from, int64_t received)
 {
+    zero_hier *w = &g->w;
     int next = leader(w, zero_hier_node_after(w, 1));
     if (next != w->s->spec.root) {
-        zero_steps_send(w->s, k, next, zero_steps_out(w->s, w->s->rank, 0, k));
+        zero_steps_send(w->s, k, next, from);
         zero_hier_set_received(w, received);
+        zero_steps_last(w->s)->fetched = g->fetched[slot_of(g, k)];
+        g->sent[slot_of(g, k)] = w->s->n;
     }
+    if (w->bridged && w->s->rank != w->s->spec.root) store_piece(g, k, 1, 0, received);
     zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(w, received);
 }
 
-static void write_root(zero_hier *w)
+static void write_root(gatherer *g)
 {
-    for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
-        zero_steps_copy(w->s, k, zero_steps_in(w->s, w->s->rank, 0, k),
-                        zero_steps_out(w->s, w->s->rank, 0, k));
-        pass_on(w, k, 0);
+    zero_steps *s = g->w.s;
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        zero_spot out = zero_steps_out(s, s->rank, 0, k);
+        fetch_ahead(g, k);
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k), out);
+        pass_on(g, k, g->w.bridged ? staged_piece(g, k, 0) : out, 0);
     }
 }
 
-static void write_leader(zero_hier *w)
+static void write_leader(gatherer *g)
 {
-    int64_t chunks = zero_steps_chunks(w->s), late = w->depth - 1,
-            posted[ZERO_HIER_IN_FLIGHT];
+    zero_hier *w = &g->w;
+    int64_t chunks = zero_steps_chunks(w->s), late = w->depth - 1;
     int before = leader(w, zero_hier_node_after(w, -1));
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            zero_steps_receive(w->s, k, before, zero_steps_out(w->s, w->s->rank, 0, k));
-            posted[k % w->depth] = w->s->n;
+            receive_piece(g, k, 1, before, 0);
+            g->posted[k % w->depth] = w->s->n;
         }
-        if (k >= late) pass_on(w, k - late, posted[(k - late) % w->depth]);
+        if (k < late) continue;
+        int64_t done = k - late;
+        pass_on(g, done,
+                w->bridged ? staged_piece(g, done, 1)
+                           : zero_steps_out(w->s, w->s->rank, 0, done),
+                g->posted[done % w->depth]);
     }
 }
 
@@ -160,6 +268,7 @@ static void write_follower(zero_hier *w, int from)
 
 void zero_hier_write_broadcast(const zero_hier *from)
 {
+    gatherer g = {.w = *from};
     zero_hier w = *from;
     zero_steps *s = w.s;
     int64_t chunks = zero_steps_chunks(s);
@@ -168,9 +277,9 @@ void zero_hier_write_broadcast(const zero_hier *from)
     if (s->rank == first && s->spec.one_out)
         zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     if (s->rank == s->spec.root)
-        write_root(&w);
+        write_root(&g);
     else if (s->rank == first)
-        write_leader(&w);
+        write_leader(&g);
     else
         write_follower(&w, first);
     finish(&w, ZERO_HIER_WRITTEN + chunks + 1,

@@ -75,10 +75,11 @@ typedef struct {
     /* Only on a device, for an all-gather and a broadcast: `in` is this rank's piece of `out`, so
      * that piece is not stored. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
-    /* Only on a device: with shm the node's devices reach each other's memory (device_window.h), with p2p
-     * MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, sums and
-     * copies are queued there, staging is the device's memory, and nothing passes through the host.
-     * in_apart and out_apart only say, by not being 0, that neighbours can read. */
+    /* Only on a device: with shm and hier the node's devices reach each other's memory (device_window.h),
+     * with p2p MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, and
+     * sums and copies are queued there. With p2p staging is the device's memory, too. With hier what other
+     * nodes send or receive passes through the host, in staging; nothing else does. in_apart and
+     * out_apart only say, by not being 0, that neighbours can read. */
     bool direct;
 
     /* Sends of this collective are posted only when all earlier ones of its group in flight that
@@ -102,6 +103,12 @@ static inline bool zero_collective_sums(zero_collective_kind kind)
 static inline bool zero_collective_has_root(zero_collective_kind kind)
 {
     return kind == ZERO_REDUCE || kind == ZERO_BROADCAST;
+}
+
+/* The algorithm's staging is the device's memory. */
+static inline bool zero_collective_stages_on_device(const zero_collective_spec *spec)
+{
+    return spec->direct && spec->algorithm == ZERO_ALGORITHM_P2P;
 }
 
 /* Sizes and types, whatever the algorithm: ZERO_ERR_INVALID, with the numbers. */

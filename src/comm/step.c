@@ -62,6 +62,7 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
         s->terms[s->n] = term;
     }
     s->n_read += term.staged < 0 && term.first != steps->rank;
+    s->n_staged += term.staged >= 0;
     s->n++;
 }
 
@@ -167,6 +168,15 @@ void zero_steps_pace(zero_steps *steps)
     }
 }
 
+bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *step)
+{
+    if (!steps->spec.direct) return false;
+    if (step->kind == ZERO_STEP_ADD)
+        return zero_collective_stages_on_device(&steps->spec) ||
+               steps->sums[step->sum].n_staged == 0;
+    return step->kind == ZERO_STEP_COPY;
+}
+
 /* ---- counting ---- */
 
 static zero_reach reach(const zero_steps *steps, int peer)
@@ -232,6 +242,8 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
+        if (step->to.place == ZERO_STAGING && zero_steps_is_near(steps, step))
+            traffic->bytes_fetched += bytes;
         break;
     case ZERO_STEP_AWAIT: traffic->bytes_sent[ZERO_INSIDE] += bytes; break;
     case ZERO_STEP_MPI: count_mpi_call(steps, bytes, traffic); break;

@@ -13,7 +13,9 @@
  * If neighbours or MPI reach the device's memory (direct), its own arrays are those of all steps. Sums
  * and copies are queued on the device and end by themselves, as stores do. A signal waits for all of them
  * before it, and for the mark that begins the list: no neighbour reads what is still being computed.
- * Messages wait for the mark, too, and a receive into staging for the sums of what was there before. */
+ * Between nodes hier fetches to staging, and stores from there, by steps that it writes itself; a sum that
+ * goes to staging is fetched, too. With p2p staging is the device's, and messages wait for the mark, a
+ * receive into staging also for the sums of what was there before. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +33,8 @@ typedef enum {
     ZERO_STEP_SIGNAL, /* this rank's counter reaches a phase */
     ZERO_STEP_AWAIT,  /* wait until a neighbour's counter has reached a phase */
     ZERO_STEP_MPI,    /* MPI's own collective on one chunk */
-    ZERO_STEP_FETCH,  /* a part of `in`, from the device to the mirror */
-    ZERO_STEP_STORE,  /* a part of the mirror of `out`, to the device */
+    ZERO_STEP_FETCH, /* a part of `in`, from the device to the mirror; direct: to staging */
+    ZERO_STEP_STORE, /* a part of the mirror of `out`, to the device; direct: of staging */
     ZERO_STEP_MARK, /* direct: ends when the device has done all that it was given so far */
 } zero_step_kind;
 
@@ -85,6 +87,7 @@ typedef struct {
     int64_t n, capacity;
     zero_term *terms; /* [n], in the order of ranks; NULL while steps are counted */
     int64_t n_read;   /* the terms that lie in neighbours' memory */
+    int64_t n_staged; /* the terms that lie in staging */
 } zero_sum;
 
 /* The steps of rank `rank`, while they are written and afterwards. A plan only counts what they
@@ -106,6 +109,10 @@ typedef struct {
 } zero_steps;
 
 void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
+
+/* Direct: whether the device runs the ADD or COPY, since it reads arrays of devices. Sums of what lies
+ * in staging are the host's. */
+bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *step);
 
 /* Adds what the step moves: both the measured and the planned ledger come from here. */
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,

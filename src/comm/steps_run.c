@@ -137,7 +137,7 @@ static bool is_ready(const zero_collective *op, const zero_collective_step *step
     case ZERO_STEP_MARK: return zero_device_copy_fits(&op->stores);
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
-        return !op->steps.spec.direct || zero_device_copy_fits(&op->stores);
+        return !zero_steps_is_near(&op->steps, step) || zero_device_copy_fits(&op->stores);
     case ZERO_STEP_SIGNAL: break;
     }
     return true;
@@ -267,7 +267,7 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     zero_steps_count(&op->steps, step, &op->comm->traffic[op->steps.spec.kind]);
     zero_steps_count(&op->steps, step, &op->traffic);
     zero_steps_count_peers(&op->steps, step, &op->comm->peers);
-    bool direct = op->steps.spec.direct;
+    bool is_near = zero_steps_is_near(&op->steps, step);
     switch (step->kind) {
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);
@@ -276,11 +276,11 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     case ZERO_STEP_STORE: return zero_device_copy_begin(op, step);
     case ZERO_STEP_MARK: return zero_device_mark(op);
     case ZERO_STEP_ADD:
-        if (direct) return run_there(op, step);
+        if (is_near) return run_there(op, step);
         *computed += add(op, step);
         break;
     case ZERO_STEP_COPY:
-        if (direct) return run_there(op, step);
+        if (is_near) return run_there(op, step);
         *computed += copy(op, step);
         break;
     case ZERO_STEP_SIGNAL:

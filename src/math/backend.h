@@ -235,14 +235,15 @@ typedef struct {
 
 #define ZERO_MEMORY_TERMS 64 /* ranks of a node */
 
-/* Memory that devices of this machine reach in each other, or processes in one device: no byte passes
- * through the host.
+/* Memory that devices of this machine reach in each other, or processes in one device, without the
+ * host.
  *
  *     share     a handle of a piece that take() gave; it holds until give_back()
  *     open      that piece in another process, until close(). ZERO_ERR_UNSUPPORTED, with the reason, if
  *               this device cannot reach it; nothing else fails then
  *     mark      copies nothing
- *     copy      from memory of this device, or that was opened, to memory of this device
+ *     copy      from memory of this device, or that was opened, to memory of this device, or of the
+ *               host if it was pinned
  *     sum       likewise
  *
  * The last three are queued as stores are, in their order: after all calls made before, and with

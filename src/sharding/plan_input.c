@@ -100,13 +100,15 @@ bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why)
     int ranks = in->layout ? zero_layout_largest_node(in->layout) : 1;
     *why = "there is one rank";
     if (in->n_ranks == 1) return false;
-    *why = "ranks are on several nodes";
-    if (ranks < in->n_ranks) return false;
-    *why = "only --collectives shm reads neighbours' memory";
-    if (in->collectives != ZERO_ALGORITHM_SHM) return false;
+    *why = "one rank per node";
+    if (ranks == 1) return false;
+    *why = "only --collectives shm and hier read neighbours' memory";
+    if (in->collectives != ZERO_ALGORITHM_SHM && in->collectives != ZERO_ALGORITHM_HIER)
+        return false;
     *why = "a node has more ranks than a device adds up";
     if (ranks > ZERO_MEMORY_TERMS) return false;
-    *why = "all ranks on one node";
+    *why = ranks == in->n_ranks ? "all ranks on one node"
+                                : "inside nodes; between them through the host";
     return true;
 }
 

@@ -40,7 +40,7 @@ typedef struct {
     zero_partition_scheme partition;
     int n_ranks; /* N_d: the ranks that see data of their own */
     /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients without the host. */
+     * exchange parameters and gradients inside a node without the host. */
     int ipc;
     /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of parameters
      * and gradients passes through the host. */
@@ -94,8 +94,8 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 #define ZERO_PLAN_FIELDS 33
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
-/* Whether the plan's collectives could be made between devices: all ranks on one node, with shm. *why is
- * the reason, for texts. Whether the devices can, only a run knows. */
+/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where a
+ * node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* Likewise whether messages could be made from and to devices: with p2p. */

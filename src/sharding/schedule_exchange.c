@@ -124,7 +124,7 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
 }
 
 /* Bytes that the algorithm itself stages, without the mirrors of a device's data: the bucket bounds
- * these alone. */
+ * these alone. A direct collective has no mirrors. */
 static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
 {
     if (!spec.direct) spec.on_device = spec.in_place = false;
@@ -214,6 +214,8 @@ static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
                                  .count = count,
                                  .stride = count,
                                  .in_apart = ZERO_BUFFER_ALIGN,
+                                 .on_device = s->input.ipc,
+                                 .direct = s->input.ipc,
                                  .unit = g};
     ZERO_TRY(zero_collective_check(&spec, zero_schedule_layout(s)));
     *least = zero_exchange_least_staging(&spec, zero_schedule_layout(s));

@@ -79,19 +79,32 @@ static void neighbours_devices_give_the_bits_of_the_tree(void **state)
     }
 }
 
-static void messages_between_devices_give_the_bits_of_the_tree(void **state)
+/* The same inside nodes of all sizes, with messages from and to staging between them; or messages from and
+ * to devices alone. */
+static void run_directly(zero_algorithm algorithm)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
         zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
         zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
         for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
-            machine_case c = directly(vary_case(ZERO_ALGORITHM_P2P, kind, &layout,
-                                                53 * trial + (uint64_t)layout.size));
+            machine_case c = directly(
+                vary_case(algorithm, kind, &layout, 37 * trial + 11 * (uint64_t)i));
             assert_true(machine_run(&c, NULL));
         }
         zero_layout_destroy(&layout);
     }
+}
+
+static void neighbours_devices_in_several_nodes_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_directly(ZERO_ALGORITHM_HIER);
+}
+
+static void messages_between_devices_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_directly(ZERO_ALGORITHM_P2P);
 }
 
 static void two_levels_give_devices_the_bits_of_the_tree(void **state)
@@ -207,6 +220,53 @@ static void direct_collectives_copy_nothing_to_the_host(void **state)
         }
     }
     zero_layout_destroy(&layout);
+}
+
+/* Nodes of n_local ranks, a power of two: a rank fetches sums of its node alone, for the pieces that it
+ * works for, and stores what no neighbour stores. */
+static copied between_nodes(const zero_collective_spec *spec, int nodes, int n_local,
+                            int rank)
+{
+    int64_t in = spec->count * (int64_t)zero_type_size(spec->type);
+    int64_t out = spec->count * (int64_t)zero_type_size(spec->result);
+    int64_t sum = spec->count * (int64_t)sizeof(float);
+    int root_node = spec->root / n_local, root_local = spec->root % n_local;
+    bool is_root = rank == spec->root, works = rank % n_local == root_local;
+    bool leads = rank / n_local != root_node && rank % n_local == 0;
+    switch (spec->kind) {
+    case ZERO_REDUCE_SCATTER: return (copied){nodes * sum, out};
+    case ZERO_ALL_GATHER: return (copied){in, (nodes - 1) * out};
+    case ZERO_REDUCE: return (copied){works ? sum : 0, is_root ? out : 0};
+    case ZERO_BROADCAST: break;
+    }
+    return (copied){is_root ? in : 0, leads ? out : 0};
+}
+
+static void only_what_other_nodes_need_passes_through_the_host(void **state)
+{
+    (void)state;
+    static const int shapes[][2] = {{2, 2}, {2, 4}, {4, 2}};
+    for (int i = 0; i < (int)LENGTH(shapes) * 12; i++) {
+        int nodes = shapes[i / 12][0], n_local = shapes[i / 12][1];
+        zero_layout layout;
+        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_HIER, i % 12), host = spec;
+        spec.direct = true;
+        host.on_device = false;
+        assert_int_equal(zero_layout_init_blocks(&layout, nodes * n_local, nodes), ZERO_OK);
+        assert_true(zero_collective_staging(&spec, &layout) <= ZERO_COLLECTIVE_STAGING);
+        for (int rank = 0; rank < layout.size; rank++) {
+            zero_traffic t, of_host;
+            copied expected = between_nodes(&spec, nodes, n_local, rank);
+            assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
+            assert_int_equal(zero_collective_traffic(&host, &layout, rank, &of_host),
+                             ZERO_OK);
+            assert_int_equal(t.bytes_fetched, expected.fetched);
+            assert_int_equal(t.bytes_stored, expected.stored);
+            t.bytes_fetched = t.bytes_stored = 0;
+            assert_memory_equal(&t, &of_host, sizeof t);
+        }
+        zero_layout_destroy(&layout);
+    }
 }
 
 static void each_element_is_copied_once_in_each_direction(void **state)
@@ -359,7 +419,7 @@ static void one_array_for_several_devices_is_refused(void **state)
     spec.in_place = false;
     spec.direct = true;
     refuse(spec, "a direct all-gather");
-    spec = spec_of(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
+    spec = spec_of(ZERO_ALGORITHM_MPI, ZERO_REDUCE);
     spec.direct = true;
     refuse(spec, "neighbours read its memory");
 }
@@ -370,10 +430,12 @@ int main(void)
         cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
+        cmocka_unit_test(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree),
         cmocka_unit_test(messages_between_devices_give_the_bits_of_the_tree),
         cmocka_unit_test(direct_collectives_copy_nothing_to_the_host),
         cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
+        cmocka_unit_test(only_what_other_nodes_need_passes_through_the_host),
         cmocka_unit_test(each_element_is_copied_once_in_each_direction),
         cmocka_unit_test(staging_is_mirrors_and_a_bounded_part),
         cmocka_unit_test(copies_go_on_while_other_chunks_travel),

@@ -159,6 +159,10 @@ static void read_neighbour(int number_of_device)
         fetch_now(&d);
         for (int i = 0; i < FLOATS; i++)
             child_assert(d.host[i] == (float)times * number(i));
+        child_assert(d.sharing->copy(&d.math, d.host, theirs, BYTES, &ticket) == ZERO_OK);
+        wait_for(&d, ticket);
+        for (int i = 0; i < FLOATS; i++)
+            child_assert(d.host[i] == (float)times * number(i));
         if (times == 1) change(&n);
     }
     d.sharing->close(&d.math, theirs);
@@ -285,6 +289,11 @@ static void add_up(device *d, const char *seen, const char *real, int n,
     wait_for(d, ticket);
     fetch_now(d);
     child_assert(memcmp(d->host, want, LEN * zero_type_size(type[1])) == 0);
+    const zero_memory_sum to_host = {n, terms, LEN, type[1], d->host};
+    memset(d->host, 0xff, sizeof want);
+    child_assert(d->sharing->sum(&d->math, &to_host, &ticket) == ZERO_OK);
+    wait_for(d, ticket);
+    child_assert(memcmp(d->host, want, LEN * zero_type_size(type[1])) == 0);
 }
 
 static void add_neighbours_numbers(void)
@@ -362,6 +371,9 @@ static void make_mistakes(void)
     refused(&d, d.sharing->share(&d.math, d.memory + 1, &handle), "take() did not give");
     open_device(&d, 0);
     refused(&d, d.sharing->copy(&d.math, d.memory, d.host, 64, &ticket), "copy()");
+    open_device(&d, 0);
+    refused(&d, d.sharing->copy(&d.math, &handle, d.memory, 64, &ticket),
+            "pinned host memory");
     open_device(&d, 0);
     refused(&d, d.sharing->copy(&d.math, d.memory + FLOATS - 1, d.memory, 64, &ticket),
             "not memory of the device");

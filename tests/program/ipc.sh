@@ -1,6 +1,7 @@
 # Ranks of a node that reach each other's devices, emulated, and messages from and to devices: the digest
-# of the exchange through the host for stages, types, partitions and orders of execution, not a byte of it
-# through the host, and the exchange through the host where devices cannot reach each other.
+# of the exchange through the host for stages, types, partitions, nodes and orders of execution, not a byte
+# of it through the host inside a node or in messages, and the exchange through the host where devices
+# cannot reach each other.
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 "$zero" info >info 2>&1
@@ -24,39 +25,70 @@ exchanges() {
     digest_of out >digest_$way
 }
 
-# skips_host WAY: it has the digest of staged, and copies nothing to or from the host.
+# equal N words...: both exchanges end with one digest.
+equal() {
+    exchanges staged "$@"
+    exchanges ipc "$@"
+    same digest_staged digest_ipc "the digests of $words"
+}
+
+# skips_host WAY: it copies nothing to or from the host.
 skips_host() {
-    same digest_staged digest_$1 "the digests of $words"
     [ "$(copied $1.jsonl bytes_fetched)$(copied $1.jsonl bytes_stored)" = "0 0 " ] ||
         complain "$words: expected no bytes of collectives through the host"
 }
 
-# agrees N words...: both exchanges of shm end with one digest.
+# agrees N words...: on one node, where nothing passes through the host.
 agrees() {
-    exchanges staged "$@"
-    exchanges ipc "$@"
+    equal "$@"
     skips_host ipc
     [ "$(copied staged.jsonl bytes_fetched)" != "0 " ] ||
         complain "$words: expected bytes through the host"
 }
 
-# all_agree N words...: so do messages from and to devices. They reach an emulated one only with this
-# variable; the host then does, too.
-all_agree() {
-    agrees "$@"
+# messages N words...: those from and to devices end with the digest of the exchanges before. They reach an
+# emulated device only with this variable; the host then does, too.
+messages() {
     export ZERO_EMULATED_MPI=1
     exchanges mpi "$@" --collectives p2p
     unset ZERO_EMULATED_MPI
     skips_host mpi
+    same digest_staged digest_mpi "the digests of $words"
+}
+
+# all_agree N words...: on one node, all three.
+all_agree() {
+    agrees "$@"
+    messages "$@"
 }
 for stage in 0 1 2 3; do
     agrees 2 --stage $stage
     all_agree 3 --stage $stage --dtype bf16
 done
 all_agree 4 --stage 3 --dtype fp16 --check-replicas 1
+runs 4 train $model --stage 3 --dtype fp16 --fake-nodes 2
+says 'ipc: devices read each other'"'"'s memory (inside nodes; between them through the host)' out
+digest_of out >digest_nodes
+same digest_ipc digest_nodes 'one node or two: the digests'
 all_agree 3 --stage 1 --partition owner --dtype bf16
 all_agree 3 --stage 3 --partition owner --prefetch 3
 all_agree 2 --stage 2 --overlap off --dropout 0.1
+
+# most FILE KEY: the largest number of bytes, and share KEY N: of what passes the host when staged, ipc
+# needs one part in N.
+most() {
+    copied "$1" "$2" | tr ' ' '\n' | sort -n | tail -n 1
+}
+share() {
+    [ $(($(most ipc.jsonl "$1") * $2)) = "$(most staged.jsonl "$1")" ] ||
+        complain "$words: $1: $(most ipc.jsonl "$1") with ipc, expected one in $2 of $(most staged.jsonl "$1")"
+}
+equal 4 --fake-nodes 2 --stage 3
+share bytes_fetched 2 # of 4 pieces the delegate's two, already summed
+share bytes_stored 4  # of 4 pieces the one that this rank receives
+equal 6 --fake-nodes 3 --stage 1 --dtype bf16 --partition owner
+equal 3 --fake-nodes 2 --stage 2 --dtype bf16
+messages 3 --fake-nodes 2 --stage 2 --dtype bf16
 for way in staged ipc; do
     runs 2 train $model --stage 3 --offload host --device-exchange $way
     digest_of out >digest_$way
@@ -95,14 +127,14 @@ says '--device-exchange ipc: device ' err
 says 'use --device-exchange auto or staged' err
 
 runs 2 train $model --collectives p2p
-says 'staged: through the host (only --collectives shm reads neighbours'"'"' memory)' out
+says 'staged: through the host (only --collectives shm and hier read neighbours'"'"' memory)' out
 runs 2 train $model --fake-nodes 2
-says 'staged: through the host (ranks are on several nodes)' out
+says 'staged: through the host (one rank per node)' out
 runs 2 train $tiny --micro-batch 1 --steps 1 --device fake
 says "staged: through the host (other processes cannot reach this device's memory)" out
 refuses 3 "memory of device 'fake' cannot be reached" 2 train $tiny --micro-batch 1 --steps 1 \
     --device fake --device-exchange ipc
-refuses 2 'only --collectives shm reads' 2 train $model --device-exchange ipc --collectives p2p
+refuses 2 'only --collectives shm and hier read' 2 train $model --device-exchange ipc --collectives p2p
 refuses 2 '--device-exchange ipc without a device' 0 train $tiny --device-exchange ipc
 refuses 2 'only --collectives p2p sends' 2 train $model --device-exchange mpi
 refuses 3 "MPI does not reach the memory of device 'cuda-emulated': this MPI is " 2 train $model \

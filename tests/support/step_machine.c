@@ -63,8 +63,7 @@ static bool is_ready(const machine *m, int r, const zero_collective_step *step)
         return m->ranks[r].in_flight < m->c.requests;
     bool fetches = step->kind == ZERO_STEP_FETCH;
     bool near =
-        m->c.spec.direct && (step->kind == ZERO_STEP_ADD || step->kind == ZERO_STEP_COPY ||
-                             step->kind == ZERO_STEP_MARK);
+        step->kind == ZERO_STEP_MARK || zero_steps_is_near(&m->ranks[r].steps, step);
     if (fetches || near || step->kind == ZERO_STEP_STORE)
         return machine_count_copies(m, r, fetches, INT64_MAX) < m->c.copies;
     return step->kind != ZERO_STEP_AWAIT || has_reached(m, r, step);
@@ -79,12 +78,13 @@ static void set_phase(machine *m, int r, int64_t phase)
 
 static void run_step(machine *m, int r, const zero_collective_step *step)
 {
+    bool near = zero_steps_is_near(&m->ranks[r].steps, step);
     switch (step->kind) {
     case ZERO_STEP_SEND:
     case ZERO_STEP_RECEIVE: machine_post(m, r, step); break;
     case ZERO_STEP_MARK: machine_begin_near(m, r, step); break;
-    case ZERO_STEP_ADD: (m->c.spec.direct ? machine_begin_near : add)(m, r, step); break;
-    case ZERO_STEP_COPY: (m->c.spec.direct ? machine_begin_near : copy)(m, r, step); break;
+    case ZERO_STEP_ADD: (near ? machine_begin_near : add)(m, r, step); break;
+    case ZERO_STEP_COPY: (near ? machine_begin_near : copy)(m, r, step); break;
     case ZERO_STEP_SIGNAL: set_phase(m, r, step->phase); break;
     case ZERO_STEP_AWAIT: break;
     case ZERO_STEP_FETCH:

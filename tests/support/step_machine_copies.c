@@ -56,7 +56,7 @@ void machine_begin_copy(machine *m, int r, const zero_collective_step *step)
     zero_spot mirror = is_fetch ? step->to : step->from;
     char *there = locate(m, r, is_fetch ? step->from : step->to, step);
     char *here = machine_locate(m, r, mirror, step->len, step->type);
-    if (!s->on_device || mirror.rank != r || mirror.place == ZERO_STAGING)
+    if (!s->on_device || mirror.rank != r || (mirror.place == ZERO_STAGING) != s->direct)
         machine_fail(m, r, "step %" PRId64 " copies without a device", m->ranks[r].next);
     machine_touch(m, r, is_fetch ? there : here, bytes, false);
     machine_touch(m, r, is_fetch ? here : there, bytes, true);
@@ -113,6 +113,10 @@ void machine_begin_near(machine *m, int r, const zero_collective_step *step)
     if (!is_mark) note_near(m, r, step);
     if (to) machine_touch(m, r, to, bytes, true);
     if (m->failed) return;
+    if (to && step->to.place == ZERO_STAGING) {
+        m->ranks[r].moved.bytes_fetched += (int64_t)bytes;
+        memset(to, MACHINE_POISON, bytes);
+    }
     int slot = r * MACHINE_COPIES;
     while (m->copies[slot].is_used) slot++;
     m->copies[slot] = (copy_state){.is_used = true,
@@ -139,12 +143,13 @@ static void add(machine *m, int r, const zero_collective_step *step)
     free(terms);
 }
 
-/* The first thing that the copy's device has to do: it keeps the order of its steps. */
+/* The first thing that the copy's device has to do: it keeps the order of its steps, but for fetches. */
 static copy_state *first_of(machine *m, copy_state *c)
 {
     copy_state *own = m->copies + (int64_t)c->rank * MACHINE_COPIES;
     for (int i = 0; i < MACHINE_COPIES; i++)
-        if (own[i].is_used && own[i].step < c->step) c = &own[i];
+        if (own[i].is_used && own[i].is_fetch == c->is_fetch && own[i].step < c->step)
+            c = &own[i];
     return c;
 }
 
@@ -152,8 +157,8 @@ static void end_near(machine *m, const copy_state *c)
 {
     const zero_collective_step *step = &m->ranks[c->rank].steps.list[c->step];
     if (step->kind == ZERO_STEP_MARK) machine_fill(m, c->rank);
-    if (step->kind == ZERO_STEP_COPY) memcpy(c->to, c->from, c->bytes);
     if (step->kind == ZERO_STEP_ADD) add(m, c->rank, step);
+    if (c->from) memcpy(c->to, c->from, c->bytes);
 }
 
 bool machine_end_copy(machine *m, uint64_t random)

@@ -218,7 +218,8 @@ void machine_fill(machine *m, int r)
     const zero_collective_spec *s = &m->c.spec;
     rank_state *rank = &m->ranks[r];
     if (!s->one_out && sum_in_place(m, r) < 0) mark_out(m, r);
-    memset(rank->memory, MACHINE_POISON, rank->memory_bytes);
+    if (zero_collective_stages_on_device(s))
+        memset(rank->memory, MACHINE_POISON, rank->memory_bytes);
     for (int64_t i = 0; i < m->in_len; i++) {
         float x = oracle_leaf(s->type, m->c.trial, r, first_input(m, r) + i);
         if (s->kind != ZERO_BROADCAST || r == s->root)

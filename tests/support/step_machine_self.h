@@ -76,8 +76,8 @@ void machine_allocate(machine *m);
 bool machine_build_rank(machine *m, int r);
 void machine_release(machine *m);
 void machine_begin_rank(machine *m, int r);
-void machine_fill(machine *m,
-                  int r); /* `in`; and before it what `out` and staging hold first */
+/* `in`; and before it what `out`, and staging on a device, hold first. */
+void machine_fill(machine *m, int r);
 void machine_end_rank(machine *m, int r);
 /* Element i of rank r's `out` at the end. */
 float machine_expected(const machine *m, int r, int64_t i);
