@@ -4,8 +4,8 @@
 #include "base/tree.h"
 #include "comm/step.h"
 
-#define ZERO_HIER_IN_FLIGHT \
-    8 /* chunks received at once, if staging suffices; bridged: half */
+/* Chunks received at once, if staging suffices; bridged: half as many. */
+#define ZERO_HIER_IN_FLIGHT 8
 
 /* These phases are those without a device, or of an all-gather or a broadcast (see below).
  * READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
