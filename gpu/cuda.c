@@ -80,8 +80,6 @@ static zero_status open_all(zero_cuda *c)
     ZERO_TRY(zero_cuda_check(c,
                              cudaStreamCreateWithFlags(&c->compute, cudaStreamNonBlocking),
                              "making a stream"));
-    ZERO_TRY(zero_cuda_check(c, cudaEventCreateWithFlags(&c->made, cudaEventDisableTiming),
-                             "making an event"));
     ZERO_TRY(zero_cuda_open_queues(c));
     ZERO_TRY(zero_cuda_open_marks(c));
     ZERO_TRY(take_workspace(c));
@@ -112,7 +110,6 @@ void zero_cuda_close(zero_math *math)
     zero_cuda_close_memory(c);
     if (c->products) cublasDestroy(c->products);
     if (c->workspace) cudaFree(c->workspace);
-    if (c->made) cudaEventDestroy(c->made);
     zero_cuda_close_marks(c);
     if (c->compute) cudaStreamDestroy(c->compute);
     cudaGetLastError();
@@ -148,7 +145,7 @@ zero_status zero_cuda_use(zero_cuda *c)
 zero_cuda *zero_cuda_begin(const zero_math *math)
 {
     zero_cuda *c = zero_cuda_of(math);
-    c->queues[ZERO_CUDA_DOWN].sees_all = c->queues[ZERO_CUDA_UP].sees_all = false;
+    c->is_placed = false;
     if (c->failure.status == ZERO_OK && zero_cuda_use(c) == ZERO_OK) return c;
     zero_math_poll(math);
     return NULL;

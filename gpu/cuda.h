@@ -22,7 +22,12 @@
 /* 16-bit factors of products, and partial sums of kernels; never both at one time. */
 #define ZERO_CUDA_ROOM_BYTES ((size_t)64 << 20)
 
-enum { ZERO_CUDA_PIECES = 64, ZERO_CUDA_COPIES = 1024, ZERO_CUDA_MARKS = 8192 };
+enum {
+    ZERO_CUDA_PIECES = 64,
+    ZERO_CUDA_COPIES = 1024,
+    ZERO_CUDA_PLACES = 64,
+    ZERO_CUDA_MARKS = 8192
+};
 
 typedef enum { ZERO_CUDA_DOWN, ZERO_CUDA_UP, ZERO_CUDA_WAYS } zero_cuda_way;
 
@@ -38,7 +43,7 @@ typedef struct {
     cudaStream_t stream;
     cudaEvent_t events[ZERO_CUDA_COPIES];
     uint64_t begun, ended; /* the newest one; the newest that is known to have ended */
-    bool sees_all;         /* the stream waits already for all calls made so far */
+    uint64_t seen;         /* the stream waits already for all calls before this place */
 } zero_cuda_queue;
 
 /* The first failure, which stays. */
@@ -60,7 +65,12 @@ typedef struct {
     int device, capability; /* 70 for sm_70 */
     char name[96];
     cudaStream_t compute;
-    cudaEvent_t made;                   /* all calls up to a copy */
+    /* Places among the calls, numbered from 1. Event number % ZERO_CUDA_PLACES stands at a place, or,
+     * once another has taken it over, at one that comes later. */
+    cudaEvent_t placed[ZERO_CUDA_PLACES];
+    uint64_t places,
+        since;      /* the newest; that of the copies begun now, 0: all calls so far */
+    bool is_placed; /* no call was made after the newest */
     cudaEvent_t marks[ZERO_CUDA_MARKS]; /* of the profile */
     cublasHandle_t products;
     zero_cuda_queue queues[ZERO_CUDA_WAYS];
@@ -129,9 +139,9 @@ size_t zero_cuda_taken_bytes(const zero_cuda *c, const void *memory);
 /* Until all that is queued has ended. */
 void zero_cuda_wait(zero_cuda *c);
 
-/* Work on the stream of a direction stands between these two: it waits for all calls made so far, and
- * gets a ticket. */
-zero_status zero_cuda_queue_begin(zero_cuda *c, zero_cuda_way way);
+/* Work on the stream of a direction stands between these two: it waits for the calls before since(),
+ * and gets a ticket. */
+zero_status zero_cuda_queue_begin(const zero_math *math, zero_cuda_way way);
 zero_status zero_cuda_queue_end(zero_cuda *c, zero_cuda_way way, zero_ticket *ticket);
 
 /* Events and streams of both directions, made and released. */

@@ -79,7 +79,7 @@ static zero_status take(zero_math *math, size_t bytes, void **memory)
     c->taken[c->n_taken++] = (zero_cuda_piece){at, taken};
     ZERO_TRY(
         zero_cuda_check(c, cudaMemsetAsync(at, 0, taken, c->compute), "clearing memory"));
-    c->queues[ZERO_CUDA_DOWN].sees_all = c->queues[ZERO_CUDA_UP].sees_all = false;
+    c->is_placed = false;
     *memory = at;
     return ZERO_OK;
 }
@@ -197,16 +197,36 @@ static zero_status check_copy(zero_cuda *c, const char *call, const void *memory
                           call, bytes, host);
 }
 
-/* The copies of a direction wait for all calls made so far. */
-zero_status zero_cuda_queue_begin(zero_cuda *c, zero_cuda_way way)
+static zero_status place(const zero_math *math, zero_call_place *number)
 {
-    zero_cuda_queue *q = &c->queues[way];
+    zero_cuda *c = zero_cuda_of(math);
     ZERO_TRY(zero_cuda_verdict(c));
-    if (q->sees_all) return ZERO_OK;
-    ZERO_TRY(zero_cuda_check(c, cudaEventRecord(c->made, c->compute), "marking its calls"));
-    ZERO_TRY(zero_cuda_check(c, cudaStreamWaitEvent(q->stream, c->made, 0),
-                             "letting a copy wait"));
-    q->sees_all = true;
+    if (!c->is_placed)
+        ZERO_TRY(zero_cuda_check(
+            c, cudaEventRecord(c->placed[++c->places % ZERO_CUDA_PLACES], c->compute),
+            "marking its calls"));
+    c->is_placed = true;
+    *number = c->places;
+    return ZERO_OK;
+}
+
+static void since(const zero_math *math, zero_call_place number)
+{
+    zero_cuda_of(math)->since = number;
+}
+
+zero_status zero_cuda_queue_begin(const zero_math *math, zero_cuda_way way)
+{
+    zero_cuda *c = zero_cuda_of(math);
+    zero_cuda_queue *q = &c->queues[way];
+    zero_call_place from = c->since;
+    ZERO_TRY(zero_cuda_verdict(c));
+    if (from == 0) ZERO_TRY(place(math, &from));
+    if (q->seen >= from) return ZERO_OK;
+    ZERO_TRY(zero_cuda_check(
+        c, cudaStreamWaitEvent(q->stream, c->placed[from % ZERO_CUDA_PLACES], 0),
+        "letting a copy wait"));
+    q->seen = from;
     return ZERO_OK;
 }
 
@@ -221,11 +241,12 @@ zero_status zero_cuda_queue_end(zero_cuda *c, zero_cuda_way way, zero_ticket *ti
     return ZERO_OK;
 }
 
-static zero_status copy(zero_cuda *c, zero_cuda_way way, void *to, const void *from,
-                        size_t bytes, zero_ticket *ticket)
+static zero_status copy(const zero_math *math, zero_cuda_way way, void *to,
+                        const void *from, size_t bytes, zero_ticket *ticket)
 {
+    zero_cuda *c = zero_cuda_of(math);
     zero_cuda_queue *q = &c->queues[way];
-    ZERO_TRY(zero_cuda_queue_begin(c, way));
+    ZERO_TRY(zero_cuda_queue_begin(math, way));
     ZERO_TRY(zero_cuda_check(c,
                              cudaMemcpyAsync(to, from, bytes,
                                              way == ZERO_CUDA_UP ? cudaMemcpyHostToDevice
@@ -242,7 +263,7 @@ static zero_status fetch(const zero_math *math, void *host, const void *memory,
     *ticket = 0;
     if (bytes == 0) return zero_cuda_verdict(c);
     ZERO_TRY(check_copy(c, "fetch", memory, host, bytes));
-    return copy(c, ZERO_CUDA_DOWN, host, memory, bytes, ticket);
+    return copy(math, ZERO_CUDA_DOWN, host, memory, bytes, ticket);
 }
 
 static zero_status store(const zero_math *math, void *memory, const void *host,
@@ -253,7 +274,7 @@ static zero_status store(const zero_math *math, void *memory, const void *host,
     if (bytes == 0) return zero_cuda_verdict(c);
     ZERO_TRY(check_copy(c, "store", memory, host, bytes));
     c->held = (zero_cuda_held){0}; /* it may be written now */
-    return copy(c, ZERO_CUDA_UP, memory, host, bytes, ticket);
+    return copy(math, ZERO_CUDA_UP, memory, host, bytes, ticket);
 }
 
 static zero_status ended(const zero_math *math, zero_ticket ticket, bool *answer)
@@ -283,32 +304,43 @@ static zero_status after(const zero_math *math, zero_ticket ticket)
     if (number <= q->ended) return ZERO_OK;
     ZERO_TRY(zero_cuda_check(c, cudaStreamWaitEvent(c->compute, event_of(q, number), 0),
                              "letting calls wait for a copy"));
-    /* Copies made later wait for what compute waits for. */
-    c->queues[ZERO_CUDA_DOWN].sees_all = c->queues[ZERO_CUDA_UP].sees_all = false;
+    c->is_placed = false; /* copies made later wait for what compute waits for */
     return ZERO_OK;
 }
 
 /* ---- open and close ---- */
 
+static zero_status open_events(zero_cuda *c, int n, cudaEvent_t *events)
+{
+    for (int i = 0; i < n; i++)
+        ZERO_TRY(
+            zero_cuda_check(c, cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming),
+                            "making an event"));
+    return ZERO_OK;
+}
+
 zero_status zero_cuda_open_queues(zero_cuda *c)
 {
+    ZERO_TRY(open_events(c, ZERO_CUDA_PLACES, c->placed));
     for (int way = 0; way < ZERO_CUDA_WAYS; way++) {
         zero_cuda_queue *q = &c->queues[way];
         ZERO_TRY(
             zero_cuda_check(c, cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking),
                             "making a stream"));
-        for (int i = 0; i < ZERO_CUDA_COPIES; i++)
-            ZERO_TRY(zero_cuda_check(
-                c, cudaEventCreateWithFlags(&q->events[i], cudaEventDisableTiming),
-                "making an event"));
+        ZERO_TRY(open_events(c, ZERO_CUDA_COPIES, q->events));
     }
     return ZERO_OK;
 }
 
-static void close_queue(zero_cuda_queue *q)
+static void close_events(int n, const cudaEvent_t *events)
 {
-    for (int i = 0; i < ZERO_CUDA_COPIES; i++)
-        if (q->events[i]) cudaEventDestroy(q->events[i]);
+    for (int i = 0; i < n; i++)
+        if (events[i]) cudaEventDestroy(events[i]);
+}
+
+static void close_queue(const zero_cuda_queue *q)
+{
+    close_events(ZERO_CUDA_COPIES, q->events);
     if (q->stream) cudaStreamDestroy(q->stream);
 }
 
@@ -318,6 +350,7 @@ void zero_cuda_close_memory(zero_cuda *c)
     while (c->n_pinned > 0) cudaHostUnregister(c->pinned[--c->n_pinned].at);
     while (c->n_taken > 0) cudaFree(c->taken[--c->n_taken].at);
     for (int way = 0; way < ZERO_CUDA_WAYS; way++) close_queue(&c->queues[way]);
+    close_events(ZERO_CUDA_PLACES, c->placed);
 }
 
 const zero_memory zero_cuda_memory = {.take = take,
@@ -328,5 +361,7 @@ const zero_memory zero_cuda_memory = {.take = take,
                                       .store = store,
                                       .ended = ended,
                                       .after = after,
+                                      .place = place,
+                                      .since = since,
                                       .sharing = &zero_cuda_sharing,
                                       .access = zero_cuda_access};

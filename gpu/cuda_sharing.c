@@ -113,7 +113,7 @@ static zero_status mark(const zero_math *math, zero_ticket *ticket)
 {
     zero_cuda *c = zero_cuda_of(math);
     *ticket = 0;
-    ZERO_TRY(zero_cuda_queue_begin(c, ZERO_CUDA_UP));
+    ZERO_TRY(zero_cuda_queue_begin(math, ZERO_CUDA_UP));
     return zero_cuda_queue_end(c, ZERO_CUDA_UP, ticket);
 }
 
@@ -125,7 +125,7 @@ static zero_status copy(const zero_math *math, void *to, const void *from, size_
     if (bytes == 0) return zero_cuda_verdict(c);
     ZERO_TRY(check(c, "copy", to, bytes, true));
     ZERO_TRY(check(c, "copy", from, bytes, false));
-    ZERO_TRY(zero_cuda_queue_begin(c, ZERO_CUDA_UP));
+    ZERO_TRY(zero_cuda_queue_begin(math, ZERO_CUDA_UP));
     const bool is_host = zero_cuda_holds(c->pinned, c->n_pinned, to, bytes);
     ZERO_TRY(zero_cuda_check(
         c,
@@ -167,7 +167,7 @@ static zero_status sum(const zero_math *math, const zero_memory_sum *s, zero_tic
     ZERO_TRY(check_sum(c, s));
     for (int t = 0; t < s->n; t++) terms.at[t] = s->terms[t].data;
     ZERO_TRY(zero_cuda_use(c));
-    ZERO_TRY(zero_cuda_queue_begin(c, ZERO_CUDA_UP));
+    ZERO_TRY(zero_cuda_queue_begin(math, ZERO_CUDA_UP));
     zero_cuda_sum_ranks(c->queues[ZERO_CUDA_UP].stream, &terms, s->terms[0].type, s->len,
                         s->type, s->out);
     ZERO_TRY(zero_cuda_check(c, cudaGetLastError(), "adding up neighbours' memory"));

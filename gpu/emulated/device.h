@@ -24,6 +24,7 @@ struct settings {
     std::size_t memory; /* bytes of each device */
     uint64_t order;     /* the random order's seed; 0: at once */
     int64_t failing;    /* the number of the work that fails; 0: none does */
+    double call, copy;  /* a call's nanoseconds, a copied byte's picoseconds: clock.cc */
     bool has_keys;      /* protection keys may be used */
     bool has_peers;     /* devices reach each other's memory */
     bool is_open;       /* the host reaches it, and so does MPI */
@@ -46,6 +47,7 @@ struct machine {
     uint64_t numbered; /* works and other entries of queues */
     int64_t works;
     uint64_t draws, moments;
+    double time; /* the host's, in milliseconds: clock.cc */
 };
 
 /* The one of this process. Ends the program if a variable of the environment cannot be read. */
@@ -105,6 +107,17 @@ cudaError_t device_drain(int device);
 /* Work may be executed now. Every function of the runtime calls it. */
 void pass_moment();
 
+/* ---- clock ---- */
+
+/* A stream executes work, or waits for a moment that has passed. */
+void clock_work(CUstream_st *stream, const work *work);
+void clock_wait(CUstream_st *stream, const moment *moment);
+/* When a record that passes now passes, in milliseconds. */
+double clock_record(const CUstream_st *stream);
+/* The host has waited until then; asks whether a moment has passed that has been executed. */
+void clock_host_waits(double milliseconds);
+bool clock_host_asks(const moment *moment);
+
 } // namespace emulated
 
 /* ---- handles ---- */
@@ -119,6 +132,7 @@ struct CUstream_st {
     int device;
     bool is_legacy, is_blocking;
     std::deque<entry> queue;
+    double time; /* when all that was executed would have ended: clock.cc */
 };
 
 struct CUevent_st {

@@ -18,7 +18,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
     if (current_error() != cudaSuccess) return note(current_error());
     if (flags & ~(unsigned)cudaStreamNonBlocking) return note(cudaErrorInvalidValue);
     machine *m = the_machine();
-    *pStream = new CUstream_st{m->current, false, !(flags & cudaStreamNonBlocking), {}};
+    *pStream = new CUstream_st{m->current, false, !(flags & cudaStreamNonBlocking), {}, 0};
     m->streams.push_back(*pStream);
     return cudaSuccess;
 }

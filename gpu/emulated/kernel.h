@@ -99,7 +99,8 @@ inline void *shared_at(shared_array *array, std::size_t bytes)
 
 /* Something that a stream executes. */
 struct work {
-    int64_t number; /* among all works of the process, from 1 */
+    int64_t number;         /* among all works of the process, from 1 */
+    std::size_t copied = 0; /* bytes of a copy */
     virtual ~work() = default;
     virtual void execute() = 0;
 };

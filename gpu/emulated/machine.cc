@@ -44,6 +44,9 @@ static settings read_settings()
     s.memory = (std::size_t)read_number("ZERO_EMULATED_MEMORY", 0, INT64_MAX, 16LL << 30);
     s.order = (uint64_t)read_number("ZERO_EMULATED_ORDER", 0, INT64_MAX, 1);
     s.failing = read_number("ZERO_EMULATED_FAIL", 0, INT64_MAX, 0);
+    s.call = (double)read_number("ZERO_EMULATED_CALL", 0, INT64_MAX, 0);
+    s.copy = (double)read_number("ZERO_EMULATED_COPY", 0, INT64_MAX, 0);
+    if (s.call > 0) s.order = 0;
     s.has_keys = read_number("ZERO_EMULATED_KEYS", 0, 1, 1) == 1;
     s.has_peers = read_number("ZERO_EMULATED_PEERS", 0, 1, 1) == 1;
     s.is_open = read_number("ZERO_EMULATED_MPI", 0, 1, 0) == 1;

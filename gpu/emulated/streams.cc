@@ -4,8 +4,6 @@
  * passed; the legacy stream and the blocking ones wait for each other's earlier entries. So every
  * entry waits for earlier ones only, and following what blocks an entry ends at one that can be
  * executed. */
-#include <chrono>
-
 #include "gpu/emulated/device.h"
 
 namespace emulated
@@ -30,12 +28,6 @@ static CUstream_st *blocker_of(CUstream_st *s)
         if (waits && !other->queue.empty() && first_of(other) < first.number) return other;
     }
     return s;
-}
-
-static double now()
-{
-    const auto since = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(since).count();
 }
 
 static bool has_failed(int device)
@@ -86,9 +78,11 @@ static void execute(CUstream_st *s)
     CUstream_st::entry first = std::move(s->queue.front());
     s->queue.pop_front();
     if (first.work && !has_failed(s->device)) run(s->device, first.work.get());
+    if (first.work) clock_work(s, first.work.get());
+    if (first.waits) clock_wait(s, first.waits.get());
     if (first.records) {
         first.records->has_passed = true;
-        first.records->milliseconds = now();
+        first.records->milliseconds = clock_record(s);
     }
 }
 
@@ -106,6 +100,7 @@ cudaError_t stream_drain(CUstream_st *s)
 {
     until_return closes;
     force(s, UINT64_MAX);
+    clock_host_waits(s->time);
     return the_machine()->devices[s->device].error;
 }
 
@@ -166,7 +161,7 @@ void pass_moment()
 
 static CUstream_st *create(int device, bool is_legacy, bool is_blocking)
 {
-    CUstream_st *s = new CUstream_st{device, is_legacy, is_blocking, {}};
+    CUstream_st *s = new CUstream_st{device, is_legacy, is_blocking, {}, 0};
     the_machine()->streams.push_back(s);
     return s;
 }
@@ -215,6 +210,7 @@ void moment_reach(moment *moment)
 {
     until_return closes;
     if (!moment->has_passed) force(moment->stream, moment->number);
+    clock_host_waits(moment->milliseconds);
 }
 
 /* One time in three all other streams run ahead as far as they can first: work that forgot to wait
@@ -235,7 +231,7 @@ static void run_ahead_of(const CUstream_st *stream)
 bool moment_asked(moment *moment)
 {
     until_return closes;
-    if (!moment || moment->has_passed) return true;
+    if (!moment || moment->has_passed) return !moment || clock_host_asks(moment);
     if (--moment->patience < 0) {
         run_ahead_of(moment->stream);
         moment_reach(moment);

@@ -48,6 +48,7 @@ struct copy final : work {
     copy(void *in_to, const void *in_from, std::size_t in_bytes)
         : to(in_to), from(in_from), bytes(in_bytes)
     {
+        copied = in_bytes;
     }
     void execute() override
     {

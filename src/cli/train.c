@@ -8,7 +8,6 @@
 #include "cli/tracing.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,12 +134,10 @@ static void add_step(sums *sum, const zero_metrics_step *line)
     totals->has_val_loss = totals->has_val_loss || line->has_val_loss;
 }
 
-/* Seconds in which this rank has waited for collectives. Where the host only queues they are known
- * after the last step. */
+/* Seconds in which this rank, or its device, has waited for collectives and copies. */
 static double exposed_so_far(const zero_session *s)
 {
-    const zero_runner *r = &s->engine.runner;
-    return r->times.watch ? NAN : zero_profile_exposed(&r->profile, ZERO_PROGRAM_STEP);
+    return zero_profile_exposed(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
 }
 
 /* Step number `step`, from 1, and what is due after it. */

@@ -86,6 +86,7 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
     zero_collective_spec mirrored = zero_collective_mirrored(spec);
+    if (zero_collective_is_nothing(spec, layout->size)) return 0;
     return zero_collective_mirrors(spec, layout->size, 0).staged +
            tables[spec->algorithm]->staging(&mirrored, layout);
 }
@@ -96,6 +97,7 @@ static void write_steps(zero_steps *steps)
 {
     const zero_algorithm_table *algorithm = tables[steps->spec.algorithm];
     steps->chunk = algorithm->chunk(&steps->spec, steps->layout);
+    if (zero_collective_is_nothing(&steps->spec, steps->layout->size)) return;
     if (steps->spec.direct) zero_steps_mark(steps);
     algorithm->write(steps);
 }

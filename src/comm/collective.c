@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "comm/algorithm.h"
 #include "comm/compare.h"
+#include "comm/device_copy.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
@@ -147,6 +148,7 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     set_buffers(op, in, out, staging);
     op->sequence = op->comm->sequence;
     zero_operation what = zero_flight_operation(op);
+    ZERO_TRY(zero_device_copy_place(op));
     ZERO_TRY(zero_compare(op->comm, &what));
     zero_thread_lock(op->comm);
     zero_status st = zero_flight_begin(op);

@@ -4,9 +4,12 @@
  * later, and has ended when ended() says so. Copies of one direction end in their order. Nothing
  * blocks, and nothing here knows MPI.
  *
+ * A collective begins its copies one by one, while the device is given more to compute. They read and
+ * write what calls before its begin have used: it notes that place(), and since() says so.
+ *
  * Devices of one node may reach each other's memory (device_window.h). Then the table has the second
- * half, too: what is given there stands in the order of stores, after all that the device was given to
- * compute before, and has a ticket like a store. */
+ * half, too: what is given there stands in the order of stores, waits for calls as they do, and has a
+ * ticket like a store. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,6 +43,9 @@ typedef struct {
     zero_status (*store)(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket);
     zero_status (*ended)(void *arg, uint64_t ticket, bool *ended);
+    /* NULL, both: nothing is computed there. since() is of all that is begun until the next one. */
+    zero_status (*place)(void *arg, uint64_t *place);
+    void (*since)(void *arg, uint64_t place);
 
     /* NULL, all: this device's memory cannot be reached by others. */
     zero_status (*share)(void *arg, void *memory, zero_device_handle *handle);

@@ -17,8 +17,18 @@ static char *host_address(const zero_collective *op, const zero_collective_step 
     return mirror + bytes_before(step, spot.at);
 }
 
+zero_status zero_device_copy_place(zero_collective *op)
+{
+    const zero_copier *c = op->copier;
+    return c && c->place ? c->place(c->arg, &op->place) : ZERO_OK;
+}
+
+/* Of a copy that begins now. It waits for what was computed before the collective began, not for
+ * what the device was given since. */
 static uint64_t *take_slot(zero_collective *op, zero_device_tickets *copies)
 {
+    const zero_copier *c = op->copier;
+    if (c->since) c->since(c->arg, op->place);
     int64_t i = copies->begun++ % ZERO_COLLECTIVE_COPIES;
     copies->step[i] = op->next_step;
     return &copies->ticket[i];

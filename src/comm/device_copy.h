@@ -7,6 +7,9 @@
 #include "comm/group.h"
 #include "zero/status.h"
 
+/* The collective begins: its copies wait for what was computed before. Host memory: nothing to do. */
+ZERO_NODISCARD zero_status zero_device_copy_place(zero_collective *op);
+
 /* Begins a FETCH or STORE step; its direction has a free slot. */
 ZERO_NODISCARD zero_status zero_device_copy_begin(zero_collective *op,
                                                   const zero_collective_step *step);

@@ -104,6 +104,7 @@ typedef struct zero_collective {
     const void *device_in;
     void *device_out;
     zero_device_tickets fetches, stores;
+    uint64_t place; /* of its begin among what the device computes */
     int64_t sequence;
     double begun, ended; /* when */
     bool is_recorded;    /* spans.h */

@@ -58,9 +58,9 @@ static zero_status check_types(const zero_collective_spec *spec)
                      zero_type_name(spec->result));
 }
 
-static zero_status check_device(const zero_collective_spec *spec)
+static zero_status check_device(const zero_collective_spec *spec, int size)
 {
-    bool spreads = !zero_collective_sums(spec->kind);
+    bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
     if (spec->on_device && spec->one_out)
         return zero_fail(ZERO_ERR_INVALID,
                          "a %s on a device with one 'out' for a node: expected an 'out' "
@@ -72,10 +72,10 @@ static zero_status check_device(const zero_collective_spec *spec)
                          "since neighbours read its memory, or p2p, since MPI does",
                          zero_collective_kind_name(spec->kind),
                          spec->on_device ? " on a device" : "");
-    if (!spec->in_place || (spec->on_device && spreads)) return ZERO_OK;
+    if (!spec->in_place || (spec->on_device && may_be_in_place)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "a %s%s with in_place: expected an all-gather or a broadcast on a "
-                     "device",
+                     "device, or one rank",
                      zero_collective_kind_name(spec->kind),
                      spec->on_device ? " on a device" : "");
 }
@@ -84,7 +84,12 @@ zero_status zero_collective_check_spec(const zero_collective_spec *spec, int siz
 {
     ZERO_TRY(check_sizes(spec, size));
     ZERO_TRY(check_types(spec));
-    return check_device(spec);
+    return check_device(spec, size);
+}
+
+bool zero_collective_is_nothing(const zero_collective_spec *spec, int size)
+{
+    return size == 1 && spec->on_device && spec->in_place;
 }
 
 /* ---- traffic ---- */

@@ -72,8 +72,9 @@ typedef struct {
      * that work in a window, staging lies there, and in_apart and out_apart are the bytes from a
      * rank's staging to that of its next neighbour. one_out is refused. */
     bool on_device;
-    /* Only on a device, for an all-gather and a broadcast: `in` is this rank's piece of `out`, so
-     * that piece is not stored. If it is and this is false, it is stored again, unchanged. */
+    /* Only on a device, for an all-gather and a broadcast, and in a group of one rank: `in` is this
+     * rank's piece of `out`, so that piece is not stored, and one rank alone does nothing at all. If it
+     * is and this is false, it is stored again, unchanged. */
     bool in_place;
     /* Only on a device: with shm and hier the node's devices reach each other's memory (device_window.h),
      * with p2p MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, and
@@ -104,6 +105,9 @@ static inline bool zero_collective_has_root(zero_collective_kind kind)
 {
     return kind == ZERO_REDUCE || kind == ZERO_BROADCAST;
 }
+
+/* One rank has its result where it is: no step, no staging. */
+bool zero_collective_is_nothing(const zero_collective_spec *spec, int size);
 
 /* The algorithm's staging is the device's memory. */
 static inline bool zero_collective_stages_on_device(const zero_collective_spec *spec)

@@ -9,59 +9,57 @@ zero_status zero_device_times_init(zero_device_times *t, const zero_backend *bac
     *t = (zero_device_times){
         .watch = backend->stopwatch, .math = math, .link = link, .profile = profile};
     if (!t->watch) return ZERO_OK;
-    t->begun = calloc((size_t)t->watch->marks, sizeof *t->begun);
-    if (t->begun) return ZERO_OK;
+    profile->is_of_device = true;
+    t->ring = calloc((size_t)t->watch->marks, sizeof *t->ring);
+    if (t->ring) return ZERO_OK;
     return zero_fail(ZERO_ERR_NOMEM, "no memory for the times of a device: %d marks",
                      t->watch->marks);
 }
 
 void zero_device_times_destroy(zero_device_times *t)
 {
-    free(t->begun);
+    free(t->ring);
     *t = (zero_device_times){0};
 }
 
-static int first_of(const zero_device_times *t, int half)
+static int place_of(const zero_device_times *t, int64_t mark)
 {
-    return half * (t->watch->marks / 2);
+    return (int)(mark % t->watch->marks);
+}
+
+static struct zero_device_mark *at(const zero_device_times *t, int64_t mark)
+{
+    return &t->ring[place_of(t, mark)];
 }
 
 /* After a failure nothing is timed any more. */
-static void add_one(zero_device_times *t, int half, int mark)
+static void add_one(zero_device_times *t, int64_t mark)
 {
+    const struct zero_device_mark *m = at(t, mark);
     double seconds = 0.0;
-    zero_status st = t->watch->between(t->math, mark, mark + 1, &seconds);
+    if (!m->begun || t->link->has_failed) return;
+    zero_status st =
+        t->watch->between(t->math, place_of(t, mark), place_of(t, mark + 1), &seconds);
     zero_link_keep(t->link, st);
-    if (st == ZERO_OK)
-        zero_profile_add_seconds(t->profile, t->program[half], t->begun[mark], seconds);
+    if (st == ZERO_OK) zero_profile_add_seconds(t->profile, m->program, m->begun, seconds);
 }
 
-/* The last mark of a half begins nothing that has ended. */
-static void read_half(zero_device_times *t, int half)
+/* The last mark begins nothing that has ended. */
+static void read_all(zero_device_times *t)
 {
-    const int first = first_of(t, half), last = first + t->n[half] - 1;
-    for (int m = first; m < last && !t->link->has_failed; m++)
-        if (t->begun[m]) add_one(t, half, m);
-    t->n[half] = 0;
+    for (; t->first + 1 < t->n; t->first++) add_one(t, t->first);
 }
 
 static void set(zero_device_times *t, const zero_instruction *i)
 {
-    const int mark = first_of(t, t->half) + t->n[t->half]++;
-    t->begun[mark] = i;
-    t->watch->set(t->math, mark);
-}
-
-static bool is_full(const zero_device_times *t)
-{
-    return t->n[t->half] == t->watch->marks / 2;
+    if (t->n - t->first == t->watch->marks) read_all(t);
+    *at(t, t->n) = (struct zero_device_mark){i, t->program};
+    t->watch->set(t->math, place_of(t, t->n++));
 }
 
 void zero_device_times_begin(zero_device_times *t, zero_program_kind program)
 {
-    t->half = 1 - t->half;
-    read_half(t, t->half);
-    t->program[t->half] = program;
+    t->program = program;
 }
 
 static bool is_of_class(const zero_device_times *t, const zero_instruction *a,
@@ -73,12 +71,9 @@ static bool is_of_class(const zero_device_times *t, const zero_instruction *a,
 
 void zero_device_times_next(zero_device_times *t, const zero_instruction *i)
 {
-    const int n = t->n[t->half];
-    const zero_instruction *now = n > 0 ? t->begun[first_of(t, t->half) + n - 1] : NULL;
+    const zero_instruction *now = t->n > 0 ? at(t, t->n - 1)->begun : NULL;
     if (is_of_class(t, now, i)) return;
-    set(t, i);
-    if (!is_full(t)) return;
-    read_half(t, t->half);
+    if (now && now->op == ZERO_OP_OVERFLOW) read_all(t);
     set(t, i);
 }
 
@@ -89,7 +84,5 @@ void zero_device_times_end(zero_device_times *t)
 
 void zero_device_times_read(zero_device_times *t)
 {
-    if (!t->watch) return;
-    read_half(t, 1 - t->half);
-    read_half(t, t->half);
+    if (t->watch) read_all(t);
 }

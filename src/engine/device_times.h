@@ -2,17 +2,25 @@
  *
  * A walk sets a mark wherever the class of its instructions changes, and a last one at its end. Time
  * between two marks belongs to the class that began at the first: its calls, and what the device
- * waited for, as copies or the host.
+ * waited for, as copies or the host. A mark that is set while the device has nothing to do tells when
+ * it was set. So the classes that wait, and compute nothing, have the time in which it stood still.
  *
- *     walk 1    |F|  B  |R|B|..|U|      the first half of the marks; read when walk 3 begins
- *     walk 2    |F|  B  |R|B|..|U|      the other half; read when walk 4 begins
+ *     host     BACKWARD 1   REDUCE_WAIT 2 .....................   BACKWARD 0
+ *     device   |  calls of BACKWARD 1  |  exposed: REDUCE_WAIT 2  |  calls of BACKWARD 0
+ *              mark                    mark                       mark
  *
- * So nothing is waited for, except in a walk with more changes than half of the marks: it reads its own
- * when they are used up. */
+ * Marks are read where a walk has waited for the device anyway, after OVERFLOW: what was read from one
+ * step to the next is the time from one OVERFLOW to the next. So nothing is waited for, except where
+ * all marks are used up before. */
 #pragma once
 
 #include "engine/link.h"
 #include "engine/profile.h"
+
+struct zero_device_mark {
+    const zero_instruction *begun; /* the first of a class; NULL: the end of a walk */
+    zero_program_kind program;
+};
 
 typedef struct {
     const zero_stopwatch
@@ -20,11 +28,9 @@ typedef struct {
     const zero_math *math; /* borrowed, open, like the next two */
     zero_link *link;       /* keeps failures */
     zero_profile *profile;
-    const zero_instruction *
-        *begun; /* [marks]: the first of a class; NULL: the end of a walk; owned */
-    zero_program_kind program[2]; /* of each half */
-    int n[2];                     /* marks of each half that are set and not read */
-    int half;                     /* the present walk's */
+    struct zero_device_mark *ring; /* [watch->marks]; mark i is at [i % marks]; owned */
+    int64_t first, n;              /* the oldest that is not read; all set so far */
+    zero_program_kind program;     /* that is walked */
 } zero_device_times;
 
 /* ZERO_ERR_NOMEM. Without a stopwatch there is nothing to release. */

@@ -59,20 +59,48 @@ zero_status zero_link_status(const zero_link *l)
     return l->has_failed ? zero_failure_restore(&l->failure) : ZERO_OK;
 }
 
-/* ---- for collectives ---- */
+/* ---- for collectives: their copies wait for the calls before a place ---- */
+
+static zero_status place(void *arg, uint64_t *place_of_calls)
+{
+    zero_link *l = arg;
+    *place_of_calls = 0;
+    if (!l->has_failed) zero_link_keep(l, l->memory->place(l->math, place_of_calls));
+    return ZERO_OK;
+}
+
+static void since(void *arg, uint64_t place_of_calls)
+{
+    zero_link *l = arg;
+    l->since = place_of_calls;
+}
+
+/* Around all that a collective begins. */
+static void set_place(const zero_link *l)
+{
+    l->memory->since(l->math, l->since);
+}
+
+static zero_status forget_place(const zero_link *l)
+{
+    l->memory->since(l->math, 0);
+    return ZERO_OK;
+}
 
 static zero_status fetch(void *arg, void *host, const void *device, size_t bytes,
                          uint64_t *ticket)
 {
+    set_place(arg);
     zero_link_fetch(arg, host, device, bytes, ticket);
-    return ZERO_OK;
+    return forget_place(arg);
 }
 
 static zero_status store(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket)
 {
+    set_place(arg);
     zero_link_store(arg, device, host, bytes, ticket);
-    return ZERO_OK;
+    return forget_place(arg);
 }
 
 static zero_status ended(void *arg, uint64_t ticket, bool *answer)
@@ -114,8 +142,9 @@ static zero_status mark(void *arg, uint64_t *ticket)
 {
     zero_link *l = arg;
     *ticket = 0;
+    set_place(l);
     if (!l->has_failed) zero_link_keep(l, l->memory->sharing->mark(l->math, ticket));
-    return ZERO_OK;
+    return forget_place(l);
 }
 
 static zero_status copy(void *arg, void *to, const void *from, size_t bytes,
@@ -123,9 +152,10 @@ static zero_status copy(void *arg, void *to, const void *from, size_t bytes,
 {
     zero_link *l = arg;
     *ticket = 0;
+    set_place(l);
     if (!l->has_failed)
         zero_link_keep(l, l->memory->sharing->copy(l->math, to, from, bytes, ticket));
-    return ZERO_OK;
+    return forget_place(l);
 }
 
 static zero_status sum(void *arg, const zero_device_sum *s, uint64_t *ticket)
@@ -133,14 +163,20 @@ static zero_status sum(void *arg, const zero_device_sum *s, uint64_t *ticket)
     zero_link *l = arg;
     const zero_memory_sum of_memory = {s->n, s->terms, s->len, s->type, s->out};
     *ticket = 0;
+    set_place(l);
     if (!l->has_failed)
         zero_link_keep(l, l->memory->sharing->sum(l->math, &of_memory, ticket));
-    return ZERO_OK;
+    return forget_place(l);
 }
 
 zero_copier zero_link_copier(zero_link *l)
 {
-    zero_copier c = {.fetch = fetch, .store = store, .ended = ended, .arg = l};
+    zero_copier c = {.fetch = fetch,
+                     .store = store,
+                     .ended = ended,
+                     .place = place,
+                     .since = since,
+                     .arg = l};
     if (!l->memory || !l->memory->sharing) return c;
     c.share = share;
     c.open = open_neighbours;

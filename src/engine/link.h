@@ -15,8 +15,9 @@ typedef struct {
     const zero_memory *memory; /* NULL: there is no device */
     zero_math *math;           /* borrowed, open */
     uint64_t bytes_fetched, bytes_stored;
-    int64_t waits;        /* for copies that had not ended */
-    zero_failure failure; /* the first one */
+    zero_call_place since; /* of the collectives' copies */
+    int64_t waits;         /* for copies that had not ended */
+    zero_failure failure;  /* the first one */
     bool has_failed;
 } zero_link;
 

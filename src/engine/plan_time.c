@@ -256,6 +256,7 @@ static void execute(struct clocks *c, const zero_instruction *i)
     case ZERO_WORK_TRANSFER:
     case ZERO_WORK_TRANSFER_WAIT: use_disk(c, i); break;
     case ZERO_WORK_AGREE: /* too small for this model */
+    case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
 }

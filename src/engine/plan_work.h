@@ -16,6 +16,7 @@ typedef enum {
     ZERO_WORK_AGREE,    /* waits for small messages of all ranks */
     ZERO_WORK_TRANSFER, /* begins to read or write: zero_work_disk_seconds() */
     ZERO_WORK_TRANSFER_WAIT,
+    ZERO_WORK_COPY, /* to or from a device, which may wait for it; no time without one */
 } zero_work_kind;
 
 typedef struct {

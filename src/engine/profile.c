@@ -100,12 +100,18 @@ const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_ki
     return entries_of(p, program, op) + column;
 }
 
+bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
+{
+    const zero_work_kind kind = zero_work_of(op).kind;
+    return kind == ZERO_WORK_EXCHANGE_WAIT || (p->is_of_device && kind == ZERO_WORK_COPY);
+}
+
 double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
 {
     double seconds = 0.0;
     for (int i = 0; i < ZERO_OP_KINDS; i++) {
         zero_op op = (zero_op)i;
-        if (zero_work_of(op).kind == ZERO_WORK_EXCHANGE_WAIT)
+        if (zero_profile_is_exposed(p, op))
             seconds += zero_profile_at(p, program, op, ZERO_ALL_UNITS)->seconds;
     }
     return seconds;

@@ -9,7 +9,9 @@
  *     UPDATE         x
  *
  * The clock is read once between two instructions, so the classes of a program add up to the time
- * of its walks. On a device that has a stopwatch times are its own (device_times.h). */
+ * of its walks. On a device that has a stopwatch times are its own (device_times.h). There an
+ * instruction that waits for messages or copies has the time in which the device had nothing to do:
+ * what is exposed. */
 #pragma once
 
 #include <stdint.h>
@@ -31,6 +33,7 @@ typedef struct {
     const char **kinds;      /* [n_columns]: a unit of the kind; borrowed from the model */
     int *column_of;          /* [n_units]; owned, as are the tables */
     zero_profile_entry *all; /* [ZERO_PROGRAMS][ZERO_OP_KINDS][n_columns] */
+    bool is_of_device;       /* times are a device's own */
 } zero_profile;
 
 /* ZERO_ERR_NOMEM. The model is borrowed; release with _destroy. */
@@ -49,7 +52,10 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i);
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
                                           zero_op op, int column);
-/* Seconds in which this rank waited for collectives, so far. */
+/* Whether the seconds of an instruction are those in which this rank waited for collectives, or its
+ * device for them and for copies. */
+bool zero_profile_is_exposed(const zero_profile *p, zero_op op);
+/* The sum of these, so far. */
 double zero_profile_exposed(const zero_profile *p, zero_program_kind program);
 /* Seconds of its passes through units, so far, without the polls of collectives in them. */
 double zero_profile_computing(const zero_profile *p, zero_program_kind program);

@@ -91,14 +91,16 @@ const char *zero_rank_time_name(zero_rank_time time)
 }
 
 /* The seconds of an instruction that is not arithmetic are all of one part. */
-static zero_rank_time part_of(zero_op op)
+static zero_rank_time part_of(const zero_profile *p, zero_op op)
 {
+    if (zero_profile_is_exposed(p, op)) return ZERO_RANK_EXPOSED;
     switch (zero_work_of(op).kind) {
     case ZERO_WORK_EXCHANGE: return ZERO_RANK_EXCHANGE;
-    case ZERO_WORK_EXCHANGE_WAIT: return ZERO_RANK_EXPOSED;
     case ZERO_WORK_AGREE: return ZERO_RANK_WAITED;
     case ZERO_WORK_TRANSFER:
     case ZERO_WORK_TRANSFER_WAIT: return ZERO_RANK_TRANSFERS;
+    case ZERO_WORK_EXCHANGE_WAIT:
+    case ZERO_WORK_COPY:
     case ZERO_WORK_FREE:
     case ZERO_WORK_COMPUTE: break;
     }
@@ -111,7 +113,7 @@ static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
     for (int i = 0; i < ZERO_OP_KINDS; i++) {
         const zero_profile_entry *e =
             zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, (zero_op)i, ZERO_ALL_UNITS);
-        zero_rank_time part = part_of((zero_op)i);
+        zero_rank_time part = part_of(&r->profile, (zero_op)i);
         double polls = part == ZERO_RANK_COMPUTE ? e->exchange : 0.0;
         mine[ZERO_RANK_STEP] += e->seconds;
         mine[part] += e->seconds - polls;

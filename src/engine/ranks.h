@@ -26,7 +26,7 @@ typedef enum {
     ZERO_RANK_STEP,    /* all instructions of all training steps */
     ZERO_RANK_COMPUTE, /* arithmetic, without polls */
     ZERO_RANK_EXCHANGE, /* polls during arithmetic, and instructions that begin collectives */
-    ZERO_RANK_EXPOSED,   /* waits for collectives on data */
+    ZERO_RANK_EXPOSED,   /* waits for collectives on data; a device's, for copies, too */
     ZERO_RANK_WAITED,    /* waits until all ranks agree */
     ZERO_RANK_TRANSFERS, /* a scratch file: begun and waited for */
     ZERO_RANK_IN_FLIGHT, /* collectives on data, from begin to end, added up */

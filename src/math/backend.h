@@ -218,6 +218,9 @@ typedef struct {
 /* A copy in flight between the host's memory and a device's; 0: one that has ended. */
 typedef uint64_t zero_ticket;
 
+/* A place among the calls of a backend: all made before it. 0: all made so far, whenever that is. */
+typedef uint64_t zero_call_place;
+
 /* By which another process of this machine opens a piece of device memory. */
 typedef struct {
     unsigned char bytes[96];
@@ -277,6 +280,10 @@ typedef enum {
  * uses what it touches: neither the host the host's memory, nor a later call the device's. Copies of
  * one direction end in their order.
  *
+ * Whoever begins many copies in the course of time notes a place() first. Copies begun after
+ * since(place) wait for the calls before it, and no longer for those made later, so they run beside
+ * these. since(0) ends that.
+ *
  * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()
  * tells it. It is such a failure if a pointer is not the device's memory, or if a copy's ranges are
  * not inside one piece that take() gave and one that was pinned. give_back() and unpin() wait for
@@ -296,6 +303,8 @@ typedef struct {
                          size_t bytes, zero_ticket *ticket);
     zero_status (*ended)(const zero_math *math, zero_ticket ticket, bool *ended);
     zero_status (*after)(const zero_math *math, zero_ticket ticket);
+    zero_status (*place)(const zero_math *math, zero_call_place *place);
+    void (*since)(const zero_math *math, zero_call_place place);
     const zero_memory_sharing *sharing; /* NULL: no other process reaches this memory */
     /* Of a piece that take() gave. NULL: ZERO_MEMORY_CLOSED. */
     zero_memory_access (*access)(const zero_math *math, const void *memory);

@@ -63,6 +63,8 @@ static const zero_memory memory = {
     .store = zero_fake_store,
     .ended = zero_fake_ended,
     .after = zero_fake_after,
+    .place = zero_fake_place,
+    .since = zero_fake_since,
 };
 
 const zero_backend zero_backend_fake = {

@@ -91,6 +91,7 @@ struct zero_fake {
     zero_math math; /* of the cpu backend */
     uint64_t order; /* 0: everything at once */
     uint64_t draws, moments;
+    zero_call_place since;   /* of the copies that are recorded */
     int64_t number, failing; /* calls and copies so far; the one that fails, or 0 */
     zero_failure failure;
     zero_fake_counts counts;
@@ -145,6 +146,8 @@ zero_status zero_fake_store(const zero_math *math, void *memory, const void *hos
                             size_t bytes, zero_ticket *ticket);
 zero_status zero_fake_ended(const zero_math *math, zero_ticket ticket, bool *ended);
 zero_status zero_fake_after(const zero_math *math, zero_ticket ticket);
+zero_status zero_fake_place(const zero_math *math, zero_call_place *place);
+void zero_fake_since(const zero_math *math, zero_call_place place);
 zero_status zero_fake_sync(const zero_math *math);
 
 /* Executes all that is queued, copies included. */

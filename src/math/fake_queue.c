@@ -2,7 +2,7 @@
  * moments at which their entries are executed.
  *
  * The order of one queue is the order of its entries. A copy waits for all calls recorded before
- * it, a call for every after() before it. So an entry waits for earlier ones only, and following
+ * it, or before a place() among them, a call for every after() before it. So an entry waits for earlier ones only, and following
  * what blocks an entry ends at one that can be executed. */
 #include <string.h>
 
@@ -233,7 +233,7 @@ static zero_status record_copy(zero_fake *f, zero_fake_queue queue, zero_fake_co
     const uint64_t at = make_room(f, queue, ZERO_FAKE_COPIES);
     ZERO_TRY(zero_fake_verdict(f));
     copy.number = ++f->number;
-    copy.calls_before = f->recorded[ZERO_FAKE_COMPUTE];
+    copy.calls_before = f->since > 0 ? f->since - 1 : f->recorded[ZERO_FAKE_COMPUTE];
     copy.patience = f->order == 0 ? 0 : (int64_t)draw(f, 8);
     *copy_at(f, queue, at) = copy;
     f->recorded[queue]++;
@@ -312,4 +312,17 @@ zero_status zero_fake_after(const zero_math *math, zero_ticket ticket)
     }
     pass_moment(f);
     return zero_fake_verdict(f);
+}
+
+/* The calls recorded so far, and 1: 0 is no place. */
+zero_status zero_fake_place(const zero_math *math, zero_call_place *place)
+{
+    const zero_fake *f = zero_fake_of(math);
+    *place = f->recorded[ZERO_FAKE_COMPUTE] + 1;
+    return zero_fake_verdict(f);
+}
+
+void zero_fake_since(const zero_math *math, zero_call_place place)
+{
+    zero_fake_of(math)->since = place;
 }

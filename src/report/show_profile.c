@@ -96,6 +96,19 @@ static void print_rest(const struct table *t)
     fputc('\n', t->out);
 }
 
+/* The time in which a device had nothing to do. */
+static void print_exposed(const struct table *t)
+{
+    double seconds = 0.0;
+    for (int op = 0; op < ZERO_OP_KINDS; op++)
+        if (zero_profile_is_exposed(t->ranks->profile, (zero_op)op))
+            seconds +=
+                zero_profile_row_at(t->ranks, (zero_op)op, ZERO_ALL_UNITS)->own.seconds;
+    fprintf(t->out,
+            "    exposed: the device waited %.*f ms, %.1f %%, for messages and copies\n",
+            t->digits, 1e3 / t->steps * seconds, 100.0 * seconds / t->seconds);
+}
+
 void zero_show_profile(const zero_profile_ranks *ranks, int64_t steps, double seconds,
                        FILE *out)
 {
@@ -107,4 +120,5 @@ void zero_show_profile(const zero_profile_ranks *ranks, int64_t steps, double se
             "exchange", "all ranks");
     for (int i = 0; i < t.n; i++) print_line(&t, &t.lines[i]);
     print_rest(&t);
+    if (ranks->profile->is_of_device) print_exposed(&t);
 }

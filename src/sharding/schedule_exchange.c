@@ -119,7 +119,8 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
     bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
     spec->on_device = true;
     spec->direct = s->input.ipc || s->input.device_messages;
-    spec->in_place = x->in == x->out && !zero_collective_sums(spec->kind);
+    bool sums = zero_collective_sums(spec->kind), is_alone = s->shard.size == 1;
+    spec->in_place = x->in == x->out && (is_alone || !sums);
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
 }
 

@@ -179,6 +179,7 @@ static zero_status add(builder *b, const zero_instruction *i)
         number_file(b, i, &action);
         break;
     case ZERO_WORK_TRANSFER_WAIT: number_file(b, i, &action); break;
+    case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
     action.is_chain = joins && action.n_calls > 1;

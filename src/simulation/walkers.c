@@ -164,6 +164,7 @@ static void execute(zero_walkers *w, int rank, const zero_action *a)
         if (seconds > 0.0) compute(w, rank, 0.0, seconds);
         break;
     case ZERO_WORK_TRANSFER: zero_walker_begin_transfer(w, rank, a); break;
+    case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     default:
         if (!wait_is_over(w, rank, a)) wait(w, rank);

@@ -85,7 +85,10 @@ static double seconds_of(const fixture *f, zero_op op, int column)
 static const zero_instruction forward_0 = {.op = ZERO_OP_FORWARD, .unit = 1},
                               forward_1 = {.op = ZERO_OP_FORWARD, .unit = 2},
                               first = {.op = ZERO_OP_FORWARD, .unit = 0},
-                              overflow = {.op = ZERO_OP_OVERFLOW, .unit = -1};
+                              reduce_wait = {.op = ZERO_OP_REDUCE_WAIT, .unit = -1},
+                              load = {.op = ZERO_OP_LOAD, .unit = -1},
+                              overflow = {.op = ZERO_OP_OVERFLOW, .unit = -1},
+                              update = {.op = ZERO_OP_UPDATE, .unit = -1};
 
 static void walk(fixture *f)
 {
@@ -94,6 +97,7 @@ static void walk(fixture *f)
     takes(f, &forward_0, 2.0);
     takes(f, &forward_1, 4.0);
     takes(f, &overflow, 8.0);
+    takes(f, &update, 16.0);
     zero_device_times_end(&f->times);
     f->device.now += 100.0; /* between walks */
 }
@@ -104,19 +108,23 @@ static void time_belongs_to_the_class_that_began_at_a_mark(void **state)
     fixture f;
     open_fixture(&f);
     walk(&f);
-    assert_int_equal(f.device.n_set, 4); /* both blocks are of one class */
-    assert_int_equal(f.device.n_read, 0);
-    walk(&f);
-    assert_int_equal(f.device.n_read, 0);
-    walk(&f); /* reads the first one's */
+    assert_int_equal(f.device.n_set, 5); /* both blocks are of one class */
+    assert_int_equal(f.device.n_read,
+                     2); /* the walk has waited for what stands before OVERFLOW */
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, 1) == 1.0);
+    assert_true(seconds_of(&f, ZERO_OP_OVERFLOW, ZERO_ALL_UNITS) == 0.0);
+    walk(&f); /* reads the rest of the first one, and nothing of the time between */
+    assert_int_equal(f.device.n_read, 6);
+    assert_true(seconds_of(&f, ZERO_OP_UPDATE, ZERO_ALL_UNITS) == 16.0);
+    walk(&f);
     zero_device_times_read(&f.times);
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, 1) == 3.0);
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, 2) == 18.0);
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, ZERO_ALL_UNITS) == 21.0);
     assert_true(seconds_of(&f, ZERO_OP_OVERFLOW, ZERO_ALL_UNITS) == 24.0);
+    assert_true(seconds_of(&f, ZERO_OP_UPDATE, ZERO_ALL_UNITS) == 48.0);
     zero_device_times_read(&f.times); /* nothing is left */
-    assert_true(seconds_of(&f, ZERO_OP_OVERFLOW, ZERO_ALL_UNITS) == 24.0);
+    assert_true(seconds_of(&f, ZERO_OP_UPDATE, ZERO_ALL_UNITS) == 48.0);
     close_fixture(&f);
 }
 
@@ -134,6 +142,26 @@ static void a_long_walk_reads_its_own_marks(void **state)
     zero_device_times_read(&f.times);
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, 1) == 50.0);
     assert_true(seconds_of(&f, ZERO_OP_FORWARD, 2) == 100.0);
+    close_fixture(&f);
+}
+
+/* Waits for messages and for copies, as far as the device had nothing to do, and nothing else. */
+static void what_the_device_waited_for_is_exposed(void **state)
+{
+    (void)state;
+    fixture f;
+    open_fixture(&f);
+    zero_device_times_begin(&f.times, ZERO_PROGRAM_STEP);
+    takes(&f, &load, 0.5);
+    takes(&f, &forward_0, 2.0);
+    takes(&f, &reduce_wait, 4.0);
+    takes(&f, &overflow, 8.0);
+    takes(&f, &update, 16.0);
+    assert_true(zero_profile_exposed(&f.profile, ZERO_PROGRAM_STEP) == 4.5);
+    assert_true(zero_profile_exposed(&f.profile, ZERO_PROGRAM_EVALUATE) == 0.0);
+    assert_true(zero_profile_computing(&f.profile, ZERO_PROGRAM_STEP) == 2.0);
+    f.profile.is_of_device = false; /* a host's LOAD is work */
+    assert_true(zero_profile_exposed(&f.profile, ZERO_PROGRAM_STEP) == 4.0);
     close_fixture(&f);
 }
 
@@ -159,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_belongs_to_the_class_that_began_at_a_mark),
         cmocka_unit_test(a_long_walk_reads_its_own_marks),
+        cmocka_unit_test(what_the_device_waited_for_is_exposed),
         cmocka_unit_test(a_failure_is_kept_and_ends_the_reading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,45 @@ static void a_copy_waits_for_the_calls_before_it(void **state)
     close_device(&d);
 }
 
+/* The same with later calls that overwrite a sum, beside which the copy may run: x, then 2x. A place
+ * stays one after many others. */
+static void a_copy_since_a_place_waits_for_the_calls_before_it(void **state)
+{
+    (void)state;
+    enum { N = 64, TURNS = 3 * ZERO_CUDA_PLACES };
+    device d;
+    int earlier = 0;
+    open_device(&d);
+    const zero_memory *m = d.of->memory;
+    float *ones = (float *)d.host, *sums = ones + N;
+    zero_ticket ticket;
+    zero_call_place old, at;
+    for (int i = 0; i < N; i++) ones[i] = 1.0f;
+    assert_int_equal(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket), ZERO_OK);
+    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    assert_int_equal(m->place(&d.math, &old), ZERO_OK);
+    for (int turn = 0; turn < TURNS; turn++) {
+        float *x = d.memory + (turn + 1) * N;
+        d.of->accumulate(&d.math, ZERO_FP32, N, x, d.memory, x);
+        assert_int_equal(m->place(&d.math, &at), ZERO_OK);
+        d.of->accumulate(&d.math, ZERO_FP32, N, x, x, x);
+        m->since(&d.math, at);
+        assert_int_equal(m->fetch(&d.math, sums, x, N * sizeof *sums, &ticket), ZERO_OK);
+        assert_int_equal(wait_for(&d, ticket), ZERO_OK);
+        assert_true(sums[0] == 1.0f || sums[0] == 2.0f);
+        earlier += sums[0] == 1.0f;
+        m->since(&d.math, 0);
+        fetch_now(&d, sums, x, N * sizeof *sums);
+        assert_true(sums[N - 1] == 2.0f);
+    }
+    m->since(&d.math, old);
+    fetch_now(&d, sums, d.memory, N * sizeof *sums);
+    assert_true(sums[0] == 1.0f);
+    print_message("copies ran before a later call in %d of %d turns\n", earlier, TURNS);
+    assert_true(earlier > 0 && earlier < TURNS);
+    close_device(&d);
+}
+
 /* Without waits between them: copies of one direction end in their order. */
 static void tickets_end_in_order(void **state)
 {
@@ -461,6 +500,7 @@ int main(void)
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(copies_wait_for_calls_and_calls_for_copies),
         cmocka_unit_test(a_copy_waits_for_the_calls_before_it),
+        cmocka_unit_test(a_copy_since_a_place_waits_for_the_calls_before_it),
         cmocka_unit_test(tickets_end_in_order),
         cmocka_unit_test(marks_tell_the_time_of_calls),
         cmocka_unit_test(calls_poll),
