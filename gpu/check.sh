@@ -10,7 +10,8 @@
 #     kernels     every kernel against the CPU's, and the memory's rules
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
-#                 CUDA IPC (auto), staged and on 2 fake nodes, twice: equal digests, losses within 1e-4 of the CPU's
+#                 CUDA IPC (auto), staged and on 2 fake nodes, twice, and by messages of a CUDA-aware MPI:
+#                 equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch, compiled; memory planned and taken

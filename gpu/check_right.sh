@@ -59,6 +59,24 @@ digests() {
             more_digests $dtype "$ranks"
         done
     done
+    digests_of_messages
+}
+
+# MPI sends from and receives into the devices' memory, if it can.
+digests_of_messages() {
+    if [ "${ZERO_EMULATED_MPI:-0}" = 0 ] &&
+        ! with "$here/bin/zero" info | grep -q '^mpi cuda  *CUDA-aware'; then
+        not_run "messages from and to devices: MPI is not CUDA-aware"
+        return
+    fi
+    for ranks in 2 4; do
+        for stage in 0 1 2 3; do
+            name="bf16-$ranks-stage$stage-messages"
+            # shellcheck disable=SC2086 # words
+            run_or_fail $ranks "$name" $small --dtype bf16 --device "$device" --stage $stage \
+                --collectives p2p --device-exchange mpi && check_same "$name" "bf16-$ranks"
+        done
+    done
 }
 
 # All stages with all collectives in bf16; of the other types the stages.

@@ -151,6 +151,7 @@ void zero_cuda_close_memory(zero_cuda *c);
 /* ---- cuda_sharing.c ---- */
 
 extern const zero_memory_sharing zero_cuda_sharing;
+zero_memory_access zero_cuda_access(const zero_math *math, const void *memory);
 
 void zero_cuda_close_sharing(zero_cuda *c); /* what was opened */
 

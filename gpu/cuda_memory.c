@@ -363,4 +363,5 @@ const zero_memory zero_cuda_memory = {.take = take,
                                       .after = after,
                                       .place = place,
                                       .since = since,
-                                      .sharing = &zero_cuda_sharing};
+                                      .sharing = &zero_cuda_sharing,
+                                      .access = zero_cuda_access};

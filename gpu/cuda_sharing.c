@@ -78,6 +78,19 @@ void zero_cuda_close_sharing(zero_cuda *c)
     while (c->n_opened > 0) cudaIpcCloseMemHandle(c->opened[--c->n_opened].at);
 }
 
+/* Memory that the host sees where the device does, as managed memory, is open to all. */
+zero_memory_access zero_cuda_access(const zero_math *math, const void *memory)
+{
+    struct cudaPointerAttributes is;
+    if (zero_cuda_use(zero_cuda_of(math)) != ZERO_OK) return ZERO_MEMORY_CLOSED;
+    if (cudaPointerGetAttributes(&is, memory) != cudaSuccess) {
+        cudaGetLastError();
+        return ZERO_MEMORY_CLOSED;
+    }
+    if (is.hostPointer == memory) return ZERO_MEMORY_OPEN;
+    return is.type == cudaMemoryTypeDevice ? ZERO_MEMORY_OF_CUDA : ZERO_MEMORY_CLOSED;
+}
+
 /* ---- what is queued ---- */
 
 /* Pinned memory of the host has one address on both sides, so kernels write it, too. */

@@ -27,6 +27,7 @@ struct settings {
     double call, copy;  /* a call's nanoseconds, a copied byte's picoseconds: clock.cc */
     bool has_keys;      /* protection keys may be used */
     bool has_peers;     /* devices reach each other's memory */
+    bool is_open;       /* the host reaches it, and so does MPI */
     bool down;          /* order of threads */
 };
 

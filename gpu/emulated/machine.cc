@@ -49,6 +49,7 @@ static settings read_settings()
     if (s.call > 0) s.order = 0;
     s.has_keys = read_number("ZERO_EMULATED_KEYS", 0, 1, 1) == 1;
     s.has_peers = read_number("ZERO_EMULATED_PEERS", 0, 1, 1) == 1;
+    s.is_open = read_number("ZERO_EMULATED_MPI", 0, 1, 0) == 1;
     s.down = read_order_of_threads();
     return s;
 }

@@ -73,6 +73,7 @@ void memory_open(int device)
 
 void memory_close(int device)
 {
+    if (the_machine()->set.is_open) return;
     if (key_of(device) >= 0)
         pkey_set(key_of(device), PKEY_DISABLE_ACCESS);
     else
@@ -81,6 +82,7 @@ void memory_close(int device)
 
 static bool begin_closed(const piece &p)
 {
+    if (the_machine()->set.is_open) return true;
     const int key = key_of(p.device);
     if (key < 0) return mprotect(p.pages.begin, p.pages.bytes, PROT_NONE) == 0;
     return pkey_mprotect(p.pages.begin, p.pages.bytes, PROT_READ | PROT_WRITE, key) == 0;

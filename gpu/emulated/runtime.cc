@@ -133,6 +133,20 @@ cudaError_t cudaFree(void *devPtr)
     return note(freed != cudaSuccess ? freed : drained);
 }
 
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                     const void *ptr)
+{
+    if (verdict() != cudaSuccess) return verdict();
+    if (!attributes) return note(cudaErrorInvalidValue);
+    const int device = ptr ? memory_owner(ptr) : -1;
+    const bool is_open = device >= 0 && the_machine()->set.is_open;
+    attributes->type = is_open ? cudaMemoryTypeManaged : cudaMemoryTypeUnregistered;
+    attributes->device = device;
+    attributes->devicePointer = device >= 0 ? const_cast<void *>(ptr) : nullptr;
+    attributes->hostPointer = is_open ? const_cast<void *>(ptr) : nullptr;
+    return cudaSuccess;
+}
+
 /* What was given to the piece's streams is executed first: the piece gets other pages. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
 {

@@ -121,7 +121,9 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
         .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
     write_steps(&new);
     if (spec->message > 0) zero_steps_pace(&new);
-    if (spec->direct)
+    if (zero_collective_stages_on_device(spec))
+        zero_steps_message_late(&new);
+    else if (spec->direct)
         zero_steps_signal_late(&new);
     else if (spec->on_device)
         zero_steps_add_copies(&new, spec->stride);

@@ -94,7 +94,11 @@ zero_status zero_collective_init_on_device(zero_collective *op, zero_comm *comm,
             ZERO_ERR_INVALID, "a %s %s a device, %s table of copies: expected both",
             zero_collective_kind_name(spec->kind), spec->on_device ? "on" : "without",
             copier ? "with a" : "without a");
-    if (spec->direct && (!copier->mark || !copier->copy || !copier->sum || !copier->window))
+    bool has_window = zero_algorithm_get(spec->algorithm)->works_in_window;
+    if (spec->direct && (!copier->mark || !copier->copy || !copier->sum))
+        return zero_fail(ZERO_ERR_INVALID, "a direct %s on a device that does not add up",
+                         zero_collective_kind_name(spec->kind));
+    if (spec->direct && has_window && !copier->window)
         return zero_fail(ZERO_ERR_INVALID,
                          "a direct %s on a device whose memory neighbours do not reach",
                          zero_collective_kind_name(spec->kind));

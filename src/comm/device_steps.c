@@ -321,6 +321,16 @@ void zero_steps_mark(zero_steps *steps)
     zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_MARK});
 }
 
+void zero_steps_message_late(zero_steps *steps)
+{
+    for (int64_t i = 0; i < steps->n; i++) {
+        zero_collective_step *step = &steps->list[i];
+        bool receives = step->kind == ZERO_STEP_RECEIVE;
+        if (receives || step->kind == ZERO_STEP_SEND)
+            step->stored = receives && step->to.place == ZERO_STAGING ? i : 1;
+    }
+}
+
 void zero_steps_signal_late(zero_steps *steps)
 {
     for (int64_t i = 0; i < steps->n; i++)

@@ -13,3 +13,7 @@ void zero_steps_mark(zero_steps *steps);
 /* Ends the list of a direct collective. A signal tells neighbours that this rank has read and written all
  * that stands before it; so each signal waits until the device has done that. */
 void zero_steps_signal_late(zero_steps *steps);
+/* The same where messages reach the device. They wait until it has done all that it was given before the
+ * list, as calls made earlier write what is sent and may still read where a message arrives. Staging is
+ * free once the sums that stand before the receive have been made. */
+void zero_steps_message_late(zero_steps *steps);

@@ -89,7 +89,7 @@ zero_status zero_flight_begin(zero_collective *op)
     zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
     ZERO_TRY(check_distance(op));
-    if (op->steps.spec.direct)
+    if (op->steps.spec.direct && op->copier->window)
         zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
     op->comm->sequence++;
     op->begun = zero_clock_seconds();

@@ -186,7 +186,7 @@ bool zero_launch_has_own_terminal(void)
 /* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
  * have name and version before the first comma or line end. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
-static bool is_cuda_aware(void)
+bool zero_launch_is_cuda_aware(void)
 {
     int is_up = 0, is_over = 0;
     MPI_Initialized(&is_up);
@@ -197,9 +197,14 @@ static bool is_cuda_aware(void)
 
 const char *zero_launch_cuda(void)
 {
-    return is_cuda_aware() ? "CUDA-aware (not used)" : "not CUDA-aware";
+    return zero_launch_is_cuda_aware() ? "CUDA-aware" : "not CUDA-aware";
 }
 #else
+bool zero_launch_is_cuda_aware(void)
+{
+    return false;
+}
+
 const char *zero_launch_cuda(void)
 {
     return "not known to be CUDA-aware";

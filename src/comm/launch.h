@@ -53,7 +53,7 @@ bool zero_launch_has_own_terminal(void);
  * final zero. Legal before MPI is up. */
 void zero_launch_library(char *text, size_t size);
 
-/* Whether this MPI could send memory of CUDA's devices, in words: "CUDA-aware (not used)". No message
- * of ours is on a device: neighbours reach each other's (device_window.h), and what goes to other
- * nodes is staged. Any time; some MPIs know more once they are up. */
+/* Whether this MPI sends from and receives into memory of CUDA's devices; and in words, such as
+ * "CUDA-aware". Any time; some MPIs know more once they are up. */
+bool zero_launch_is_cuda_aware(void);
 const char *zero_launch_cuda(void);

@@ -62,9 +62,10 @@ static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
 
 static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    bool copies = spec->on_device && !is_staged(spec, layout);
-    if (layout->n_nodes > 1 || copies) return ZERO_STEP_CHUNK;
-    return is_staged(spec, layout) ? INSIDE_STAGED : INSIDE_DIRECT;
+    bool staged = is_staged(spec, layout), mirrored = spec->on_device && !spec->direct;
+    if (layout->n_nodes > 1) return ZERO_STEP_CHUNK;
+    if (staged ? spec->direct : mirrored) return ZERO_STEP_CHUNK;
+    return staged ? INSIDE_STAGED : INSIDE_DIRECT;
 }
 
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)

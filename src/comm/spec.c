@@ -66,12 +66,10 @@ static zero_status check_device(const zero_collective_spec *spec, int size)
                          "a %s on a device with one 'out' for a node: expected an 'out' "
                          "for each rank, since each device needs its own",
                          zero_collective_kind_name(spec->kind));
-    bool reads = spec->algorithm == ZERO_ALGORITHM_SHM ||
-                 spec->algorithm == ZERO_ALGORITHM_HIER; /* neighbours' memory */
-    if (spec->direct && (!spec->on_device || !reads))
+    if (spec->direct && (!spec->on_device || spec->algorithm == ZERO_ALGORITHM_MPI))
         return zero_fail(ZERO_ERR_INVALID,
-                         "a direct %s%s: expected the algorithm shm or hier on a device, "
-                         "since neighbours read its memory",
+                         "a direct %s%s: expected a device with the algorithm shm or hier, "
+                         "since neighbours read its memory, or p2p, since MPI does",
                          zero_collective_kind_name(spec->kind),
                          spec->on_device ? " on a device" : "");
     if (!spec->in_place || (spec->on_device && may_be_in_place)) return ZERO_OK;

@@ -76,10 +76,11 @@ typedef struct {
      * rank's piece of `out`, so that piece is not stored, and one rank alone does nothing at all. If it
      * is and this is false, it is stored again, unchanged. */
     bool in_place;
-    /* Only on a device, with shm or hier: the node's devices reach each other's memory
-     * (device_window.h). Then there are no mirrors: the steps work on the device's own arrays, sums and
-     * copies are queued there, and only what other nodes send or receive passes through the host, in
-     * staging. in_apart and out_apart only say, by not being 0, that neighbours can read. */
+    /* Only on a device: with shm and hier the node's devices reach each other's memory (device_window.h),
+     * with p2p MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, and
+     * sums and copies are queued there. With p2p staging is the device's memory, too. With hier what other
+     * nodes send or receive passes through the host, in staging; nothing else does. in_apart and
+     * out_apart only say, by not being 0, that neighbours can read. */
     bool direct;
 
     /* Sends of this collective are posted only when all earlier ones of its group in flight that
@@ -107,6 +108,12 @@ static inline bool zero_collective_has_root(zero_collective_kind kind)
 
 /* One rank has its result where it is: no step, no staging. */
 bool zero_collective_is_nothing(const zero_collective_spec *spec, int size);
+
+/* The algorithm's staging is the device's memory. */
+static inline bool zero_collective_stages_on_device(const zero_collective_spec *spec)
+{
+    return spec->direct && spec->algorithm == ZERO_ALGORITHM_P2P;
+}
 
 /* Sizes and types, whatever the algorithm: ZERO_ERR_INVALID, with the numbers. */
 ZERO_NODISCARD zero_status zero_collective_check_spec(const zero_collective_spec *spec,

@@ -171,7 +171,9 @@ void zero_steps_pace(zero_steps *steps)
 bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *step)
 {
     if (!steps->spec.direct) return false;
-    if (step->kind == ZERO_STEP_ADD) return steps->sums[step->sum].n_staged == 0;
+    if (step->kind == ZERO_STEP_ADD)
+        return zero_collective_stages_on_device(&steps->spec) ||
+               steps->sums[step->sum].n_staged == 0;
     return step->kind == ZERO_STEP_COPY;
 }
 

@@ -135,7 +135,7 @@ static zero_status compile_again(zero_engine *e)
 static zero_status compile_staged(zero_engine *e)
 {
     zero_plan_input plan = e->schedule.input;
-    plan.ipc = 0;
+    plan.ipc = plan.device_messages = 0;
     return compile_as(e, plan);
 }
 
@@ -163,11 +163,12 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
                                .window = &e->window,
                                .tp_window = &e->tp_window};
     zero_status st = zero_runner_init(&e->runner, &e->schedule, &place, comm);
-    if (st != ZERO_ERR_UNSUPPORTED || !e->schedule.input.ipc) return st;
+    const zero_plan_input *plan = &e->schedule.input;
+    if (st != ZERO_ERR_UNSUPPORTED || (!plan->ipc && !plan->device_messages)) return st;
     if (!spec->may_stage)
         return zero_fail(ZERO_ERR_ENV,
-                         "--device-exchange ipc: %s; use --device-exchange auto or staged",
-                         zero_last_error());
+                         "--device-exchange %s: %s; use --device-exchange auto or staged",
+                         zero_plan_device_exchange(plan), zero_last_error());
     snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
     unshare(e);
     ZERO_TRY(zero_agree(comm, compile_staged(e)));

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/divide.h"
+#include "comm/launch.h"
 #include "engine/run_chain.h"
 #include "engine/run_memory.h"
 #include "engine/walk.h"
@@ -184,10 +185,26 @@ static zero_status check_type(const zero_runner *r)
 
 static zero_status check_sharing(const zero_runner *r)
 {
-    if (!r->near.comm || r->copier.share) return ZERO_OK;
+    bool is_direct = r->near.comm || r->schedule->input.device_messages;
+    if (!is_direct || r->copier.share) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "the memory of device '%s' cannot be reached by other processes",
                      r->backend->name);
+}
+
+/* Whether MPI can send from and receive into the device's memory. */
+static zero_status check_messages(const zero_runner *r)
+{
+    const zero_memory *memory = r->link.memory;
+    zero_memory_access access = ZERO_MEMORY_CLOSED;
+    if (!r->schedule->input.device_messages) return ZERO_OK;
+    if (memory->access) access = memory->access(&r->math, r->device);
+    if (access == ZERO_MEMORY_OPEN ||
+        (access == ZERO_MEMORY_OF_CUDA && zero_launch_is_cuda_aware()))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "MPI does not reach the memory of device '%s': this MPI is %s",
+                     r->backend->name, zero_launch_cuda());
 }
 
 static zero_status init_local(zero_runner *r, const char *directory)
@@ -208,6 +225,7 @@ static zero_status init_local(zero_runner *r, const char *directory)
     ZERO_TRY(init_exchanges(r));
     ZERO_TRY(zero_tier_open(&r->tier, r->schedule, directory));
     ZERO_TRY(take_memory(r));
+    ZERO_TRY(check_messages(r));
     r->math.scratch = zero_runner_buffer(r, r->schedule->scratch);
     return ZERO_OK;
 }

@@ -263,6 +263,13 @@ typedef struct {
                        zero_ticket *ticket);
 } zero_memory_sharing;
 
+/* Who can read and write memory of a device, beside its own calls and copies. */
+typedef enum {
+    ZERO_MEMORY_CLOSED,  /* nobody */
+    ZERO_MEMORY_OF_CUDA, /* libraries that know CUDA's memory, such as some MPIs */
+    ZERO_MEMORY_OPEN,    /* all code of this process */
+} zero_memory_access;
+
 /* Memory that the host cannot touch. A copy begins, like begin of a collective, without blocking:
  *
  *     fetch or store -> ended ... ended          the host waits for it, or
@@ -299,6 +306,8 @@ typedef struct {
     zero_status (*place)(const zero_math *math, zero_call_place *place);
     void (*since)(const zero_math *math, zero_call_place place);
     const zero_memory_sharing *sharing; /* NULL: no other process reaches this memory */
+    /* Of a piece that take() gave. NULL: ZERO_MEMORY_CLOSED. */
+    zero_memory_access (*access)(const zero_math *math, const void *memory);
 } zero_memory;
 
 #define ZERO_MEMORY_ALIGN 256 /* bytes: of buffers on a device */

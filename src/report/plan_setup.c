@@ -53,8 +53,11 @@ static void show_collectives(const zero_plan_report *r, FILE *out)
     if (in->device && in->n_ranks > 1) {
         zero_text_row("exchange", out);
         fprintf(out, "%s\n",
-                in->ipc ? "ipc: devices read each other's memory, if they can; else staged"
-                        : "staged: between devices through the host");
+                in->device_messages
+                    ? "mpi: messages from and to the devices' memory, if MPI is CUDA-aware"
+                : in->ipc
+                    ? "ipc: devices read each other's memory, if they can; else staged"
+                    : "staged: between devices through the host");
     }
     if (r->config.message > 0 && r->collectives != ZERO_ALGORITHM_SHM)
         fprintf(out, "%15smessages: up to %" PRId64 " bytes; ranks keep pace\n", "",

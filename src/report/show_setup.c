@@ -100,7 +100,9 @@ static void show_exchange(const zero_run_view *v)
         why = "other processes cannot reach this device's memory";
     zero_text_run_row("exchange");
     printf("%s (%s); MPI is %s\n",
-           in->ipc ? "ipc: devices read each other's memory" : "staged: through the host",
+           in->device_messages ? "mpi: messages from and to the devices' memory"
+           : in->ipc           ? "ipc: devices read each other's memory"
+                               : "staged: through the host",
            why, zero_launch_cuda());
 }
 

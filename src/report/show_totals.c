@@ -56,8 +56,10 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
     zero_text_run_continue();
     if (op == ZERO_OP_COLLECT && sent.bytes_sent == 0)
         printf("kept where all ranks read it: once in the node's shared memory");
-    else if (v->engine->schedule.input.ipc)
-        printf("neighbours' devices read it, %.2f MiB through the host",
+    else if (v->engine->schedule.input.ipc || v->engine->schedule.input.device_messages)
+        printf("%s, %.2f MiB through the host",
+               v->engine->schedule.input.ipc ? "neighbours' devices read it"
+                                             : "between devices' memory",
                zero_text_mib((size_t)(moved.bytes_fetched + moved.bytes_stored)));
     else if (sent.bytes_sent > 0 && sent.messages_sent == 0)
         printf("neighbours read it in the node's shared memory");

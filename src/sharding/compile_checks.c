@@ -152,6 +152,22 @@ static zero_status check_ipc(const zero_plan_input *in)
                      zero_algorithm_name(in->collectives), why);
 }
 
+static zero_status check_device_messages(const zero_plan_input *in)
+{
+    const char *why;
+    if (!in->device_messages) return ZERO_OK;
+    if (!in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-exchange mpi without --device: messages reach the "
+                         "host's memory already; give a device as well");
+    if (zero_plan_can_message_devices(in, &why)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--device-exchange mpi with %d rank%s and --collectives %s: %s; use "
+                     "--collectives p2p, or --device-exchange auto or staged",
+                     in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                     zero_algorithm_name(in->collectives), why);
+}
+
 static zero_status check_offload_host(const zero_plan_input *in)
 {
     if (!in->offload_host) return ZERO_OK;
@@ -372,6 +388,7 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_partition_activations(in));
     ZERO_TRY(check_device(in));
     ZERO_TRY(check_ipc(in));
+    ZERO_TRY(check_device_messages(in));
     ZERO_TRY(check_activations(in));
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

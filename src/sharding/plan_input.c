@@ -91,6 +91,7 @@ const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
     ZERO_FIELD_NAMED(zero_plan_input, node_parameters, on_off),
     ZERO_FIELD(zero_plan_input, threads),
     ZERO_FIELD(zero_plan_input, ipc),
+    ZERO_FIELD(zero_plan_input, device_messages),
     ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
 };
 
@@ -109,6 +110,24 @@ bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why)
     *why = ranks == in->n_ranks ? "all ranks on one node"
                                 : "inside nodes; between them through the host";
     return true;
+}
+
+bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why)
+{
+    *why = "there is one rank";
+    if (in->n_ranks == 1) return false;
+    *why = "only --collectives p2p sends messages of its own from devices";
+    if (in->collectives != ZERO_ALGORITHM_P2P) return false;
+    *why = "there are more ranks than a device adds up";
+    if (in->n_ranks > ZERO_MEMORY_TERMS) return false;
+    *why = "pairs of ranks exchange messages";
+    return true;
+}
+
+const char *zero_plan_device_exchange(const zero_plan_input *in)
+{
+    if (in->device_messages) return "mpi";
+    return in->ipc ? "ipc" : "staged";
 }
 
 zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,

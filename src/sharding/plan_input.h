@@ -42,6 +42,9 @@ typedef struct {
     /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
      * exchange parameters and gradients inside a node without the host. */
     int ipc;
+    /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of parameters
+     * and gradients passes through the host. */
+    int device_messages;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
@@ -91,12 +94,18 @@ typedef struct {
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, rank and the layouts: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 32
+#define ZERO_PLAN_FIELDS 33
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
 /* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where a
  * node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
+
+/* Likewise whether messages could be made from and to devices: with p2p. */
+bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
+
+/* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or "staged". */
+const char *zero_plan_device_exchange(const zero_plan_input *in);
 
 /* The threads that compute, and have a scratch and a workspace each. */
 static inline int64_t zero_plan_threads(const zero_plan_input *in)

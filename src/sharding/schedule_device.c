@@ -5,7 +5,8 @@
 
 zero_space zero_schedule_space(const zero_schedule *s, zero_class cls)
 {
-    if (!s->input.device || cls != ZERO_CLASS_BUCKETS) return ZERO_SPACE_OWN;
+    if (!s->input.device || cls != ZERO_CLASS_BUCKETS || s->input.device_messages)
+        return ZERO_SPACE_OWN;
     return zero_algorithm_needs_window(s->input.collectives, zero_schedule_layout(s))
                ? ZERO_SPACE_PART
                : ZERO_SPACE_HOST;

@@ -14,7 +14,7 @@
  * The head's instruction is BACKWARD in a step and FORWARD in an evaluation. Microbatch m's row begins
  * at m times the bytes of row_loss. All microbatches write the same row_loss, so a copy of it has to
  * end before the next head begins. Collectives stage in the window where the algorithm works there,
- * else in the host's memory.
+ * else in the host's memory; with device_messages in the device's.
  *
  * The last two are there with `offload_host`, ZeRO-Offload's placement: masters and moments lie in the
  * host's memory, where the CPU makes NORM and UPDATE (on_host) beside the device. A gradient is fetched

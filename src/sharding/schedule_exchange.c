@@ -112,13 +112,13 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
 }
 
 /* With a device neighbours find the mirrors of `in` and of `out` in each other's staging, or reach the
- * arrays themselves: then the distance only says that they can be read. */
+ * arrays themselves: then the distance only says that they can be read. Messages may reach them, too. */
 static void put_on_device(const zero_schedule *s, const zero_exchange *x,
                           zero_collective_spec *spec)
 {
     bool is_near = zero_schedule_space(s, ZERO_CLASS_BUCKETS) == ZERO_SPACE_PART;
     spec->on_device = true;
-    spec->direct = s->input.ipc;
+    spec->direct = s->input.ipc || s->input.device_messages;
     bool sums = zero_collective_sums(spec->kind), is_alone = s->shard.size == 1;
     spec->in_place = x->in == x->out && (is_alone || !sums);
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
@@ -164,7 +164,7 @@ int zero_schedule_collectives(const zero_schedule *s, int g)
  * piece that it owns. Mirrors of a device's data are needed at the same time. */
 static bool is_staging_shared(const zero_schedule *s)
 {
-    return !s->input.device &&
+    return (!s->input.device || s->input.device_messages) &&
            zero_algorithm_get(zero_schedule_algorithm(s))->stages_on_root_only;
 }
 

@@ -412,6 +412,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.collectives = collectives;
     in.layout = place.layout;
     in.ipc = zero_config_ipc(c, &in);
+    in.device_messages = zero_config_messages_devices(c);
     in.tp_layout = place.tp_layout;
     in.world_layout = place.world_layout;
     in.bucket = zero_config_bucket(c, &in);

@@ -52,7 +52,7 @@ typedef struct {
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
-    const char *device_exchange; /* auto, ipc, staged */
+    const char *device_exchange; /* auto, ipc, mpi, staged */
     int64_t fake_nodes;          /* 0: the real ones */
     zero_tp tp;
     int64_t shard_ranks;  /* R: a stage shards over that many neighbours; 0: over all N */
@@ -170,6 +170,9 @@ bool zero_config_chooses_exchange(const zero_config *config);
 /* Whether --device-exchange lets ranks reach each other's devices, in this plan: its layout, collectives
  * and device are set. auto: wherever it can, on devices whose memory can be shared. */
 bool zero_config_ipc(const zero_config *config, const zero_plan_input *in);
+/* True with --device-exchange mpi. auto does not take it: no GPU has measured it, and an MPI that says
+ * it is CUDA-aware may still copy through the host, and wait while it does. */
+bool zero_config_messages_devices(const zero_config *config);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 

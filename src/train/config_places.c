@@ -99,6 +99,11 @@ bool zero_config_ipc(const zero_config *c, const zero_plan_input *in)
     return has_cuda(c) && zero_plan_can_reach_devices(in, &why);
 }
 
+bool zero_config_messages_devices(const zero_config *c)
+{
+    return c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
+}
+
 static zero_status check_device(const zero_config *c)
 {
     bool has_device = zero_config_has_device(c);

@@ -204,7 +204,7 @@ static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
                   "largest_poll_gap_seconds", zero_metrics_real(comm->largest_gap));
     if (ledger && e->schedule.input.device)
         json_object_set_new(ledger, "device_exchange",
-                            json_string(e->schedule.input.ipc ? "ipc" : "staged"));
+                            json_string(zero_plan_device_exchange(&e->schedule.input)));
     if (ledger && e->schedule.shard.replicas > 1)
         json_object_set_new(ledger, "all_reduce", traffic_entry(e, ZERO_OP_ALL_REDUCE));
     if (ledger && e->schedule.n_joins > 0)

@@ -79,20 +79,32 @@ static void neighbours_devices_give_the_bits_of_the_tree(void **state)
     }
 }
 
-/* The same inside nodes of all sizes, with messages from and to staging between them. */
-static void neighbours_devices_in_several_nodes_give_the_bits_of_the_tree(void **state)
+/* The same inside nodes of all sizes, with messages from and to staging between them; or messages from and
+ * to devices alone. */
+static void run_directly(zero_algorithm algorithm)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
         zero_layout layout = layout_of(test_layouts[i / ZERO_COLLECTIVE_KINDS]);
         zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
         for (uint64_t trial = 0; trial < TRIALS; trial += TEST_SHARE(3)) {
-            machine_case c = directly(vary_case(ZERO_ALGORITHM_HIER, kind, &layout,
-                                                37 * trial + 11 * (uint64_t)i));
+            machine_case c = directly(
+                vary_case(algorithm, kind, &layout, 37 * trial + 11 * (uint64_t)i));
             assert_true(machine_run(&c, NULL));
         }
         zero_layout_destroy(&layout);
     }
+}
+
+static void neighbours_devices_in_several_nodes_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_directly(ZERO_ALGORITHM_HIER);
+}
+
+static void messages_between_devices_give_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    run_directly(ZERO_ALGORITHM_P2P);
 }
 
 static void two_levels_give_devices_the_bits_of_the_tree(void **state)
@@ -185,16 +197,19 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
                                   .on_device = true};
 }
 
-/* Nothing passes through the host, neighbours read as in a window, and no mirror takes memory. */
-static void neighbours_devices_copy_nothing_to_the_host(void **state)
+/* Nothing passes through the host, neighbours read as in a window and messages are those of hosts, and no
+ * mirror takes memory. */
+static void direct_collectives_copy_nothing_to_the_host(void **state)
 {
     (void)state;
     zero_layout layout = layout_of((node_sizes){5});
-    for (int way = 0; way < 12; way++) {
-        zero_collective_spec spec = spec_of(ZERO_ALGORITHM_SHM, way), host = spec;
+    for (int way = 0; way < 24; way++) {
+        zero_algorithm algorithm = way < 12 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
+        zero_collective_spec spec = spec_of(algorithm, way % 12), host = spec;
         spec.direct = true;
         host.on_device = false;
-        assert_int_equal(zero_collective_staging(&spec, &layout), 0);
+        assert_int_equal(zero_collective_staging(&spec, &layout),
+                         zero_collective_staging(&host, &layout));
         for (int rank = 0; rank < layout.size; rank++) {
             zero_traffic t, expected;
             assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
@@ -404,7 +419,7 @@ static void one_array_for_several_devices_is_refused(void **state)
     spec.in_place = false;
     spec.direct = true;
     refuse(spec, "a direct all-gather");
-    spec = spec_of(ZERO_ALGORITHM_P2P, ZERO_REDUCE);
+    spec = spec_of(ZERO_ALGORITHM_MPI, ZERO_REDUCE);
     spec.direct = true;
     refuse(spec, "neighbours read its memory");
 }
@@ -416,7 +431,8 @@ int main(void)
         cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
         cmocka_unit_test(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree),
-        cmocka_unit_test(neighbours_devices_copy_nothing_to_the_host),
+        cmocka_unit_test(messages_between_devices_give_the_bits_of_the_tree),
+        cmocka_unit_test(direct_collectives_copy_nothing_to_the_host),
         cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
         cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
         cmocka_unit_test(only_what_other_nodes_need_passes_through_the_host),

@@ -212,6 +212,34 @@ static void the_host_cannot_touch_it(void **state)
     assert_child_ends(touch_neighbours_memory, "ZERO_EMULATED_KEYS=0", message, NULL);
 }
 
+static void find_it_closed(void)
+{
+    device d;
+    open_device(&d, 0);
+    child_assert(d.of->memory->access(&d.math, d.memory) == ZERO_MEMORY_CLOSED);
+    child_assert(d.of->memory->access(&d.math, d.host) == ZERO_MEMORY_CLOSED);
+}
+
+static void read_what_the_host_wrote(void)
+{
+    device d;
+    open_device(&d, 0);
+    child_assert(d.of->memory->access(&d.math, d.memory) == ZERO_MEMORY_OPEN);
+    child_assert(d.of->sync(&d.math) == ZERO_OK); /* it has been zeroed */
+    for (int i = 0; i < FLOATS; i++) d.memory[i] = number(i);
+    fetch_now(&d);
+    for (int i = 0; i < FLOATS; i++) child_assert(d.host[i] == number(i));
+    child_assert(d.memory[FLOATS - 1] == number(FLOATS - 1)); /* still open */
+}
+
+static void it_is_open_to_the_host_if_messages_reach_it(void **state)
+{
+    (void)state;
+    assert_child_passes(find_it_closed, "ZERO_EMULATED_MPI=0");
+    assert_child_passes(read_what_the_host_wrote, "ZERO_EMULATED_MPI=1");
+    assert_child_passes(read_the_same_device, "ZERO_EMULATED_MPI=1");
+}
+
 static void open_without_peers(void)
 {
     neighbour n;
@@ -372,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_memory_is_read_where_it_lies),
         cmocka_unit_test(the_host_cannot_touch_it),
+        cmocka_unit_test(it_is_open_to_the_host_if_messages_reach_it),
         cmocka_unit_test(a_device_that_cannot_be_reached_is_no_failure),
         cmocka_unit_test(sums_have_the_bits_of_the_tree),
         cmocka_unit_test(sums_wait_for_calls_made_before),

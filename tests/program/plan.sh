@@ -122,7 +122,7 @@ tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","activations":"fp32","partition":"slice","n_ranks":2,' squeezed
 says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
 says '"message":0,"prefetch":1,' squeezed
-says '"offload_depth":4,"delayed_from":0,"texts":1,"partition_activations":0,"device":"off","offload_host":"off","shard_ranks":2,"node_parameters":"off","threads":1,"ipc":0,"collectives":"p2p"}' squeezed
+says '"offload_depth":4,"delayed_from":0,"texts":1,"partition_activations":0,"device":"off","offload_host":"off","shard_ranks":2,"node_parameters":"off","threads":1,"ipc":0,"device_messages":0,"collectives":"p2p"}' squeezed
 
 # Messages of a size of one's own: more of them, of as many bytes.
 for message in 512 1K; do

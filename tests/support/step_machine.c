@@ -16,9 +16,7 @@ static void add(machine *m, int r, const zero_collective_step *step)
     char *to = machine_locate(m, r, step->to, step->len, step->type);
     for (int64_t t = 0; t < sum->n; t++) {
         const zero_term *term = &sum->terms[t];
-        bool staged = term->staged >= 0;
-        zero_spot spot = staged ? (zero_spot){ZERO_STAGING, r, step->staged + term->staged}
-                                : (zero_spot){ZERO_IN, term->first, step->from.at};
+        zero_spot spot = machine_term_spot(r, step, term);
         char *from = machine_locate(m, r, spot, step->len, term->type);
         machine_touch(m, r, from, (size_t)step->len * zero_type_size(term->type), false);
         machine_note_read(m, r, spot, step->len, term->type);

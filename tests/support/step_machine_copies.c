@@ -80,12 +80,18 @@ void machine_begin_copy(machine *m, int r, const zero_collective_step *step)
 
 /* ---- direct ---- */
 
+zero_spot machine_term_spot(int r, const zero_collective_step *step, const zero_term *term)
+{
+    if (term->staged < 0) return (zero_spot){ZERO_IN, term->first, step->from.at};
+    return (zero_spot){ZERO_STAGING, r, step->staged + term->staged};
+}
+
 static void note_near(machine *m, int r, const zero_collective_step *step)
 {
     const zero_sum *sum =
         step->kind == ZERO_STEP_ADD ? &m->ranks[r].steps.sums[step->sum] : NULL;
     for (int64_t t = 0; sum && t < sum->n; t++) {
-        zero_spot spot = {ZERO_IN, sum->terms[t].first, step->from.at};
+        zero_spot spot = machine_term_spot(r, step, &sum->terms[t]);
         machine_note_read(m, r, spot, step->len, m->c.spec.type);
     }
     if (!sum) machine_note_read(m, r, step->from, step->len, step->type);
@@ -128,7 +134,7 @@ static void add(machine *m, int r, const zero_collective_step *step)
     zero_tree_term *terms = machine_take((size_t)sum->n, sizeof *terms);
     for (int64_t t = 0; t < sum->n; t++) {
         const zero_term *term = &sum->terms[t];
-        zero_spot spot = {ZERO_IN, term->first, step->from.at};
+        zero_spot spot = machine_term_spot(r, step, term);
         terms[t] = (zero_tree_term){machine_locate(m, r, spot, step->len, term->type),
                                     term->type, term->first, term->count};
     }

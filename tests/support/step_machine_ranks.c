@@ -205,7 +205,6 @@ void machine_begin_rank(machine *m, int r)
 {
     rank_state *rank = &m->ranks[r];
     const zero_collective_spec *s = &m->c.spec;
-    if (!s->one_out && sum_in_place(m, r) < 0) mark_out(m, r);
     for (int64_t i = 0; s->one_out && i < m->out_len; i++)
         if (!is_input_in_place(m, i) &&
             !oracle_same(s->result, rank->out, i, marker(m, r, i)))
@@ -217,10 +216,14 @@ void machine_begin_rank(machine *m, int r)
 void machine_fill(machine *m, int r)
 {
     const zero_collective_spec *s = &m->c.spec;
+    rank_state *rank = &m->ranks[r];
+    if (!s->one_out && sum_in_place(m, r) < 0) mark_out(m, r);
+    if (zero_collective_stages_on_device(s))
+        memset(rank->memory, MACHINE_POISON, rank->memory_bytes);
     for (int64_t i = 0; i < m->in_len; i++) {
         float x = oracle_leaf(s->type, m->c.trial, r, first_input(m, r) + i);
         if (s->kind != ZERO_BROADCAST || r == s->root)
-            oracle_store(s->type, m->ranks[r].in, i, x);
+            oracle_store(s->type, rank->in, i, x);
     }
 }
 

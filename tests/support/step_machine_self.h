@@ -76,7 +76,8 @@ void machine_allocate(machine *m);
 bool machine_build_rank(machine *m, int r);
 void machine_release(machine *m);
 void machine_begin_rank(machine *m, int r);
-void machine_fill(machine *m, int r); /* `in` */
+/* `in`; and before it what `out`, and staging on a device, hold first. */
+void machine_fill(machine *m, int r);
 void machine_end_rank(machine *m, int r);
 /* Element i of rank r's `out` at the end. */
 float machine_expected(const machine *m, int r, int64_t i);
@@ -88,6 +89,8 @@ void machine_touch_copies(machine *m, int r, const char *at, size_t bytes, bool 
 void machine_begin_copy(machine *m, int r, const zero_collective_step *step);
 /* Direct: gives the device a MARK, COPY or ADD. Its inputs are there when the MARK ends. */
 void machine_begin_near(machine *m, int r, const zero_collective_step *step);
+/* Where a term of the ADD lies. */
+zero_spot machine_term_spot(int r, const zero_collective_step *step, const zero_term *term);
 bool machine_end_copy(machine *m, uint64_t random); /* one, if any is in flight */
 /* The fetches, or stores, in flight that the first `until` steps of rank r began. */
 int machine_count_copies(const machine *m, int r, bool fetches, int64_t until);
