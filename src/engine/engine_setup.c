@@ -135,7 +135,8 @@ static zero_status compile_again(zero_engine *e)
 static zero_status compile_staged(zero_engine *e)
 {
     zero_plan_input plan = e->schedule.input;
-    plan.ipc = plan.device_messages = 0;
+    plan.ipc = 0;
+    plan.device_messages = 0;
     return compile_as(e, plan);
 }
 

@@ -43,8 +43,8 @@ typedef struct {
      * exchange parameters and gradients inside a node without the host. */
     int ipc;
     /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of parameters
-     * and gradients passes through the host. */
-    int device_messages;
+     * and gradients passes through the host. As wide as its neighbours: an int would leave a hole. */
+    int64_t device_messages;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
     int accumulation;    /* M: microbatches per rank and step */
