@@ -105,7 +105,7 @@ ipc() {
         run_if_room 2 exchange-$way $shape --global-batch 8 --micro-batch 4 --steps $steps --stage 2 \
             --collectives shm --device "$device" --device-exchange $way || return
         say "          $way: $(step_seconds exchange-$way) s a step, $(copied exchange-$way) bytes" \
-            "between host and device"
+            "between host and device, $(busy exchange-$way) of a step without waiting for it"
     done
     check_same exchange-ipc exchange-staged
     if [ "$(copied exchange-ipc)" = 0 ] && [ "$(copied exchange-staged)" -gt 0 ]; then

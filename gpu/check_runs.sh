@@ -116,12 +116,19 @@ memory_of() {
     return $code
 }
 
-# The median of the seconds of a run's steps after the third, or of the last one of fewer.
+# step_seconds NAME [KEY]: the median of the seconds of a run's steps after the third, or of the last one of
+# fewer; KEY names other seconds of its steps.
 step_seconds() {
-    sed -n 's/.*"step_seconds":\([^,]*\),.*/\1/p' "$work/$1.jsonl" >"$work/seconds"
+    sed -n '/"loss":/s/.*"'"${2:-step_seconds}"'":\([^,]*\),.*/\1/p' "$work/$1.jsonl" >"$work/seconds"
     [ "$(wc -l <"$work/seconds")" -gt 3 ] && from=4 || from=$(wc -l <"$work/seconds")
     tail -n +"$from" "$work/seconds" | sort -n |
         awk '{ x[NR] = $1 } END { printf "%.4g", x[int((NR + 1) / 2)] }'
+}
+
+# busy NAME: the share of a step in which the GPU did not wait for messages and copies.
+busy() {
+    awk -v waited="$(step_seconds "$1" exposed_seconds)" -v step="$(step_seconds "$1")" \
+        'BEGIN { if (step > 0 && waited != "null") printf "%.3f", 1 - waited / step; else print "nan" }'
 }
 
 # number NAME KEY: a whole number in the last line of a run's metrics; that of --json, if NAME is a plan.

@@ -71,6 +71,7 @@ speed_of() {
     ours=$(step_seconds "speed-$1")
     our_memory=$taken
     say "          $1: $ours s a step of $5 sequences"
+    judge "$1, one rank" "$(busy "speed-$1")" 0.98 "of a step without waiting for copies"
     # shellcheck disable=SC2086
     judge_memory "$1" $shape $batch --device "$device"
     torch_step --batch "$5" || return
