@@ -3,12 +3,32 @@
 
 #include "base/half.h"
 #include "base/range.h"
+#include "engine/visit.h"
 #include "engine/walk.h"
 #include "sharding/checks.h"
 
 void zero_host_await(zero_runner *r, int g)
 {
     zero_link_wait(&r->link, r->param_copies[g]);
+}
+
+/* A delayed update reads a copy of the gradient, and so does not wait for the next one. */
+static zero_ticket gradient_of(const zero_runner *r, int g)
+{
+    bool is_late = r->schedule->input.offload == ZERO_OFFLOAD_DELAYED;
+    return is_late ? 0 : r->grad_copies[g];
+}
+
+bool zero_host_may_update(zero_runner *r, int g)
+{
+    return zero_link_has_ended(&r->link, gradient_of(r, g)) &&
+           zero_link_has_ended(&r->link, r->param_copies[g]);
+}
+
+void zero_host_await_update(zero_runner *r, int g)
+{
+    zero_link_wait(&r->link, gradient_of(r, g));
+    zero_host_await(r, g);
 }
 
 static size_t bytes_of(const zero_runner *r, zero_range range)
@@ -26,17 +46,30 @@ void zero_host_store(zero_runner *r, int g)
     zero_link_after(&r->link, r->param_copies[g]);
 }
 
-void zero_host_round(zero_runner *r, int g)
+struct rounding {
+    zero_runner *r;
+    int param; /* the buffer */
+};
+
+static zero_status round_block(void *arg, const zero_state_block *block)
+{
+    const struct rounding *to = arg;
+    zero_convert(ZERO_FP32, to->r->schedule->input.type, zero_range_len(block->range),
+                 block->master, zero_runner_element(to->r, to->param, block->range.begin));
+    return ZERO_OK;
+}
+
+zero_status zero_host_round(zero_runner *r, int g)
 {
     const zero_schedule *s = r->schedule;
     const zero_group_state *state = &s->groups[g];
-    zero_range held = zero_states_held(s, g);
+    struct rounding to = {r, state->host_param};
     zero_host_await(r, g);
     if (state->host_param != state->master)
-        zero_convert(ZERO_FP32, s->input.type, zero_range_len(held),
-                     zero_runner_element(r, state->master, held.begin),
-                     zero_runner_element(r, state->host_param, held.begin));
+        ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
+                                   round_block, &to));
     zero_host_store(r, g);
+    return ZERO_OK;
 }
 
 zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)

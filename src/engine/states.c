@@ -132,8 +132,8 @@ zero_status zero_states_round(zero_runner *r)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         struct rounding to = {r, s->groups[g].param};
         copy_late(r, g);
-        if (s->input.offload_host) {
-            zero_host_round(r, g);
+        if (zero_plan_updates_beside(&s->input)) {
+            ZERO_TRY(zero_host_round(r, g));
             continue;
         }
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;

@@ -151,6 +151,20 @@ static void parameters_and_activations_are_planned_too(void **state)
         }
 }
 
+/* A device changes nothing of what the file has: only masters of fp32, which the host keeps. */
+static void so_are_those_beside_a_device(void **state)
+{
+    (void)state;
+    for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
+        for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
+            test_setup setup = setup_of(when % ZERO_STAGE_COUNT, type, (zero_offload)when);
+            if (when == ZERO_OFFLOAD_BACKWARD) setup.clip = 0.0;
+            setup.backend = &zero_backend_fake;
+            setup.plan.device = 1;
+            check_setup(&setup);
+        }
+}
+
 /* The embedding has more elements than a block. */
 static void several_blocks_of_a_group_have_a_page_of_padding_at_most(void **state)
 {
@@ -206,6 +220,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_that_moves_is_planned),
         cmocka_unit_test(parameters_and_activations_are_planned_too),
+        cmocka_unit_test(so_are_those_beside_a_device),
         cmocka_unit_test(several_blocks_of_a_group_have_a_page_of_padding_at_most),
         cmocka_unit_test(a_skipped_step_moves_nothing),
         cmocka_unit_test(without_a_file_the_ledger_is_empty),

@@ -15,6 +15,7 @@ static test_setup setup_of(int stage, zero_type type)
     test_setup setup = test_setup_of(stage, type);
     setup.backend = &zero_backend_fake;
     setup.plan.device = setup.plan.offload_host = 1;
+    setup.plan.offload = ZERO_OFFLOAD_END;
     return setup;
 }
 
@@ -22,6 +23,7 @@ static test_setup on_cpu(test_setup setup)
 {
     setup.backend = &zero_backend_cpu;
     setup.plan.device = setup.plan.offload_host = 0;
+    setup.plan.offload = ZERO_OFFLOAD_OFF;
     return setup;
 }
 
@@ -53,6 +55,7 @@ static void states_leave_the_device(void **state)
             test_setup setup = setup_of(stage, type), plain = setup;
             test_run run, other;
             plain.plan.offload_host = 0;
+            plain.plan.offload = ZERO_OFFLOAD_OFF;
             test_run_open(&run, &setup, test_size);
             test_run_open(&other, &plain, test_size);
             check_places(&run.engine.schedule, &other.engine.schedule);

@@ -253,7 +253,8 @@ static void wrong_devices_are_refused(void **state)
         {{.device = "fake:0"}, {ZERO_ERR_INVALID, "fake has no numbers"}},
         {{.device = "fake", .backend = "naive"},
          {ZERO_ERR_INVALID, "backend 'naive' with device 'fake'"}},
-        {{.device = "fake", .offload = "."}, {ZERO_ERR_INVALID, "give one of them"}},
+        {{.device = "fake", .stage = 3, .offload = ".", .offload_parameters = true},
+         {ZERO_ERR_INVALID, "--offload-parameters with --device"}},
     };
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;
