@@ -1,9 +1,7 @@
 /* FETCH_GRAD and STORE_PARAM: gradients come to the host, and new parameters return. */
 #include "engine/run_host.h"
 
-#include "base/half.h"
 #include "base/range.h"
-#include "engine/visit.h"
 #include "engine/walk.h"
 #include "sharding/checks.h"
 
@@ -44,32 +42,6 @@ void zero_host_store(zero_runner *r, int g)
                     zero_runner_element(r, state->host_param, held.begin),
                     bytes_of(r, held), &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
-}
-
-struct rounding {
-    zero_runner *r;
-    int param; /* the buffer */
-};
-
-static zero_status round_block(void *arg, const zero_state_block *block)
-{
-    const struct rounding *to = arg;
-    zero_convert(ZERO_FP32, to->r->schedule->input.type, zero_range_len(block->range),
-                 block->master, zero_runner_element(to->r, to->param, block->range.begin));
-    return ZERO_OK;
-}
-
-zero_status zero_host_round(zero_runner *r, int g)
-{
-    const zero_schedule *s = r->schedule;
-    const zero_group_state *state = &s->groups[g];
-    struct rounding to = {r, state->host_param};
-    zero_host_await(r, g);
-    if (state->host_param != state->master)
-        ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
-                                   round_block, &to));
-    zero_host_store(r, g);
-    return ZERO_OK;
 }
 
 zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)

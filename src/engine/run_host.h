@@ -23,5 +23,3 @@ void zero_host_await_update(zero_runner *r, int g);
 /* Begins to copy the new parameters of group g to the device. Calls and copies made there later see
  * them. */
 void zero_host_store(zero_runner *r, int g);
-/* The same, made of the masters; the status of zero_states_visit(). */
-ZERO_NODISCARD zero_status zero_host_round(zero_runner *r, int g);
