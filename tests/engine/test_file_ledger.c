@@ -1,5 +1,6 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
 #include "engine/file_ledger.h"
+#include "engine/run_memory.h"
 #include "io/scratch_file.h"
 #include "support/disk_place.h"
 #include "support/engine_test.h"
@@ -87,6 +88,14 @@ static void check_ledger(const test_run *run)
     assert_true(l.visits.bytes_written > 0); /* initial values */
 }
 
+/* Memory, too: slots, and beside a device what travels. */
+static void check_memory(const test_run *run)
+{
+    zero_peak planned, measured;
+    assert_all(zero_runner_memory(&run->engine.runner, &planned, &measured) == ZERO_OK);
+    assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
+}
+
 static void check_setup(const test_setup *setup)
 {
     test_run run;
@@ -95,6 +104,7 @@ static void check_setup(const test_setup *setup)
     settle(&run);
     check_formula(&run, 2);
     check_ledger(&run);
+    check_memory(&run);
     (void)test_run_digest(&run); /* reads states and is in no plan */
     check_formula(&run, 2);
     check_ledger(&run);
