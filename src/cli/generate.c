@@ -139,6 +139,7 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.device = j->backend->memory != NULL;
     in.layout = &data->layout;
     in.tp_layout = tp ? &tp->layout : NULL;
+    in.world_layout = &j->world.layout;
     in.ipc =
         in.device && j->backend->memory->sharing && zero_plan_can_reach_devices(&in, &why);
     return in;

@@ -168,7 +168,8 @@ static zero_status open_weights(zero_session *s)
 static zero_plan_input plan_of(zero_session *s, zero_algorithm collectives)
 {
     const zero_comm *data = zero_comm_data(&s->world), *tp = zero_comm_tp(&s->world);
-    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL};
+    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL,
+                               &s->world.layout};
     return zero_config_plan(&s->config, s->part, collectives, place);
 }
 

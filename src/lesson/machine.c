@@ -161,7 +161,8 @@ static zero_status open_rank(member *rank)
     const zero_comm *data = zero_comm_data(&rank->comm), *tp = zero_comm_tp(&rank->comm);
     ZERO_TRY(zero_agree(&rank->comm, zero_tp_cut(&c->tp, &m->model, rank->number,
                                                  &rank->made, &rank->part)));
-    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL};
+    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL,
+                               &rank->comm.layout};
     zero_engine_spec spec = {.plan =
                                  zero_config_plan(c, rank->part, ZERO_ALGORITHM_P2P, place),
                              .backend = &zero_backend_naive,

@@ -233,6 +233,7 @@ static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
         return false;
     in.n_ranks = layout.size;
     in.layout = &layout;
+    in.world_layout = NULL; /* as even as the blocks */
     in.rank = 0;
     if (a->is_auto) in.collectives = choose(&in, &layout);
     bool fits = measure(a, in, false, needs);

@@ -22,8 +22,8 @@ static zero_plan_input input_of(const zero_plan_report *r, const zero_model *par
                                 const zero_tp_place *p, int stage)
 {
     const zero_layout *group = p->group.size > 1 ? &p->group : NULL;
-    zero_plan_input in = zero_config_plan(&r->config, part, r->collectives,
-                                          (zero_config_place){p->rank, &p->data, group});
+    zero_config_place place = {p->rank, &p->data, group, &r->layout};
+    zero_plan_input in = zero_config_plan(&r->config, part, r->collectives, place);
     in.stage = stage;
     return in;
 }

@@ -68,7 +68,7 @@ static zero_pipeline_input input_of(const zero_plan_report *r)
                               .staging = plain->class_peak[ZERO_CLASS_BUCKETS]};
     in.plan.n_ranks = r->request.n_ranks / r->request.pipeline;
     in.plan.accumulation *= r->request.pipeline;
-    in.plan.layout = NULL;
+    in.plan.layout = in.plan.world_layout = NULL;
     return in;
 }
 

@@ -36,7 +36,7 @@ static zero_status number_world(zero_schedule *s)
     if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", n);
     for (int r = 0; r < n; r++)
         ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
-    zero_status st = zero_layout_init(&s->world_layout, n, ids);
+    zero_status st = zero_layout_init(&s->own_world_layout, n, ids);
     free(ids);
     return st;
 }
@@ -67,7 +67,9 @@ static zero_status choose_tp_layout(zero_schedule *s)
         ZERO_TRY(zero_layout_init_blocks(&s->own_tp_layout, share->ranks, 1));
     ZERO_TRY(check_layout(zero_schedule_tp_layout(s), " of a TP group", share->ranks,
                           share->rank));
-    return number_world(s);
+    if (!s->input.world_layout) ZERO_TRY(number_world(s));
+    return check_layout(zero_schedule_world_layout(s), " of all TP groups",
+                        s->input.n_ranks * share->ranks, zero_schedule_world_rank(s));
 }
 
 static zero_status choose_layout(zero_schedule *s)

@@ -81,6 +81,9 @@ typedef struct {
     const zero_layout *layout;
     /* Borrowed, of the TP group's model->share.ranks ranks; NULL: they share a node. */
     const zero_layout *tp_layout;
+    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p. NULL: all
+     * TP groups are spread over nodes as this rank's is. */
+    const zero_layout *world_layout;
 } zero_plan_input;
 
 /* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
@@ -88,7 +91,7 @@ typedef struct {
  * know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
-/* All members but model, layout and rank: what must be equal on all ranks. */
+/* All members but model, rank and the layouts: what must be equal on all ranks. */
 #define ZERO_PLAN_FIELDS 32
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
+#include "nn/share.h"
 
 static const char *const op_names[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = "LOAD",
@@ -104,14 +105,15 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
 
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
 {
-    return s->world_layout.size > 0 ? &s->world_layout : zero_schedule_data_layout(s);
+    if (!zero_share_has_parts(&s->input.model->share)) return zero_schedule_data_layout(s);
+    return s->input.world_layout ? s->input.world_layout : &s->own_world_layout;
 }
 
 int zero_schedule_world_rank(const zero_schedule *s)
 {
     const zero_share *share = &s->input.model->share;
-    return s->world_layout.size > 0 ? s->input.rank * share->ranks + share->rank
-                                    : s->input.rank;
+    return zero_share_has_parts(share) ? s->input.rank * share->ranks + share->rank
+                                       : s->input.rank;
 }
 
 /* ---- building ---- */
@@ -228,6 +230,6 @@ void zero_schedule_destroy(zero_schedule *s)
     zero_layout_destroy(&s->own_tp_layout);
     zero_layout_destroy(&s->shard_layout);
     zero_layout_destroy(&s->replica_layout);
-    zero_layout_destroy(&s->world_layout);
+    zero_layout_destroy(&s->own_world_layout);
     *s = (zero_schedule){0};
 }

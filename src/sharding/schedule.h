@@ -248,9 +248,8 @@ typedef struct {
 typedef struct {
     zero_plan_input input;
     zero_shard_place shard;
-    zero_layout own_layout, own_tp_layout;    /* if the input gives none; owned */
+    zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */
     zero_layout shard_layout, replica_layout; /* of this rank's groups, if R < N_d; owned */
-    zero_layout world_layout;                 /* of shared models; owned */
     zero_program programs[ZERO_PROGRAMS];
     zero_buffer *buffers;
     int n_buffers;

@@ -413,6 +413,7 @@ zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
     in.layout = place.layout;
     in.ipc = zero_config_ipc(c, &in);
     in.tp_layout = place.tp_layout;
+    in.world_layout = place.world_layout;
     in.bucket = zero_config_bucket(c, &in);
     return in;
 }

@@ -130,10 +130,11 @@ ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
 
-/* A rank's place: its number in its ZeRO group, and the nodes of both of its groups. Borrowed. */
+/* A rank's place: its number in its ZeRO group, and the nodes of both of its groups and of all ranks.
+ * Borrowed. */
 typedef struct {
     int rank;
-    const zero_layout *layout, *tp_layout; /* NULL: see zero_plan_input */
+    const zero_layout *layout, *tp_layout, *world_layout; /* NULL: see zero_plan_input */
 } zero_config_place;
 
 /* The input to compile for a rank, of a completed configuration. `model` is what the rank has of

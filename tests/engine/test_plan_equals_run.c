@@ -340,6 +340,30 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
     }
 }
 
+/* Six ranks on two nodes: a TP group of two lies in one node, the next one in both. */
+static void tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned(void **state)
+{
+    job *j = *state;
+    zero_comm *comm = &j->comm[1][1][0];
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed}};
+    zero_model model, part;
+    if (comm->size != 6) return;
+    draw_gpt2(&d, 2, ZERO_FP32, &model);
+    draw_part(comm, 2, &model, &part);
+    for (int stage = 0; stage <= 3; stage++) {
+        zero_plan_input plan = {.stage = stage,
+                                .micro_batch = 1,
+                                .accumulation = 2,
+                                .check_replicas = 1,
+                                .collectives = ZERO_ALGORITHM_P2P,
+                                .bucket = 1 << 20};
+        plan = test_plan(&plan, &part, comm);
+        check_run(comm, &plan, stage);
+    }
+    zero_model_destroy(&part);
+    zero_model_destroy(&model);
+}
+
 static size_t needed_in_stage(zero_plan_input plan, int stage)
 {
     zero_schedule s;
@@ -419,6 +443,8 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(every_run_moves_and_uses_what_was_planned, &j),
+        cmocka_unit_test_prestate(
+            tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned, &j),
         cmocka_unit_test_prestate(
             between_the_needs_of_two_stages_only_the_higher_one_trains, &j)};
     open_groups(&j);

@@ -12,6 +12,7 @@ typedef struct {
     int slices, ranks[4]; /* up to a 0 */
     zero_gpt2_shape shape;
     int64_t B, T;
+    bool has_half_rows; /* activations of the parameters' type */
 } team_case;
 
 /* The results of a microbatch's passes, of the whole model. */
@@ -53,14 +54,17 @@ static void make_whole(test_pool *pool, const team_case *c, zero_type type, whol
                             .loss_seed = (float)(1.0 / (double)(c->B * c->T))};
 }
 
-/* The first rank's numbers, which all ranks must have. */
-static float *common(test_pool *pool, const lockstep *l, int64_t n,
+/* The first rank's numbers, in fp32; all ranks must have the same. */
+static float *common(test_pool *pool, const lockstep *l, zero_type type, int64_t n,
                      float *(*numbers)(lockstep_rank *r, int u), int u)
 {
-    float *first = numbers((lockstep_rank *)&l->ranks[0], u);
+    const void *first = numbers((lockstep_rank *)&l->ranks[0], u);
     for (int i = 1; i < l->share.ranks; i++)
-        assert_same(n, numbers((lockstep_rank *)&l->ranks[i], u), first);
-    return test_copy(pool, n, first);
+        assert_memory_equal(numbers((lockstep_rank *)&l->ranks[i], u), first,
+                            (size_t)n * zero_type_size(type));
+    float *copy = test_floats(pool, n);
+    zero_convert(type, ZERO_FP32, n, first, copy);
+    return copy;
 }
 
 static float *out_of(lockstep_rank *r, int u)
@@ -88,20 +92,21 @@ static float *logits_of(lockstep_rank *r, int u)
 
 static void keep_results(test_pool *pool, lockstep *l, results *r)
 {
+    const zero_type type = zero_model_activations(l->whole);
     lockstep_train(l, true);
     for (int u = 0; u < r->n_units - 1; u++)
-        r->out[u] = common(pool, l, r->out_floats, out_of, u);
-    r->losses = common(pool, l, r->rows, losses_of, 0);
-    r->d_in = common(pool, l, r->out_floats, stream_of, 0);
+        r->out[u] = common(pool, l, type, r->out_floats, out_of, u);
+    r->losses = common(pool, l, ZERO_FP32, r->rows, losses_of, 0);
+    r->d_in = common(pool, l, type, r->out_floats, stream_of, 0);
     for (int i = 0; i < r->n_tensors; i++) {
         r->gradient[i] = test_floats(pool, r->floats[i]);
         lockstep_gradient(l, i, r->gradient[i]);
     }
     lockstep_walk(l, ZERO_PASS_EVALUATE);
-    r->evaluated = common(pool, l, r->rows, losses_of, 0);
+    r->evaluated = common(pool, l, ZERO_FP32, r->rows, losses_of, 0);
     l->batch.targets = NULL;
     lockstep_walk(l, ZERO_PASS_GENERATE);
-    r->logits = common(pool, l, r->B * r->vocab, logits_of, 0);
+    r->logits = common(pool, l, ZERO_FP32, r->B * r->vocab, logits_of, 0);
 }
 
 /* slices 1: the whole model, by whole calls. */
@@ -111,10 +116,11 @@ static results run_team(test_pool *pool, const team_case *c, const lockstep *how
     results r = {.rows = c->B * c->T, .vocab = c->shape.vocab, .B = c->B};
     lockstep l = *how;
     make_whole(pool, c, l.type, &w);
+    if (c->has_half_rows) assert_int_equal(zero_model_activate(&w.model, l.type), ZERO_OK);
     assert_true(w.model.n_tensors <= MAX_TENSORS);
-    snprintf(r.about, sizeof r.about, "%s, %s, V %d, S %d, T %d%s", l.backend->name,
-             zero_type_name(l.type), (int)c->shape.vocab, l.share.slices, l.share.ranks,
-             l.in_place ? ", in place" : "");
+    snprintf(r.about, sizeof r.about, "%s, %s%s, V %d, S %d, T %d%s", l.backend->name,
+             zero_type_name(l.type), c->has_half_rows ? " rows" : "", (int)c->shape.vocab,
+             l.share.slices, l.share.ranks, l.in_place ? ", in place" : "");
     r.out_floats = r.rows * c->shape.hidden;
     r.n_units = w.model.n_units;
     r.n_tensors = w.model.n_tensors;
@@ -163,11 +169,13 @@ static results run(void **pools, int *n, const team_case *c, const lockstep *how
     return run_team(pools[(*n)++], c, how);
 }
 
-/* Products of bf16 factors round what a different order has changed before. */
-static double tolerance_of(const lockstep *how)
+/* Products of bf16 factors, and stores of 16-bit rows, round what a different order has changed
+ * before. */
+static double tolerance_of(const team_case *c, const lockstep *how)
 {
-    bool rounds = how->backend == &zero_backend_cpu && how->type == ZERO_BF16;
-    return rounds ? 3e-2 : 1e-5;
+    bool has_half_factors = how->backend == &zero_backend_cpu && how->type == ZERO_BF16;
+    if (c->has_half_rows && how->type == ZERO_FP16) return 4e-3;
+    return has_half_factors || c->has_half_rows ? 3e-2 : 1e-5;
 }
 
 /* In place at T = 1, where nothing is exchanged, and at T = 4. */
@@ -179,7 +187,7 @@ static void check_team(const team_case *c, const zero_backend *backend, zero_typ
     const results plain = run(pools, &n, c, &how);
     how.share = (zero_share){c->ranks[0], 0, c->slices};
     const results first = run(pools, &n, c, &how);
-    compare_results(&first, &plain, tolerance_of(&how));
+    compare_results(&first, &plain, tolerance_of(c, &how));
     for (int i = 0; i < 4 && c->ranks[i] > 0; i += TEST_SHARE(2)) {
         how.share.ranks = c->ranks[i];
         how.in_place = c->ranks[i] == 1 || c->ranks[i] == 4;
@@ -196,19 +204,28 @@ static void check_all(const team_case *c, const zero_backend *backend)
         check_team(c, backend, types[i]);
 }
 
+/* Rows of both 16-bit types. */
+static void check_half_rows(const team_case *c, const zero_backend *backend)
+{
+    team_case half = *c;
+    half.has_half_rows = true;
+    check_team(&half, backend, ZERO_BF16);
+    check_team(&half, backend, ZERO_FP16);
+}
+
 /* ---- cases ---- */
 
 /* clang-format off */
 #define SHAPE(l, c, h, t, v) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = (v), .dropout = 0.1f, .seed = 9}
-static const team_case few_words = {8, {1, 2, 4, 8}, SHAPE(2, 64, 8, 10, 17), 2, 9};
-static const team_case odd_words = {4, {1, 2, 4}, SHAPE(1, 48, 12, 10, 257), 2, 7};
-static const team_case two_chunks = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 257), 26, 10};
-static const team_case many_words = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 1000), 3, 9};
-static const team_case most_words = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 5003), 2, 9};
-static const team_case long_sums = {2, {1, 2}, SHAPE(1, 512, 4, 40, 100), 1, 33};
-static const team_case three = {3, {3}, SHAPE(1, 96, 12, 10, 257), 2, 7};
-static const team_case six = {6, {3, 6}, SHAPE(1, 96, 12, 10, 17), 2, 7};
-static const team_case twelve = {12, {3, 6, 12}, SHAPE(1, 96, 12, 10, 1000), 2, 7};
+static const team_case few_words = {8, {1, 2, 4, 8}, SHAPE(2, 64, 8, 10, 17), 2, 9, false};
+static const team_case odd_words = {4, {1, 2, 4}, SHAPE(1, 48, 12, 10, 257), 2, 7, false};
+static const team_case two_chunks = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 257), 26, 10, false};
+static const team_case many_words = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 1000), 3, 9, false};
+static const team_case most_words = {8, {1, 2, 4, 8}, SHAPE(1, 64, 8, 10, 5003), 2, 9, false};
+static const team_case long_sums = {2, {1, 2}, SHAPE(1, 512, 4, 40, 100), 1, 33, false};
+static const team_case three = {3, {3}, SHAPE(1, 96, 12, 10, 257), 2, 7, false};
+static const team_case six = {6, {3, 6}, SHAPE(1, 96, 12, 10, 17), 2, 7, false};
+static const team_case twelve = {12, {3, 6, 12}, SHAPE(1, 96, 12, 10, 1000), 2, 7, false};
 /* clang-format on */
 
 static void any_number_of_ranks_gives_the_same_bits(void **state)
@@ -219,6 +236,16 @@ static void any_number_of_ranks_gives_the_same_bits(void **state)
     check_team(&odd_words, &zero_backend_naive, ZERO_FP16);
     check_all(&few_words, &zero_backend_cpu);
     check_all(&odd_words, &zero_backend_cpu);
+}
+
+/* Sums of parts stay fp32 until they are joined, and are rounded once. */
+static void rows_of_16_bits_have_the_same_bits(void **state)
+{
+    (void)state;
+    check_half_rows(&few_words, &zero_backend_cpu);
+    check_half_rows(&odd_words, &zero_backend_naive);
+    check_half_rows(&three, &zero_backend_cpu);
+    check_half_rows(&two_chunks, &zero_backend_cpu);
 }
 
 static void without_dropout_too(void **state)
@@ -270,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
+        cmocka_unit_test(rows_of_16_bits_have_the_same_bits),
         cmocka_unit_test(without_dropout_too),
         cmocka_unit_test(slices_of_the_vocabulary_may_have_different_lengths),
         cmocka_unit_test(the_head_goes_through_its_chunks_of_rows),

@@ -6,21 +6,6 @@ finds_a_disk
 model="--layers 5 --hidden 24 --heads 4 --seq 9 --data stories:16K --tokenizer byte --eval-every 2
     --eval-batches 1 --sample 4"
 
-# ends_with FILE N words...: a run on N ranks adds its digest to the file.
-ends_with() {
-    file=$1
-    n=$2
-    shift 2
-    runs "$n" train $model $run "$@"
-    digest_of out >>"$file"
-}
-
-# one FILE N 'WHAT': the file has N equal digests.
-one() {
-    [ "$(sort -u "$1" | wc -l) $(grep -c . "$1")" = "1 $2" ] ||
-        complain "$3: these digests: $(cat "$1")"
-}
-
 backends='naive cpu'
 for type in bf16 fp16; do
     for backend in $backends; do

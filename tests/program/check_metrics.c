@@ -77,35 +77,60 @@ static void check_traffic(const json_t *communication, const char *kind, long ra
         fail("waited longer than it took", line);
 }
 
-/* Returns the sum over classes. */
-static json_int_t check_classes(const json_t *memory, const char *line)
+/* Every class of this memory is as planned. Returns the sum over classes. `host` stands before the
+ * names of a device's host memory. */
+static json_int_t check_classes(const json_t *memory, const char *host, const char *line)
 {
+    char planned_key[40], measured_key[40];
+    snprintf(planned_key, sizeof planned_key, "%splanned_bytes", host);
+    snprintf(measured_key, sizeof measured_key, "%smeasured_bytes", host);
     json_int_t sum = 0;
-    const json_t *planned = json_object_get(memory, "planned_bytes");
+    const json_t *measured = json_object_get(memory, measured_key);
     const char *name;
     json_t *bytes;
-    json_object_foreach((json_t *)planned, name, bytes)
+    json_object_foreach(json_object_get(memory, planned_key), name, bytes)
     {
         sum += json_integer_value(bytes);
-        if (whole(json_object_get(memory, "measured_bytes"), name, line) !=
-            json_integer_value(bytes))
+        if (whole(measured, name, line) != json_integer_value(bytes))
             fail("a class of memory is not as planned", line);
     }
-    if (whole(planned, "optimizer states", line) < 1 &&
-        whole(planned, "offload slots", line) < 1)
-        fail("no optimizer states, and no slots for them", line);
     return sum;
 }
 
+/* `room` is taken for all that the peak counts. Returns the peak. */
+static json_int_t check_peak(const json_t *memory, const char *host, json_int_t room,
+                             const char *line)
+{
+    char planned[40], measured[40];
+    snprintf(planned, sizeof planned, "%splanned_peak_bytes", host);
+    snprintf(measured, sizeof measured, "%smeasured_peak_bytes", host);
+    json_int_t peak = whole(memory, planned, line);
+    if (peak != whole(memory, measured, line)) fail("the peak is not as planned", line);
+    if (peak < 1 || peak > check_classes(memory, host, line) || peak > room)
+        fail("the peak is impossible", line);
+    return peak;
+}
+
+/* Beside a device the window lies in the host's memory, and that is what is resident. States and the
+ * slots for those in a file are in either memory. */
 static void check_memory(const json_t *memory, const char *line)
 {
-    json_int_t peak = whole(memory, "planned_peak_bytes", line);
-    if (peak != whole(memory, "measured_peak_bytes", line))
-        fail("the peak is not as planned", line);
-    if (peak < 1 || peak > check_classes(memory, line) ||
-        peak > whole(memory, "arena_bytes", line) + whole(memory, "window_bytes", line))
-        fail("the peak is impossible", line);
+    static const char *const classes[] = {"optimizer states", "offload slots"};
+    bool has_device = json_object_get(memory, "host_planned_bytes") != NULL;
+    json_int_t window = whole(memory, "window_bytes", line), states = 0;
+    json_int_t peak =
+        check_peak(memory, "", whole(memory, "arena_bytes", line) + window, line);
+    if (has_device)
+        peak = check_peak(memory, "host_", whole(memory, "host_arena_bytes", line) + window,
+                          line);
     if (whole(memory, "resident_peak_bytes", line) < peak / 2) fail("resident", line);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        states += whole(json_object_get(memory, "planned_bytes"), classes[i], line);
+        if (has_device)
+            states +=
+                whole(json_object_get(memory, "host_planned_bytes"), classes[i], line);
+    }
+    if (states < 1) fail("no optimizer states, and no slots for them", line);
 }
 
 /* Checks a class of instructions, or one kind of its units. Returns its seconds. */

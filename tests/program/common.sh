@@ -189,6 +189,22 @@ digest_of() {
     sed -n 's/^  digest *//p' "$1"
 }
 
+# ends_with FILE N words...: a run on N ranks with the options $model and $run adds its digest to FILE.
+ends_with() {
+    file=$1
+    n=$2
+    shift 2
+    # shellcheck disable=SC2086,SC2154 # words; the script sets them
+    runs "$n" train $model $run "$@"
+    digest_of out >>"$file"
+}
+
+# one FILE N 'WHAT': the file has N equal digests.
+one() {
+    [ "$(sort -u "$1" | wc -l) $(grep -c . "$1")" = "1 $2" ] ||
+        complain "$3: these digests: $(cat "$1")"
+}
+
 # holds DIRECTORY NAMES...: the directory contains these, in the order of LC_ALL=C, and no others.
 # Only a run that was killed leaves .lock, which names its process.
 holds() {

@@ -3,30 +3,14 @@
 model="--layers 2 --hidden 32 --heads 8 --seq 8 --data stories:16K --tokenizer byte --eval-every 0
     --sample 0"
 
-# ends_with DIGESTS N words...: a run on N ranks adds its digest to the file.
-ends_with() {
-    file=$1
-    n=$2
-    shift 2
-    # shellcheck disable=SC2086 # words
-    runs "$n" train $model $length "$@"
-    digest_of out >>"$file"
-}
-
-# one FILE N 'WHAT': the file has N equal digests.
-one() {
-    [ "$(sort -u "$1" | wc -l) $(grep -c . "$1")" = "1 $2" ] ||
-        complain "$3: these digests: $(cat "$1")"
-}
-
 # Initial weights do not know T.
-length="--steps 0 --global-batch 8"
+run="--steps 0 --global-batch 8"
 for tp in 1 2 4 8; do ends_with initial 8 --tp $tp; done
 one initial 4 "initial weights"
 
 # Five steps whose sums are trees over eight slices do not either, also where ranks keep pieces of
 # activations.
-length="--steps 5 --global-batch 8 --micro-batch 1 --reproducible --tp-slices 8 --dropout 0.1"
+run="--steps 5 --global-batch 8 --micro-batch 1 --reproducible --tp-slices 8 --dropout 0.1"
 pieces="--recompute --partition-activations"
 for type in fp32 bf16; do
     # shellcheck disable=SC2086 # words

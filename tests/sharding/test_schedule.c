@@ -305,8 +305,8 @@ static void the_list_of_a_plan_s_fields_has_every_member(void **state)
 {
     (void)state;
     zero_plan_input in;
-    size_t listed =
-        sizeof in.model + sizeof in.rank + sizeof in.layout + sizeof in.tp_layout;
+    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.layout +
+                    sizeof in.tp_layout + sizeof in.world_layout;
     for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
         listed += size_of(zero_plan_fields[i].kind);
         for (int k = 0; k < i; k++)

@@ -60,6 +60,7 @@ static inline zero_plan_input test_plan(const zero_plan_input *given,
     plan.rank = data->rank;
     plan.layout = &data->layout;
     plan.tp_layout = tp ? &tp->layout : NULL;
+    plan.world_layout = &comm->layout;
     return plan;
 }
 
