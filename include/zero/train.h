@@ -70,8 +70,9 @@ typedef struct {
     bool check_memory; /* hashes states after each update, verifies them before the next */
 
     /* A directory, on a local disk, for a scratch file in which optimizer states lie. It may differ
-     * between ranks. The file has no name, and its space is reserved at once. Equal bits, unless
-     * updates are delayed [NULL: states lie in memory]. */
+     * between ranks. The file has no name, and its space is reserved at once. With a device also
+     * "host": they lie in the host's memory ("./host" is a directory). Equal bits, unless updates are
+     * delayed [NULL: states lie in memory, the device's if there is one]. */
     const char *offload;
     /* The place of updates: "end" of the step; "lazy": in the next step, while it computes;
      * "backward": in the backward pass, only without clip and not with fp16 [lazy]. */
