@@ -136,6 +136,21 @@ static void check_copies_of(const zero_schedule *s, const zero_program *p, int g
     assert_int_equal(find(p, fetch + 1, ZERO_OP_FETCH_GRAD, g), p->length);
 }
 
+/* `lazy`: parameters of a unit are on their way before the forward pass of the unit before it begins. */
+static void check_hidden(const zero_schedule *s, const zero_program *p)
+{
+    const zero_model *model = s->input.model;
+    if (s->input.offload != ZERO_OFFLOAD_LAZY || s->input.serial) return;
+    for (int u = 1; u < model->n_units; u++) {
+        int forward = 0;
+        while (p->code[forward].op != ZERO_OP_FORWARD || p->code[forward].unit != u - 1)
+            forward++;
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            assert_true(find(p, 0, ZERO_OP_STORE_PARAM, model->units[u].groups[k]) <
+                        forward);
+    }
+}
+
 static size_t held_bytes(const zero_schedule *s)
 {
     bool is_all = zero_stage_at(s->input.stage)->optimizer == ZERO_HOLD_WHOLE;
@@ -162,6 +177,7 @@ static void check_beside(const zero_schedule *s)
         assert_true(sum.gradients == (moves ? held_bytes(s) : 0));
         assert_true(sum.parameters == (stores ? held_bytes(s) : 0));
         assert_true(!moves || sum.squares == 0);
+        if (moves) check_hidden(s, &s->programs[kind]);
         for (int g = 0; g < s->input.model->n_groups; g++) {
             if (moves) check_copies_of(s, &s->programs[kind], g);
             if (stores) check_stored(s, &s->programs[kind], g);
