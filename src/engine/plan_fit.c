@@ -51,8 +51,8 @@ static zero_status fail_too_small(const zero_plan_fitted *least, const zero_plan
         return zero_fail(
             ZERO_ERR_INVALID,
             "--fit %zu: the device would do, but not --memory-limit %zu: even with one "
-            "layer the host needs %zu bytes per rank; give more bytes, more ranks, or with "
-            "--offload host --offload DIR",
+            "layer the host needs %zu bytes per rank; give more bytes, more ranks, or "
+            "--offload DIR instead of host",
             room->bytes, room->host, least->host);
     if (least->needed <= room->bytes)
         return zero_fail(
