@@ -28,6 +28,7 @@
 #
 #   GPUS=0,1                chooses devices (CUDA_VISIBLE_DEVICES)
 #   PYTHON=python3          a Python with PyTorch
+#   DISK=DIR                a directory on a disk, for --offload (here if not given)
 #   DEVICE=cuda-emulated    tries this script itself where there is no GPU: tiny models, no limits
 set -u
 

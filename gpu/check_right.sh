@@ -57,6 +57,7 @@ digests() {
                 failed "$dtype, $ranks ranks: losses differ by $far of the CPU's"
             fi
             more_digests $dtype "$ranks"
+            [ "$ranks" -ne 2 ] || tiers $dtype
         done
     done
     digests_of_messages
@@ -76,6 +77,23 @@ digests_of_messages() {
             run_or_fail $ranks "$name" $small --dtype bf16 --device "$device" --stage $stage \
                 --collectives p2p --device-exchange mpi && check_same "$name" "bf16-$ranks"
         done
+    done
+}
+
+# States beside the device, on 2 ranks: each place of the update has the digest without, and a delayed
+# update one of its own, in memory and in a file of DISK.
+tiers() {
+    disk=${DISK:-$PWD}
+    with "$here/bin/zero" info --offload "$disk" >/dev/null 2>&1 ||
+        { not_run "no file in $disk: DISK=DIR names a directory on a disk"; return; }
+    n=0
+    for how in "host --offload-when end" "$disk" "$disk --offload-when end" \
+        "host --delayed-update 9" "$disk --delayed-update 9"; do
+        n=$((n + 1)) same=$1-2
+        [ $n -lt 4 ] || same=$1-2-tier4
+        # shellcheck disable=SC2086 # words
+        run_or_fail 2 "$1-2-tier$n" $small --dtype "$1" --device "$device" --stage 3 \
+            --offload $how && check_same "$1-2-tier$n" "$same"
     done
 }
 

@@ -50,7 +50,7 @@ typedef struct {
     /* Where it computes: "cpu", which is the host, or "cuda", the machine's GPUs, "cuda:0,2" some of
      * them; ranks of a machine take them in turn and may share one. "fake" and "cuda-emulated" are
      * for tests, in builds with them; "fake" has the bits of "cpu". Others than "cpu" need units that compute by layers
-     * (zero/model.h), and neither `backend` nor `offload`. Samples, results, and the tensors that the
+     * (zero/model.h), and no `backend`; with `offload` the host's CPU updates. Samples, results, and the tensors that the
      * program reads or writes stay in the host's memory [cpu]. */
     const char *device;
     bool reproducible;    /* the same bits on 1, 2, 4, ... ranks with accumulation */
@@ -70,14 +70,15 @@ typedef struct {
     bool check_memory; /* hashes states after each update, verifies them before the next */
 
     /* A directory, on a local disk, for a scratch file in which optimizer states lie. It may differ
-     * between ranks. The file has no name, and its space is reserved at once. Equal bits, unless
-     * updates are delayed [NULL: states lie in memory]. */
+     * between ranks. The file has no name, and its space is reserved at once. With a device also
+     * "host": they lie in the host's memory ("./host" is a directory). Equal bits, unless updates are
+     * delayed [NULL: states lie in memory, the device's if there is one]. */
     const char *offload;
     /* The place of updates: "end" of the step; "lazy": in the next step, while it computes;
      * "backward": in the backward pass, only without clip and not with fp16 [lazy]. */
     const char *offload_when;
-    bool offload_parameters;  /* stage 3: this rank's parameters lie there, too */
-    bool offload_activations; /* so does what recompute keeps */
+    bool offload_parameters; /* stage 3, no device: this rank's parameters lie there, too */
+    bool offload_activations; /* so does what recompute keeps; no device */
     int offload_depth; /* blocks of 2^18 parameters' states in memory at once, to 64 [4] */
     /* From this step on, counted from 1, a gradient's update runs beside the whole next step and is
      * seen by the one after it: other numbers. Whatever reads or saves states makes it before,

@@ -297,10 +297,10 @@ static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *s
         plan.ipc = 0;
         is_auto = false;
     }
-    if (of_device) limit = spec->device_limit;
-    if (zero_comm_is_root(&s->world) && is_too_large(&plan, of_device, limit)) {
+    zero_advice_room room = {of_device ? spec->device_limit : limit, of_device, limit};
+    if (zero_comm_is_root(&s->world) && is_too_large(&plan, of_device, room.limit)) {
         show_refused(s, &plan);
-        zero_advice_show(&plan, is_auto, (zero_advice_room){limit, of_device}, stderr);
+        zero_advice_show(&plan, is_auto, room, stderr);
     }
     return zero_failure_restore(&refusal);
 }

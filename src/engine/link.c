@@ -27,7 +27,7 @@ void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
     l->bytes_stored += bytes;
 }
 
-static bool has_ended(zero_link *l, zero_ticket ticket)
+bool zero_link_has_ended(zero_link *l, zero_ticket ticket)
 {
     bool ended = false;
     if (l->has_failed || ticket == 0) return true;
@@ -37,9 +37,9 @@ static bool has_ended(zero_link *l, zero_ticket ticket)
 
 void zero_link_wait(zero_link *l, zero_ticket ticket)
 {
-    if (has_ended(l, ticket)) return;
+    if (zero_link_has_ended(l, ticket)) return;
     l->waits++;
-    while (!has_ended(l, ticket)) zero_math_poll(l->math);
+    while (!zero_link_has_ended(l, ticket)) zero_math_poll(l->math);
 }
 
 void zero_link_after(zero_link *l, zero_ticket ticket)
@@ -105,7 +105,7 @@ static zero_status store(void *arg, void *device, const void *host, size_t bytes
 
 static zero_status ended(void *arg, uint64_t ticket, bool *answer)
 {
-    *answer = has_ended(arg, ticket);
+    *answer = zero_link_has_ended(arg, ticket);
     return ZERO_OK;
 }
 

@@ -27,6 +27,8 @@ void zero_link_fetch(zero_link *l, void *host, const void *memory, size_t bytes,
 void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
                      zero_ticket *ticket);
 
+/* True if nothing is to be waited for. Never blocks. */
+bool zero_link_has_ended(zero_link *l, zero_ticket ticket);
 /* Waits, and lets collectives progress. */
 void zero_link_wait(zero_link *l, zero_ticket ticket);
 /* The backend executes later calls and copies only after this copy. */

@@ -158,7 +158,7 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
     add_states(s, &l);
-    if (s->input.offload != ZERO_OFFLOAD_OFF) add_file(s, &l);
+    if (zero_plan_uses_file(&s->input)) add_file(s, &l);
     *ledger = l;
 }
 
@@ -167,7 +167,7 @@ static int64_t stream_length(const zero_plan_input *in)
 {
     int ranks = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
     int64_t held = in->model->n_params / (in->stage > 0 ? ranks : 1);
-    return in->offload == ZERO_OFFLOAD_OFF ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
+    return !zero_plan_uses_file(in) ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 
 zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least)

@@ -17,7 +17,8 @@ typedef struct {
 typedef struct {
     bool is_possible;
     int accumulation;
-    size_t needed, alive; /* bytes: with the gaps of the layout, and without them */
+    size_t needed, alive;    /* bytes: with the gaps of the layout, and without them */
+    size_t host, host_alive; /* the same of the host, beside a device */
 } plan;
 
 static zero_plan_input input_with(const search *s, int64_t micro_batch)
@@ -39,7 +40,9 @@ static zero_status measure(const search *s, int64_t micro_batch, plan *made)
     *made = (plan){.is_possible = true,
                    .accumulation = in.accumulation,
                    .needed = needed + s->room->context,
-                   .alive = schedule.peak_bytes + beside + s->room->context};
+                   .alive = schedule.peak_bytes + beside + s->room->context,
+                   .host = in.device ? zero_plan_needed(&schedule) : 0,
+                   .host_alive = schedule.host_peak_bytes + zero_plan_process(&schedule)};
     zero_schedule_destroy(&schedule);
     return ZERO_OK;
 }
@@ -52,20 +55,27 @@ static zero_status attempt(const search *s, int64_t micro_batch, plan *made)
     return st == ZERO_ERR_INVALID ? ZERO_OK : st;
 }
 
+static bool fits_host(const search *s, size_t bytes)
+{
+    return !s->input->device || s->room->host == 0 || bytes <= s->room->host;
+}
+
 static bool fits(const search *s, const plan *p)
 {
-    return p->is_possible && p->needed <= s->room->bytes;
+    return p->is_possible && p->needed <= s->room->bytes && fits_host(s, p->host);
 }
 
 static bool is_alive_within(const search *s, const plan *p)
 {
-    return p->is_possible && p->alive <= s->room->bytes;
+    return p->is_possible && p->alive <= s->room->bytes && fits_host(s, p->host_alive);
 }
 
 static zero_plan_batch fitted_of(int64_t micro_batch, const plan *p)
 {
-    return (zero_plan_batch){
-        .micro_batch = micro_batch, .accumulation = p->accumulation, .needed = p->needed};
+    return (zero_plan_batch){.micro_batch = micro_batch,
+                             .accumulation = p->accumulation,
+                             .needed = p->needed,
+                             .host = p->host};
 }
 
 static void set_next(zero_plan_batch *fitted, int64_t next, const plan *p)
@@ -114,7 +124,7 @@ static zero_status find_any(const search *s, zero_plan_batch *fitted)
         set_next(fitted, batch + 1, &next);
         return ZERO_OK;
     }
-    *fitted = (zero_plan_batch){.needed = next.needed};
+    *fitted = (zero_plan_batch){.needed = next.needed, .host = next.host};
     return ZERO_OK;
 }
 
@@ -143,7 +153,7 @@ static zero_status find_least(const search *s, int64_t micro_batch, size_t *byte
  * divisors are tried, the largest first, and not bisected. */
 static zero_status find_divisor(const search *s, zero_plan_batch *fitted)
 {
-    plan p;
+    plan p = {.is_possible = false};
     size_t least = 0;
     int64_t next = 0, most_parts = zero_min(s->sequences, ZERO_PLAN_BATCH_PARTS);
     for (int64_t parts = 1; parts <= most_parts && fitted->micro_batch == 0; parts++) {
@@ -158,8 +168,8 @@ static zero_status find_divisor(const search *s, zero_plan_batch *fitted)
         else
             next = batch;
     }
-    if (fitted->micro_batch == 0)
-        fitted->needed = least; /* of the last one tried, the smallest */
+    if (fitted->micro_batch == 0) /* of the last one tried, the smallest */
+        *fitted = (zero_plan_batch){.needed = least, .host = p.is_possible ? p.host : 0};
     if (fitted->micro_batch == 0 || next == 0) return ZERO_OK;
     ZERO_TRY(attempt(s, next, &p));
     set_next(fitted, next, &p);

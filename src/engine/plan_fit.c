@@ -34,18 +34,26 @@ static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *
     if (st == ZERO_OK)
         *made = (zero_plan_fitted){layers, model.n_params,
                                    zero_plan_scarce(input, &ledger) + room->context,
-                                   ledger.file_bytes};
+                                   input->device ? ledger.needed : 0, ledger.file_bytes};
     zero_model_destroy(&model);
     return st;
 }
 
 static bool fits(const zero_plan_fitted *f, const zero_plan_room *room)
 {
-    return f->needed <= room->bytes && (room->disk == 0 || f->file <= room->disk);
+    return f->needed <= room->bytes && (room->host == 0 || f->host <= room->host) &&
+           (room->disk == 0 || f->file <= room->disk);
 }
 
 static zero_status fail_too_small(const zero_plan_fitted *least, const zero_plan_room *room)
 {
+    if (least->needed <= room->bytes && room->host > 0 && least->host > room->host)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--fit %zu: the device would do, but not --memory-limit %zu: even with one "
+            "layer the host needs %zu bytes per rank; give more bytes, more ranks, or "
+            "--offload DIR instead of host",
+            room->bytes, room->host, least->host);
     if (least->needed <= room->bytes)
         return zero_fail(
             ZERO_ERR_INVALID,

@@ -1,4 +1,4 @@
-/* plan_fit.h - the deepest model that fits a given memory. */
+/* plan_fit.h - the deepest model that fits a given memory, beside a device two of them. */
 #pragma once
 
 #include "nn/gpt2.h"
@@ -8,6 +8,7 @@ typedef struct {
     int64_t layers, n_params;
     size_t needed; /* bytes per rank: zero_plan_device_needed() with a device, else
                     * zero_plan_needed() */
+    size_t host;   /* with a device: zero_plan_needed(), bytes beside it; else 0 */
     size_t file;   /* bytes of a rank's scratch file */
 } zero_plan_fitted;
 
@@ -15,6 +16,7 @@ typedef struct {
 typedef struct {
     size_t bytes;   /* of memory; with a device: of the device's */
     size_t context; /* of these, what the device's library takes */
+    size_t host;    /* with a device: bytes of the host's memory; 0: any number */
     size_t disk;    /* bytes of a scratch file; 0: any number */
 } zero_plan_room;
 

@@ -186,7 +186,7 @@ static void advance(struct clocks *c, const zero_instruction *i)
 static void run_ahead(struct clocks *c, int at)
 {
     const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
-    if (c->s->n_slots == 0) return;
+    if (c->s->input.offload == ZERO_OFFLOAD_OFF) return;
     for (; c->ahead < p->length; c->ahead++) {
         const zero_instruction *i = &p->code[c->ahead];
         if (!zero_offload_is_of_stream(i)) continue;

@@ -68,7 +68,8 @@ static zero_status look_at(struct block *b, int group, zero_range range)
     zero_state_block masters = {.range = range};
     if (b->n_arrays == ARRAYS)
         return zero_states_visit(r, group, range, ZERO_VISIT_READ, walk_block, b);
-    masters.master = zero_runner_element(r, r->schedule->groups[group].param, range.begin);
+    masters.master =
+        zero_runner_element(r, zero_master_buffer(r->schedule, group), range.begin);
     return walk_block(b, &masters);
 }
 

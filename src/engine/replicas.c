@@ -67,37 +67,48 @@ static zero_status compare_masters(void *arg, const zero_state_block *own)
     return ZERO_OK;
 }
 
-/* The masters of some elements in the host's memory, or on their way there. */
-static const float *fetch_masters(zero_runner *r, const zero_group_state *g,
-                                  zero_range range)
-{
-    const void *masters = zero_runner_element(r, g->master, range.begin);
-    zero_ticket ended_by_the_next;
-    if (r->schedule->input.offload_host) return masters;
-    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
-    zero_link_fetch(&r->link, chunk, masters, (size_t)zero_range_len(range) * sizeof *chunk,
-                    &ended_by_the_next);
-    return chunk;
-}
+/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device has. */
+#define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
 
-/* Both are copied from the device in pieces: as many elements as a chunk has masters. */
-static zero_status compare_device(struct comparing *c, const zero_group_state *g,
-                                  zero_range range)
+/* A piece of the device's parameters is fetched. Its masters are in the host's memory, or copies that
+ * began before bring them. */
+static zero_status compare_fetched(struct comparing *c, zero_range piece,
+                                   const float *masters)
 {
     zero_runner *r = c->r;
     char *param = zero_runner_buffer(r, r->schedule->first_chunk + 1);
     size_t size = zero_type_size(r->schedule->input.type);
-    const int64_t most = (int64_t)(ZERO_INSPECT_PIECE / sizeof(float));
-    for (int64_t at = range.begin; at < range.end; at += most) {
-        struct pair all = {.range = {at, zero_min(at + most, range.end)}, .param = param};
-        zero_ticket last;
-        all.master = fetch_masters(r, g, all.range);
-        zero_link_fetch(&r->link, param, zero_runner_element(r, g->param, at),
-                        (size_t)zero_range_len(all.range) * size, &last);
-        zero_link_wait(&r->link, last);
-        if (!r->link.has_failed) compare_parts(c, &all);
-    }
+    zero_link_fetch_now(&r->link, param, zero_runner_element(r, c->param, piece.begin),
+                        (size_t)zero_range_len(piece) * size);
+    if (!r->link.has_failed) compare_parts(c, &(struct pair){piece, param, masters});
     return zero_link_status(&r->link);
+}
+
+/* Masters beside the device. */
+static zero_status compare_beside(void *arg, const zero_state_block *own)
+{
+    struct comparing *c = arg;
+    for (int64_t at = own->range.begin; at < own->range.end; at += AT_ONCE)
+        ZERO_TRY(compare_fetched(c,
+                                 (zero_range){at, zero_min(at + AT_ONCE, own->range.end)},
+                                 own->master + (at - own->range.begin)));
+    return ZERO_OK;
+}
+
+/* Masters on the device. */
+static zero_status compare_device(struct comparing *c, int group, zero_range range)
+{
+    zero_runner *r = c->r;
+    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
+    int master = r->schedule->groups[group].master;
+    for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
+        zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
+        zero_ticket ended_by_the_next;
+        zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
+                        (size_t)zero_range_len(piece) * sizeof *chunk, &ended_by_the_next);
+        ZERO_TRY(compare_fetched(c, piece, chunk));
+    }
+    return ZERO_OK;
 }
 
 static zero_status compare_tensor(struct comparing *c, int tensor)
@@ -109,8 +120,10 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
     c->tensor = tensor;
     c->param = s->groups[t->group].param;
     if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
-    if (c->r->link.memory) return compare_device(c, &s->groups[t->group], range);
-    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ, compare_masters, c);
+    bool is_beside = zero_plan_updates_beside(&s->input);
+    if (c->r->link.memory && !is_beside) return compare_device(c, t->group, range);
+    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ,
+                             is_beside ? compare_beside : compare_masters, c);
 }
 
 static zero_status compare_rounded(zero_runner *r)

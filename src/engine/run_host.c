@@ -1,7 +1,6 @@
 /* FETCH_GRAD and STORE_PARAM: gradients come to the host, and new parameters return. */
 #include "engine/run_host.h"
 
-#include "base/half.h"
 #include "base/range.h"
 #include "engine/walk.h"
 #include "sharding/checks.h"
@@ -9,6 +8,25 @@
 void zero_host_await(zero_runner *r, int g)
 {
     zero_link_wait(&r->link, r->param_copies[g]);
+}
+
+/* A delayed update reads a copy of the gradient, and so does not wait for the next one. */
+static zero_ticket gradient_of(const zero_runner *r, int g)
+{
+    bool is_late = r->schedule->input.offload == ZERO_OFFLOAD_DELAYED;
+    return is_late ? 0 : r->grad_copies[g];
+}
+
+bool zero_host_may_update(zero_runner *r, int g)
+{
+    return zero_link_has_ended(&r->link, gradient_of(r, g)) &&
+           zero_link_has_ended(&r->link, r->param_copies[g]);
+}
+
+void zero_host_await_update(zero_runner *r, int g)
+{
+    zero_link_wait(&r->link, gradient_of(r, g));
+    zero_host_await(r, g);
 }
 
 static size_t bytes_of(const zero_runner *r, zero_range range)
@@ -24,19 +42,6 @@ void zero_host_store(zero_runner *r, int g)
                     zero_runner_element(r, state->host_param, held.begin),
                     bytes_of(r, held), &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
-}
-
-void zero_host_round(zero_runner *r, int g)
-{
-    const zero_schedule *s = r->schedule;
-    const zero_group_state *state = &s->groups[g];
-    zero_range held = zero_states_held(s, g);
-    zero_host_await(r, g);
-    if (state->host_param != state->master)
-        zero_convert(ZERO_FP32, s->input.type, zero_range_len(held),
-                     zero_runner_element(r, state->master, held.begin),
-                     zero_runner_element(r, state->host_param, held.begin));
-    zero_host_store(r, g);
 }
 
 zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)

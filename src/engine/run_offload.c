@@ -1,4 +1,5 @@
-/* Transfers between memory and the file, and the stream of optimizer states, which runs ahead.
+/* Transfers between memory and the file, and the stream of optimizer states, which runs ahead. Beside a
+ * device UPDATE and STORE_PARAM of states in the host's memory are a stream, too.
  *
  * The stream's instructions depend on each other, on one instruction of the walk (`after`), and on
  * nothing else: slots and parameters live for the whole run, and UPDATE stands before the first use
@@ -8,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "engine/run_host.h"
 #include "engine/walk.h"
 #include "sharding/offload.h"
 
@@ -147,6 +149,7 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
     if (i->after >= w->r->at) return false;
     switch (i->op) {
+    case ZERO_OP_UPDATE: return !i->on_host || zero_host_may_update(w->r, i->group);
     case ZERO_OP_FETCH_WAIT:
     case ZERO_OP_STORE_WAIT: return has_ended(w, i);
     default: return true;
@@ -159,6 +162,7 @@ static zero_status execute(zero_walk *w, const zero_instruction *i)
     case ZERO_OP_FETCH: return zero_run_fetch(w, i);
     case ZERO_OP_UPDATE: return zero_run_update(w, i);
     case ZERO_OP_STORE: return zero_run_store(w, i);
+    case ZERO_OP_STORE_PARAM: return zero_run_store_param(w, i);
     default: return zero_run_block_wait(w, i);
     }
 }
@@ -168,7 +172,8 @@ void zero_run_ahead(zero_walk *w)
 {
     zero_runner *r = w->r;
     bool has_updated = false;
-    if (w->is_in_stream || !w->update.is_due || r->schedule->n_slots == 0) return;
+    if (w->is_in_stream || !w->update.is_due || w->plan->offload == ZERO_OFFLOAD_OFF)
+        return;
     if (r->told) return; /* events are told in the order of the program */
     w->is_in_stream = true;
     double start = zero_clock_seconds(), begun = start;
@@ -179,7 +184,8 @@ void zero_run_ahead(zero_walk *w)
         has_updated = i->op == ZERO_OP_UPDATE;
         w->ahead++;
         double end = zero_clock_seconds();
-        zero_profile_note(&r->profile, w->in->program, i, end - start, 0.0);
+        zero_profile_note(&r->profile, w->in->program, i,
+                          r->times.watch ? 0.0 : end - start, 0.0);
         zero_trace_note(r->trace, w->in->program, w->ahead - 1, true, start, end);
         start = end;
     }

@@ -159,7 +159,7 @@ static zero_status check_device(const zero_runner *r)
 /* The CPU that updates states beside a device. */
 static zero_status open_host(zero_runner *r)
 {
-    if (!r->schedule->input.offload_host) return ZERO_OK;
+    if (!zero_plan_updates_beside(&r->schedule->input)) return ZERO_OK;
     r->host = (zero_math){.poll = poll_collectives,
                           .poll_arg = r,
                           .threads = (int)r->schedule->input.threads};

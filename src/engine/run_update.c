@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "engine/run_host.h"
 #include "engine/walk.h"
 #include "nn/share.h"
 #include "sharding/schedule_device.h"
@@ -205,7 +206,7 @@ static void find_in_slot(const zero_walk *w, const zero_instruction *i,
     const zero_schedule *s = w->r->schedule;
     int k = i->file - s->groups[i->group].first_block;
     zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
-    state->master = view.master;
+    if (view.master) state->master = view.master;
     state->momentum = view.momentum;
     state->variance = view.variance;
     if (view.param) state->param = view.param;
@@ -216,6 +217,7 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
+    if (i->on_host) zero_host_await_update(w->r, i->group);
     int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,
                                .grad = zero_use_element(w, i->grad[0], at),
@@ -239,7 +241,8 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 static zero_status copy(zero_walk *w, const zero_instruction *i)
 {
     size_t size = zero_type_size(zero_walk_type(w, i->in));
-    ZERO_TRY(w->r->backend->sync(&w->r->math)); /* the host copies what the backend wrote */
+    if (!w->r->link.memory) /* the host copies what the backend wrote */
+        ZERO_TRY(w->r->backend->sync(&w->r->math));
     memcpy(zero_use_element(w, i->buffer, i->range.begin),
            zero_use_element(w, i->in, i->range.begin),
            (size_t)zero_range_len(i->range) * size);

@@ -71,7 +71,7 @@ typedef struct {
     zero_link link;     /* to and from a device, if the backend has memory of its own */
     zero_copier copier; /* these copies, for collectives */
     zero_device_window near; /* neighbours' devices, with plan_input.ipc; else zeroed */
-    zero_math host;          /* with offload_host: updates by the CPU, beside the device */
+    zero_math host;          /* with offload: updates by the CPU, beside the device */
     void *device;            /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */

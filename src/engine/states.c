@@ -104,6 +104,27 @@ static zero_status round_block(void *arg, const zero_state_block *block)
     return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
+/* Updates beside a device: the host rounds, and copies. */
+static zero_status round_block_beside(void *arg, const zero_state_block *block)
+{
+    const struct rounding *to = arg;
+    zero_convert(ZERO_FP32, to->r->schedule->input.type, zero_range_len(block->range),
+                 block->master, zero_runner_element(to->r, to->param, block->range.begin));
+    return ZERO_OK;
+}
+
+static zero_status round_beside(zero_runner *r, int g)
+{
+    const zero_group_state *state = &r->schedule->groups[g];
+    struct rounding to = {r, state->host_param};
+    zero_host_await(r, g);
+    if (state->host_param != state->master)
+        ZERO_TRY(zero_states_visit(r, g, zero_states_held(r->schedule, g), ZERO_VISIT_READ,
+                                   round_block_beside, &to));
+    zero_host_store(r, g);
+    return ZERO_OK;
+}
+
 /* On a device masters and parameters lie beside each other. */
 static void round_group(zero_runner *r, int g)
 {
@@ -132,8 +153,8 @@ zero_status zero_states_round(zero_runner *r)
     for (int g = 0; g < s->input.model->n_groups; g++) {
         struct rounding to = {r, s->groups[g].param};
         copy_late(r, g);
-        if (s->input.offload_host) {
-            zero_host_round(r, g);
+        if (zero_plan_updates_beside(&s->input)) {
+            ZERO_TRY(round_beside(r, g));
             continue;
         }
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;

@@ -2,7 +2,7 @@
  *
  *     weights --fill--> masters --round--> parameters (16-bit types)
  *
- * In fp32 parameters are their own masters. With offload_host they are copies, on the device, of
+ * In fp32 parameters are their own masters. Updates beside a device leave copies, on the device, of
  * masters in the host's memory. Others read and write states by visit.h. A schedule that is
  * forward_only has no moments, and in 16 bits no masters: then weights are rounded on their way into
  * the parameters. */

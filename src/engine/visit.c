@@ -15,17 +15,17 @@ static bool is_in_file(const zero_runner *r, int group)
     return r->schedule->groups[group].n_blocks > 0;
 }
 
-/* With offload_host states lie beside the device. */
+/* With offload states lie beside the device. */
 static bool are_on_device(const zero_runner *r)
 {
-    return r->link.memory && !r->schedule->input.offload_host;
+    return r->link.memory && !zero_plan_updates_beside(&r->schedule->input);
 }
 
 /* Lets the host use states in its memory: what has been queued there has ended. Reading needs no
  * wait for copies to the device. */
 static zero_status wait_for_host(zero_runner *r, int group, zero_visit_access access)
 {
-    if (!r->schedule->input.offload_host) return r->backend->sync(&r->math);
+    if (!zero_plan_updates_beside(&r->schedule->input)) return r->backend->sync(&r->math);
     if (access != ZERO_VISIT_READ) zero_host_await(r, group);
     return ZERO_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "sharding/checks.h"
 
 /* Blocks first, first + 1, ... of a group; the i-th is in slot i modulo the number of slots. */
 struct visit {
@@ -90,9 +91,9 @@ static zero_state_block block_at(const struct visit *v, int i)
     zero_range range = zero_range_overlap(all, v->range);
     int64_t skip = range.begin - all.begin;
     zero_slot_view view = zero_offload_view(s, v->group, k, slot_of(v, i));
-    float *master = view.master
-                        ? view.master + skip
-                        : zero_runner_element(v->r, s->groups[v->group].param, range.begin);
+    float *master = view.master ? view.master + skip
+                                : zero_runner_element(v->r, zero_master_buffer(s, v->group),
+                                                      range.begin);
     return (zero_state_block){.range = range,
                               .master = master,
                               .momentum = view.momentum + skip,

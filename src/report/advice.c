@@ -29,8 +29,9 @@ struct advice {
 
 /* The bytes that a stage needs. */
 struct need {
-    size_t bytes;  /* 0: it cannot be planned */
-    bool is_least; /* only a bound from below is known */
+    size_t bytes;        /* 0: it cannot be planned */
+    bool is_least;       /* only a bound from below is known */
+    bool is_beyond_host; /* with a device's room: the host's is too small */
 };
 
 static struct advice advice_of(const zero_plan_input *plan, bool is_auto,
@@ -70,12 +71,15 @@ static struct need need_of(const struct advice *a, const zero_plan_input *in, bo
     if (need.bytes > a->room.limit && !is_row) return need;
     if (!is_affordable(a, least.instructions)) return need;
     if (zero_plan_measure(in, &l) != ZERO_OK) return (struct need){0};
-    return (struct need){.bytes = of_device ? l.device_needed : l.needed};
+    return (struct need){.bytes = of_device ? l.device_needed : l.needed,
+                         .is_beyond_host =
+                             of_device && a->room.host > 0 && l.needed > a->room.host};
 }
 
 static bool is_fit(const struct advice *a, const struct need *need)
 {
-    return need->bytes > 0 && need->bytes <= a->room.limit && !need->is_least;
+    return need->bytes > 0 && need->bytes <= a->room.limit && !need->is_least &&
+           !need->is_beyond_host;
 }
 
 /* Returns whether a stage fits. */
@@ -126,20 +130,34 @@ static bool measure_and_show(const struct advice *a, const char *what, zero_plan
 static bool show_offload(const struct advice *a, zero_plan_input in, const char *what)
 {
     struct need needs[ZERO_STAGE_COUNT];
-    in.offload = ZERO_OFFLOAD_LAZY;
+    if (in.offload == ZERO_OFFLOAD_OFF) in.offload = ZERO_OFFLOAD_LAZY;
     if (!measure(a, in, false, needs)) return false;
     show(a, what, needs);
     return true;
 }
 
+/* The tiers below that of the plan: with a device first the host's memory. */
+static bool show_tiers(const struct advice *a, zero_plan_input in, const char *options)
+{
+    char what[64];
+    if (in.device && !in.offload_host) {
+        in.offload_host = 1;
+        snprintf(what, sizeof what, "--offload host%s", options);
+        if (show_offload(a, in, what)) return true;
+    }
+    in.offload_host = 0;
+    if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return false;
+    snprintf(what, sizeof what, "--offload DIR%s", options);
+    return show_offload(a, in, what);
+}
+
 static void show_offloads(const struct advice *a)
 {
     zero_plan_input in = a->plan;
-    if (in.offload != ZERO_OFFLOAD_OFF || in.forward_only || in.device) return;
-    if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return;
-    if (show_offload(a, in, "--offload DIR") || in.recompute) return;
+    if (zero_plan_uses_file(&in) || in.forward_only) return;
+    if (show_tiers(a, in, "") || in.recompute) return;
     in.recompute = true;
-    show_offload(a, in, "--offload DIR --recompute");
+    show_tiers(a, in, " --recompute");
 }
 
 /* The same global batch in smaller pieces. */

@@ -9,6 +9,7 @@
 typedef struct {
     size_t limit;   /* bytes per rank */
     bool of_device; /* of the device's memory, as zero_plan_device_needed() counts */
+    size_t host;    /* of_device: bytes of the host's memory, for stars, too; 0: any */
 } zero_advice_room;
 
 /* A table of what the plan needs per rank in every stage: as given, with --recompute, with a

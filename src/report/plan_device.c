@@ -76,7 +76,7 @@ void zero_plan_show_copies(const zero_plan_stage *stage, FILE *out)
     show_copy("tokens", c->tokens, 0, out);
     show_copy("losses", 0, c->row_losses, out);
     show_copy("squares of gradients", 0, c->squares, out);
-    if (stage->schedule.input.offload_host) {
+    if (zero_plan_updates_beside(&stage->schedule.input)) {
         show_copy("gradients", 0, c->gradients, out);
         show_copy("updated parameters", c->parameters, 0, out);
     }

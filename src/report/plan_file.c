@@ -17,7 +17,7 @@ void zero_plan_show_file(const zero_plan_stage *stage, FILE *out)
 {
     const zero_offload_traffic *t = &stage->ledger.file_step;
     zero_file_traffic all = zero_offload_total(t);
-    if (stage->schedule.input.offload == ZERO_OFFLOAD_OFF) return;
+    if (!zero_plan_uses_file(&stage->schedule.input)) return;
     fprintf(out, "\n%-22s %17s %17s %10s %10s\n", "the file, per step", "bytes read",
             "bytes written", "reads", "writes");
     show_row(zero_class_name(ZERO_CLASS_OPTIMIZER), &t->states, out);

@@ -323,6 +323,7 @@ static json_t *fitted_json(const zero_plan_fitted *f)
     put_whole(object, "layers", f->layers);
     put_whole(object, "parameters", f->n_params);
     put_whole(object, "needed", (int64_t)f->needed);
+    if (f->host > 0) put_whole(object, "host", (int64_t)f->host);
     if (f->file > 0) put_whole(object, "file", (int64_t)f->file);
     return object;
 }
@@ -366,7 +367,7 @@ static json_t *stage_json(const zero_plan_report *r, const zero_plan_stage *stag
     json_object_set_new(object, "memory", memory_json(r, stage));
     json_object_set_new(object, "communication",
                         communication_json(&stage->schedule, &stage->ledger));
-    if (stage->schedule.input.offload != ZERO_OFFLOAD_OFF)
+    if (zero_plan_uses_file(&stage->schedule.input))
         json_object_set_new(object, "file", file_json(&stage->ledger));
     if (stage->schedule.input.device)
         json_object_set_new(object, "copies", copies_json(&stage->ledger));

@@ -151,6 +151,7 @@ static zero_status find_hidden(const zero_plan_report *r, zero_plan_stage *stage
     zero_plan_input in = stage->schedule.input;
     zero_schedule resident;
     in.offload = ZERO_OFFLOAD_OFF;
+    in.offload_host = 0;
     in.offload_parameters = in.offload_activations = 0;
     ZERO_TRY(zero_schedule_compile(&resident, &in));
     zero_status st = zero_plan_time_step(&resident, machine, &stage->resident);
@@ -168,11 +169,19 @@ bool zero_plan_batch_grows(const zero_plan_report *r)
     return r->request.config.global_batch == 0;
 }
 
+/* With a device --fit counts its memory, and --memory-limit the host's. */
+static size_t host_room(const zero_plan_report *r)
+{
+    bool is_given = zero_config_has_device(&r->config) && r->config.memory_limit > 0;
+    return is_given ? (size_t)r->config.memory_limit : 0;
+}
+
 static zero_status find_batch(const zero_plan_report *r, zero_plan_input in,
                               zero_plan_batch *batch)
 {
     const zero_plan_room room = {.bytes = (size_t)r->request.fit_memory,
-                                 .context = zero_config_context(&r->config)};
+                                 .context = zero_config_context(&r->config),
+                                 .host = host_room(r)};
     int64_t sequences = r->config.global_batch / r->config.data_ranks;
     if (zero_plan_batch_grows(r)) {
         in.accumulation = 1;
@@ -191,6 +200,13 @@ static zero_status check_batches(const zero_plan_report *r)
         if (b->micro_batch > 0) return ZERO_OK;
         if (b->needed < least->needed) least = b;
     }
+    if (host_room(r) > 0 && least->host > host_room(r))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--fit batch: the device would do, but not --memory-limit %zu: the "
+            "host needs %zu bytes per rank; give more bytes, more ranks, or "
+            "--offload DIR instead of host",
+            host_room(r), least->host);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--fit batch: no micro batch fits %" PRId64
@@ -215,11 +231,12 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
     if (o->has_disk) ZERO_TRY(find_hidden(r, stage));
     if (o->fit > 0)
-        ZERO_TRY(
-            zero_plan_fit(&r->shape, &in,
-                          &(zero_plan_room){(size_t)o->fit, zero_config_context(&r->config),
-                                            (size_t)o->fit_disk},
-                          &stage->fitted));
+        ZERO_TRY(zero_plan_fit(&r->shape, &in,
+                               &(zero_plan_room){.bytes = (size_t)o->fit,
+                                                 .context = zero_config_context(&r->config),
+                                                 .host = host_room(r),
+                                                 .disk = (size_t)o->fit_disk},
+                               &stage->fitted));
     if (o->ablation) ZERO_TRY(zero_plan_ablate(&stage->schedule, &stage->ablation));
     if (o->peers) ZERO_TRY(zero_plan_peers_make(r, number, &stage->peers));
     if (o->fit_batch) ZERO_TRY(find_batch(r, in, &stage->batch));

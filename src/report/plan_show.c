@@ -103,7 +103,7 @@ static bool shards_parameters(const zero_schedule *s)
 /* Why the states differ from the formula and its padding. */
 static const char *reason(const zero_plan_report *r, const zero_schedule *s)
 {
-    if (s->input.offload != ZERO_OFFLOAD_OFF) return "optimizer states lie in the file";
+    if (zero_plan_uses_file(&s->input)) return "optimizer states lie in the file";
     if (s->input.offload_host) return "optimizer states lie in the host's memory";
     if (zero_schedule_shares(s)) return "parameters lie once per node";
     if (r->config.accumulation > 1) return "sums over microbatches are in accumulators";
@@ -322,6 +322,19 @@ static void show_fitted_file(const zero_plan_report *r, const zero_plan_stage *s
     fputc('\n', out);
 }
 
+static void show_fitted_host(const zero_plan_report *r, const zero_plan_stage *stage,
+                             FILE *out)
+{
+    char host[ZERO_PLAN_TEXT];
+    if (stage->fitted.host == 0) return;
+    zero_text_bytes((double)stage->fitted.host, host);
+    fprintf(out, "%15sof the device, and %s (%zu bytes) of the host", "", host,
+            stage->fitted.host);
+    if (r->config.memory_limit > 0)
+        fprintf(out, ", of at most %" PRId64, r->config.memory_limit);
+    fputc('\n', out);
+}
+
 static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
     char needed[ZERO_PLAN_TEXT], limit[ZERO_PLAN_TEXT];
@@ -336,6 +349,7 @@ static void show_fitted(const zero_plan_report *r, const zero_plan_stage *stage,
             stage->fitted.needed,
             stage->fitted.layers == ZERO_GPT2_LAYERS ? "; no deeper model is possible"
                                                      : "");
+    show_fitted_host(r, stage, out);
     show_fitted_file(r, stage, out);
 }
 
@@ -352,8 +366,10 @@ static void show_advice(const zero_plan_report *r, const zero_plan_stage *stage,
     size_t limit = of_device ? device_room(&r->config) : (size_t)r->config.memory_limit;
     if (!of_device && zero_plan_fits_limit(r, stage)) return;
     fputc('\n', out);
-    zero_advice_show(&stage->schedule.input, r->is_auto,
-                     (zero_advice_room){limit, of_device}, out);
+    zero_advice_show(
+        &stage->schedule.input, r->is_auto,
+        (zero_advice_room){limit, of_device, (size_t)zero_max(r->config.memory_limit, 0)},
+        out);
 }
 
 /* If a step waits for the network between nodes, spending more memory may be worth it. */

@@ -149,7 +149,7 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     bytes_row(r, "overall peak", peak, out);
     if (has_device) bytes_row(r, "arena of the device", on_device, out);
     bytes_row(r, has_device ? "host, with process" : "needed, with process", needed, out);
-    if (r->stages[0].schedule.input.offload != ZERO_OFFLOAD_OFF)
+    if (zero_plan_uses_file(&r->stages[0].schedule.input))
         bytes_row(r, "in the file", file_bytes, out);
     show_limit(r, out);
     fputs("\nmodel states\n", out);

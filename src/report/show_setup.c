@@ -142,7 +142,7 @@ static void show_collectives(const zero_run_view *v)
 static void show_file(const zero_schedule *plan)
 {
     size_t sum = 0;
-    if (plan->input.offload == ZERO_OFFLOAD_OFF) return;
+    if (!zero_plan_uses_file(&plan->input)) return;
     for (int c = 0; c < ZERO_CLASSES; c++) sum += zero_offload_bytes(plan, (zero_class)c);
     zero_text_run_row("file");
     printf("%.1f MiB per rank, in MiB:", zero_text_mib(sum));
@@ -255,7 +255,7 @@ static void show_command(const zero_metrics_run *run)
 static bool has_team(const zero_config *c)
 {
     return c->threads > 1 && strcmp(c->backend, "cpu") == 0 &&
-           (!zero_config_has_device(c) || zero_config_offloads_to_host(c));
+           (!zero_config_has_device(c) || c->offload);
 }
 
 /* A batch script often sets OMP_NUM_THREADS for its own reasons. */
@@ -306,14 +306,34 @@ static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
     show_model(run);
 }
 
-static void show_offload_host(const zero_schedule *plan)
+static void show_late(const zero_config *c)
+{
+    if (c->delayed_update == 0) return;
+    zero_text_run_continue();
+    printf("from step %" PRId64 " on parameters are one update late: other numbers than "
+           "without --delayed-update",
+           c->delayed_update);
+}
+
+static const char *place_of_update(const zero_config *c)
+{
+    return c->delayed_update > 0 ? "delayed" : c->offload_when;
+}
+
+static void show_beside(const zero_config *c, const zero_schedule *plan)
 {
     zero_copied_bytes step = zero_schedule_copies(plan, ZERO_PROGRAM_STEP);
     zero_text_run_row("offload");
-    printf("optimizer states in the host's memory, updated by its CPU");
+    if (plan->input.offload_host)
+        printf("optimizer states in the host's memory, updated by its CPU, %s",
+               place_of_update(c));
+    else
+        printf("the host's CPU updates beside the device");
     zero_text_run_continue();
-    printf("per rank and step %.2f MiB of gradients to it, %.2f MiB of parameters back\n",
+    printf("per rank and step %.2f MiB of gradients to it, %.2f MiB of parameters back",
            zero_text_mib(step.gradients), zero_text_mib(step.parameters));
+    if (plan->input.offload_host) show_late(c);
+    printf("\n");
 }
 
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for all. */
@@ -321,25 +341,18 @@ static void show_offload(const zero_run_view *v)
 {
     const zero_config *c = v->config;
     const zero_schedule *plan = &v->engine->schedule;
-    if (plan->input.offload_host) show_offload_host(plan);
+    if (zero_plan_updates_beside(&plan->input)) show_beside(c, plan);
     const zero_scratch *scratch = v->engine->runner.tier.scratch;
     if (!scratch) return;
     const zero_scratch_file *file = zero_scratch_get_file(scratch);
     zero_text_run_row("offload");
     printf("%s, %s, %" PRId64 " block%s in memory; %s", ZERO_SHOWN(c->offload),
-           c->delayed_update > 0 ? "delayed" : c->offload_when, c->offload_depth,
-           zero_text_plural((int)c->offload_depth),
+           place_of_update(c), c->offload_depth, zero_text_plural((int)c->offload_depth),
            file->is_direct ? "around the page cache"
                            : "through the page cache: no O_DIRECT there");
     if (!file->had_no_name)
         printf("; the file had a name for a moment: no O_TMPFILE there");
-    if (c->delayed_update > 0) {
-        zero_text_run_continue();
-        printf("from step %" PRId64
-               " on parameters are one update late: other numbers than "
-               "without --delayed-update",
-               c->delayed_update);
-    }
+    show_late(c);
     printf("\n");
 }
 

@@ -120,7 +120,7 @@ static void show_resident(const zero_run_view *v)
 static void show_file(const zero_run_view *v)
 {
     const zero_schedule *s = &v->engine->schedule;
-    if (s->input.offload == ZERO_OFFLOAD_OFF) return;
+    if (!zero_plan_uses_file(&s->input)) return;
     char read[ZERO_PLAN_TEXT], written[ZERO_PLAN_TEXT], in[ZERO_PLAN_TEXT],
         out[ZERO_PLAN_TEXT];
     zero_file_ledger l = zero_runner_file_ledger(&v->engine->runner);

@@ -38,7 +38,7 @@ int zero_master_buffer(const zero_schedule *s, int g)
 
 bool zero_has_rounded(const zero_schedule *s)
 {
-    bool are_apart = s->input.type != ZERO_FP32 || s->input.offload_host;
+    bool are_apart = s->input.type != ZERO_FP32 || zero_plan_updates_beside(&s->input);
     return are_apart && !s->input.forward_only;
 }
 
@@ -126,8 +126,8 @@ int64_t zero_records_of(const zero_schedule *s, int g)
 
 int zero_recorded_arrays(const zero_schedule *s, int g)
 {
-    if (s->input.offload == ZERO_OFFLOAD_OFF) return ZERO_RECORDED_ARRAYS;
-    return s->input.type == ZERO_FP32 && s->groups[g].param != ZERO_NO_BUFFER ? 1 : 0;
+    if (!zero_plan_uses_file(&s->input)) return ZERO_RECORDED_ARRAYS;
+    return zero_master_buffer(s, g) != ZERO_NO_BUFFER ? 1 : 0;
 }
 
 /* ---- buffers ---- */

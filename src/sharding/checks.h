@@ -23,7 +23,7 @@
 #include "sharding/schedule.h"
 
 /* The arrays of a group's model states. In fp32 the parameters are the masters; with
- * offload_host they are a copy. */
+ * updates beside a device they are a copy. */
 typedef enum {
     ZERO_ARRAY_PARAMETERS,
     ZERO_ARRAY_MASTERS,

@@ -210,7 +210,7 @@ static zero_shard_place place_of(const zero_plan_input *in)
 
 static zero_schedule begin(const zero_plan_input *input)
 {
-    bool is_moved = input->offload != ZERO_OFFLOAD_OFF;
+    bool is_moved = zero_plan_uses_file(input);
     size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
                            .shard = place_of(input),

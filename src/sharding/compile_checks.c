@@ -92,13 +92,13 @@ static zero_status check_reproducible(const zero_plan_input *in)
 
 static zero_status check_offload(const zero_plan_input *in)
 {
-    bool is_on = in->offload != ZERO_OFFLOAD_OFF;
-    if (is_on && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
+    bool is_on = in->offload != ZERO_OFFLOAD_OFF, has_file = zero_plan_uses_file(in);
+    if (has_file && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
         return zero_fail(ZERO_ERR_INVALID,
                          "a plan with %d blocks of a file in memory: expected 1 to %d "
                          "(--offload-depth)",
                          in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
-    if (!is_on && (in->offload_parameters || in->offload_activations))
+    if (!has_file && (in->offload_parameters || in->offload_activations))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--offload-parameters and --offload-activations need --offload DIR, "
@@ -129,10 +129,11 @@ static zero_status check_device(const zero_plan_input *in)
                              "its arithmetic goes through zero/layers.h, set its "
                              "computes_by_layers",
                              model->units[u].name);
-    if (in->device && in->offload != ZERO_OFFLOAD_OFF)
+    if (in->device && (in->offload_parameters || in->offload_activations))
         return zero_fail(ZERO_ERR_INVALID,
-                         "--offload with --device: optimizer states in a file are not "
-                         "yet updated beside a device; give one of them");
+                         "--offload-%s with --device: only optimizer states move between "
+                         "a device and a file; give one of them",
+                         in->offload_parameters ? "parameters" : "activations");
     return ZERO_OK;
 }
 
@@ -175,14 +176,10 @@ static zero_status check_offload_host(const zero_plan_input *in)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload host without --device: optimizer states lie in the "
                          "host's memory already; give a device, or --offload DIR");
-    if (in->offload != ZERO_OFFLOAD_OFF)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "optimizer states in the host's memory and in a file: give one "
-                         "--offload");
-    if (in->forward_only)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan without steps has no optimizer states to offload");
-    return ZERO_OK;
+    if (in->offload != ZERO_OFFLOAD_OFF) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "optimizer states in the host's memory, and no word when they are "
+                     "updated: `offload` says it");
 }
 
 static zero_status check_delayed(const zero_plan_input *in)

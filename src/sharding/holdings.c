@@ -103,43 +103,49 @@ static void hold_late(zero_schedule *s, int g, zero_holding what)
         whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_OWN, s->input.type);
 }
 
-/* States beside a device. There the parameters of fp32 are a copy of the masters, too. In 16 bits the
- * rounded masters lie on the host until they are copied. */
+/* In memory. Only fp32 parameters in the same memory are masters, too. */
+static void hold_states(zero_schedule *s, int g, zero_holding what, zero_space space)
+{
+    zero_group_state *state = &s->groups[g];
+    if (s->input.type != ZERO_FP32 || space == ZERO_SPACE_HOST)
+        state->master = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+    state->momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+    state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+}
+
+/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those rounded;
+ * until they are copied nothing on the device changes, so a delayed update needs no other copy. */
 static void hold_beside(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];
-    int *const states[] = {&state->master, &state->momentum, &state->variance};
-    for (int k = 0; k < 3; k++)
-        *states[k] =
+    bool is_exact = s->input.type == ZERO_FP32;
+    if (is_exact && state->master == ZERO_NO_BUFFER) /* the file has the moments */
+        state->master =
             whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_HOST, ZERO_FP32);
     state->host_grad =
         whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
-    state->host_param = state->master;
-    if (s->input.type != ZERO_FP32)
-        state->host_param =
-            whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_HOST, s->input.type);
+    state->host_param = is_exact ? state->master
+                                 : whole_run(s, ZERO_CLASS_GATHERED, g, what,
+                                             ZERO_SPACE_HOST, s->input.type);
+    if (s->input.offload == ZERO_OFFLOAD_DELAYED)
+        state->late_grad =
+            whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
+}
+
+static void hold_in_file(zero_schedule *s, int g, zero_holding what)
+{
+    zero_offload_hold(s, g);
+    if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
+    if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) hold_late(s, g, what);
 }
 
 void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
 {
-    zero_group_state *state = &s->groups[g];
-    state->optimizer_held = what;
+    s->groups[g].optimizer_held = what;
     if (s->input.forward_only) return;
-    if (s->input.offload != ZERO_OFFLOAD_OFF) {
-        zero_offload_hold(s, g);
-        if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
-        if (s->input.offload == ZERO_OFFLOAD_DELAYED) hold_late(s, g, what);
-        return;
-    }
-    if (s->input.offload_host) {
-        hold_beside(s, g, what);
-        return;
-    }
-    if (s->input.type != ZERO_FP32)
-        state->master =
-            whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
-    state->momentum =
-        whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
-    state->variance =
-        whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, ZERO_SPACE_OWN, ZERO_FP32);
+    if (zero_plan_uses_file(&s->input))
+        hold_in_file(s, g, what);
+    else
+        hold_states(s, g, what, s->input.offload_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN);
+    if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
 }

@@ -145,13 +145,15 @@ static size_t slot_bytes(const zero_schedule *s)
 
 void zero_offload_hold_slots(zero_schedule *s)
 {
-    if (s->input.offload == ZERO_OFFLOAD_OFF || s->status != ZERO_OK) return;
+    if (!zero_plan_uses_file(&s->input) || s->status != ZERO_OK) return;
+    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
     size_t bytes = slot_bytes(s);
     s->first_slot = s->n_buffers;
     s->n_slots = s->input.offload_depth;
     for (int k = 0; k < s->n_slots; k++)
         zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_SLOTS,
                                                   .program = ZERO_PROGRAM_ALL,
+                                                  .space = space,
                                                   .bytes = bytes});
 }
 
@@ -161,8 +163,9 @@ bool zero_offload_is_of_stream(const zero_instruction *i)
     case ZERO_OP_FETCH:
     case ZERO_OP_FETCH_WAIT:
     case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT: return true;
-    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER;
+    case ZERO_OP_STORE_WAIT:
+    case ZERO_OP_STORE_PARAM: return true;
+    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER || i->on_host;
     default: return false;
     }
 }

@@ -57,8 +57,8 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 /* The parameters of the slot's block, where their transfers begin. */
 void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
 
-/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them. It
- * may run ahead of the rest of the program (engine/run_offload.c). */
+/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them;
+ * beside a device, also of states in the host's memory, UPDATE and STORE_PARAM. It may run ahead of the rest of the program (engine/run_offload.c). */
 bool zero_offload_is_of_stream(const zero_instruction *i);
 
 /* ---- sums ---- */

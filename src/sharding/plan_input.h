@@ -20,10 +20,11 @@
 #define ZERO_TEXTS            256 /* at most: texts that are generated at one time */
 #define ZERO_PLAN_DEPTH       4   /* blocks of a file in memory at once */
 
-/* The place of UPDATE in the step if optimizer states lie in a file. */
+/* The place of UPDATE in the step if optimizer states lie in a slower tier: a file, or with
+ * offload_host the host's memory beside a device. */
 typedef enum {
-    ZERO_OFFLOAD_OFF,      /* they lie in memory */
-    ZERO_OFFLOAD_END,      /* after OVERFLOW, as without a file */
+    ZERO_OFFLOAD_OFF,      /* they lie where the backend computes */
+    ZERO_OFFLOAD_END,      /* after OVERFLOW, as with OFF */
     ZERO_OFFLOAD_LAZY,     /* in the next step, before the first use of the group */
     ZERO_OFFLOAD_BACKWARD, /* as soon as the group's gradient is known */
     ZERO_OFFLOAD_DELAYED, /* beside the whole next step, which does not see it: other numbers */
@@ -58,7 +59,7 @@ typedef struct {
     int64_t persist;    /* groups of at most this many parameters stay whole */
     int check_replicas; /* steps between comparisons of copies; 0: never */
     int check_memory; /* 1: optimizer states are hashed, and verified before each update */
-    zero_offload offload;    /* optimizer states in a file, and when they are updated */
+    zero_offload offload;    /* optimizer states in a slower tier: when they are updated */
     int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */
     int offload_activations; /* 1: what `recompute` keeps, too */
     int offload_depth;       /* blocks of optimizer states in memory at once */
@@ -68,8 +69,8 @@ typedef struct {
     /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. As wide as its
      * neighbours, since an int would leave a hole. */
     int64_t partition_activations;
-    int device;       /* 1: arithmetic on a device, whose memory the host cannot touch */
-    int offload_host; /* 1, with a device: optimizer states beside it, in the host's memory */
+    int device; /* 1: arithmetic on a device, whose memory the host cannot touch */
+    int offload_host; /* 1, with a device and `offload`: that tier is the host's memory, not a file */
     /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all N_d. */
     int shard_ranks;
     /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
@@ -106,6 +107,17 @@ bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
 
 /* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or "staged". */
 const char *zero_plan_device_exchange(const zero_plan_input *in);
+/* True if optimizer states lie in a file. */
+static inline bool zero_plan_uses_file(const zero_plan_input *in)
+{
+    return in->offload != ZERO_OFFLOAD_OFF && !in->offload_host;
+}
+
+/* True if the host's CPU updates beside a device: states in its memory, or blocks of the file. */
+static inline bool zero_plan_updates_beside(const zero_plan_input *in)
+{
+    return in->device && in->offload != ZERO_OFFLOAD_OFF;
+}
 
 /* The threads that compute, and have a scratch and a workspace each. */
 static inline int64_t zero_plan_threads(const zero_plan_input *in)

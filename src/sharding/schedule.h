@@ -21,10 +21,10 @@
  * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
  * model states the parameters alone.
  *
- * With `offload_host` optimizer states lie in the host's memory beside a device (schedule_device.h).
- * With `offload` optimizer states lie in a file (offload.h). UPDATE then works on one block at a
- * time, between its FETCH and its STORE; with `lazy` these stand in the next step, before the
- * first use of the group.
+ * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's memory beside
+ * a device (schedule_device.h), else in a file (offload.h), where UPDATE works on one block at a time,
+ * between its FETCH and its STORE. With `lazy` these stand in the next step, before the first use of the
+ * group.
  *
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
@@ -66,7 +66,7 @@ typedef enum {
     ZERO_OP_UPDATE,          /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,          /* group g: hashes of what UPDATE has written */
 
-    /* With offload_host, between the device and the host. */
+    /* With updates beside a device, between it and the host. */
     ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
     ZERO_OP_STORE_PARAM, /* group g: begins to copy new parameters, `host`, to `buffer` */
 
@@ -173,8 +173,8 @@ typedef struct {
      * the global batch. */
     int rank_stride, microbatch_stride;
 
-    /* FETCH, UPDATE, STORE of a block, and their waits: the instruction after which they may run,
-     * earlier than they stand (engine/run_offload.c); -1: from the program's start. */
+    /* Of the stream (zero_offload_is_of_stream()): the instruction after which it may run, earlier than
+     * it stands (engine/run_offload.c); -1: from the program's start. */
     int after;
     size_t live_bytes; /* of this rank, while the instruction runs; as peak_bytes */
 } zero_instruction;
@@ -218,7 +218,7 @@ typedef struct {
     int first_block, n_blocks;      /* buffers with these states in the file (offload.h) */
     int first_param_block;     /* n_blocks buffers with the parameters there, if they are */
     int late_grad, late_param; /* `delayed`: UPDATE's operands in the next step */
-    int host_grad;  /* `offload_host`: what NORM and UPDATE read, a copy of `grad` */
+    int host_grad;  /* beside a device: what NORM and UPDATE read, a copy of `grad` */
     int host_param; /* and what UPDATE writes; fp32: the masters */
     int gather_staging;
     int64_t first_square; /* with a device: the group's place in `squares` */

@@ -16,12 +16,15 @@
  * end before the next head begins. Collectives stage in the window where the algorithm works there,
  * else in the host's memory; with device_messages in the device's.
  *
- * The last two are there with `offload_host`, ZeRO-Offload's placement: masters and moments lie in the
- * host's memory, where the CPU makes NORM and UPDATE (on_host) beside the device. A gradient is fetched
- * as soon as it is final, during the backward pass; parameters are stored while the next group is
- * updated. Only the elements whose states this rank holds are copied. Then OVERFLOW has no squares
- * to fetch: NORM has waited for the gradient of its group.
- * Source: Ren et al., ZeRO-Offload, arXiv:2101.06840, sections 3 and 4.
+ * The last two are there with `offload`, ZeRO-Offload's placement: the CPU makes NORM and UPDATE
+ * (on_host) beside the device. Masters and moments lie in the host's memory with `offload_host`, else
+ * blocks of them pass through its slots from and to a file (offload.h). A gradient is fetched as soon as
+ * it is final, during the backward pass; parameters are stored while the next group is updated. UPDATE
+ * and STORE_PARAM are a stream that may run ahead, as `offload` says: with LAZY beside the next forward
+ * pass. Only the elements whose states this rank holds are copied. Then OVERFLOW has no squares to fetch:
+ * NORM has waited for the gradient of its group.
+ * Sources: Ren et al., ZeRO-Offload, arXiv:2101.06840, sections 3 and 4; Rajbhandari et al.,
+ * ZeRO-Infinity, arXiv:2104.07857, section 5.
  *
  * Without a device none of these buffers exist. */
 #pragma once
@@ -46,8 +49,8 @@ int zero_schedule_tokens(const zero_schedule *s, int m);
 typedef struct {
     size_t tokens;                      /* to the device */
     size_t row_losses, squares, logits; /* from it */
-    size_t gradients;                   /* with offload_host: from it */
-    size_t parameters; /* with offload_host: to it, if there is an update */
+    size_t gradients;                   /* with offload: from it */
+    size_t parameters;                  /* with offload: to it, if there is an update */
 } zero_copied_bytes;
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 

@@ -337,6 +337,14 @@ static zero_pass forward_pass(const zero_writer *w)
     return ZERO_PASS_FORWARD;
 }
 
+/* The next unit's updates stand before this one's FORWARD, which hides what follows them: GATHER if it
+ * takes time, and beside a device STORE_PARAM, whose copy waits for all calls that are queued before. */
+static void write_due_ahead(zero_writer *w, int u)
+{
+    bool is_beside = zero_plan_updates_beside(&w->s->input) && !w->s->input.serial;
+    if (is_beside || gathers_take_time(w)) zero_write_due_of_unit(w, u, !is_beside);
+}
+
 void zero_write_forward(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -344,7 +352,7 @@ void zero_write_forward(zero_writer *w, int u)
     bool gives_logits = u == last_unit(w) && !trains(w);
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
-    if (u < last_unit(w) && gathers_take_time(w)) zero_write_due_of_unit(w, u + 1, true);
+    if (u < last_unit(w)) write_due_ahead(w, u + 1);
     await_parameters(w, u);
     w->out[u] = zero_write_output(w, u);
     /* If no backward reads it, it is written all the same, but not kept. */

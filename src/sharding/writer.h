@@ -70,7 +70,7 @@ struct zero_writer {
     int *saved_file; /* [n_units] the place of its output in the file */
     int *final_at;   /* [n_groups] the instruction that ended the gradient */
     bool *has_norm;  /* [n_groups] its NORM is written */
-    int after;       /* of the stream's transfers: see zero_instruction */
+    int after;       /* of the stream: see zero_instruction */
     zero_writer_stream blocks;
 };
 
@@ -127,11 +127,13 @@ void zero_write_late_update(zero_writer *w);
 /* UPDATE of a block of group g in a slot: range and slot are still to be set. */
 zero_instruction *zero_write_update_block(zero_writer *w, int g);
 /* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
- * updated from here on; with offload_host FETCH_GRAD stands here. */
+ * updated from here on; with updates beside a device FETCH_GRAD stands here. */
 void zero_write_gradient_is_final(zero_writer *w, int g);
 
-/* ---- the file: writer_offload.c ---- */
+/* ---- a slower tier: writer_offload.c ---- */
 
+/* The instruction after which UPDATE of group g may run: see zero_instruction. */
+int zero_write_after(const zero_writer *w, int g);
 /* The stream up to the last block of group g, which is the next in order. */
 void zero_write_stream(zero_writer *w, int g);
 void zero_write_whole_stream(zero_writer *w);

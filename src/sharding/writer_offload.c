@@ -1,4 +1,4 @@
-/* Transfers to and from the file: the stream of optimizer states, and parameters. */
+/* The stream of optimizer states, and transfers to and from the file. */
 #include "base/number.h"
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
@@ -54,23 +54,32 @@ static void fetch(zero_writer *w, int end)
     }
 }
 
+int zero_write_after(const zero_writer *w, int g)
+{
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    return is_early ? w->final_at[g] : w->after;
+}
+
 static void update(zero_writer *w, int k)
 {
     const zero_writer_block *block = &w->blocks.list[k];
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
     zero_range held = zero_states_held(w->s, block->group);
     zero_instruction *i = zero_write_update_block(w, block->group);
     i->file = w->s->groups[block->group].first_block + block->number;
     i->buffer = w->s->first_slot + k % n_slots(w);
     i->range =
         zero_range_overlap(zero_offload_range(w->s, block->group, block->number), held);
-    i->after = is_early ? w->final_at[block->group] : w->after;
+    i->after = zero_write_after(w, block->group);
 }
 
 void zero_write_stream(zero_writer *w, int g)
 {
     zero_writer_stream *stream = &w->blocks;
     int ahead = n_slots(w) / 2;
+    if (w->s->input.offload_host) { /* all of its states lie in memory */
+        zero_write_update_block(w, g)->after = zero_write_after(w, g);
+        return;
+    }
     for (; stream->next < stream->n; stream->next++) {
         int k = stream->next;
         if (stream->list[k].group != g) return;

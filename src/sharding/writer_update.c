@@ -67,7 +67,7 @@ static void norm(zero_writer *w, int g)
     const zero_group_state *state = &w->s->groups[g];
     zero_instruction *i = zero_write(w, ZERO_OP_NORM);
     i->group = g;
-    i->on_host = w->s->input.offload_host;
+    i->on_host = zero_plan_updates_beside(&w->s->input);
     i->grad[0] = i->on_host ? state->host_grad : state->grad;
     i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
     i->range = squared(w, &state->partition);
@@ -88,7 +88,7 @@ void zero_write_early_norm(zero_writer *w)
 static void overflow(zero_writer *w)
 {
     zero_instruction *i = zero_write(w, ZERO_OP_OVERFLOW);
-    if (w->s->input.offload_host) return; /* the host has them already */
+    if (zero_plan_updates_beside(&w->s->input)) return; /* the host has them already */
     i->in = w->s->squares;
     i->host = w->s->squares_host;
 }
@@ -98,7 +98,7 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
     zero_instruction *i = zero_write(w, op);
-    bool is_beside = w->s->input.offload_host;
+    bool is_beside = zero_plan_updates_beside(&w->s->input);
     bool is_exact = w->s->input.type == ZERO_FP32;
     i->group = g;
     i->param[0] = !is_beside ? state->param : is_exact ? ZERO_NO_BUFFER : state->host_param;
@@ -111,13 +111,12 @@ static zero_instruction *write_states(zero_writer *w, zero_op op, int g)
 
 zero_instruction *zero_write_update_block(zero_writer *w, int g)
 {
+    const zero_group_state *state = &w->s->groups[g];
+    bool is_late = w->s->input.offload == ZERO_OFFLOAD_DELAYED;
     zero_instruction *i = write_states(w, ZERO_OP_UPDATE, g);
-    i->on_host = w->s->input.offload_host;
-    i->grad[0] = i->on_host ? w->s->groups[g].host_grad : w->s->groups[g].grad;
-    if (w->s->input.offload == ZERO_OFFLOAD_DELAYED) {
-        i->grad[0] = w->s->groups[g].late_grad;
-        i->param[0] = w->s->groups[g].late_param;
-    }
+    i->on_host = zero_plan_updates_beside(&w->s->input);
+    i->grad[0] = is_late ? state->late_grad : i->on_host ? state->host_grad : state->grad;
+    if (is_late && !i->on_host) i->param[0] = state->late_param;
     return i;
 }
 
@@ -131,16 +130,7 @@ static void copy_piece(zero_writer *w, zero_op op, int g, int from, int to)
     i->range = zero_states_held(w->s, g);
 }
 
-/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH writes. */
-static void publish(zero_writer *w, int g)
-{
-    const zero_group_state *state = &w->s->groups[g];
-    if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
-    w->arrived[g] = true;
-    copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
-}
-
-/* With offload_host: a copy of what this rank holds, between the host and the device. */
+/* Updates beside a device: a copy of what this rank holds, between the host and the device. */
 static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
 {
     zero_instruction *i = zero_write(w, op);
@@ -148,6 +138,34 @@ static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
     i->host = host;
     i->range = zero_states_held(w->s, g);
     return i;
+}
+
+/* `after`: an instruction of the walk, as for the UPDATE that it follows in the stream. */
+static void store_param(zero_writer *w, int g, int after)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    zero_instruction *i = copy_held(w, ZERO_OP_STORE_PARAM, g, state->host_param);
+    i->buffer = state->param;
+    i->after = after;
+}
+
+/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and STORE_PARAM
+ * write. */
+static void publish(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    if (!w->arrived[g]) zero_write_gather_wait(w, g, state->param);
+    w->arrived[g] = true;
+    if (zero_plan_updates_beside(&w->s->input))
+        store_param(w, g, zero_write_last(w));
+    else
+        copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
+}
+
+static void update_in_tier(zero_writer *w, int g)
+{
+    zero_write_stream(w, g);
+    if (zero_plan_updates_beside(&w->s->input)) store_param(w, g, zero_write_after(w, g));
 }
 
 void zero_write_update_of(zero_writer *w, int g)
@@ -158,9 +176,7 @@ void zero_write_update_of(zero_writer *w, int g)
     else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
         publish(w, g);
     else
-        zero_write_stream(w, g);
-    if (w->s->input.offload_host)
-        copy_held(w, ZERO_OP_STORE_PARAM, g, state->host_param)->buffer = state->param;
+        update_in_tier(w, g);
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
@@ -183,9 +199,9 @@ void zero_write_late_update(zero_writer *w)
 void zero_write_gradient_is_final(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
-    w->final_at[g] = zero_write_last(w);
-    if (w->s->input.offload_host)
+    if (zero_plan_updates_beside(&w->s->input))
         copy_held(w, ZERO_OP_FETCH_GRAD, g, state->host_grad)->in = state->grad;
+    w->final_at[g] = zero_write_last(w);
 }
 
 /* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
@@ -202,8 +218,12 @@ static void check(zero_writer *w)
 
 static void delay_gradients(zero_writer *w)
 {
-    for (int g = 0; g < w->s->input.model->n_groups; g++)
-        copy_piece(w, ZERO_OP_DELAY, g, w->s->groups[g].grad, w->s->groups[g].late_grad);
+    bool is_beside = zero_plan_updates_beside(&w->s->input);
+    for (int g = 0; g < w->s->input.model->n_groups; g++) {
+        const zero_group_state *state = &w->s->groups[g];
+        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
+                   state->late_grad);
+    }
 }
 
 void zero_write_update(zero_writer *w)

@@ -32,8 +32,8 @@ typedef struct {
  * another. All other programs differ only in what takes no time. */
 static bool has_own_programs(const zero_schedule *s)
 {
-    return s->input.partition == ZERO_PARTITION_OWNER &&
-           s->input.offload != ZERO_OFFLOAD_OFF && s->input.n_ranks > 1;
+    return s->input.partition == ZERO_PARTITION_OWNER && zero_plan_uses_file(&s->input) &&
+           s->input.n_ranks > 1;
 }
 
 static zero_status add_program(simulation *x, int rank)

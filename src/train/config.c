@@ -365,7 +365,7 @@ zero_type zero_config_activations(const zero_config *c)
 
 static zero_offload offload_of(const zero_config *c)
 {
-    if (!zero_config_directory(c)) return ZERO_OFFLOAD_OFF;
+    if (!c->offload) return ZERO_OFFLOAD_OFF;
     if (c->delayed_update > 0) return ZERO_OFFLOAD_DELAYED;
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_PLACES; place++)
         if (strcmp(c->offload_when, zero_offload_name((zero_offload)place)) == 0)

@@ -27,10 +27,11 @@ const char *zero_config_directory(const zero_config *c)
 static zero_status check_delayed(const zero_config *c)
 {
     if (c->delayed_update == 0) return ZERO_OK;
-    if (!zero_config_directory(c))
+    if (!c->offload)
         return zero_fail(ZERO_ERR_INVALID,
-                         "--delayed-update needs a directory for the scratch file: give "
-                         "--offload DIR as well");
+                         "--delayed-update without --offload: only states in a slower tier "
+                         "are updated beside a step; give --offload DIR, or with a device "
+                         "--offload host");
     if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -41,15 +42,11 @@ static zero_status check_delayed(const zero_config *c)
 
 static zero_status check_offload_host(const zero_config *c)
 {
-    if (!zero_config_has_device(c))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload host without --device: optimizer states lie in the "
-                         "host's memory already; give a device, or --offload DIR for a "
-                         "file (./host for a directory of that name)");
-    if (!updates_early(c)) return ZERO_OK;
+    if (!zero_config_offloads_to_host(c) || zero_config_has_device(c)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--offload-when backward with --offload host: the host updates at the "
-                     "end of the step; give one of them");
+                     "--offload host without --device: optimizer states lie in the host's "
+                     "memory already; give a device, or --offload DIR for a file (./host "
+                     "for a directory of that name)");
 }
 
 static zero_status check_offload(const zero_config *c)
@@ -62,7 +59,7 @@ static zero_status check_offload(const zero_config *c)
                          "--offload-%s needs a directory for the scratch file: give "
                          "--offload DIR as well",
                          without);
-    if (zero_config_offloads_to_host(c)) return check_offload_host(c);
+    ZERO_TRY(check_offload_host(c));
     if (!c->offload || !updates_early(c) || c->clip <= 0.0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--offload-when backward with --clip %g: the norm is known after the "
@@ -116,12 +113,6 @@ static zero_status check_device(const zero_config *c)
                          "--backend %s with --device %s: the device computes; give one of "
                          "them",
                          c->backend, c->device);
-    if (has_device && zero_config_directory(c))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload with --device %s: optimizer states in a file are not "
-                         "yet updated beside a device; --offload host keeps them in the "
-                         "host's memory",
-                         c->device);
     if (!has_device && !zero_config_chooses_exchange(c))
         return zero_fail(
             ZERO_ERR_INVALID,

@@ -331,7 +331,7 @@ zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f
                              "step_time", step_time(f->step_time), "memory", memory,
                              "communication", traffic_ledger(f->engine, f->comm), "profile",
                              profile(f->engine, f->profile));
-    if (f->engine->schedule.input.offload != ZERO_OFFLOAD_OFF)
+    if (zero_plan_uses_file(&f->engine->schedule.input))
         json_object_set_new(line, "file", file_ledger(f->engine));
     if (f->bytes->n > 0)
         json_object_set_new(line, "peers", zero_metrics_peers(f->bytes, &f->comm->layout));

@@ -71,7 +71,9 @@ static zero_status read_place(const zero_trainer_spec *spec, zero_plan_input *pl
 static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     zero_plan_input *plan = &e->plan;
-    e->directory = spec->offload;
+    bool is_host = spec->offload && strcmp(spec->offload, "host") == 0;
+    e->directory = is_host ? NULL : spec->offload;
+    plan->offload_host = is_host;
     plan->offload_parameters = spec->offload_parameters;
     plan->offload_activations = spec->offload_activations;
     if (spec->offload_depth != 0) plan->offload_depth = spec->offload_depth;
@@ -79,8 +81,8 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
     if (spec->offload) return read_place(spec, plan);
     if (!spec->offload_when && spec->delayed_update == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "offload_when and delayed_update need offload, the directory of the "
-                     "scratch file");
+                     "offload_when and delayed_update need offload: the directory of the "
+                     "scratch file, or with a device host");
 }
 
 const char *zero_trainer_device(const zero_trainer_spec *spec)

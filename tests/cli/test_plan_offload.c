@@ -292,16 +292,21 @@ static void the_message_says_which_of_the_two_does_not_fit(void **state)
 
 /* ---- the advice ---- */
 
-static bool names_offload(const zero_plan_input *in, size_t limit)
+static bool names(const zero_plan_input *in, zero_advice_room room, const char *words)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    zero_advice_show(in, false, (zero_advice_room){.limit = limit}, out);
+    zero_advice_show(in, false, room, out);
     fclose(out);
-    bool found = strstr(text, "--offload DIR") != NULL;
+    bool found = strstr(text, words) != NULL;
     free(text);
     return found;
+}
+
+static bool names_offload(const zero_plan_input *in, size_t limit)
+{
+    return names(in, (zero_advice_room){.limit = limit}, "--offload DIR");
 }
 
 static void the_advice_names_offload_only_where_it_fits(void **state)
@@ -320,6 +325,60 @@ static void the_advice_names_offload_only_where_it_fits(void **state)
     assert_true(names_offload(&in, offloaded.needed));
     assert_false(names_offload(&in, ZERO_PROCESS_BYTES));
     zero_model_destroy(&model);
+}
+
+/* Of the two tiers below a device, the first that both memories have room for. */
+static void the_advice_beside_a_device_looks_at_both_memories(void **state)
+{
+    (void)state;
+    zero_model model;
+    zero_plan_ledger resident, host, file;
+    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    zero_plan_input in = plan_of(&model, 1, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    in.device = in.offload_depth = 1;
+    assert_int_equal(zero_plan_measure(&in, &file), ZERO_OK);
+    in.offload_host = 1;
+    assert_int_equal(zero_plan_measure(&in, &host), ZERO_OK);
+    in.offload = ZERO_OFFLOAD_OFF;
+    in.offload_host = 0;
+    assert_int_equal(zero_plan_measure(&in, &resident), ZERO_OK);
+    assert_true(host.device_needed < resident.device_needed && file.needed < host.needed);
+    zero_advice_room room = {file.device_needed, true, host.needed};
+    assert_true(names(&in, room, "--offload host") && !names(&in, room, "--offload DIR"));
+    room.host = file.needed;
+    assert_true(names(&in, room, "--offload DIR") && !names(&in, room, "--offload host"));
+    room.host = 0;
+    assert_true(names(&in, room, "--offload host"));
+    in.offload = ZERO_OFFLOAD_LAZY; /* the host itself is too small */
+    in.offload_host = 1;
+    assert_true(names(&in, (zero_advice_room){.limit = file.needed}, "--offload DIR"));
+    zero_model_destroy(&model);
+}
+
+/* One layer more would need more of the device, or of the host. */
+static void both_memories_decide_what_fits_beside_a_device(void **state)
+{
+    (void)state;
+    static const zero_plan_room rooms[] = {{.bytes = 40 << 20, .host = 1 << 30},
+                                           {.bytes = 1 << 30, .host = 120 << 20}};
+    for (int k = 0; k < 4; k++) {
+        const zero_plan_room *room = &rooms[k / 2];
+        zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+        zero_gpt2_shape deeper = shape;
+        zero_plan_fitted fitted;
+        zero_plan_ledger l;
+        zero_model model;
+        in.device = 1;
+        in.offload_host = k % 2;
+        assert_int_equal(zero_plan_fit(&shape, &in, room, &fitted), ZERO_OK);
+        assert_true(fitted.needed <= room->bytes && fitted.host <= room->host);
+        deeper.layers = fitted.layers + 1;
+        assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+        in.model = &model;
+        assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+        assert_true(k / 2 == 0 ? l.device_needed > room->bytes : l.needed > room->host);
+        zero_model_destroy(&model);
+    }
 }
 
 /* ---- options ---- */
@@ -369,6 +428,8 @@ int main(void)
         cmocka_unit_test(memory_and_disk_both_limit_the_depth),
         cmocka_unit_test(the_message_says_which_of_the_two_does_not_fit),
         cmocka_unit_test(the_advice_names_offload_only_where_it_fits),
+        cmocka_unit_test(the_advice_beside_a_device_looks_at_both_memories),
+        cmocka_unit_test(both_memories_decide_what_fits_beside_a_device),
         cmocka_unit_test(a_disk_and_two_numbers_are_read),
         cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
     };

@@ -2,8 +2,10 @@
  * calls return early, has a twin on the CPU that takes the same steps. Compared are all losses,
  * norms, evaluations, generated text, gradients and the digest of the states.
  *
- *     test_device               every pair of stage and type, other settings drawn at random
+ *     test_device               every pair of stage and type, and every place of states and of their
+ *                               UPDATE; other settings drawn at random
  *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
+#include "support/offload_test.h"
 #include "support/twin_test.h"
 
 #include <inttypes.h>
@@ -33,21 +35,24 @@ static test_setup on_device(test_setup setup)
 static void describe(const test_setup *setup)
 {
     const zero_plan_input *p = &setup->plan;
-    print_error(
-        "%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
-        "bucket %d, prefetch %d, persist %d%s%s%s%s%s, order %s: other bits than on "
-        "the CPU\n",
-        test_size, setup->fake_nodes, p->stage, zero_type_name(p->type), p->accumulation,
-        (int)p->partition, (int)p->collectives, (int)p->bucket, (int)p->prefetch,
-        (int)p->persist, p->serial ? ", serial" : "", p->recompute ? ", recompute" : "",
-        p->reproducible ? ", reproducible" : "", p->check_memory ? ", check_memory" : "",
-        p->offload_host ? ", offload_host" : "", getenv("ZERO_FAKE_ORDER"));
+    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
+                "bucket %d, prefetch %d, persist %d%s%s%s%s%s, offload %s, order %s: other "
+                "bits than on "
+                "the CPU\n",
+                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
+                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
+                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
+                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
+                p->check_memory ? ", check_memory" : "",
+                p->offload_host ? ", offload_host" : "", zero_offload_name(p->offload),
+                getenv("ZERO_FAKE_ORDER"));
 }
 
 static void check(const test_setup *setup)
 {
     test_setup device = on_device(*setup), cpu = *setup;
     cpu.plan.offload_host = 0;
+    if (cpu.plan.offload != ZERO_OFFLOAD_DELAYED) cpu.plan.offload = ZERO_OFFLOAD_OFF;
     twin_outcome want = twin_run(&cpu, NULL), got = twin_run(&device, NULL);
     bool is_same = memcmp(&want, &got, sizeof want) == 0;
     if (!is_same && test_rank == 0) describe(setup);
@@ -64,7 +69,20 @@ static void draw_plan(dice *d, zero_plan_input *plan)
     plan->recompute = DRAW(d, 0, 1) == 1;
     plan->check_memory = DRAW(d, 0, 0, 1) == 1;
     plan->check_replicas = (int)DRAW(d, 0, 1, 2);
-    plan->offload_host = (int)DRAW(d, 0, 1);
+}
+
+/* Updates that run early or late have other numbers, or look at fewer. */
+static void place(test_setup *setup, bool is_host, zero_offload when)
+{
+    zero_plan_input *plan = &setup->plan;
+    bool is_apart = when == ZERO_OFFLOAD_BACKWARD || when == ZERO_OFFLOAD_DELAYED;
+    plan->offload = when;
+    plan->offload_host = is_host;
+    plan->offload_depth = 2;
+    plan->delayed_from = when == ZERO_OFFLOAD_DELAYED ? 7 : 0;
+    plan->check_memory = plan->check_memory && !is_apart;
+    if (when == ZERO_OFFLOAD_BACKWARD) setup->clip = 0.0;
+    setup->directory = test_place;
 }
 
 static test_setup setup_of(dice *d, int stage, zero_type type)
@@ -94,6 +112,24 @@ static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
                 test_setup setup = setup_of(&d, stage, type);
+                int tier = (stage + (int)type) % 3; /* the device, the host, a file */
+                if (tier > 0) place(&setup, tier == 1, ZERO_OFFLOAD_LAZY);
+                set_order(r->seed * 1000 + d.next);
+                check(&setup);
+            }
+}
+
+static void each_place_of_states_has_the_bits_of_the_cpu(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 3}};
+    for (int64_t i = 0; i < r->count; i++)
+        for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
+            for (int is_host = 0; is_host < 2; is_host++) {
+                int stage = (int)(i + when + 2 * is_host) % ZERO_STAGE_COUNT;
+                test_setup setup =
+                    setup_of(&d, stage, (i + when) % 2 == 0 ? ZERO_BF16 : ZERO_FP32);
+                place(&setup, is_host, (zero_offload)when);
                 set_order(r->seed * 1000 + d.next);
                 check(&setup);
             }
@@ -263,9 +299,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan_and_backend_agree_on_the_device),
         cmocka_unit_test_prestate(each_stage_and_type_has_the_bits_of_the_cpu, &r),
+        cmocka_unit_test_prestate(each_place_of_states_has_the_bits_of_the_cpu, &r),
         cmocka_unit_test_prestate(long_groups_pass_through_two_chunks, &r),
         cmocka_unit_test(a_divergence_is_told_as_on_the_cpu),
         cmocka_unit_test(a_step_waits_in_overflow_and_for_what_is_not_over),
     };
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    test_place_open();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed += test_place_close();
+    return test_end(failed);
 }

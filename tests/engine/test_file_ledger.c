@@ -1,5 +1,6 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
 #include "engine/file_ledger.h"
+#include "engine/run_memory.h"
 #include "io/scratch_file.h"
 #include "support/disk_place.h"
 #include "support/engine_test.h"
@@ -87,6 +88,14 @@ static void check_ledger(const test_run *run)
     assert_true(l.visits.bytes_written > 0); /* initial values */
 }
 
+/* Memory, too: slots, and beside a device what travels. */
+static void check_memory(const test_run *run)
+{
+    zero_peak planned, measured;
+    assert_all(zero_runner_memory(&run->engine.runner, &planned, &measured) == ZERO_OK);
+    assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
+}
+
 static void check_setup(const test_setup *setup)
 {
     test_run run;
@@ -95,6 +104,7 @@ static void check_setup(const test_setup *setup)
     settle(&run);
     check_formula(&run, 2);
     check_ledger(&run);
+    check_memory(&run);
     (void)test_run_digest(&run); /* reads states and is in no plan */
     check_formula(&run, 2);
     check_ledger(&run);
@@ -147,6 +157,20 @@ static void parameters_and_activations_are_planned_too(void **state)
             setup.plan.recompute = true;
             setup.plan.offload_activations = 1;
             setup.plan.offload_parameters = when == ZERO_OFFLOAD_LAZY;
+            check_setup(&setup);
+        }
+}
+
+/* A device changes nothing of what the file has: only masters of fp32, which the host keeps. */
+static void so_are_those_beside_a_device(void **state)
+{
+    (void)state;
+    for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
+        for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
+            test_setup setup = setup_of(when % ZERO_STAGE_COUNT, type, (zero_offload)when);
+            if (when == ZERO_OFFLOAD_BACKWARD) setup.clip = 0.0;
+            setup.backend = &zero_backend_fake;
+            setup.plan.device = 1;
             check_setup(&setup);
         }
 }
@@ -206,6 +230,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_that_moves_is_planned),
         cmocka_unit_test(parameters_and_activations_are_planned_too),
+        cmocka_unit_test(so_are_those_beside_a_device),
         cmocka_unit_test(several_blocks_of_a_group_have_a_page_of_padding_at_most),
         cmocka_unit_test(a_skipped_step_moves_nothing),
         cmocka_unit_test(without_a_file_the_ledger_is_empty),

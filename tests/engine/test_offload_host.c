@@ -15,6 +15,7 @@ static test_setup setup_of(int stage, zero_type type)
     test_setup setup = test_setup_of(stage, type);
     setup.backend = &zero_backend_fake;
     setup.plan.device = setup.plan.offload_host = 1;
+    setup.plan.offload = ZERO_OFFLOAD_END;
     return setup;
 }
 
@@ -22,10 +23,16 @@ static test_setup on_cpu(test_setup setup)
 {
     setup.backend = &zero_backend_cpu;
     setup.plan.device = setup.plan.offload_host = 0;
+    setup.plan.offload = ZERO_OFFLOAD_OFF;
     return setup;
 }
 
 /* ---- memory ---- */
+
+static void settle(test_run *run)
+{
+    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+}
 
 static void check_places(const zero_schedule *s, const zero_schedule *plain)
 {
@@ -52,11 +59,14 @@ static void states_leave_the_device(void **state)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
             test_setup setup = setup_of(stage, type), plain = setup;
             test_run run, other;
+            if ((stage + (int)type) % 2 == 0) setup.plan.offload = ZERO_OFFLOAD_LAZY;
             plain.plan.offload_host = 0;
+            plain.plan.offload = ZERO_OFFLOAD_OFF;
             test_run_open(&run, &setup, test_size);
             test_run_open(&other, &plain, test_size);
             check_places(&run.engine.schedule, &other.engine.schedule);
             test_run_steps(&run, 0, 2);
+            settle(&run);
             check_ledger(&run);
             test_run_close(&run);
             test_run_close(&other);
@@ -64,11 +74,6 @@ static void states_leave_the_device(void **state)
 }
 
 /* ---- copies ---- */
-
-static void settle(test_run *run)
-{
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
-}
 
 /* The bytes of a step: those of its collectives, and those of its own. */
 static void check_step(test_run *run, int step, bool is_skipped)
@@ -188,6 +193,7 @@ static void written_states_reach_the_device(void **state)
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
             test_setup setup = setup_of(stage, type), cpu = on_cpu(setup);
+            if (stage % 2 == 0) setup.plan.offload = ZERO_OFFLOAD_LAZY;
             assert_all(test_same(write_states(&setup), write_states(&cpu)));
         }
 }
@@ -221,6 +227,7 @@ static void check_flip(int stage, zero_type type, const flip_case *c)
 {
     test_setup setup = setup_of(stage, type);
     test_run run;
+    if ((stage + (int)c->array) % 2 == 0) setup.plan.offload = ZERO_OFFLOAD_LAZY;
     setup.plan.check_replicas = c->is_compared;
     setup.plan.check_memory = !c->is_compared;
     test_run_open(&run, &setup, test_size);

@@ -93,6 +93,7 @@ static void train(const zero_trainer_spec *spec, const char *second, const char 
                   zero_comm *comm, outcome *o)
 {
     zero_trainer_spec other = *spec;
+    if (!second || strcmp(second, "fake") != 0) other.offload = NULL;
     zero_trainer *t = open_trainer(spec, comm);
     zero_step_result result;
     int64_t step = 0;
@@ -164,6 +165,7 @@ static void compare(const zero_trainer_spec *spec, zero_comm *comm)
         char dir[32];
         make_directory(dir);
         placed.device = devices[k][0];
+        if (k == 1) placed.offload = "host";
         train(&placed, devices[k][1], dir, comm, k == 0 ? &want : &got);
         remove_directory(dir);
         if (k > 0 && memcmp(&want, &got, sizeof want) != 0 && test_rank == 0)
@@ -253,7 +255,9 @@ static void wrong_devices_are_refused(void **state)
         {{.device = "fake:0"}, {ZERO_ERR_INVALID, "fake has no numbers"}},
         {{.device = "fake", .backend = "naive"},
          {ZERO_ERR_INVALID, "backend 'naive' with device 'fake'"}},
-        {{.device = "fake", .offload = "."}, {ZERO_ERR_INVALID, "give one of them"}},
+        {{.device = "fake", .stage = 3, .offload = ".", .offload_parameters = true},
+         {ZERO_ERR_INVALID, "--offload-parameters with --device"}},
+        {{.offload = "host"}, {ZERO_ERR_INVALID, "lie in the host's memory already"}},
     };
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;

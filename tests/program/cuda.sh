@@ -64,9 +64,12 @@ compares 1 2e-2 --micro-batch 2 --dtype bf16 --recompute
 compares 2 2e-2 --micro-batch 2 --dtype fp16 --stage 2 --check-memory
 compares 3 1e-5 --micro-batch 1 --stage 3 --dropout 0.1
 digest_of out >resident
-runs 3 train $model --steps 6 --device $device --micro-batch 1 --stage 3 --dropout 0.1 --offload host
-digest_of out >offloaded
-same resident offloaded "$words"
+finds_a_disk
+for how in host "host --offload-when end" ${disk:+"$disk"}; do
+    runs 3 train $model --steps 6 --device $device --micro-batch 1 --stage 3 --dropout 0.1 --offload $how
+    digest_of out >offloaded
+    same resident offloaded "$words"
+done
 
 # ---- activations of 16 bits: the CPU's losses, one digest whatever moves or computes them ----
 

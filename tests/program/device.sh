@@ -93,7 +93,7 @@ same digest_cpu digest_fake "$words"
 refuses 2 '--device nonsense: expected one of cpu|cuda' 0 train $model --device nonsense
 refuses 2 '--device nonsense: expected one of cpu|cuda' 0 generate run --device nonsense
 refuses 2 'the device computes; give one of them' 0 train $model --device fake --backend naive
-refuses 2 'with --device' 0 train $model --device fake --offload .
+refuses 2 'with --device' 1 train $model --device fake --stage 3 --offload . --offload-parameters
 refuses 2 'start without --progress-thread' 2 train $model --device fake --progress-thread 1
 refuses 3 "MiB of the device's memory per rank, but 1.0 MiB" 2 \
     train $model --device fake --device-memory 1000000

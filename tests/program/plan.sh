@@ -179,7 +179,7 @@ runs 0 plan $small --ranks 2 --device cuda --fit 1G --json
 tr -d ' \n' <out | grep -o '"fits":{[^}]*}' >squeezed
 grep -qE '"needed":(9[0-9]{8}|10[0-9]{8})' squeezed || complain "$words: expected most of 1 GB"
 refuses 2 '--fit 500000000: not even one layer fits' 0 plan $small --device cuda --fit 500M
-refuses 2 '--offload with --device cuda' 0 plan $small --device cuda --offload .
+refuses 2 'with --device' 0 plan $small --device cuda --stage 3 --offload . --offload-parameters
 refuses 2 '--backend naive with --device cuda' 0 plan $small --device cuda --backend naive
 refuses 2 '--device-memory without a device' 0 plan $small --device-memory 1G
 refuses 2 'cpu|cuda' 0 plan --device tpu

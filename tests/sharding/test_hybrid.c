@@ -48,13 +48,8 @@ static void each_replica_has_the_sum_of_all_ranks(void **state)
 static void draw_file(zero_plan_input *input, uint64_t *random)
 {
     if (made_draw(random, 3) != 0) return;
-    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
+    random_offload(input, random);
     bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
-    if (is_delayed || input->offload == ZERO_OFFLOAD_BACKWARD) input->check_memory = false;
-    if (input->offload == ZERO_OFFLOAD_BACKWARD && input->type == ZERO_FP16)
-        input->type = ZERO_BF16;
-    input->delayed_from = is_delayed;
-    input->offload_depth = 1 + made_draw(random, 6);
     input->offload_parameters = input->stage == 3 && !is_delayed && made_draw(random, 2);
     input->offload_activations = input->recompute && made_draw(random, 2);
 }

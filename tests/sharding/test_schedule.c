@@ -42,6 +42,8 @@ static void check_ranks(const zero_model *model, int stage, zero_type type, int 
             input.prefetch = scheme + M;
             input.device = (ranks + M) % 2;
             input.offload_host = input.device && (a + M + scheme) % 2;
+            if (input.offload_host)
+                input.offload = (a + M) % 2 ? ZERO_OFFLOAD_LAZY : ZERO_OFFLOAD_END;
             check(input, a != ZERO_ALGORITHM_SHM && ranks % 2 == 0 ? 2 : 1);
         }
 }

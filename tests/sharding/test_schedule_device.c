@@ -113,6 +113,7 @@ static void states_beside_a_device_cost_16_bytes_there(void **state)
     zero_plan_input input = xl(&model);
     zero_schedule plain = compiled(&input);
     input.offload_host = 1;
+    input.offload = ZERO_OFFLOAD_LAZY;
     zero_schedule s = compiled(&input);
     size_t mine = (size_t)shards();
     zero_copied_bytes step = zero_schedule_copies(&s, ZERO_PROGRAM_STEP);
@@ -254,18 +255,29 @@ static void microbatches_take_turns(void **state)
     zero_model_destroy(&model);
 }
 
-static void states_in_a_file_are_refused(void **state)
+/* A third tier: the host has gradients and rounded parameters of its shards, and slots. */
+static void states_in_a_file_leave_the_host(void **state)
 {
     (void)state;
-    zero_model model = preset("gpt2");
-    zero_schedule s;
-    zero_plan_input input = job_input(&model, 2, 2);
-    input.bucket = 1 << 20;
-    input.device = 1;
-    input.offload = ZERO_OFFLOAD_END;
+    zero_model model = preset("gpt2-xl");
+    zero_plan_input input = xl(&model);
+    input.offload = ZERO_OFFLOAD_LAZY;
     input.offload_depth = 2;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "--offload with --device"));
+    size_t mine = (size_t)shards(), slot = 12 * (size_t)ZERO_OFFLOAD_BLOCK;
+    zero_schedule s = compiled(&input);
+    assert_true(s.host_class_peak[ZERO_CLASS_OPTIMIZER] == 0);
+    assert_true(s.class_peak[ZERO_CLASS_OPTIMIZER] == 0);
+    assert_true(s.host_class_peak[ZERO_CLASS_SLOTS] == 2 * slot);
+    assert_true(s.host_class_peak[ZERO_CLASS_IN_FLIGHT] == 2 * mine);
+    assert_true(s.host_class_peak[ZERO_CLASS_GATHERED] == 2 * mine);
+    assert_true(zero_offload_bytes(&s, ZERO_CLASS_OPTIMIZER) ==
+                12 * mine + zero_offload_padding(&s));
+    zero_schedule_destroy(&s);
+    input.offload = ZERO_OFFLOAD_DELAYED; /* the last gradient waits */
+    input.delayed_from = 1;
+    s = compiled(&input);
+    assert_true(s.host_class_peak[ZERO_CLASS_IN_FLIGHT] == 4 * mine);
+    zero_schedule_destroy(&s);
     zero_model_destroy(&model);
 }
 
@@ -315,7 +327,7 @@ int main(void)
         cmocka_unit_test(the_device_holds_what_a_rank_by_itself_holds),
         cmocka_unit_test(generating_loads_the_prompt),
         cmocka_unit_test(microbatches_take_turns),
-        cmocka_unit_test(states_in_a_file_are_refused),
+        cmocka_unit_test(states_in_a_file_leave_the_host),
         cmocka_unit_test(squares_in_two_halves_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

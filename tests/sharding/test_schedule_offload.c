@@ -1,4 +1,4 @@
-/* Programs whose optimizer states lie in a file: any model, however far ranks run ahead. */
+/* Programs whose optimizer states lie in a slower tier: any model, however far ranks run ahead. */
 #include <string.h>
 
 #include "sharding/offload.h"
@@ -30,18 +30,12 @@ static void enlarge(zero_model *model, uint64_t *random)
 
 static void draw_offload(zero_plan_input *input, uint64_t *random)
 {
-    input->device = input->offload_host = 0;
-    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
-    if (input->offload == ZERO_OFFLOAD_BACKWARD) {
-        input->check_memory = false;
-        if (input->type == ZERO_FP16) input->type = ZERO_BF16;
-    }
+    random_offload(input, random);
     bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
-    if (is_delayed) {
-        input->check_memory = false;
-        input->delayed_from = 1;
+    if (input->device) { /* the file, or with half of these plans the host's memory */
+        input->offload_host = made_draw(random, 2);
+        return;
     }
-    input->offload_depth = 1 + made_draw(random, 6);
     input->offload_parameters = input->stage == 3 && !is_delayed && made_draw(random, 2);
     input->offload_activations = input->recompute && made_draw(random, 2);
 }
@@ -69,7 +63,7 @@ static void a_padded_piece_is_not_taken_for_its_group(void **state)
 }
 
 /* Whether and when ranks execute the stream ahead: none, all, or every second one. */
-static void any_model_keeps_all_laws_with_a_file(void **state)
+static void any_model_keeps_all_laws_with_a_slower_tier(void **state)
 {
     static const unsigned hurried[] = {0, ~0u, 0x55};
     (void)state;
@@ -127,6 +121,14 @@ static void plans_that_a_file_cannot_serve_are_refused(void **state)
     assert_refused(CHANGED(DELAYED, offload_parameters, 1), "with --offload-parameters");
     assert_refused(CHANGED(DELAYED, delayed_from, 0), "expected 1 or more");
     input = valid(&model, ZERO_OFFLOAD_LAZY);
+    input.device = 1;
+    input.offload_parameters = 1;
+    assert_refused(input, "--offload-parameters with --device");
+    input.offload_parameters = 0;
+    input.offload_activations = 1;
+    input.recompute = true;
+    assert_refused(input, "--offload-activations with --device");
+    input = valid(&model, ZERO_OFFLOAD_LAZY);
     input.offload_parameters = 1;
     for (input.stage = 0; input.stage < 3; input.stage++)
         assert_refused(input, "needs --stage 3");
@@ -136,7 +138,7 @@ static void plans_that_a_file_cannot_serve_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_model_keeps_all_laws_with_a_file),
+        cmocka_unit_test(any_model_keeps_all_laws_with_a_slower_tier),
         cmocka_unit_test(a_padded_piece_is_not_taken_for_its_group),
         cmocka_unit_test(plans_that_a_file_cannot_serve_are_refused),
     };

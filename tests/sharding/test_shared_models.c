@@ -116,7 +116,7 @@ static void check_trial(uint64_t trial)
     zero_plan_input input = random_plan(&model, &random, &nodes);
     int T = model.share.ranks;
     bool is_spread = T > 1 && made_draw(&random, 3) == 0;
-    input.device = input.offload_host = 0;
+    random_plan_on_cpu(&input);
     draw_file(&input, &random);
     assert_int_equal(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1), ZERO_OK);
     input.tp_layout = made_draw(&random, 2) || is_spread ? &tp : NULL;

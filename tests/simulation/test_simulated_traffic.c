@@ -116,7 +116,7 @@ static void all_traffic_is_simulated(void **state)
         int nodes;
         zero_model model = made_random(&random);
         zero_plan_input input = random_plan(&model, &random, &nodes);
-        input.device = input.offload_host = 0;
+        random_plan_on_cpu(&input);
         if (input.collectives == ZERO_ALGORITHM_MPI) input.collectives = ZERO_ALGORITHM_P2P;
         check_plan(input, nodes, &random, trial);
         zero_model_destroy(&model);

@@ -4,6 +4,25 @@
 #include "support/made_model.h"
 #include "support/schedule_job.h"
 
+/* The place of UPDATE where optimizer states lie in a slower tier, and what it excludes. */
+static inline void random_offload(zero_plan_input *input, uint64_t *random)
+{
+    input->offload = (zero_offload)(1 + made_draw(random, ZERO_OFFLOAD_PLACES - 1));
+    bool is_delayed = input->offload == ZERO_OFFLOAD_DELAYED;
+    bool is_early = input->offload == ZERO_OFFLOAD_BACKWARD;
+    if (is_delayed || is_early) input->check_memory = false;
+    if (is_early && input->type == ZERO_FP16) input->type = ZERO_BF16;
+    input->delayed_from = is_delayed;
+    input->offload_depth = 1 + made_draw(random, 6);
+}
+
+/* The same plan on the CPU. */
+static inline void random_plan_on_cpu(zero_plan_input *input)
+{
+    input->device = input->offload_host = 0;
+    input->offload = ZERO_OFFLOAD_OFF;
+}
+
 /* A plan of 1 to 8 ranks on *nodes nodes, without a file. */
 static inline zero_plan_input random_plan(const zero_model *model, uint64_t *random,
                                           int *nodes)
@@ -32,5 +51,6 @@ static inline zero_plan_input random_plan(const zero_model *model, uint64_t *ran
     input.texts = made_draw(random, 4);
     input.device = made_draw(random, 2);
     input.offload_host = input.device && made_draw(random, 2);
+    if (input.offload_host) random_offload(&input, random);
     return input;
 }

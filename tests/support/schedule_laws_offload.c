@@ -1,4 +1,4 @@
-/* The file tier: how its transfers begin and end, how far they may run ahead, and their bytes. */
+/* Slower tiers: how transfers of the file begin and end, how far they may run ahead, and their bytes. */
 #include <stdlib.h>
 
 #include "sharding/offload.h"
@@ -12,7 +12,8 @@ static bool is_of_stream(const zero_instruction *i)
 {
     return i->op == ZERO_OP_FETCH || i->op == ZERO_OP_FETCH_WAIT ||
            i->op == ZERO_OP_STORE || i->op == ZERO_OP_STORE_WAIT ||
-           (i->op == ZERO_OP_UPDATE && i->file != ZERO_NO_BUFFER);
+           i->op == ZERO_OP_STORE_PARAM ||
+           (i->op == ZERO_OP_UPDATE && (i->file != ZERO_NO_BUFFER || i->on_host));
 }
 
 /* True if the instruction computes with the group's parameters or writes its gradient. */
@@ -73,11 +74,14 @@ static bool is_of_last_step(const zero_schedule *s)
 static void check_apart(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_group_state *group = &s->groups[p->code[at].group];
+    bool is_exact = s->input.type == ZERO_FP32; /* masters are updated in place */
+    int param = s->input.device && !is_exact ? group->host_param : group->late_param;
     assert_true(p->code[at].grad[0] == group->late_grad);
-    assert_true(p->code[at].param[0] == group->late_param);
+    assert_true(p->code[at].param[0] == param);
     for (int before = 0; before < at; before++) {
         const zero_instruction *i = &p->code[before];
-        bool moves = i->op == ZERO_OP_PUBLISH || i->op == ZERO_OP_DELAY;
+        bool moves = i->op == ZERO_OP_PUBLISH || i->op == ZERO_OP_DELAY ||
+                     i->op == ZERO_OP_STORE_PARAM;
         assert_false(moves && i->group == p->code[at].group);
     }
 }
@@ -95,22 +99,24 @@ static void check_one_reader(const zero_program *p, int at)
 static void check_place(const zero_schedule *s, const zero_program *p, int at)
 {
     const zero_instruction *i = &p->code[at];
-    bool updates = i->op == ZERO_OP_UPDATE;
+    bool updates = i->op == ZERO_OP_UPDATE, stores = i->op == ZERO_OP_STORE_PARAM;
     assert_true(i->after >= -1 && i->after < at);
     if (i->op == ZERO_OP_FETCH && s->input.type == ZERO_FP32) check_one_reader(p, at);
     switch (s->input.offload) {
     case ZERO_OFFLOAD_END: /* no state moves before all checks */
         assert_true(i->after >= last_of_checks(p));
-        if (updates) check_undisturbed(s, p, i->after, at, i->group);
+        if (updates || stores) check_undisturbed(s, p, i->after, at, i->group);
         break;
     case ZERO_OFFLOAD_LAZY: /* whenever it runs, the gradient is that of the last step */
-        if (updates) check_undisturbed(s, p, -1, at, i->group);
+        if (updates || stores) check_undisturbed(s, p, -1, at, i->group);
         break;
     case ZERO_OFFLOAD_DELAYED: /* beside the step, with places of its own */
         if (updates) check_apart(s, p, at);
+        if (stores) check_undisturbed(s, p, i->after, at, i->group);
+        if (stores) assert_true(i->after >= last_of_checks(p));
         break;
     default:
-        if (!updates) break;
+        if (!updates && !stores) break;
         check_undisturbed(s, p, i->after, at, i->group);
         assert_true(last_of_checks(p) > at);
     }
@@ -133,8 +139,9 @@ typedef struct {
 
 static bool updates_in(const zero_schedule *s, zero_program_kind kind)
 {
-    return s->n_slots > 0 && (kind == ZERO_PROGRAM_STEP ||
-                              (is_of_last_step(s) && kind == ZERO_PROGRAM_EPILOGUE));
+    if (s->input.offload == ZERO_OFFLOAD_OFF) return false;
+    return kind == ZERO_PROGRAM_STEP ||
+           (is_of_last_step(s) && kind == ZERO_PROGRAM_EPILOGUE);
 }
 
 static void advance(const zero_schedule *s, stream *st, const zero_instruction *i)
@@ -187,7 +194,7 @@ static void check_stream(const zero_schedule *s, zero_program_kind kind)
                           is_lazy && updates_in(s, kind) ? WRITTEN : OUTSIDE);
         if (!is_of_stream(i)) continue;
         assert_true(updates_in(s, kind));
-        advance(s, &st, i);
+        if (i->file != ZERO_NO_BUFFER) advance(s, &st, i);
         check_place(s, p, at);
     }
     check_blocks(s, &st, updates_in(s, kind) ? WRITTEN : OUTSIDE);
@@ -208,6 +215,7 @@ static void check_published(const zero_schedule *s, zero_program_kind kind)
         bool is_lazy = s->input.offload == ZERO_OFFLOAD_LAZY;
         for (int next = at + 1; (is_published || is_lazy) && next < p->length; next++)
             assert_false((p->code[next].op == ZERO_OP_UPDATE ||
+                          p->code[next].op == ZERO_OP_STORE_PARAM ||
                           p->code[next].op == ZERO_OP_PUBLISH) &&
                          p->code[next].group == i->group);
     }
@@ -385,21 +393,22 @@ static void check_resident(const zero_schedule *s)
         assert_true(s->buffers[id].space != ZERO_SPACE_FILE);
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         for (int at = 0; at < s->programs[kind].length; at++)
-            assert_true(s->programs[kind].code[at].op < ZERO_OP_PUBLISH);
+            assert_true(s->programs[kind].code[at].op <= ZERO_OP_DELAY);
 }
 
 void laws_check_offload(const zero_schedule *s)
 {
-    if (s->input.offload == ZERO_OFFLOAD_OFF) {
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
+        check_stream(s, (zero_program_kind)kind);
+        check_published(s, (zero_program_kind)kind);
+    }
+    if (s->input.offload == ZERO_OFFLOAD_OFF || s->input.offload_host) {
         check_resident(s);
         return;
     }
     assert_int_equal(s->n_slots, s->input.offload_depth);
-    for (int kind = 0; kind < ZERO_PROGRAMS; kind++) {
-        check_stream(s, (zero_program_kind)kind);
-        check_published(s, (zero_program_kind)kind);
+    for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         check_transfers(s, (zero_program_kind)kind);
-    }
     check_bytes(s);
     check_alignment(s);
 }

@@ -50,7 +50,6 @@ static const action of_each_rank[ZERO_OP_KINDS] = {
     [ZERO_OP_UPDATE] = shadow_update,
     [ZERO_OP_RECORD] = shadow_record,
     [ZERO_OP_FETCH_GRAD] = shadow_fetch_grad,
-    [ZERO_OP_STORE_PARAM] = shadow_store_param,
     [ZERO_OP_PUBLISH] = shadow_publish,
     [ZERO_OP_DELAY] = shadow_delay,
     [ZERO_OP_FETCH_PARAM] = shadow_fetch_param,
@@ -68,16 +67,18 @@ static const action of_all[ZERO_OP_KINDS] = {
     [ZERO_OP_ALL_REDUCE] = shadow_all_reduce,
     [ZERO_OP_ALL_REDUCE_WAIT] = shadow_all_reduce_wait,
 };
-/* Blocks of a file. Ranks may hold different numbers of them. */
+/* States in a slower tier. Of a file ranks may hold different numbers of blocks. */
 static const action of_stream[ZERO_OP_KINDS] = {
     [ZERO_OP_FETCH] = shadow_fetch,           [ZERO_OP_FETCH_WAIT] = shadow_fetch_wait,
     [ZERO_OP_UPDATE] = shadow_update,         [ZERO_OP_STORE] = shadow_store,
-    [ZERO_OP_STORE_WAIT] = shadow_store_wait,
+    [ZERO_OP_STORE_WAIT] = shadow_store_wait, [ZERO_OP_STORE_PARAM] = shadow_store_param,
 };
 
 static bool is_of_stream(const zero_instruction *i)
 {
-    return of_stream[i->op] && i->file != ZERO_NO_BUFFER;
+    bool is_of_tier =
+        i->file != ZERO_NO_BUFFER || i->on_host || i->op == ZERO_OP_STORE_PARAM;
+    return of_stream[i->op] && is_of_tier;
 }
 
 static const zero_program *program_of(const shadow *w)

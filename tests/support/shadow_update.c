@@ -70,7 +70,20 @@ static void check_copied(const shadow *w, int g, int p)
     shadow_expect(w, i->range.begin <= shard.begin && shard.end <= i->range.end);
 }
 
-/* The copy is on its way until NORM. */
+/* True if the host's CPU updates beside a device. */
+static bool is_beside(const shadow *w)
+{
+    const zero_plan_input *in = &shadow_plan(w)->input;
+    return in->device && in->offload != ZERO_OFFLOAD_OFF;
+}
+
+/* True if an update needs a gradient before NORM does. */
+static bool is_early(const shadow *w)
+{
+    return shadow_plan(w)->input.offload == ZERO_OFFLOAD_BACKWARD;
+}
+
+/* The copy is on its way until NORM, or an early UPDATE. */
 void shadow_fetch_grad(shadow *w)
 {
     const zero_instruction *i = shadow_now(w);
@@ -102,6 +115,7 @@ void shadow_store_param(shadow *w)
     const zero_instruction *i = shadow_now(w);
     const zero_group_state *state = &shadow_plan(w)->groups[i->group];
     shadow_expect(w, i->host == state->host_param && i->buffer == state->param);
+    if (!w->is_due) return;
     for (int p = 0; p < shadow_pieces(w); p++) {
         int64_t at = (int64_t)i->group * shadow_pieces(w) + p;
         if (!holds(w, i->group, p)) continue;
@@ -125,8 +139,8 @@ void shadow_norm(shadow *w)
         shadow_expect(w, i->range.begin == shard.begin && i->range.end == shard.end);
     else
         shadow_expect(w, zero_range_is_empty(i->range));
-    shadow_expect(w, i->on_host == (shadow_plan(w)->input.offload_host == 1));
-    if (i->on_host) await_gradient(w, i->group);
+    shadow_expect(w, i->on_host == is_beside(w));
+    if (i->on_host && !is_early(w)) await_gradient(w, i->group);
     if (zero_range_len(shard) > 0)
         check_gradient(w, i->group, i->grad[0], shadow_own(w), w->truth.grad);
     if (shadow_plan(w)->input.device && !i->on_host) write_squares(w);
@@ -138,7 +152,7 @@ void shadow_overflow(shadow *w)
     for (int g = 0; g < shadow_groups(w); g++) /* the norm is known */
         shadow_expect(w, w->norms[g] == 1);
     const zero_plan_input *in = &shadow_plan(w)->input;
-    if (in->device && !in->offload_host) fetch_squares(w);
+    if (in->device && !is_beside(w)) fetch_squares(w);
     w->overflows += w->rank == w->job->n_ranks - 1;
 }
 
@@ -214,12 +228,14 @@ static void update_piece(shadow *w, const zero_instruction *i, int p, int64_t n)
     const shadow_truth *t = &w->truth;
     int g = i->group;
     check_gradient(w, g, i->grad[0], p, t->due);
-    if (i->master != ZERO_NO_BUFFER) renew(w, g, i->master, p, t->master, t->new_master);
+    bool is_in_blocks = i->file != ZERO_NO_BUFFER && i->master != ZERO_NO_BUFFER;
+    if (i->master != ZERO_NO_BUFFER && !is_in_blocks)
+        renew(w, g, i->master, p, t->master, t->new_master);
     if (i->momentum != ZERO_NO_BUFFER) {
         renew(w, g, i->momentum, p, t->momentum, t->new_momentum);
         renew(w, g, i->variance, p, t->variance, t->new_variance);
     }
-    renew_part(w, g, i->param[0], p, n);
+    renew_part(w, g, is_in_blocks ? i->master : i->param[0], p, n);
 }
 
 /* The elements of an UPDATE: all that the rank holds, or its block, without padding. */
@@ -249,11 +265,13 @@ void shadow_update(shadow *w)
     shadow_expect(w, zero_range_is_empty(range) == zero_range_is_empty(i->range));
     if (!zero_range_is_empty(range))
         shadow_expect(w, range.begin == i->range.begin && range.end == i->range.end);
-    bool has_masters = s->input.type != ZERO_FP32 || s->input.offload_host;
-    if (i->file == ZERO_NO_BUFFER)
-        shadow_expect(w, (i->master != ZERO_NO_BUFFER) == has_masters);
-    shadow_expect(w, i->on_host == (s->input.offload_host == 1));
+    bool is_exact = s->input.type == ZERO_FP32, is_block = i->file != ZERO_NO_BUFFER;
+    bool has_masters = is_block ? is_exact && is_beside(w) : !is_exact || is_beside(w);
+    shadow_expect(w, (i->master != ZERO_NO_BUFFER) == has_masters);
+    shadow_expect(w, i->on_host == is_beside(w));
     if (!w->is_due) return;
+    bool is_first = !is_block || i->file == s->groups[i->group].first_block;
+    if (i->on_host && is_early(w) && is_first) await_gradient(w, i->group);
     if (i->file != ZERO_NO_BUFFER) shadow_update_block(w);
     for (int p = 0; p < shadow_pieces(w); p++) {
         zero_range part = zero_range_overlap(
@@ -293,7 +311,7 @@ void shadow_publish(shadow *w)
 void shadow_delay(shadow *w)
 {
     const zero_group_state *state = &shadow_plan(w)->groups[shadow_now(w)->group];
-    shadow_expect(w, shadow_now(w)->in == state->grad);
+    shadow_expect(w, shadow_now(w)->in == (is_beside(w) ? state->host_grad : state->grad));
     shadow_expect(w, shadow_now(w)->buffer == state->late_grad);
     shadow_expect(w, w->overflows == 1 && is_updated(w, shadow_now(w)->group));
     copy_pieces(w, w->truth.grad);
