@@ -227,28 +227,14 @@ static void add_branch(const pass *p, int weight, int which, const void *x, void
                                           .out = out});
 }
 
-/* before = in W + b, after = gelu(before) */
-static void add_gelu(const pass *p, const void *in, void *before, void *after)
-{
-    const zero_call *c = p->call;
-    const zero_linear fc = linear(p, ZERO_FC_WEIGHT);
-    zero_linear_product(&fc, in, p->unit->activations, before);
-    c->backend->bias_gelu(c->math, &(zero_bias){.rows = p->rows,
-                                                .cols = 4 * own_channels(p->unit),
-                                                .type = c->type,
-                                                .rows_type = p->unit->activations,
-                                                .bias = zero_linear_bias(&fc),
-                                                .x = before,
-                                                .y = after});
-}
-
 static void feed(const pass *p)
 {
     const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
-    const zero_linear fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
+    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
+                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
     add_branch(p, ZERO_PROJ_WEIGHT, DROP_PROJ, p->call->in, p->s.middle);
     zero_layer_norm_forward(&norm2, p->s.middle, p->s.norm2, p->s.moments2);
-    add_gelu(p, p->s.norm2, p->s.fc, p->s.gelu);
+    zero_linear_gelu(&fc, p->s.norm2, p->s.fc, p->s.gelu);
     if (!p->call->out)
         return; /* recomputed: the last product gives nothing that is saved */
     zero_linear_product(&fcproj, p->s.gelu, p->join_type, p->joint);
@@ -276,29 +262,13 @@ static void mask_branch_gradient(const pass *p, int which)
                             p->n / c->batch->B, c->stream, p->masked);
 }
 
-/* Turns d(gelu) into d(fc), in place, and gives the gradient of fc's bias. */
-static void gelu_backward(const pass *p, const zero_linear *fc, void *d)
-{
-    const zero_call *c = p->call;
-    c->backend->bias_gelu_backward(c->math,
-                                   &(zero_bias_grad){.rows = p->rows,
-                                                     .cols = 4 * own_channels(p->unit),
-                                                     .rows_type = p->unit->activations,
-                                                     .x = p->s.fc,
-                                                     .dy = d,
-                                                     .dx = d,
-                                                     .accumulate = c->accumulate[fc->group],
-                                                     .dbias = zero_linear_bias_grad(fc)});
-}
-
 static void feed_input(const pass *p)
 {
     const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
                       fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
     mask_branch_gradient(p, DROP_FCPROJ);
-    zero_linear_input_gradient(&fcproj, branch_gradient(p, DROP_FCPROJ),
-                               p->unit->activations, p->wide);
-    gelu_backward(p, &fc, p->wide);
+    zero_linear_gelu_backward(&fcproj, branch_gradient(p, DROP_FCPROJ), &fc, p->s.fc,
+                              p->wide);
     zero_linear_input_gradient(&fc, p->wide, p->join_type, p->joint);
 }
 

@@ -22,6 +22,14 @@ void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type 
 void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy);
 void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy);
 
+/* before = x W + b, after = gelu(before); in one pass where the backend has one, as in
+ * zero_linear_forward(). */
+void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *after);
+/* Back through the layer l after it, for which `before` and its layer fc were: d = (dy W^T)
+ * gelu'(before), and the gradient of fc's bias from d. */
+void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
+                               const void *before, void *d);
+
 /* The layer's bias, and its gradient. */
 const void *zero_linear_bias(const zero_linear *l);
 float *zero_linear_bias_grad(const zero_linear *l);
