@@ -53,8 +53,8 @@ static bool may_fuse(const ending *e, zero_type bias_type, zero_type rows_type)
                              bias_type == type && rows_type == type;
     return type != ZERO_FP32 && is_one_type && g->m > 0 && g->n > 0 && g->k > 0 &&
            g->n % row == 0 && lda_of(g) % row == 0 && ldb_of(g) % row == 0 &&
-           begins_rows(g->a) && begins_rows(g->b) && begins_rows(g->c) &&
-           begins_rows(e->to) && begins_rows(e->bias) && begins_rows(e->aux);
+           begins_rows(g->a) && begins_rows(g->b) && begins_rows(e->to) &&
+           begins_rows(e->bias) && begins_rows(e->aux);
 }
 
 /* ---- as cuBLASLt is told ---- */

@@ -8,15 +8,17 @@
 
 typedef enum { ADD_BIAS, BIAS_GELU, BACKWARD, ENDINGS } ending;
 
+enum { IN_A, IN_B, IN_BIAS, IN_C, IN_OTHER, ARRAYS };
+
 typedef struct {
     ending end;
     zero_type factors, bias, rows;
     int64_t m, n, k;
-    int64_t gap;   /* between rows of a and b */
-    int64_t shift; /* of all arrays, in elements */
+    int64_t gap[2];        /* between rows of a, and of b */
+    int64_t shift[ARRAYS]; /* in elements */
 } shape;
 
-enum { MOST = 40 * 64 };
+enum { MOST = 72 * 64 };
 
 /* The arrays of a call, in the host's memory and at the same places of the device's. */
 typedef struct {
@@ -45,11 +47,12 @@ static arrays make(device *d, const shape *s)
     arrays x = {.bytes = 0};
     const int64_t rows_b = s->end == BACKWARD ? s->n : s->k;
     const int64_t cols_b = s->end == BACKWARD ? s->k : s->n;
-    x.a = numbers(d, &x, s->rows, s->m * (s->k + s->gap), s->shift, 1.0f);
-    x.b = numbers(d, &x, s->factors, rows_b * (cols_b + s->gap), s->shift, 0x1p-8f);
-    x.bias = numbers(d, &x, s->bias, s->n, s->shift, 0.125f);
-    x.c = numbers(d, &x, s->rows, s->m * s->n, s->shift, 1.0f);
-    x.other = numbers(d, &x, s->rows, s->m * s->n, s->shift, 0.125f);
+    x.a = numbers(d, &x, s->rows, s->m * (s->k + s->gap[IN_A]), s->shift[IN_A], 1.0f);
+    x.b = numbers(d, &x, s->factors, rows_b * (cols_b + s->gap[IN_B]), s->shift[IN_B],
+                  0x1p-8f);
+    x.bias = numbers(d, &x, s->bias, s->n, s->shift[IN_BIAS], 0.125f);
+    x.c = numbers(d, &x, s->rows, s->m * s->n, s->shift[IN_C], 1.0f);
+    x.other = numbers(d, &x, s->rows, s->m * s->n, s->shift[IN_OTHER], 0.125f);
     x.dbias = (float *)numbers(d, &x, ZERO_FP32, s->n, 0, 1.0f);
     return x;
 }
@@ -68,8 +71,8 @@ static zero_gemm product_of(const shape *s, const arrays *x)
                        .a_type = s->rows,
                        .b_type = s->factors,
                        .c_type = s->rows,
-                       .lda = s->k + s->gap,
-                       .ldb = (back ? s->k : s->n) + s->gap};
+                       .lda = s->k + s->gap[IN_A],
+                       .ldb = (back ? s->k : s->n) + s->gap[IN_B]};
 }
 
 static zero_bias bias_of(const shape *s, const arrays *x)
@@ -239,7 +242,7 @@ static void results_are_the_oracles_rounded_once(void **state)
         const zero_type type = i % 2 ? ZERO_FP16 : ZERO_BF16;
         shape s = shape_of((ending)(i / 2), type, 40, 64, 72);
         check_oracle(&d, &s);
-        s.m = 1, s.n = 8, s.k = 8, s.gap = 8, s.shift = 8;
+        s.m = 1, s.n = 8, s.k = 8, s.gap[i % 2] = 8, s.shift[i % ARRAYS] = 8;
         check_oracle(&d, &s);
     }
     assert_int_equal(d.of->sync(&d.math), ZERO_OK);
@@ -266,13 +269,21 @@ static void other_products_are_two_calls(void **state)
     open_device(&d);
     for (int end = 0; end < ENDINGS; end++) {
         const shape s = shape_of((ending)end, ZERO_BF16, 24, 32, 40);
-        shape others[] = {s, s, s, s, s, s};
+        shape others[] = {s, s, s, s, s, s, s, s, s, s, s, s};
         others[0].rows = ZERO_FP32;
         others[1] = shape_of((ending)end, ZERO_FP32, 24, 32, 40);
-        others[2].shift = 4;
-        others[3].gap = 4;
-        others[4].n = 36;
-        others[5].k = 36, others[5].gap = 0;
+        others[2].gap[IN_A] = 4;
+        others[3].n = 36;
+        others[4].k = 36;
+        others[5].gap[IN_B] = 4;
+        others[6].bias = end == BACKWARD ? s.bias : ZERO_FP32; /* backward reads no bias */
+        others[6].n = end == BACKWARD ? 28 : s.n;
+        for (int i = 0; i < ARRAYS; i++) {
+            const bool is_used = i != (end == ADD_BIAS   ? IN_OTHER
+                                       : end == BACKWARD ? IN_BIAS
+                                                         : ARRAYS);
+            others[7 + i].shift[is_used ? i : IN_A] = 4;
+        }
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
             assert_true(are_same(&d, &others[i]));
         assert_int_equal(inside(&d)->n_choices, end);
@@ -308,18 +319,38 @@ static void a_shape_is_asked_for_once(void **state)
     open_device(&d);
     shape s = shape_of(BIAS_GELU, ZERO_FP16, 16, 24, 8);
     for (int i = 0; i < 4; i++) {
-        s.shift = 8 * i;
+        for (int j = 0; j < ARRAYS; j++) s.shift[j] = 8 * i * (i + j);
         check_oracle(&d, &s);
         assert_int_equal(inside(&d)->n_choices, 1);
     }
-    for (int64_t m = 1; m <= ZERO_CUDA_CHOICES; m++) {
-        s.m = m;
-        check_oracle(&d, &s);
-    }
+    s.gap[IN_A] = 16; /* each of these is another shape */
+    check_oracle(&d, &s);
+    s.k = 16, s.gap[IN_A] = 8;
+    check_oracle(&d, &s);
+    s.gap[IN_B] = 8;
+    check_oracle(&d, &s);
+    s.factors = s.bias = s.rows = ZERO_BF16;
+    check_oracle(&d, &s);
+    s.end = ADD_BIAS;
+    check_oracle(&d, &s);
+    assert_int_equal(inside(&d)->n_choices, 6);
+    close_device(&d);
+}
+
+static void new_shapes_take_the_place_of_old_ones(void **state)
+{
+    (void)state;
+    device d;
+    open_device(&d);
+    shape s = shape_of(BIAS_GELU, ZERO_FP16, 16, 24, 8);
+    for (s.m = 1; s.m <= ZERO_CUDA_CHOICES; s.m++) check_oracle(&d, &s);
+    assert_int_equal(inside(&d)->n_choices, ZERO_CUDA_CHOICES);
+    s.m = 16; /* one of them */
+    check_oracle(&d, &s);
     assert_int_equal(inside(&d)->n_choices, ZERO_CUDA_CHOICES);
     s.n = 32; /* takes the place of the first */
     check_oracle(&d, &s);
-    s.m = 16, s.n = 24;
+    s.m = 1, s.n = 24;
     check_oracle(&d, &s);
     assert_int_equal(inside(&d)->n_choices, ZERO_CUDA_CHOICES + 2);
     check_oracle(&d, &s);
@@ -352,6 +383,7 @@ int main(void)
         cmocka_unit_test(other_products_are_two_calls),
         cmocka_unit_test(empty_products_are_two_calls),
         cmocka_unit_test(a_shape_is_asked_for_once),
+        cmocka_unit_test(new_shapes_take_the_place_of_old_ones),
     };
     const struct CMUnitTest emulated[] = {cmocka_unit_test(failures_stay)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
