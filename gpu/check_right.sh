@@ -1,0 +1,118 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034,SC2154 # names that check.sh and its other files share
+# The parts of check.sh about right results. Read by check.sh.
+
+devices() {
+    nvidia-smi --query-gpu=name,memory.total,driver_version,compute_mode --format=csv,noheader ||
+        not_run "nvidia-smi"
+    with "$here/bin/zero" info | sed -n '/[Dd]evice/,/^$/p'
+    echo "cuBLAS in ${cublas:-no known folder}"
+    if zero 1 first --model tiny --device "$device" --steps 2 --data stories:64K; then
+        ok "zero train --device $device"
+    else
+        not_run "zero train --device $device: $(tail -3 "$work/first.txt" | tr '\n' ' ')"
+    fi
+}
+
+kernels() {
+    for test in "$here"/tests/*_on_gpu; do
+        if with "$test" >"$work/kernels.txt" 2>&1; then
+            ok "$(basename "$test"): $(grep -c '^\[       OK' "$work/kernels.txt") tests"
+        else
+            failed "$(basename "$test"): $(grep -E 'FAILED|ERROR' "$work/kernels.txt" | head -5)"
+        fi
+    done
+}
+
+sanitizer() {
+    tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+    if [ -z "$tool" ]; then
+        not_run "compute-sanitizer was not found"
+        return
+    fi
+    for kind in memcheck racecheck initcheck synccheck; do
+        for test in "$here"/tests/*_on_gpu; do
+            if with "$tool" --tool $kind --error-exitcode 9 "$test" \
+                >"$work/sanitizer.txt" 2>&1; then
+                ok "$kind, $(basename "$test"): 0 errors"
+            else
+                failed "$kind, $(basename "$test"): $(grep -m 3 '=====' "$work/sanitizer.txt")"
+            fi
+        done
+    done
+}
+
+digests() {
+    small="--model tiny --steps 20 --global-batch 8 --micro-batch 2 --data stories:256K"
+    for dtype in fp32 bf16 fp16; do
+        for ranks in 1 2 4; do
+            # shellcheck disable=SC2086 # words
+            run_or_fail $ranks "$dtype-$ranks" $small --dtype $dtype --device "$device" || continue
+            # shellcheck disable=SC2086
+            run_or_fail $ranks "$dtype-$ranks-cpu" $small --dtype $dtype || continue
+            far=$(apart "$dtype-$ranks" "$dtype-$ranks-cpu")
+            if within "$far" "$([ $dtype = fp32 ] && echo 1e-4 || echo 2e-2)"; then
+                ok "$dtype, $ranks ranks: losses $far of the CPU's at most"
+            else
+                failed "$dtype, $ranks ranks: losses differ by $far of the CPU's"
+            fi
+            more_digests $dtype "$ranks"
+        done
+    done
+}
+
+# All stages with all collectives in bf16; of the other types the stages.
+more_digests() {
+    algorithms=auto
+    [ "$1" != bf16 ] || algorithms="p2p shm mpi hier"
+    for stage in 0 1 2 3; do
+        for algorithm in $algorithms; do
+            for more in "" "--offload host" "--device-exchange staged"; do
+                case "$algorithm $more" in # what changes nothing is left out
+                mpi\ -* | hier\ -* | p2p\ *staged | shm\ *host) continue ;;
+                esac
+                name="$1-$2-stage$stage-$algorithm${more:+-${more##* }}"
+                # shellcheck disable=SC2086 # words
+                run_or_fail "$2" "$name" $small --dtype "$1" --device "$device" --stage $stage \
+                    --collectives $algorithm $more || continue
+                # MPI adds in an order of its own: there the stages agree with each other.
+                same=$1-$2
+                [ "$algorithm" != mpi ] || same=$1-$2-stage0-mpi
+                check_same "$name" "$same"
+            done
+        done
+    done
+}
+
+resume() {
+    small="--model tiny --global-batch 8 --micro-batch 2 --data stories:256K --stage 2"
+    for way in "cpu $device" "$device cpu"; do
+        first=${way% *} second=${way#* }
+        rm -rf "$work/saved"
+        # shellcheck disable=SC2086 # words
+        set -- $small --checkpoint "$work/saved"
+        run_or_fail 2 "saved-on-$first" "$@" --device "$first" --steps 10 &&
+            run_or_fail 2 "loaded-on-$second" "$@" --device "$second" --steps 10 --resume &&
+            check_same "loaded-on-$second" "saved-on-$first" &&
+            run_or_fail 2 "resumed-on-$second" "$@" --device "$second" --steps 20 --resume &&
+            ok "resumed-on-$second: loss $(losses "resumed-on-$second" | tail -1)"
+    done
+}
+
+stories() {
+    for dtype in bf16 fp16; do
+        for place in cpu "$device"; do
+            run_or_fail 1 "stories-$dtype-$place" --model tiny --steps 1000 --dtype $dtype \
+                --data stories:4M --device "$place" || return
+        done
+        ours=$(losses "stories-$dtype-$device" | tail -50 | awk '{ s += $1 } END { print s / NR }')
+        cpu=$(losses stories-$dtype-cpu | tail -50 | awk '{ s += $1 } END { print s / NR }')
+        entropy=$(sed -n 's/^ *entropy  *\([0-9.]*\).*/\1/p' "$work/stories-$dtype-$device.txt" | tail -1)
+        if awk -v x="$ours" -v y="$cpu" -v least="$entropy" \
+            'BEGIN { exit !(least != "" && x >= least && x < y * 1.01 && y < x * 1.01) }'; then
+            ok "stories, $dtype: loss $ours, the CPU's $cpu, entropy $entropy"
+        else
+            failed "stories, $dtype: loss $ours, the CPU's $cpu, entropy $entropy"
+        fi
+    done
+}
