@@ -3,6 +3,7 @@
  *
  *                            cuBLASLt's result    aux            epilogue
  *     add_bias               c                    -              bias
+ *     add_branch             c, with residual     -              bias; only without dropout
  *     bias_gelu              y                    c, written     GELU, aux, bias
  *     bias_gelu_backward     c                    x, read        GELU's gradient; then c's rows are summed
  *
@@ -20,7 +21,8 @@ typedef struct {
     const zero_gemm *g;
     cublasLtEpilogue_t epilogue;
     const void *bias; /* NULL: none */
-    void *aux;        /* NULL: none; rows as those of c */
+    void *aux;        /* NULL: none; rows as those of c, as of the next two */
+    const void *add;  /* NULL: nothing */
     void *to;
 } ending;
 
@@ -54,7 +56,7 @@ static bool may_fuse(const ending *e, zero_type bias_type, zero_type rows_type)
     return type != ZERO_FP32 && is_one_type && g->m > 0 && g->n > 0 && g->k > 0 &&
            g->n % row == 0 && lda_of(g) % row == 0 && ldb_of(g) % row == 0 &&
            begins_rows(g->a) && begins_rows(g->b) && begins_rows(e->to) &&
-           begins_rows(e->bias) && begins_rows(e->aux);
+           begins_rows(e->bias) && begins_rows(e->aux) && begins_rows(e->add);
 }
 
 /* ---- as cuBLASLt is told ---- */
@@ -190,13 +192,14 @@ static const zero_cuda_choice *choice_of(zero_cuda *c, const ending *e)
 
 static void multiply(zero_cuda *c, const ending *e, const zero_cuda_choice *choice)
 {
-    const float one = 1.0f, zero = 0.0f;
+    const float one = 1.0f, more = e->add ? 1.0f : 0.0f;
+    const void *add = e->add ? e->add : e->to;
     const zero_gemm *g = e->g;
     description d;
     cublasStatus_t st = describe(&d, e, e->bias, e->aux);
     if (st == CUBLAS_STATUS_SUCCESS)
         st = cublasLtMatmul((cublasLtHandle_t)c->products, &d.what, &one, g->b, &d.a, g->a,
-                            &d.b, &zero, e->to, &d.c, e->to, &d.c, &choice->algorithm,
+                            &d.b, &more, add, &d.c, e->to, &d.c, &choice->algorithm,
                             c->workspace, ZERO_CUDA_PRODUCTS_BYTES, c->compute);
     (void)!zero_cuda_check_product(c, st, "gemm with an epilogue");
 }
@@ -224,6 +227,19 @@ static void add_bias(const zero_math *math, const zero_gemm *g, const zero_bias 
     if (fused(math, &e, b->type, b->rows_type)) return;
     zero_cuda_gemm(math, g);
     zero_backend_cuda.add_bias(math, b);
+}
+
+static void add_branch(const zero_math *math, const zero_gemm *g, const zero_branch *b)
+{
+    const ending e = {.g = g,
+                      .epilogue = CUBLASLT_EPILOGUE_BIAS,
+                      .bias = b->bias,
+                      .add = b->residual,
+                      .to = g->c};
+    assert(b->in == g->c && b->out == g->c && b->B * b->T == g->m && b->cols == g->n);
+    if (b->dropout.p == 0.0f && fused(math, &e, b->type, b->rows_type)) return;
+    zero_cuda_gemm(math, g);
+    zero_backend_cuda.add_branch(math, b);
 }
 
 static void bias_gelu(const zero_math *math, const zero_gemm *g, const zero_bias *b)
@@ -254,5 +270,7 @@ static void bias_gelu_backward(const zero_math *math, const zero_gemm *g,
     zero_backend_cuda.bias_gelu_backward(math, b);
 }
 
-const zero_fused zero_cuda_fused = {
-    .add_bias = add_bias, .bias_gelu = bias_gelu, .bias_gelu_backward = bias_gelu_backward};
+const zero_fused zero_cuda_fused = {.add_bias = add_bias,
+                                    .add_branch = add_branch,
+                                    .bias_gelu = bias_gelu,
+                                    .bias_gelu_backward = bias_gelu_backward};

@@ -95,7 +95,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtMatmulPreference_t preference, int requestedAlgoCount,
     cublasLtMatmulHeuristicResult_t heuristicResultsArray[], int *returnAlgoCount);
 
-/* D = alpha op(A) op(B) + beta C, then the epilogue; sums as in cublasGemmEx(). C is D. */
+/* D = alpha op(A) op(B) + beta C, then the epilogue; sums as in cublasGemmEx(). C has D's
+ * layout, and may be D. */
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
                               cublasLtMatmulDesc_t computeDesc, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t Adesc, const void *B,

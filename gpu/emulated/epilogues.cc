@@ -181,13 +181,14 @@ static ending ending_of(cublasLtEpilogue_t epilogue)
 }
 
 static std::unique_ptr<multiply> product_of(const call &x, const void *a, const void *b,
-                                            void *d)
+                                            const void *c, void *d)
 {
     auto p = std::make_unique<multiply>();
     const problem &is = x.p;
     p->a = of(is.a, a), p->b = of(is.b, b);
     p->turn_a = is.turn_a == CUBLAS_OP_T, p->turn_b = is.turn_b == CUBLAS_OP_T;
     p->m = (int64_t)is.c.rows, p->n = (int64_t)is.c.cols, p->k = x.k;
+    p->add = of(is.c, c);
     p->c = written(is.c, d);
     p->end = ending_of(is.epilogue);
     p->bias = {x.d.bias, is.c.type, p->m, 1, p->m};
@@ -334,8 +335,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
     cublasStatus_t st = describe(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, &x);
     if (st == CUBLAS_STATUS_SUCCESS) st = check_epilogue(x);
     if (st != CUBLAS_STATUS_SUCCESS) return st;
-    auto p = product_of(x, A, B, D);
-    if (!is_good || by.problem != hash(x.p) || !alpha || !beta || C != D ||
+    auto p = product_of(x, A, B, C, D);
+    if (!is_good || by.problem != hash(x.p) || !alpha || !beta ||
         !are_aligned(by, A, B, C, D, x.d) || !epilogue_lies_in(handle->device, *p, x.d) ||
         (uintptr_t)workspace % 256 != 0 || workspaceSizeInBytes < by.workspace ||
         !memory_is_of(handle->device, workspace, workspaceSizeInBytes))

@@ -74,7 +74,7 @@ void multiply::execute()
             std::fill(sum, sum + rows, 0.0f);
             add_columns(rows, k, m, wide_a.data() + from, wide_b.data() + j * k, sum);
             for (int64_t i = 0; i < rows; i++) {
-                const float old = beta == 0 ? 0.0f : beta * c(from + i, j);
+                const float old = beta == 0 ? 0.0f : beta * add(from + i, j);
                 c.set(from + i, j, finished(from + i, j, alpha * sum[i] + old));
             }
         }
@@ -110,7 +110,8 @@ cublasStatus_t queue(int device, cudaStream_t handle, std::unique_ptr<multiply> 
 {
     CUstream_st *stream = stream_of(handle);
     if (!stream || stream->device != device || !lies_in(device, p->a) ||
-        !lies_in(device, p->b) || !lies_in(device, p->c))
+        !lies_in(device, p->b) || !lies_in(device, p->c) ||
+        (p->beta != 0 && !lies_in(device, p->add)))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!p->workspace) return CUBLAS_STATUS_ALLOC_FAILED;
     if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
@@ -145,6 +146,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     p->alpha = *(const float *)alpha, p->beta = *(const float *)beta;
     static_cast<matrix &>(p->c) = {C, Ctype, m, n, ldc};
     p->c.memory = C;
+    p->add = p->c;
     p->workspace = handle->workspace;
     p->workspace_bytes = handle->workspace_bytes;
     return queue(handle->device, handle->stream, std::move(p));

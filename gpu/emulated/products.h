@@ -65,6 +65,7 @@ struct multiply final : work {
     bool turn_a, turn_b;
     int64_t m, n, k;
     float alpha, beta;
+    matrix add; /* read if beta is not 0; it may be c */
     result c;
     ending end = ending::none;
     matrix bias = {}; /* [m, 1] */

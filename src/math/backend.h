@@ -317,6 +317,8 @@ typedef struct {
 typedef struct {
     void (*add_bias)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
     void (*bias_gelu)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
+    /* b->in and b->out are g->c */
+    void (*add_branch)(const zero_math *math, const zero_gemm *g, const zero_branch *b);
     /* b->dy and b->dx are g->c */
     void (*bias_gelu_backward)(const zero_math *math, const zero_gemm *g,
                                const zero_bias_grad *b);

@@ -176,6 +176,19 @@ void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *a
     ops->bias_gelu(math, &b);
 }
 
+void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *b)
+{
+    const zero_backend *ops = l->call->backend;
+    const zero_math *math = l->call->math;
+    const zero_gemm g = product_of(l, x, l->unit->activations, b->out);
+    if (ops->fused) {
+        ops->fused->add_branch(math, &g, b);
+        return;
+    }
+    ops->gemm(math, &g);
+    ops->add_branch(math, b);
+}
+
 void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
                                const void *before, void *d)
 {

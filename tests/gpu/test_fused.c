@@ -6,7 +6,7 @@
 
 #include "base/half.h"
 
-typedef enum { ADD_BIAS, BIAS_GELU, BACKWARD, ENDINGS } ending;
+typedef enum { ADD_BIAS, ADD_BRANCH, BIAS_GELU, BACKWARD, ENDINGS } ending;
 
 enum { IN_A, IN_B, IN_BIAS, IN_C, IN_OTHER, ARRAYS };
 
@@ -16,13 +16,14 @@ typedef struct {
     int64_t m, n, k;
     int64_t gap[2];        /* between rows of a, and of b */
     int64_t shift[ARRAYS]; /* in elements */
+    float dropout;         /* of a branch */
 } shape;
 
 enum { MOST = 72 * 64 };
 
 /* The arrays of a call, in the host's memory and at the same places of the device's. */
 typedef struct {
-    char *a, *b, *bias, *c, *other; /* other: y, or x of backward */
+    char *a, *b, *bias, *c, *other; /* other: y, x of backward, a residual */
     float *dbias;
     size_t bytes;
 } arrays;
@@ -86,6 +87,20 @@ static zero_bias bias_of(const shape *s, const arrays *x)
                        .y = x->other};
 }
 
+static zero_branch branch_of(const shape *s, const arrays *x)
+{
+    return (zero_branch){.dropout = {.stream = {.seed = 1}, .p = s->dropout},
+                         .B = 1,
+                         .T = s->m,
+                         .cols = s->n,
+                         .type = s->bias,
+                         .rows_type = s->rows,
+                         .bias = x->bias,
+                         .residual = x->other,
+                         .in = x->c,
+                         .out = x->c};
+}
+
 static zero_bias_grad gradient_of(const shape *s, const arrays *x)
 {
     return (zero_bias_grad){.rows = s->m,
@@ -104,7 +119,9 @@ static void call_fused(const zero_backend *of, const zero_math *math, const shap
     const zero_gemm g = product_of(s, x);
     const zero_bias b = bias_of(s, x);
     const zero_bias_grad d = gradient_of(s, x);
+    const zero_branch end = branch_of(s, x);
     if (s->end == ADD_BIAS) of->fused->add_bias(math, &g, &b);
+    if (s->end == ADD_BRANCH) of->fused->add_branch(math, &g, &end);
     if (s->end == BIAS_GELU) of->fused->bias_gelu(math, &g, &b);
     if (s->end == BACKWARD) of->fused->bias_gelu_backward(math, &g, &d);
 }
@@ -115,8 +132,10 @@ static void call_both(const zero_backend *of, const zero_math *math, const shape
     const zero_gemm g = product_of(s, x);
     const zero_bias b = bias_of(s, x);
     const zero_bias_grad d = gradient_of(s, x);
+    const zero_branch end = branch_of(s, x);
     of->gemm(math, &g);
     if (s->end == ADD_BIAS) of->add_bias(math, &b);
+    if (s->end == ADD_BRANCH) of->add_branch(math, &end);
     if (s->end == BIAS_GELU) of->bias_gelu(math, &b);
     if (s->end == BACKWARD) of->bias_gelu_backward(math, &d);
 }
@@ -169,9 +188,11 @@ static void ask_oracle(const shape *s, const arrays *x, oracle *want)
     zero_gemm g = product_of(s, &y);
     const zero_bias b = bias_of(&wide, &y);
     const zero_bias_grad d = gradient_of(&wide, &y);
+    const zero_branch end = branch_of(&wide, &y);
     g.c_type = ZERO_FP32;
     zero_backend_naive.gemm(&host, &g);
     if (s->end == ADD_BIAS) zero_backend_naive.add_bias(&host, &b);
+    if (s->end == ADD_BRANCH) zero_backend_naive.add_branch(&host, &end);
     if (s->end == BIAS_GELU) zero_backend_naive.bias_gelu(&host, &b);
     if (s->end == BACKWARD) zero_backend_naive.bias_gelu_backward(&host, &d);
 }
@@ -240,9 +261,9 @@ static void results_are_the_oracles_rounded_once(void **state)
     open_device(&d);
     for (int i = 0; i < 2 * ENDINGS; i++) {
         const zero_type type = i % 2 ? ZERO_FP16 : ZERO_BF16;
-        shape s = shape_of((ending)(i / 2), type, 40, 64, 72);
+        shape s = shape_of((ending)(i / 2), type, 40, 64, 64 + 8 * i);
         check_oracle(&d, &s);
-        s.m = 1, s.n = 8, s.k = 8, s.gap[i % 2] = 8, s.shift[i % ARRAYS] = 8;
+        s.m = 1, s.n = 8, s.gap[i % 2] = 8, s.shift[i % ARRAYS] = 8;
         check_oracle(&d, &s);
     }
     assert_int_equal(d.of->sync(&d.math), ZERO_OK);
@@ -268,8 +289,8 @@ static void other_products_are_two_calls(void **state)
     device d;
     open_device(&d);
     for (int end = 0; end < ENDINGS; end++) {
-        const shape s = shape_of((ending)end, ZERO_BF16, 24, 32, 40);
-        shape others[] = {s, s, s, s, s, s, s, s, s, s, s, s};
+        const shape s = shape_of((ending)end, ZERO_BF16, 24, 32, 40 + 8 * end);
+        shape others[] = {s, s, s, s, s, s, s, s, s, s, s, s, s};
         others[0].rows = ZERO_FP32;
         others[1] = shape_of((ending)end, ZERO_FP32, 24, 32, 40);
         others[2].gap[IN_A] = 4;
@@ -284,11 +305,14 @@ static void other_products_are_two_calls(void **state)
                                                          : ARRAYS);
             others[7 + i].shift[is_used ? i : IN_A] = 4;
         }
+        others[12].dropout = 0.5f;
+        if (end != ADD_BRANCH) others[12].k = 44;
         for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
             assert_true(are_same(&d, &others[i]));
-        assert_int_equal(inside(&d)->n_choices, end);
+        const int64_t so_far = inside(&d)->n_choices;
         assert_false(are_same(&d, &s)); /* this one is rounded once */
-        inside(&d)->choices[end].is_supported = false;
+        assert_int_equal(inside(&d)->n_choices, so_far + 1);
+        inside(&d)->choices[so_far].is_supported = false;
         assert_true(are_same(&d, &s));
     }
     assert_int_equal(d.of->sync(&d.math), ZERO_OK);
