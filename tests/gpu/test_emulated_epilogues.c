@@ -30,6 +30,7 @@ typedef struct {
     cublasLtMatmulHeuristicResult_t found;
     char *at[PIECES];
     size_t workspace_bytes;
+    const void *add; /* NULL: nothing is added */
 } product;
 
 static int take_memory(void **state)
@@ -112,10 +113,10 @@ static cublasStatus_t choose(product *p)
 
 static cublasStatus_t multiply(product *p)
 {
-    const float one = 1.0f, zero = 0.0f;
+    const float one = 1.0f, more = p->add ? 1.0f : 0.0f;
     return cublasLtMatmul((cublasLtHandle_t)blas, &p->what, &one, p->at[A], &p->a, p->at[B],
-                          &p->b, &zero, p->at[D], &p->d, p->at[D], &p->d, &p->found.algo,
-                          p->at[WORKSPACE], p->workspace_bytes, 0);
+                          &p->b, &more, p->add ? p->add : p->at[D], &p->d, p->at[D], &p->d,
+                          &p->found.algo, p->at[WORKSPACE], p->workspace_bytes, 0);
 }
 
 static void fetch(int from)
@@ -124,15 +125,21 @@ static void fetch(int from)
                      cudaSuccess);
 }
 
-static void compute(cublasLtEpilogue_t epilogue)
+static void compute_with(cublasLtEpilogue_t epilogue, const void *add)
 {
     for (int i = 0; i < PIECES; i++)
         assert_int_equal(
             cudaMemcpy(piece[i], host[i], sizeof host[i], cudaMemcpyHostToDevice),
             cudaSuccess);
     product p = make(epilogue);
+    p.add = add;
     assert_int_equal(choose(&p), CUBLAS_STATUS_SUCCESS);
     assert_int_equal(multiply(&p), CUBLAS_STATUS_SUCCESS);
+}
+
+static void compute(cublasLtEpilogue_t epilogue)
+{
+    compute_with(epilogue, NULL);
 }
 
 /* Eighths, so sums are exact. */
@@ -173,6 +180,18 @@ static void a_bias_is_added_before_sums_are_rounded(void **state)
     fetch(D);
     for (int i = 0; i < M * N; i++)
         assert_int_equal(result[i], zero_to_bf16(sum_at(i % M, i / M)));
+}
+
+static void a_matrix_is_added_before_sums_are_rounded(void **state)
+{
+    (void)state;
+    for (int from = IN; from <= D; from++) { /* also in place */
+        compute_with(CUBLASLT_EPILOGUE_BIAS, piece[from]);
+        fetch(D);
+        for (int i = 0; i < M * N; i++)
+            assert_int_equal(result[i], zero_to_bf16(biased_at(i % M, i / M) +
+                                                     zero_from_bf16(host[from][i])));
+    }
 }
 
 static void gelu_keeps_what_it_is_of(void **state)
@@ -278,6 +297,9 @@ static void products_are_checked(void **state)
     p.found = other.found;
     assert_int_equal(multiply(&p), bad);
     assert_int_equal(choose(&p), CUBLAS_STATUS_SUCCESS);
+    p.add = host[IN];
+    assert_int_equal(multiply(&p), bad);
+    p.add = NULL;
     p.workspace_bytes = p.found.workspaceSize - 1;
     assert_int_equal(multiply(&p), bad);
     p.workspace_bytes = p.found.workspaceSize;
@@ -300,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bias_is_added_before_sums_are_rounded),
+        cmocka_unit_test(a_matrix_is_added_before_sums_are_rounded),
         cmocka_unit_test(gelu_keeps_what_it_is_of),
         cmocka_unit_test(the_gradient_of_gelu_is_that_of_finite_differences),
         cmocka_unit_test(products_that_do_not_exist_have_no_algorithm),
