@@ -7,7 +7,7 @@
 #   sh DIR/check.sh PART...       on the machine with a GPU, in a copy of DIR:
 #
 #     devices     what is there; refusals
-#     kernels     every kernel against the CPU's, and the memory's rules
+#     kernels     every kernel against the CPU's, and the memory's rules; products that end by cuBLASLt
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
 #                 CUDA IPC (auto) and staged, twice: equal digests, losses within 1e-4 of the CPU's
