@@ -14,7 +14,8 @@
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
-#     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone
+#     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone,
+#                 and with what follows them by cuBLASLt beside two calls
 #     all         all of them
 #
 # Prints one line a check: "ok", "FAILED" or "not run" (with the reason), and what was measured.

@@ -40,7 +40,17 @@ speed() {
 }
 
 # judge_shares DTYPE: the least shares of the copy rate, and of cuBLAS.
-judge_shares() {
+judge_# judge_fused DTYPE: products and what follows them, as one call beside two.
+judge_fused() {
+    rate=$(sed -n 's/^products of a block.* \([0-9.]*\) times the rate of two calls$/\1/p' "$work/shares.txt")
+    if [ -n "$rate" ] && within 1.0 "$rate"; then
+        ok "products with what follows them, $1: $rate times the rate of two calls"
+    else
+        failed "products with what follows them, $1: ${rate:-no} times the rate of two calls, less than 1.0"
+    fi
+}
+
+shares() {
     judged=$(awk '
         function need(names, share,    list, i) {
             for (i = split(names, list, ";"); i > 0; i--) least[list[i]] = share
@@ -69,6 +79,7 @@ shares() {
             --micro-batch 8 --global-batch 8 --dtype $dtype --rounds 5 >"$work/shares.txt" 2>&1; then
             cat "$work/shares.txt"
             judge_shares $dtype
+            judge_fused $dtype
         else
             failed "bench_kernels, $dtype: $(tail -3 "$work/shares.txt" | tr '\n' ' ')"
         fi
