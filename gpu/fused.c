@@ -26,8 +26,8 @@ typedef struct {
     void *to;
 } ending;
 
-#define ROW_BYTES \
-    16 /* what rows begin at multiples of: as much as a thread reads at once */
+/* Rows begin at multiples of it: as much as a thread reads at once. */
+#define ROW_BYTES 16
 
 /* ---- which products ---- */
 
@@ -127,13 +127,10 @@ static cublasStatus_t describe_wish(cublasLtMatmulPreferenceOpaque_t *wish)
     prefer(&st, wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
            sizeof workspace);
     prefer(&st, wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof sums);
-    for (int i = 0; i < 4; i++)
-        prefer(
-            &st, wish,
-            (cublasLtMatmulPreferenceAttributes_t)((int)
-                                                       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES +
-                                                   i),
-            &alignment, sizeof alignment);
+    const int first = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES; /* of A, B, C, D */
+    for (int which = first; which < first + 4; which++)
+        prefer(&st, wish, (cublasLtMatmulPreferenceAttributes_t)which, &alignment,
+               sizeof alignment);
     return st;
 }
 
@@ -211,10 +208,10 @@ static bool fused(const zero_math *math, const ending *e, zero_type bias_type,
     assert(!e->g->accumulate && (e->g->ldc == 0 || e->g->ldc == e->g->n));
     if (!may_fuse(e, bias_type, rows_type)) return false;
     zero_cuda *c = zero_cuda_begin(math);
-    const zero_cuda_choice *choice = c ? choice_of(c, e) : NULL;
+    if (!c) return true;
+    const zero_cuda_choice *choice = choice_of(c, e);
     if (choice && !choice->is_supported) return false;
-    if (!choice) return true;
-    multiply(c, e, choice);
+    if (choice) multiply(c, e, choice);
     zero_cuda_end(math, "gemm with an epilogue");
     return true;
 }

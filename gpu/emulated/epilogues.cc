@@ -49,7 +49,8 @@ struct algorithm {
 /* A struct of ours in an opaque one, which begins with a mark: one that was not initialized has none. */
 static const uint64_t mark = 0x456d756c61746564;
 
-template <class inside, class opaque> static inside read(const opaque *from, bool *is_good)
+template <class inside, class opaque>
+static inside unpack(const opaque *from, bool *is_good)
 {
     static_assert(sizeof(inside) + sizeof mark <= sizeof(opaque));
     inside x = {};
@@ -59,7 +60,7 @@ template <class inside, class opaque> static inside read(const opaque *from, boo
 }
 
 template <class inside, class opaque>
-static cublasStatus_t write(opaque *to, const inside &x)
+static cublasStatus_t pack(opaque *to, const inside &x)
 {
     static_assert(sizeof(inside) + sizeof mark <= sizeof(opaque));
     to->data[0] = mark;
@@ -124,15 +125,15 @@ static cublasStatus_t describe(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t
                                cublasLtMatrixLayout_t result_layout, call *x)
 {
     bool is_good = true;
-    x->d = read<description>(desc, &is_good);
-    x->p = {read<layout>(a, &is_good),
-            read<layout>(b, &is_good),
-            read<layout>(c, &is_good),
+    x->d = unpack<description>(desc, &is_good);
+    x->p = {unpack<layout>(a, &is_good),
+            unpack<layout>(b, &is_good),
+            unpack<layout>(c, &is_good),
             x->d.turn_a,
             x->d.turn_b,
             x->d.epilogue,
             x->d.aux_stride};
-    const layout d = read<layout>(result_layout, &is_good);
+    const layout d = unpack<layout>(result_layout, &is_good);
     if (!is_good || !is_operation(x->d.turn_a) || !is_operation(x->d.turn_b))
         return CUBLAS_STATUS_INVALID_VALUE;
     const bool ta = x->d.turn_a == CUBLAS_OP_T, tb = x->d.turn_b == CUBLAS_OP_T;
@@ -222,15 +223,15 @@ using namespace emulated;
 cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t matLayout, cudaDataType type,
                                         uint64_t rows, uint64_t cols, int64_t ld)
 {
-    return write(matLayout, layout{rows, cols, ld, type});
+    return pack(matLayout, layout{rows, cols, ld, type});
 }
 
 cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t matmulDesc,
                                       cublasComputeType_t computeType,
                                       cudaDataType scaleType)
 {
-    return write(matmulDesc, description{computeType, scaleType, CUBLAS_OP_N, CUBLAS_OP_N,
-                                         CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0});
+    return pack(matmulDesc, description{computeType, scaleType, CUBLAS_OP_N, CUBLAS_OP_N,
+                                        CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0});
 }
 
 static cublasStatus_t set_member(description *d, cublasLtMatmulDescAttributes_t attr,
@@ -252,15 +253,15 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
                                               const void *buf, size_t sizeInBytes)
 {
     bool is_good = true;
-    description d = read<description>(matmulDesc, &is_good);
+    description d = unpack<description>(matmulDesc, &is_good);
     const cublasStatus_t st = set_member(&d, attr, buf, sizeInBytes);
     if (!is_good || st != CUBLAS_STATUS_SUCCESS) return CUBLAS_STATUS_INVALID_VALUE;
-    return write(matmulDesc, d);
+    return pack(matmulDesc, d);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t pref)
 {
-    return write(pref, preference{0, CUBLASLT_REDUCTION_SCHEME_MASK, {256, 256, 256, 256}});
+    return pack(pref, preference{0, CUBLASLT_REDUCTION_SCHEME_MASK, {256, 256, 256, 256}});
 }
 
 cublasStatus_t
@@ -269,7 +270,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
                                      const void *buf, size_t sizeInBytes)
 {
     bool is_good = true;
-    preference p = read<preference>(pref, &is_good);
+    preference p = unpack<preference>(pref, &is_good);
     const int first = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, which = attr - first;
     const cublasStatus_t st = attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
                                   ? set(&p.workspace, buf, sizeInBytes)
@@ -279,7 +280,7 @@ cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
                                   ? set(&p.alignment[which], buf, sizeInBytes)
                                   : CUBLAS_STATUS_INVALID_VALUE;
     if (!is_good || st != CUBLAS_STATUS_SUCCESS) return CUBLAS_STATUS_INVALID_VALUE;
-    return write(pref, p);
+    return pack(pref, p);
 }
 
 /* ---- products ---- */
@@ -296,7 +297,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 {
     call x;
     bool is_good = true;
-    const preference wish = read<preference>(preference_desc, &is_good);
+    const preference wish = unpack<preference>(preference_desc, &is_good);
     if (!lightHandle) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!is_good || requestedAlgoCount < 1 || !returnAlgoCount)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -315,7 +316,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     found->workspaceSize = by.workspace;
     found->state = CUBLAS_STATUS_SUCCESS;
     *returnAlgoCount = 1;
-    return write(&found->algo, by);
+    return pack(&found->algo, by);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
@@ -329,7 +330,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle,
 {
     call x;
     bool is_good = true;
-    const algorithm by = read<algorithm>(algo, &is_good);
+    const algorithm by = unpack<algorithm>(algo, &is_good);
     const cublasContext *handle = reinterpret_cast<cublasContext *>(lightHandle);
     if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
     cublasStatus_t st = describe(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, &x);
