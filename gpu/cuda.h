@@ -76,9 +76,8 @@ typedef struct {
     char *workspace; /* on the device: cuBLAS', then the room */
     zero_cuda_room room;
     zero_cuda_held held;
-    zero_cuda_choice
-        choices[ZERO_CUDA_CHOICES]; /* number n_choices is the next to be replaced */
-    int64_t n_choices;
+    zero_cuda_choice choices[ZERO_CUDA_CHOICES];
+    int64_t n_choices; /* made so far; modulo ZERO_CUDA_CHOICES the place of the next */
     zero_cuda_piece taken[ZERO_CUDA_PIECES], pinned[ZERO_CUDA_PIECES];
     zero_cuda_piece opened[ZERO_CUDA_PIECES]; /* other processes' */
     int n_taken, n_pinned, n_opened;

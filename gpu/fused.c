@@ -205,7 +205,8 @@ static void multiply(zero_cuda *c, const ending *e, const zero_cuda_choice *choi
 static bool fused(const zero_math *math, const ending *e, zero_type bias_type,
                   zero_type rows_type)
 {
-    assert(!e->g->accumulate && (e->g->ldc == 0 || e->g->ldc == e->g->n));
+    assert(e->g->slices == 0 && !e->g->accumulate);
+    assert(e->g->ldc == 0 || e->g->ldc == e->g->n);
     if (!may_fuse(e, bias_type, rows_type)) return false;
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return true;
