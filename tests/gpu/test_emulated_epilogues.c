@@ -265,7 +265,7 @@ static void descriptions_are_checked(void **state)
     const int64_t wide = CUBLAS_OP_N;
     assert_int_equal(set(&p, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide), bad);
     assert_int_equal(set(&p, CUBLASLT_MATMUL_DESC_TRANSA, NULL, 4), bad);
-    assert_int_equal(set(&p, (cublasLtMatmulDescAttributes_t)99, &wide, 4), bad);
+    assert_int_equal(set(&p, (cublasLtMatmulDescAttributes_t)13, &wide, 4), bad);
     assert_int_equal(cublasLtMatmulPreferenceSetAttribute(
                          &p.wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &wide, 4),
                      bad);
