@@ -40,17 +40,7 @@ speed() {
 }
 
 # judge_shares DTYPE: the least shares of the copy rate, and of cuBLAS.
-judge_# judge_fused DTYPE: products and what follows them, as one call beside two.
-judge_fused() {
-    rate=$(sed -n 's/^products of a block.* \([0-9.]*\) times the rate of two calls$/\1/p' "$work/shares.txt")
-    if [ -n "$rate" ] && within 1.0 "$rate"; then
-        ok "products with what follows them, $1: $rate times the rate of two calls"
-    else
-        failed "products with what follows them, $1: ${rate:-no} times the rate of two calls, less than 1.0"
-    fi
-}
-
-shares() {
+judge_shares() {
     judged=$(awk '
         function need(names, share,    list, i) {
             for (i = split(names, list, ";"); i > 0; i--) least[list[i]] = share
@@ -71,6 +61,16 @@ shares() {
         }
         END { if (seen < 10) print "rows are missing" }' "$work/shares.txt")
     if [ -z "$judged" ]; then ok "shares, $1"; else failed "shares, $1: $judged"; fi
+}
+
+# judge_fused DTYPE: products and what follows them, as one call beside two.
+judge_fused() {
+    rate=$(sed -n 's/^products of a block.* \([0-9.]*\) times the rate of two calls$/\1/p' "$work/shares.txt")
+    if [ -n "$rate" ] && within 1.0 "$rate"; then
+        ok "products with what follows them, $1: $rate times the rate of two calls"
+    else
+        failed "products with what follows them, $1: ${rate:-no} times the rate of two calls, less than 1.0"
+    fi
 }
 
 shares() {
