@@ -14,6 +14,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "bench_fused.h"
 #include "bench_kernel_table.h"
 #include "bench_main.h"
 #include "bench_products.h"
@@ -237,6 +238,25 @@ static zero_status report(bench *b)
     return ZERO_OK;
 }
 
+/* Of a backend that has them: other backends make two calls. */
+static zero_status report_fused(bench *b)
+{
+    bench_fused one = {&b->lanes, false}, two = {&b->lanes, true};
+    const bench_work works[2] = {{NULL, bench_fused_run, &one},
+                                 {NULL, bench_fused_run, &two}};
+    row r = {0};
+    if (!b->lanes.backend->fused) return ZERO_OK;
+    ZERO_TRY(zero_agree(&b->world, bench_lanes_fill(&b->lanes)));
+    zero_status st = measure(b, &r, works);
+    if (st == ZERO_OK)
+        printf(
+            "products of a block with what follows them: %.3f ms, %.2f times the rate of "
+            "two calls\n",
+            1e3 * bench_seconds(&r.series, 0), 1.0 / bench_ratio(&r.series, 0, 1));
+    bench_series_destroy(&r.series);
+    return st;
+}
+
 static void print_arithmetic(const bench *b)
 {
     char blas[128];
@@ -269,6 +289,7 @@ static int64_t lane_length(const bench *b)
     int64_t most = zero_max(12 * b->per_call[BENCH_CHANNELS], b->per_call[BENCH_WORDS]);
     most = zero_max(most, 4 * b->per_call[BENCH_PARAMETERS]);
     most = zero_max(most, b->shape.seq * b->shape.hidden);
+    most = zero_max(most, 4 * b->shape.hidden * b->shape.hidden);
     if (most <= LANE / 4) return most;
     return zero_max(is_on_device(b) ? 4 * LANE : LANE, most);
 }
@@ -386,6 +407,7 @@ static zero_status run(bench *b)
         ZERO_TRY(measure_kernel(b, &bench_kernels[i], &b->rows[i]));
     ZERO_TRY(measure_products(b, &b->rows[PRODUCTS]));
     ZERO_TRY(report(b));
+    ZERO_TRY(report_fused(b));
     return zero_agree(&b->world, bench_report_close(&b->report));
 }
 

@@ -7,7 +7,7 @@
 #   sh DIR/check.sh PART...       on the machine with a GPU, in a copy of DIR:
 #
 #     devices     what is there; refusals
-#     kernels     every kernel against the CPU's, and the memory's rules
+#     kernels     every kernel against the CPU's, and the memory's rules; products that end by cuBLASLt
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
 #                 CUDA IPC (auto), staged and on 2 fake nodes, twice, and by messages of a CUDA-aware MPI:
@@ -16,7 +16,8 @@
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch, compiled; memory planned and taken
 #     attention   attention beside PyTorch's
-#     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone
+#     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone,
+#                 and with what follows them by cuBLASLt beside two calls
 #     large       1.5B with 256 k tokens a step: optimizer on the host and on the GPU
 #     fit         3 steps of the largest model that fits with the optimizer on the host
 #     ipc         2 ranks on one GPU: CUDA IPC beside staged exchanges

@@ -29,6 +29,7 @@ set_up() {
     export PMIX_INSTALL_PREFIX="$here$mpi_pmix" OMPI_MCA_rmaps_base_oversubscribe=1
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_btl_vader_single_copy_mechanism=none
+    export ZERO_PLUGINS="$here/bin" ZERO_TEST_DEVICE="$device"
     export PATH="$here$mpi_bin:$PATH" OPENBLAS_NUM_THREADS=1
     libraries_here="$here/lib${cublas:+:$cublas}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
     [ -z "${GPUS:-}" ] || export CUDA_VISIBLE_DEVICES="$GPUS"

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -61,6 +62,14 @@ typedef struct {
     zero_type type, to;
 } zero_cuda_held;
 
+/* How cuBLASLt computes products of one shape and their ending, or that it does not. */
+enum { ZERO_CUDA_CHOICES = 64, ZERO_CUDA_SHAPE = 9 };
+typedef struct {
+    int64_t key[ZERO_CUDA_SHAPE]; /* all zeros: none */
+    bool is_supported;
+    cublasLtMatmulAlgo_t algorithm;
+} zero_cuda_choice;
+
 typedef struct {
     int device, capability; /* 70 for sm_70 */
     char name[96];
@@ -77,6 +86,8 @@ typedef struct {
     char *workspace; /* on the device: cuBLAS', then the room */
     zero_cuda_room room;
     zero_cuda_held held;
+    zero_cuda_choice choices[ZERO_CUDA_CHOICES];
+    int64_t n_choices; /* made so far; modulo ZERO_CUDA_CHOICES the place of the next */
     zero_cuda_piece taken[ZERO_CUDA_PIECES], pinned[ZERO_CUDA_PIECES];
     zero_cuda_piece opened[ZERO_CUDA_PIECES]; /* other processes' */
     int n_taken, n_pinned, n_opened;
@@ -167,6 +178,10 @@ void zero_cuda_close_marks(zero_cuda *c);
 void zero_cuda_gemm(const zero_math *math, const zero_gemm *g);
 
 extern const zero_yardstick zero_cuda_yardstick;
+
+/* ---- fused.c ---- */
+
+extern const zero_fused zero_cuda_fused;
 
 /* ---- cuda_calls.c ---- */
 

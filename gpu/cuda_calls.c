@@ -172,6 +172,7 @@ const zero_backend zero_backend_cuda = {
     .memory = &zero_cuda_memory,
     .stopwatch = &zero_cuda_stopwatch,
     .yardstick = &zero_cuda_yardstick,
+    .fused = &zero_cuda_fused,
     .gemm = zero_cuda_gemm,
     .attention_workspace = attention_workspace,
     .clear = clear,

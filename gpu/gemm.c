@@ -14,6 +14,7 @@
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece
  *      piece                                                                            */
+#include "gpu/gemm.h"
 #include "gpu/cuda.h"
 
 #include <assert.h>
@@ -42,11 +43,6 @@ typedef struct {
     int64_t ldc;
     float *sums; /* [m, n] of a piece, in the room; NULL: cuBLAS writes c */
 } product;
-
-static cudaDataType data_type(zero_type type)
-{
-    return type == ZERO_FP16 ? CUDA_R_16F : type == ZERO_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-}
 
 static size_t size_of(zero_type type)
 {
@@ -134,11 +130,6 @@ static block piece_of(zero_cuda *c, const product *p, factor *f, bool k_is_colum
     return (block){f->room, cols};
 }
 
-static cublasOperation_t operation(bool transposed)
-{
-    return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-}
-
 /* A piece of c, or of the sums that it will be rounded from. */
 typedef struct {
     void *at;
@@ -161,14 +152,15 @@ static void multiply(const zero_math *math, product *p, int64_t i, int64_t j, in
     const int64_t m = least(p->m, g->m - i), n = least(p->n, g->n - j),
                   k = least(p->k, g->k - l);
     const float one = 1.0f, add = l > 0 || g->accumulate ? 1.0f : 0.0f;
-    const cudaDataType type = data_type(p->type);
+    const cudaDataType type = zero_cuda_data_type(p->type);
     block a = piece_of(c, p, &p->a, !g->transpose_a, i, m, l, k);
     block b = piece_of(c, p, &p->b, g->transpose_b, j, n, l, k);
     target to = target_of(p, i, j, n);
     cublasStatus_t status = cublasGemmEx(
-        c->products, operation(g->transpose_b), operation(g->transpose_a), (int)n, (int)m,
-        (int)k, &one, b.at, type, (int)b.stride, a.at, type, (int)a.stride, &add, to.at,
-        data_type(to.type), (int)to.stride, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        c->products, zero_cuda_operation(g->transpose_b),
+        zero_cuda_operation(g->transpose_a), (int)n, (int)m, (int)k, &one, b.at, type,
+        (int)b.stride, a.at, type, (int)a.stride, &add, to.at, zero_cuda_data_type(to.type),
+        (int)to.stride, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     (void)!zero_cuda_check_product(c, status, "gemm");
     zero_cuda_end(math, "gemm");
 }
@@ -198,26 +190,22 @@ static void clear(const zero_math *math, const product *p)
     zero_cuda_end(math, "gemm");
 }
 
-static int64_t or_dense(int64_t stride, int64_t dense)
-{
-    return stride != 0 ? stride : dense;
-}
-
 static product describe(const zero_gemm *g)
 {
-    return (product){.g = g,
-                     .type = g->factors,
-                     .a = {.from = g->a,
-                           .type = g->a_type,
-                           .stride = or_dense(g->lda, g->transpose_a ? g->m : g->k),
-                           .is_converted = g->a_type != g->factors,
-                           .held_first = -1},
-                     .b = {.from = g->b,
-                           .type = g->b_type,
-                           .stride = or_dense(g->ldb, g->transpose_b ? g->k : g->n),
-                           .is_converted = g->b_type != g->factors,
-                           .held_first = -1},
-                     .ldc = or_dense(g->ldc, g->n)};
+    return (product){
+        .g = g,
+        .type = g->factors,
+        .a = {.from = g->a,
+              .type = g->a_type,
+              .stride = zero_cuda_or_dense(g->lda, g->transpose_a ? g->m : g->k),
+              .is_converted = g->a_type != g->factors,
+              .held_first = -1},
+        .b = {.from = g->b,
+              .type = g->b_type,
+              .stride = zero_cuda_or_dense(g->ldb, g->transpose_b ? g->k : g->n),
+              .is_converted = g->b_type != g->factors,
+              .held_first = -1},
+        .ldc = zero_cuda_or_dense(g->ldc, g->n)};
 }
 
 /* The whole of a, at the begin of the room; nothing if it is not converted as a whole. */

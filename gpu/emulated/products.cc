@@ -1,73 +1,15 @@
 /* products.cc - cuBLAS: handles, and products of matrices. */
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "gpu/emulated/cublas_v2.h"
-#include "gpu/emulated/cuda_bf16.h"
-#include "gpu/emulated/cuda_fp16.h"
-#include "gpu/emulated/device.h"
-
-struct cublasContext {
-    int device;
-    cudaStream_t stream;
-    void *workspace;
-    std::size_t workspace_bytes;
-};
+#include "gpu/emulated/products.h"
 
 namespace emulated
 {
 
 /* ---- a product ---- */
-
-/* A factor as it is stored: column-major, rows of `stride` elements apart. */
-struct matrix {
-    const void *at;
-    cudaDataType type;
-    int64_t rows, cols, stride;
-
-    std::size_t bytes() const
-    {
-        const int64_t n = rows > 0 && cols > 0 ? (cols - 1) * stride + rows : 0;
-        return (std::size_t)n * (type == CUDA_R_32F ? 4 : 2);
-    }
-    float operator()(int64_t row, int64_t col) const
-    {
-        const int64_t i = row + col * stride;
-        if (type == CUDA_R_32F) return ((const float *)at)[i];
-        const unsigned short bits = ((const unsigned short *)at)[i];
-        return type == CUDA_R_16F ? __half2float(__ushort_as_half(bits))
-                                  : __bfloat162float(__ushort_as_bfloat16(bits));
-    }
-};
-
-/* The result. */
-struct result : matrix {
-    /* Rounded to nearest, ties to even. */
-    void set(int64_t row, int64_t col, float x) const
-    {
-        const int64_t i = row + col * stride;
-        if (type == CUDA_R_32F)
-            ((float *)memory)[i] = x;
-        else
-            ((unsigned short *)memory)[i] =
-                type == CUDA_R_16F ? __half_as_ushort(__float2half_rn(x))
-                                   : __bfloat16_as_ushort(__float2bfloat16_rn(x));
-    }
-    void *memory;
-};
-
-struct multiply final : work {
-    matrix a, b;
-    bool turn_a, turn_b;
-    int64_t m, n, k;
-    float alpha, beta;
-    result c;
-    void *workspace;
-    std::size_t workspace_bytes;
-
-    void execute() override;
-};
 
 /* op(x) as floats: [cols][rows] of op(x). */
 static void widen(const matrix &x, bool turn, std::vector<float> *out)
@@ -95,6 +37,29 @@ static void spoil(void *workspace, std::size_t bytes)
     std::memset((char *)workspace + bytes - part, 0xff, part);
 }
 
+/* GELU and its derivative, u = sqrt(2/pi) (x + 0.044715 x^3): by tanh, as cuBLASLt, and of x before
+ * it is rounded. Kernels compute it otherwise, so tolerances are tried. */
+static float gelu(float x)
+{
+    return 0.5f * x * (1.0f + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+static float gelu_slope(float x)
+{
+    const float t = std::tanh(0.79788456f * (x + 0.044715f * x * x * x));
+    return 0.5f * (1.0f + t) +
+           0.5f * x * (1.0f - t * t) * 0.79788456f * (1.0f + 0.134145f * x * x);
+}
+
+float multiply::finished(int64_t row, int64_t col, float x) const
+{
+    if (end == ending::bias || end == ending::bias_and_gelu) x += bias(row, 0);
+    if (end == ending::gelu_gradient) return x * gelu_slope(aux(row, col));
+    if (end != ending::bias_and_gelu) return x;
+    aux.set(row, col, x);
+    return gelu(x);
+}
+
 void multiply::execute()
 {
     static std::vector<float> wide_a, wide_b;
@@ -108,50 +73,47 @@ void multiply::execute()
             const int64_t rows = std::min(tile, m - from);
             std::fill(sum, sum + rows, 0.0f);
             add_columns(rows, k, m, wide_a.data() + from, wide_b.data() + j * k, sum);
-            for (int64_t i = 0; i < rows; i++)
-                c.set(from + i, j,
-                      alpha * sum[i] + (beta == 0 ? 0.0f : beta * c(from + i, j)));
+            for (int64_t i = 0; i < rows; i++) {
+                const float old = beta == 0 ? 0.0f : beta * add(from + i, j);
+                c.set(from + i, j, finished(from + i, j, alpha * sum[i] + old));
+            }
         }
 }
 
 /* ---- what a product may be asked for ---- */
 
-static bool is_operation(cublasOperation_t op)
+bool is_operation(cublasOperation_t op)
 {
     return op == CUBLAS_OP_N || op == CUBLAS_OP_T;
 }
 
-static cublasStatus_t check_types(cudaDataType a, cudaDataType b, cudaDataType c,
-                                  cublasComputeType_t compute, cublasGemmAlgo_t algo)
+cublasStatus_t check_types(cudaDataType a, cudaDataType b, cudaDataType c,
+                           cublasComputeType_t compute)
 {
     const bool is_known = a == CUDA_R_32F || a == CUDA_R_16F || a == CUDA_R_16BF;
     const bool is_fp32 =
         compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_PEDANTIC;
-    const bool is_default =
-        algo == CUBLAS_GEMM_DEFAULT || algo == CUBLAS_GEMM_DEFAULT_TENSOR_OP;
-    /* fp32 sums, or sums that are rounded to the type of 16-bit factors */
-    if (!is_known || a != b || (c != CUDA_R_32F && c != a) || !is_fp32 || !is_default)
+    if (!is_known || a != b || (c != CUDA_R_32F && c != a) || !is_fp32)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (a == CUDA_R_16BF && the_machine()->set.capability < 80)
         return CUBLAS_STATUS_ARCH_MISMATCH;
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static bool lies_in(int device, const matrix &x)
+bool lies_in(int device, const matrix &x)
 {
     return x.stride >= std::max<int64_t>(1, x.rows) &&
            (x.bytes() == 0 || memory_is_of(device, x.at, x.bytes()));
 }
 
-static cublasStatus_t queue(cublasHandle_t h, std::unique_ptr<multiply> p)
+cublasStatus_t queue(int device, cudaStream_t handle, std::unique_ptr<multiply> p)
 {
-    CUstream_st *stream = stream_of(h->stream);
-    if (!stream || stream->device != h->device || !lies_in(h->device, p->a) ||
-        !lies_in(h->device, p->b) || !lies_in(h->device, p->c))
+    CUstream_st *stream = stream_of(handle);
+    if (!stream || stream->device != device || !lies_in(device, p->a) ||
+        !lies_in(device, p->b) || !lies_in(device, p->c) ||
+        (p->beta != 0 && !lies_in(device, p->add)))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!h->workspace) return CUBLAS_STATUS_ALLOC_FAILED;
-    p->workspace = h->workspace;
-    p->workspace_bytes = h->workspace_bytes;
+    if (!p->workspace) return CUBLAS_STATUS_ALLOC_FAILED;
     if (p->m == 0 || p->n == 0) return CUBLAS_STATUS_SUCCESS;
     return stream_add(stream, p.release()) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
                                                           : CUBLAS_STATUS_EXECUTION_FAILED;
@@ -172,7 +134,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     if (m < 0 || n < 0 || k < 0 || !alpha || !beta || !is_operation(transa) ||
         !is_operation(transb))
         return CUBLAS_STATUS_INVALID_VALUE;
-    const cublasStatus_t st = check_types(Atype, Btype, Ctype, computeType, algo);
+    if (algo != CUBLAS_GEMM_DEFAULT && algo != CUBLAS_GEMM_DEFAULT_TENSOR_OP)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    const cublasStatus_t st = check_types(Atype, Btype, Ctype, computeType);
     if (st != CUBLAS_STATUS_SUCCESS) return st;
     auto p = std::make_unique<multiply>();
     p->turn_a = transa == CUBLAS_OP_T, p->turn_b = transb == CUBLAS_OP_T;
@@ -182,7 +146,10 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     p->alpha = *(const float *)alpha, p->beta = *(const float *)beta;
     static_cast<matrix &>(p->c) = {C, Ctype, m, n, ldc};
     p->c.memory = C;
-    return queue(handle, std::move(p));
+    p->add = p->c;
+    p->workspace = handle->workspace;
+    p->workspace_bytes = handle->workspace_bytes;
+    return queue(handle->device, handle->stream, std::move(p));
 }
 
 /* ---- handles ---- */

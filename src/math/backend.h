@@ -329,6 +329,20 @@ typedef struct {
     zero_status (*between)(const zero_math *math, int from, int to, double *seconds);
 } zero_stopwatch;
 
+/* A product g and the call on its result that follows, as one: g->c, dense and not accumulated, is
+ * that call's rows. They have the bits of the two calls, except that on rows of 16 bits types, shapes and
+ * alignments may decide that g->c is not rounded in between, and that GELU is of x before it is
+ * rounded. */
+typedef struct {
+    void (*add_bias)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
+    void (*bias_gelu)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
+    /* b->in and b->out are g->c */
+    void (*add_branch)(const zero_math *math, const zero_gemm *g, const zero_branch *b);
+    /* b->dy and b->dx are g->c */
+    void (*bias_gelu_backward)(const zero_math *math, const zero_gemm *g,
+                               const zero_bias_grad *b);
+} zero_fused;
+
 struct zero_backend {
     const char *name;  /* as in --backend NAME */
     const char *about; /* a few words for messages */
@@ -344,6 +358,7 @@ struct zero_backend {
     const zero_memory *memory;
     const zero_stopwatch *stopwatch; /* NULL: the host's clock tells times */
     const zero_yardstick *yardstick; /* of a device; NULL: benches measure otherwise */
+    const zero_fused *fused;         /* NULL: nothing is gained over two calls */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);

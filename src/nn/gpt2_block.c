@@ -198,6 +198,13 @@ static void mix(const pass *p)
         c->backend->attention(c->math, &attention);
 }
 
+/* The product of a branch's last layer, where ranks add it; else it is made where the branch ends. */
+static void begin_join(const pass *p, const zero_linear *l, const void *x)
+{
+    if (zero_share_has_parts(&p->unit->share))
+        zero_linear_product(l, x, p->join_type, p->joint);
+}
+
 static void attend(const pass *p)
 {
     const zero_call *c = p->call;
@@ -206,57 +213,49 @@ static void attend(const pass *p)
     zero_layer_norm_forward(&norm1, c->in, p->s.norm1, p->s.moments1);
     zero_linear_forward(&qkv, p->s.norm1, p->s.qkv);
     mix(p);
-    zero_linear_product(&proj, p->s.attended, p->join_type, p->joint);
+    begin_join(p, &proj, p->s.attended);
 }
 
-/* out = x + drop(joined + b) of a linear layer that ends a branch */
-static void add_branch(const pass *p, int weight, int which, const void *x, void *out)
+/* out = residual + drop(x W + b) of a linear layer that ends a branch; x W is joined where ranks add. */
+static void add_branch(const pass *p, int weight, int which, const void *x,
+                       const void *residual, void *out)
 {
     const zero_call *c = p->call;
     const zero_linear l = linear(p, weight);
-    c->backend->add_branch(c->math,
-                           &(zero_branch){.dropout = mask(p, which),
-                                          .B = c->batch->B,
-                                          .T = c->batch->T,
-                                          .cols = zero_gpt2_shape_of(p->unit)->hidden,
-                                          .type = c->type,
-                                          .rows_type = p->unit->activations,
-                                          .bias = zero_linear_bias(&l),
-                                          .residual = x,
-                                          .in = take_joined(p, out),
-                                          .out = out});
-}
-
-/* before = in W + b, after = gelu(before) */
-static void add_gelu(const pass *p, const void *in, void *before, void *after)
-{
-    const zero_call *c = p->call;
-    const zero_linear fc = linear(p, ZERO_FC_WEIGHT);
-    zero_linear_product(&fc, in, p->unit->activations, before);
-    c->backend->bias_gelu(c->math, &(zero_bias){.rows = p->rows,
-                                                .cols = 4 * own_channels(p->unit),
-                                                .type = c->type,
-                                                .rows_type = p->unit->activations,
-                                                .bias = zero_linear_bias(&fc),
-                                                .x = before,
-                                                .y = after});
+    zero_branch b = {.dropout = mask(p, which),
+                     .B = c->batch->B,
+                     .T = c->batch->T,
+                     .cols = zero_gpt2_shape_of(p->unit)->hidden,
+                     .type = c->type,
+                     .rows_type = p->unit->activations,
+                     .bias = zero_linear_bias(&l),
+                     .residual = residual,
+                     .in = out,
+                     .out = out};
+    if (!zero_share_has_parts(&p->unit->share)) {
+        zero_linear_branch(&l, x, &b);
+        return;
+    }
+    b.in = take_joined(p, out);
+    c->backend->add_branch(c->math, &b);
 }
 
 static void feed(const pass *p)
 {
     const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
-    const zero_linear fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
-    add_branch(p, ZERO_PROJ_WEIGHT, DROP_PROJ, p->call->in, p->s.middle);
+    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
+                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
+    add_branch(p, ZERO_PROJ_WEIGHT, DROP_PROJ, p->s.attended, p->call->in, p->s.middle);
     zero_layer_norm_forward(&norm2, p->s.middle, p->s.norm2, p->s.moments2);
-    add_gelu(p, p->s.norm2, p->s.fc, p->s.gelu);
+    zero_linear_gelu(&fc, p->s.norm2, p->s.fc, p->s.gelu);
     if (!p->call->out)
         return; /* recomputed: the last product gives nothing that is saved */
-    zero_linear_product(&fcproj, p->s.gelu, p->join_type, p->joint);
+    begin_join(p, &fcproj, p->s.gelu);
 }
 
 static void leave(const pass *p)
 {
-    add_branch(p, ZERO_FCPROJ_WEIGHT, DROP_FCPROJ, p->s.middle, p->call->out);
+    add_branch(p, ZERO_FCPROJ_WEIGHT, DROP_FCPROJ, p->s.gelu, p->s.middle, p->call->out);
 }
 
 /* ---- backward ---- */
@@ -276,29 +275,13 @@ static void mask_branch_gradient(const pass *p, int which)
                             p->n / c->batch->B, c->stream, p->masked);
 }
 
-/* Turns d(gelu) into d(fc), in place, and gives the gradient of fc's bias. */
-static void gelu_backward(const pass *p, const zero_linear *fc, void *d)
-{
-    const zero_call *c = p->call;
-    c->backend->bias_gelu_backward(c->math,
-                                   &(zero_bias_grad){.rows = p->rows,
-                                                     .cols = 4 * own_channels(p->unit),
-                                                     .rows_type = p->unit->activations,
-                                                     .x = p->s.fc,
-                                                     .dy = d,
-                                                     .dx = d,
-                                                     .accumulate = c->accumulate[fc->group],
-                                                     .dbias = zero_linear_bias_grad(fc)});
-}
-
 static void feed_input(const pass *p)
 {
     const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
                       fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
     mask_branch_gradient(p, DROP_FCPROJ);
-    zero_linear_input_gradient(&fcproj, branch_gradient(p, DROP_FCPROJ),
-                               p->unit->activations, p->wide);
-    gelu_backward(p, &fc, p->wide);
+    zero_linear_gelu_backward(&fcproj, branch_gradient(p, DROP_FCPROJ), &fc, p->s.fc,
+                              p->wide);
     zero_linear_input_gradient(&fc, p->wide, p->join_type, p->joint);
 }
 
@@ -390,17 +373,11 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                              .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
-/* Products go where the branches end: `joint` and `joined` are one place. */
-static void forward_whole(pass *p)
+static void forward_whole(const pass *p)
 {
-    void *out = p->call->out;
-    p->joint = p->s.middle;
     attend(p);
-    p->joined = p->s.middle;
-    p->joint = out;
     feed(p);
-    p->joined = out;
-    if (out) leave(p);
+    if (p->call->out) leave(p);
 }
 
 static void forward(const zero_unit *u, const zero_call *c)

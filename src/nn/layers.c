@@ -49,7 +49,7 @@ static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
     g->slice_parts = (int)zero_cut_parts(w);
 }
 
-void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y)
+static zero_gemm product_of(const zero_linear *l, const void *x, zero_type y_type, void *y)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -65,7 +65,13 @@ void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, 
                    .c = y};
     g.few_rows = zero_call_has_few_rows(c, l->rows);
     sum_slices(l, ZERO_CUT_ROWS, &g);
-    c->backend->gemm(c->math, &g);
+    return g;
+}
+
+void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y)
+{
+    const zero_gemm g = product_of(l, x, y_type, y);
+    l->call->backend->gemm(l->call->math, &g);
 }
 
 void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy)
@@ -87,8 +93,8 @@ void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void
                                   .slices = zero_share_one_sum(&l->unit->share)});
 }
 
-void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
-                                void *dx)
+static zero_gemm input_product_of(const zero_linear *l, const void *dy, zero_type dx_type,
+                                  void *dx)
 {
     const zero_call *c = l->call;
     const zero_tensor *w = weight_of(l);
@@ -104,7 +110,14 @@ void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type 
                    .c_type = dx_type,
                    .c = dx};
     sum_slices(l, ZERO_CUT_COLS, &g);
-    c->backend->gemm(c->math, &g);
+    return g;
+}
+
+void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
+                                void *dx)
+{
+    const zero_gemm g = input_product_of(l, dy, dx_type, dx);
+    l->call->backend->gemm(l->call->math, &g);
 }
 
 const void *zero_linear_bias(const zero_linear *l)
@@ -123,17 +136,79 @@ static bool is_missing(const zero_unit *unit, const zero_call *call, const void 
     return !unit || !call || !a || !b;
 }
 
+static zero_bias bias_of(const zero_linear *l, void *x, void *y)
+{
+    return (zero_bias){.rows = l->rows,
+                       .cols = weight_of(l)->cols,
+                       .type = l->call->type,
+                       .rows_type = l->unit->activations,
+                       .bias = zero_linear_bias(l),
+                       .x = x,
+                       .y = y};
+}
+
 void zero_linear_forward(const zero_linear *l, const void *x, void *y)
 {
     if (!l || is_missing(l->unit, l->call, x, y)) return;
+    const zero_backend *ops = l->call->backend;
+    const zero_math *math = l->call->math;
+    const zero_gemm g = product_of(l, x, l->unit->activations, y);
+    const zero_bias b = bias_of(l, y, NULL);
+    if (ops->fused) {
+        ops->fused->add_bias(math, &g, &b);
+        return;
+    }
+    ops->gemm(math, &g);
+    ops->add_bias(math, &b);
+}
+
+void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *after)
+{
+    const zero_backend *ops = l->call->backend;
+    const zero_math *math = l->call->math;
+    const zero_gemm g = product_of(l, x, l->unit->activations, before);
+    const zero_bias b = bias_of(l, before, after);
+    if (ops->fused) {
+        ops->fused->bias_gelu(math, &g, &b);
+        return;
+    }
+    ops->gemm(math, &g);
+    ops->bias_gelu(math, &b);
+}
+
+void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *b)
+{
+    const zero_backend *ops = l->call->backend;
+    const zero_math *math = l->call->math;
+    const zero_gemm g = product_of(l, x, l->unit->activations, b->out);
+    if (ops->fused) {
+        ops->fused->add_branch(math, &g, b);
+        return;
+    }
+    ops->gemm(math, &g);
+    ops->add_branch(math, b);
+}
+
+void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
+                               const void *before, void *d)
+{
     const zero_call *c = l->call;
-    zero_linear_product(l, x, l->unit->activations, y);
-    c->backend->add_bias(c->math, &(zero_bias){.rows = l->rows,
-                                               .cols = weight_of(l)->cols,
-                                               .type = c->type,
-                                               .rows_type = l->unit->activations,
-                                               .bias = zero_linear_bias(l),
-                                               .x = y});
+    const zero_type activations = l->unit->activations;
+    const zero_gemm g = input_product_of(l, dy, activations, d);
+    const zero_bias_grad b = {.rows = fc->rows,
+                              .cols = weight_of(fc)->cols,
+                              .rows_type = activations,
+                              .x = before,
+                              .dy = d,
+                              .dx = d,
+                              .accumulate = c->accumulate[fc->group],
+                              .dbias = zero_linear_bias_grad(fc)};
+    if (c->backend->fused) {
+        c->backend->fused->bias_gelu_backward(c->math, &g, &b);
+        return;
+    }
+    c->backend->gemm(c->math, &g);
+    c->backend->bias_gelu_backward(c->math, &b);
 }
 
 /* The bias comes first: dy has just been written, and part of it may still be in a cache. */

@@ -107,6 +107,7 @@ bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
 
 /* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or "staged". */
 const char *zero_plan_device_exchange(const zero_plan_input *in);
+
 /* True if optimizer states lie in a file. */
 static inline bool zero_plan_uses_file(const zero_plan_input *in)
 {

@@ -70,6 +70,7 @@ for name in adamw round accumulate "sum of squares" layernorm "layernorm backwar
     "attention backward"; do
     printf '%-22s%12s%10s%10s %-8s%8s%12s%9s\n' "$name" 10.0 900.0 1000.0 GB/s "$SHARE" 1.0 1.0
 done
+echo "products of a block with what follows them: 1.000 ms, $FUSED times the rate of two calls"
 END
 cat >bin/python <<'END'
 #!/bin/sh
@@ -114,12 +115,12 @@ limits="speed attention shares large fit ipc"
 
 # ---- all is well ----
 
-export OURS=1.0 ON_HOST=1.1 STAGED=2.0 OTHER_DIGEST=abc123 PEAK=7 SHARE=0.99 THEIRS=8 HOST_KIB=1
+export OURS=1.0 ON_HOST=1.1 STAGED=2.0 OTHER_DIGEST=abc123 PEAK=7 SHARE=0.99 FUSED=1.10 THEIRS=8 HOST_KIB=1
 # shellcheck disable=SC2086 # words
 sh check.sh $limits >out 2>&1 || complain "exit code $?"
 for text in 'gpt2, batch 16: 0.900 of PyTorch' 'gpt2: memory 5010 MiB, PyTorch'"'"'s 6000 MiB' \
     'gpt2-xl: GPU memory taken 5010 MiB, planned 5000 MiB' 'attention: 0.800 of' \
-    'attention backward: 0.900 of' 'shares, fp16' 'large-host: digest abc123' \
+    'attention backward: 0.900 of' 'shares, fp16' 'products with what follows them, bf16: 1.10 times' 'large-host: digest abc123' \
     'optimizer on the host: 0.909 of' 'fit: peaks as planned, 7 bytes' \
     'ipc: nothing between host and device' 'ipc: 2.000 of'; do
     says "ok $text" out
@@ -134,14 +135,14 @@ grep -q '^$' out && complain "an empty line"
 
 # ---- nothing is ----
 
-export OURS=1.2 ON_HOST=1.5 STAGED=1.1 OTHER_DIGEST=abc124 PEAK=6 SHARE=0.84 THEIRS=4
+export OURS=1.2 ON_HOST=1.5 STAGED=1.1 OTHER_DIGEST=abc124 PEAK=6 SHARE=0.84 FUSED=0.95 THEIRS=4
 # The host has room for 2 to 7 layers.
 HOST_KIB=$(awk '/MemAvailable/ { printf "%.0f", $2 / 8 }' /proc/meminfo)
 # shellcheck disable=SC2086 # words
 sh check.sh $limits >out 2>&1
 [ $? -eq 1 ] || complain "expected exit code 1"
 for text in 'gpt2, batch 16: 0.750 of PyTorch' 'attention: 0.400 of' 'shares, bf16: ' \
-    'large-host: digest abc124' 'optimizer on the host: 0.800 of' 'fit: other peaks' \
+    'products with what follows them, fp16: 0.95 times'     'large-host: digest abc124' 'optimizer on the host: 0.800 of' 'fit: other peaks' \
     'exchange-ipc: digest abc123, but' 'ipc: 0.917 of'; do
     says "FAILED $text" out
 done

@@ -1,5 +1,6 @@
 /* signatures.c - what gpu/ uses of CUDA: names, types and values. It compiles with the emulator's
  * headers and with CUDA's, so they agree. */
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -58,6 +59,20 @@ SAME(cublasGetStatusString, const char *(*blas_string)(cublasStatus_t));
 SAME(cublasGemmEx, cublasStatus_t (*blas_gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
     const void *, const void *, cudaDataType, int, const void *, cudaDataType, int, const void *, void *,
     cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t));
+
+SAME(cublasLtMatrixLayoutInit, cublasStatus_t (*lt_layout)(cublasLtMatrixLayout_t, cudaDataType, uint64_t, uint64_t, int64_t));
+SAME(cublasLtMatmulDescInit, cublasStatus_t (*lt_desc)(cublasLtMatmulDesc_t, cublasComputeType_t, cudaDataType));
+SAME(cublasLtMatmulDescSetAttribute, cublasStatus_t (*lt_desc_set)(cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t,
+    const void *, size_t));
+SAME(cublasLtMatmulPreferenceInit, cublasStatus_t (*lt_wish)(cublasLtMatmulPreference_t));
+SAME(cublasLtMatmulPreferenceSetAttribute, cublasStatus_t (*lt_wish_set)(cublasLtMatmulPreference_t,
+    cublasLtMatmulPreferenceAttributes_t, const void *, size_t));
+SAME(cublasLtMatmulAlgoGetHeuristic, cublasStatus_t (*lt_choose)(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+    cublasLtMatmulHeuristicResult_t *, int *));
+SAME(cublasLtMatmul, cublasStatus_t (*lt_matmul)(cublasLtHandle_t, cublasLtMatmulDesc_t, const void *, const void *,
+    cublasLtMatrixLayout_t, const void *, cublasLtMatrixLayout_t, const void *, const void *, cublasLtMatrixLayout_t, void *,
+    cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t *, void *, size_t, cudaStream_t));
 /* clang-format on */
 
 VALUE(cudaErrorInvalidValue, 1);
@@ -138,6 +153,24 @@ VALUE(CUDA_R_32F, 0);
 VALUE(CUDA_R_64F, 1);
 VALUE(CUDA_R_16F, 2);
 VALUE(CUDA_R_16BF, 14);
+VALUE(CUBLASLT_MATMUL_DESC_TRANSA, 3);
+VALUE(CUBLASLT_MATMUL_DESC_TRANSB, 4);
+VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE, 7);
+VALUE(CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8);
+VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, 11);
+VALUE(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 12);
+VALUE(CUBLASLT_EPILOGUE_DEFAULT, 1);
+VALUE(CUBLASLT_EPILOGUE_BIAS, 4);
+VALUE(CUBLASLT_EPILOGUE_GELU_AUX_BIAS, 164);
+VALUE(CUBLASLT_EPILOGUE_DGELU, 192);
+VALUE(CUBLASLT_REDUCTION_SCHEME_NONE, 0);
+VALUE(CUBLASLT_REDUCTION_SCHEME_MASK, 7);
+VALUE(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 1);
+VALUE(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, 3);
+VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, 5);
+VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, 6);
+VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7);
+VALUE(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8);
 
 /* Members that are read. */
 static size_t sum_of_members(const struct cudaDeviceProp *p)
@@ -147,4 +180,9 @@ static size_t sum_of_members(const struct cudaDeviceProp *p)
                     p->warpSize + p->maxThreadsPerBlock + p->asyncEngineCount +
                     p->pciBusID + p->pciDeviceID + p->pciDomainID + p->ECCEnabled +
                     p->regsPerBlock);
+}
+
+static size_t sum_of_choice(const cublasLtMatmulHeuristicResult_t *found)
+{
+    return found->workspaceSize + (size_t)found->state + sizeof found->algo;
 }

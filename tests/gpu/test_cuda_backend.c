@@ -1,73 +1,7 @@
 /* The CUDA backend's glue, on the emulated device: memory, copies and their tickets, products in
  * pieces, and failures. Streams run late and in random orders there, so a wait that is missing
  * changes numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-#include <cmocka.h>
-
-#include "gpu/cuda.h"
-#include "math/device.h"
-
-#define HOST_BYTES ((size_t)1 << 20)
-
-/* An open device with a piece of its memory, and pinned memory of the host. */
-typedef struct {
-    const zero_backend *of;
-    zero_math math;
-    char *host;
-    float *memory;
-} device;
-
-static int polled;
-
-static void count_poll(void *arg)
-{
-    (void)arg;
-    polled++;
-}
-
-static void open_device(device *d)
-{
-    const zero_plugin *plugin;
-    void *memory;
-    *d = (device){.math = {.poll = count_poll, .device = 1}};
-    assert_int_equal(zero_device_find("cuda-emulated", &d->of, &plugin), ZERO_OK);
-    assert_int_equal(d->of->open(&d->math), ZERO_OK);
-    d->host =
-        mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(d->host, MAP_FAILED);
-    assert_int_equal(d->of->memory->pin(&d->math, d->host, HOST_BYTES), ZERO_OK);
-    assert_int_equal(d->of->memory->take(&d->math, HOST_BYTES, &memory), ZERO_OK);
-    d->memory = memory;
-}
-
-static void close_device(device *d)
-{
-    d->of->close(&d->math);
-    d->of->close(&d->math); /* accepts a closed one */
-    munmap(d->host, HOST_BYTES);
-}
-
-static zero_status wait_for(device *d, zero_ticket ticket)
-{
-    bool ended = false;
-    while (!ended) {
-        zero_status st = d->of->memory->ended(&d->math, ticket, &ended);
-        if (st != ZERO_OK) return st;
-    }
-    return ZERO_OK;
-}
-
-static void fetch_now(device *d, void *host, const void *memory, size_t bytes)
-{
-    zero_ticket ticket;
-    assert_int_equal(d->of->memory->fetch(&d->math, host, memory, bytes, &ticket), ZERO_OK);
-    assert_int_equal(wait_for(d, ticket), ZERO_OK);
-}
+#include "gpu/open_device.h"
 
 /* ---- memory and copies ---- */
 
@@ -223,12 +157,19 @@ static void marks_tell_the_time_of_calls(void **state)
     close_device(&d);
 }
 
+static void count_poll(void *polled)
+{
+    ++*(int *)polled;
+}
+
 static void calls_poll(void **state)
 {
     (void)state;
     device d;
     open_device(&d);
-    polled = 0;
+    int polled = 0;
+    d.math.poll = count_poll;
+    d.math.poll_arg = &polled;
     d.of->clear(&d.math, 100, d.memory);
     assert_int_equal(polled, 1);
     close_device(&d);
@@ -236,49 +177,10 @@ static void calls_poll(void **state)
 
 /* ---- products ---- */
 
-/* Small whole numbers have every type, and their sums are exact. */
-static float number_at(int64_t i, int64_t seed)
-{
-    return (float)((i * 7 + seed * 3 + i / 5) % 9 - 4);
-}
-
-static void write_at(zero_type type, void *to, int64_t i, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (type == ZERO_FP32) ((float *)to)[i] = value;
-    if (type == ZERO_BF16) ((uint16_t *)to)[i] = (uint16_t)(bits >> 16);
-    const uint32_t half =
-        value == 0.0f
-            ? 0
-            : (bits >> 31 << 15) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023);
-    if (type == ZERO_FP16) ((uint16_t *)to)[i] = (uint16_t)half;
-}
-
 typedef struct {
     zero_gemm g;
     int64_t rows_a, rows_b; /* as stored */
 } product;
-
-static size_t bytes_of(zero_type type, int64_t n)
-{
-    return (size_t)n * (type == ZERO_FP32 ? 4 : 2);
-}
-
-/* Numbers of a type at the end of what is used of the host's memory. */
-static char *fill(device *d, size_t *used, zero_type type, int64_t n, int64_t seed)
-{
-    char *x = d->host + *used;
-    *used += (bytes_of(type, n) + 15) / 16 * 16;
-    assert_true(*used <= HOST_BYTES);
-    for (int64_t i = 0; i < n; i++) write_at(type, x, i, number_at(i, seed));
-    return x;
-}
-
-static void *on_device(const device *d, const void *host)
-{
-    return (char *)d->memory + ((const char *)host - d->host);
-}
 
 /* On the device and by the oracle; c begins with numbers, also between its rows. */
 static void compare_product(device *d, const product *p)
@@ -418,13 +320,6 @@ static void a_product_converts_the_factor_of_the_last_one_once(void **state)
 }
 
 /* ---- failures ---- */
-
-static void assert_fails(zero_status got, zero_status expected, const char *text)
-{
-    assert_int_equal(got, expected);
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' is not in: %s", text, zero_last_error());
-}
 
 static void wrong_memory_is_refused_and_the_refusal_stays(void **state)
 {
