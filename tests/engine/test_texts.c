@@ -116,8 +116,8 @@ static void tokens_have_the_logits_of_whole_texts(void **state)
                          bf16 = with_types(fp32, ZERO_BF16, ZERO_BF16),
                          fp16 = with_types(fp32, ZERO_FP16, ZERO_FP16);
         assert_all(error_of_texts(&fp32) < 1e-6);
-        assert_all(error_of_texts(&bf16) < 3e-2);
-        assert_all(error_of_texts(&fp16) < 4e-3);
+        assert_all(error_of_texts(&bf16) < 2e-2);
+        assert_all(error_of_texts(&fp16) < 2e-3);
     }
 }
 
