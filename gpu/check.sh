@@ -12,6 +12,7 @@
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
 #                 CUDA IPC (auto) and staged, twice: equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
+#     texts       tokens through the cache: each text the same alone and in company, tokens per second
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch (python3 with torch); memory planned and taken
 #     shares      kernels beside the GPU's copy rate, products beside cuBLAS alone
@@ -112,7 +113,7 @@ pack() {
     }
     cmake --build "$build" --parallel "$(nproc)" --target zero bench_kernels zero_cuda \
         test_kernels_on_gpu test_kernels_exact_on_gpu test_kernels_masks_on_gpu \
-        test_attention_kernels_on_gpu || stop 1 "the build failed"
+        test_kernels_rows_on_gpu test_kernels_texts_on_gpu test_attention_kernels_on_gpu || stop 1 "the build failed"
     # For trying this script: DEVICE=cuda-emulated.
     cmake --build "$build" --parallel "$(nproc)" --target zero_cuda_emulated ||
         echo "there is no emulated device in this pack"
@@ -310,6 +311,42 @@ resume() {
     done
 }
 
+# generated NAME OPTIONS...: the texts of three prompts, in NAME.txt; their seconds in $seconds.
+generated() {
+    name=$1
+    shift
+    begin=$(date +%s.%N)
+    with "$here/bin/zero" generate "$work/texts" --prompts "$work/prompts" "$@" \
+        >"$work/$name.txt" 2>"$work/$name.err" || {
+        failed "$name: $(tail -3 "$work/$name.err" | tr '\n' ' ')"
+        return 1
+    }
+    seconds=$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')
+}
+
+texts() {
+    rm -rf "$work/texts"
+    printf 'Once upon a time\nThe cat\nA dog and' >"$work/prompts"
+    run_or_fail 1 texts-model --model tiny --steps 50 --data stories:256K \
+        --checkpoint "$work/texts" || return
+    generated texts-cpu --temperature 0 --tokens 100 &&
+        generated texts-fp32 --temperature 0 --tokens 100 --device "$device" &&
+        if cmp -s "$work/texts-cpu.txt" "$work/texts-fp32.txt"; then
+            ok "texts, fp32: the CPU's words"
+        else
+            failed "texts, fp32: other words than the CPU's"
+        fi
+    for dtype in fp32 bf16 fp16; do
+        generated texts-alone --tokens 100 --device "$device" --dtype $dtype --batch 1 || continue
+        generated texts-together --tokens 100 --device "$device" --dtype $dtype || continue
+        if cmp -s "$work/texts-alone.txt" "$work/texts-together.txt"; then
+            ok "texts, $dtype: alone as in company, 300 tokens in $seconds s with start-up"
+        else
+            failed "texts, $dtype: alone they are others than in company"
+        fi
+    done
+}
+
 stories() {
     for dtype in bf16 fp16; do
         for place in cpu "$device"; do
@@ -431,10 +468,10 @@ if [ "$1" = pack ]; then
     pack "$@"
     exit
 fi
-[ "$*" != all ] || set -- devices kernels sanitizer digests resume stories speed shares
+[ "$*" != all ] || set -- devices kernels sanitizer digests resume texts stories speed shares
 for part in "$@"; do
     case $part in
-        devices | kernels | sanitizer | digests | resume | stories | speed | shares) ;;
+        devices | kernels | sanitizer | digests | resume | texts | stories | speed | shares) ;;
         *) stop 2 "there is no part '$part'; the head of this script lists them" ;;
     esac
 done

@@ -109,6 +109,19 @@ mv out text
 runs 2 generate run --tokens 12 --temperature 0 --device $device --stage 3
 same text out "the text of $words"
 
+# Several texts on the device have the CPU's words in fp32, and in 16 bits those that each has alone.
+printf 'Once upon a time\nThe cat\nA dog and' >lines
+words_of() {
+    runs 0 generate run --prompts lines --tokens 20 "$@"
+    mv out "$text"
+}
+text=text.cpu words_of
+text=text.device words_of --device $device
+same text.cpu text.device "the texts of $words"
+text=text.together words_of --device $device --dtype bf16
+text=text.alone words_of --device $device --dtype bf16 --batch 1
+same text.alone text.together "the texts of $words"
+
 # ---- devices by number ----
 
 step="--steps 1 --micro-batch 2"
