@@ -43,15 +43,40 @@ static bool has_failed(int device)
     return the_machine()->devices[device].error != cudaSuccess;
 }
 
+/* Memory stays open from one work to the next, and is closed before the host goes on: where there are
+ * no protection keys, both take a system call for each piece. */
+static int opened = -1;
+
+static void close_memory()
+{
+    if (opened >= 0) memory_close(opened);
+    opened = -1;
+}
+
+/* At the entries of this file that execute work: the host has no memory open when they return. */
+struct until_return {
+    ~until_return()
+    {
+        close_memory();
+    }
+};
+
+static void open_only(int device)
+{
+    if (opened == device) return;
+    close_memory();
+    memory_open(device);
+    opened = device;
+}
+
 static void run(int device, work *work)
 {
     if (work->number == the_machine()->set.failing) {
         the_machine()->devices[device].error = cudaErrorLaunchFailure;
         return;
     }
-    memory_open(device);
+    open_only(device);
     work->execute();
-    memory_close(device);
 }
 
 /* The first entry of a stream that nothing blocks. After a failure work is dropped, but nobody waits
@@ -79,12 +104,14 @@ static void force(CUstream_st *s, uint64_t number)
 
 cudaError_t stream_drain(CUstream_st *s)
 {
+    until_return closes;
     force(s, UINT64_MAX);
     return the_machine()->devices[s->device].error;
 }
 
 cudaError_t device_drain(int device)
 {
+    until_return closes;
     for (CUstream_st *s : the_machine()->streams)
         if (s->device == device) force(s, UINT64_MAX);
     return the_machine()->devices[device].error;
@@ -120,6 +147,7 @@ static bool wants_to(std::size_t stream)
 
 void pass_moment()
 {
+    until_return closes;
     machine *m = the_machine();
     if (m->set.order == 0) {
         for (int d = 0; d < m->set.devices; d++) device_drain(d);
@@ -185,6 +213,7 @@ void stream_wait(CUstream_st *s, std::shared_ptr<moment> moment)
 
 void moment_reach(moment *moment)
 {
+    until_return closes;
     if (!moment->has_passed) force(moment->stream, moment->number);
 }
 
@@ -205,6 +234,7 @@ static void run_ahead_of(const CUstream_st *stream)
 
 bool moment_asked(moment *moment)
 {
+    until_return closes;
     if (!moment || moment->has_passed) return true;
     if (--moment->patience < 0) {
         run_ahead_of(moment->stream);

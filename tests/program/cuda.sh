@@ -28,12 +28,12 @@ near() {
 
 tiny="--model tiny --seq 32 --data stories:64K --eval-every 0 --sample 0"
 rm -f cpu.jsonl
-runs 2 train $tiny --steps 20 --micro-batch 1 --global-batch 2 --metrics cpu.jsonl
+runs 2 train $tiny --steps 8 --micro-batch 1 --global-batch 2 --metrics cpu.jsonl
 for stage in 0 1 2 3; do
     rm -f cuda.jsonl
-    runs 2 train $tiny --steps 20 --micro-batch 1 --global-batch 2 --stage $stage \
+    runs 2 train $tiny --steps 8 --micro-batch 1 --global-batch 2 --stage $stage \
         --device $device --metrics cuda.jsonl
-    check 2 20 cuda.jsonl bits
+    check 2 8 cuda.jsonl bits
     near cpu.jsonl cuda.jsonl 1e-5
     digest_of out >digest_$stage
     grep -q 'note: --device' err && complain "$words: 2 ranks have 2 devices, no note is due"
@@ -44,7 +44,7 @@ awk '/^    (FORWARD|BACKWARD) / { share += $5 } END { exit !(share > 30 && share
     complain "$words: forward and backward take little of a step: $(grep -A 12 'in a step' out)"
 for seed in 0 7; do # other orders of what is queued
     words="ZERO_EMULATED_ORDER=$seed"
-    on 2 env ZERO_EMULATED_ORDER=$seed "$zero" train $tiny --steps 20 --micro-batch 1 \
+    on 2 env ZERO_EMULATED_ORDER=$seed "$zero" train $tiny --steps 8 --micro-batch 1 \
         --global-batch 2 --stage 3 --device $device >out 2>err || complain "$words: it fails"
     digest_of out >digest_order
     same digest_0 digest_order "$words"
@@ -164,7 +164,7 @@ refused 3 "MiB of the device's memory per rank, but 2.0 MiB are available" \
 refused 3 "memory" ZERO_EMULATED_MEMORY=1048576 train $model $step --device $device
 for call in 1 40 400; do
     refused 1 'unspecified launch failure' ZERO_EMULATED_FAIL=$call \
-        train $model --steps 20 --micro-batch 2 --stage 2 --device $device
+        train $model --steps 8 --micro-batch 2 --stage 2 --device $device
 done
 
 # ---- the plugin for GPUs ----

@@ -35,21 +35,20 @@ planned() {
     found "steps 4-6" t.json m plan
 }
 
-# All stages on one, three and four ranks: the last 3 steps, as planned; equal digests with and
-# without.
-for n in 1 3 4; do
-    for stage in 0 1 2 3; do
-        # shellcheck disable=SC2086
-        runs $n train $model --log-every $log --steps 6 --stage $stage
-        plain=$(digest_of out)
-        traces $n --stage $stage
-        [ ${#plain} -eq 32 ] && [ "$(digest_of out)" = "$plain" ] ||
-            complain "$words: a trace changes the digest"
-        says 'trace: steps 4 to 6 in t.json' out
-        says 'kept in ' out
-        found "ranks $n steps 4-6" t.json m
-        planned $n --stage $stage
-    done
+# All stages on three ranks, and one and four ranks: the last 3 steps, as planned; equal digests with
+# and without.
+for case in 3:0 3:1 3:2 3:3 1:0 4:3; do
+    n=${case%:*} stage=${case#*:}
+    # shellcheck disable=SC2086
+    runs $n train $model --log-every $log --steps 6 --stage $stage
+    plain=$(digest_of out)
+    traces $n --stage $stage
+    [ ${#plain} -eq 32 ] && [ "$(digest_of out)" = "$plain" ] ||
+        complain "$words: a trace changes the digest"
+    says 'trace: steps 4 to 6 in t.json' out
+    says 'kept in ' out
+    found "ranks $n steps 4-6" t.json m
+    planned $n --stage $stage
 done
 
 # Several microbatches, tensor parallelism, replicas, owners, pretended nodes, recomputing.
