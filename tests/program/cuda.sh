@@ -109,18 +109,24 @@ mv out text
 runs 2 generate run --tokens 12 --temperature 0 --device $device --stage 3
 same text out "the text of $words"
 
-# Several texts on the device have the CPU's words in fp32, and in 16 bits those that each has alone.
-printf 'Once upon a time\nThe cat\nA dog and' >lines
-words_of() {
-    runs 0 generate run --prompts lines --tokens 20 "$@"
-    mv out "$text"
+# ---- texts: the CPU's words in fp32, and in 16 bits those that each text has alone ----
+
+runs 1 train --layers 1 --hidden 48 --heads 3 --seq 32 --data stories:16K --tokenizer byte --micro-batch 1 \
+    --global-batch 1 --eval-every 0 --sample 0 --steps 2 --checkpoint talk
+printf 'Once\nThe cat\nA dog and a' >lines
+# tells NAME OPTIONS...
+tells() {
+    name=$1
+    shift
+    runs 0 generate talk --prompts lines --tokens 24 "$@"
+    mv out "$name"
 }
-text=text.cpu words_of
-text=text.device words_of --device $device
-same text.cpu text.device "the texts of $words"
-text=text.together words_of --device $device --dtype bf16
-text=text.alone words_of --device $device --dtype bf16 --batch 1
-same text.alone text.together "the texts of $words"
+tells text_cpu
+tells text_cuda --device $device
+same text_cpu text_cuda "the texts of $words"
+tells text_together --device $device --dtype bf16
+tells text_alone --device $device --dtype bf16 --batch 1
+same text_alone text_together "the texts of $words"
 
 # ---- devices by number ----
 
