@@ -166,8 +166,8 @@ static __device__ float powers(const head &h, float *of_warp)
         sum, [](float x, float y) { return x + y; }, of_warp);
 }
 
-/* Numbers c .. of the sum of values: this thread's of all that its lane and the same ones of other keys
- * have added; the warp's own in `of_warps`. */
+/* Adds numbers c .. of the values of this thread's keys, in order, then those of the warp's other keys;
+ * `of_warps` gets the sum of each warp. */
 template <zero_type rows, int W, bool together>
 static __device__ void add_values(const head &h, const place &p, int64_t c, float *of_warps)
 {
