@@ -8,12 +8,15 @@
  * `weights` is what reading all parameters once takes of the cached time at the speed at which these
  * threads read memory, which stands in the first line.
  *
- *     build/bench_generate [--texts N] [--threads N] [--no-whole] */
+ * With --activations bf16 or fp16 the parameters are of that type, too, and so is the cache.
+ *
+ *     build/bench_generate [--texts N] [--threads N] [--no-whole] [--activations TYPE] */
 #include <stddef.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/fail.h"
+#include "base/type.h"
 #include "bench_main.h"
 #include "bench_median.h"
 #include "cli/options.h"
@@ -32,6 +35,7 @@ typedef struct {
     int64_t layers, hidden, heads, vocab;
     int64_t texts, threads, context; /* context 0: all */
     bool no_whole;
+    const char *activations;
 } wish;
 
 typedef struct {
@@ -148,8 +152,9 @@ static zero_status measure(bench *b, const char *type, int64_t context)
     return ZERO_OK;
 }
 
-static zero_status measure_type(bench *b, zero_type type)
+static zero_status measure_type(bench *b, zero_type type, zero_type activations)
 {
+    ZERO_TRY(zero_model_activate(&b->model, activations));
     zero_plan_input plan = zero_plan_input_standard(&b->model, 1, 0);
     plan.forward_only = true;
     plan.type = type;
@@ -186,8 +191,14 @@ static zero_status measure_all(const wish *w)
     printf("%lld texts at one time, %lld threads\n"
            "type  context  cached t/s   whole t/s    ratio    weights\n",
            (long long)w->texts, (long long)w->threads);
-    ZERO_TRY(measure_type(&b, ZERO_FP32));
-    ZERO_TRY(measure_type(&b, ZERO_BF16));
+    zero_type activations = ZERO_FP32;
+    (void)zero_type_find(w->activations, &activations); /* an option's name is valid */
+    if (activations == ZERO_FP32) {
+        ZERO_TRY(measure_type(&b, ZERO_FP32, ZERO_FP32));
+        ZERO_TRY(measure_type(&b, ZERO_BF16, ZERO_FP32));
+    } else {
+        ZERO_TRY(measure_type(&b, activations, activations));
+    }
     zero_model_destroy(&b.model);
     return zero_launch_leave(&b.world);
 }
@@ -210,6 +221,8 @@ static const zero_option rows[] = {
      .min = 0, .max = 990, .standard = "0", .help = "32, 512 or 990 alone; 0: all of them"},
     {.name = "no-whole", .kind = ZERO_OPTION_FLAG, .offset = offsetof(wish, no_whole), .standard = "off",
      .help = "do not compute whole texts"},
+    {.name = "activations", .kind = ZERO_OPTION_CHOICE, .offset = offsetof(wish, activations), .name_at = zero_type_name_at,
+     .standard = "fp32", .help = "of the cache, too; bf16 or fp16: of parameters as well, and no other type is measured"},
     {.group = "Machine", .name = "threads", .kind = ZERO_OPTION_WHOLE, .offset = offsetof(wish, threads), .argument = "N",
      .min = 1, .max = 1024, .standard = "1", .help = "threads that compute"},
     {.name = NULL},

@@ -13,6 +13,7 @@
 #                 CUDA IPC (auto), staged and on 2 fake nodes, twice, and by messages of a CUDA-aware MPI:
 #                 equal digests, losses within 1e-4 of the CPU's
 #     resume      saved on the CPU and resumed on the GPU, and back
+#     texts       tokens through the cache: each text the same alone and in company, tokens per second
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
 #     speed       GPT-2 124M and 1.5B beside PyTorch, compiled; memory planned and taken
 #     attention   attention beside PyTorch's
@@ -69,7 +70,7 @@ stop() { # stop CODE WORDS
 }
 
 # The parts, in the order of `all`: functions of the files that are read here.
-parts="devices kernels sanitizer digests resume stories speed attention shares large fit ipc"
+parts="devices kernels sanitizer digests resume texts stories speed attention shares large fit ipc"
 for file in pack results runs right speed large; do
     # shellcheck disable=SC1090
     . "$here/check_$file.sh"

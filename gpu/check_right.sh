@@ -137,6 +137,42 @@ resume() {
     done
 }
 
+# generated NAME OPTIONS...: the texts of three prompts, in NAME.txt; their seconds in $seconds.
+generated() {
+    name=$1
+    shift
+    begin=$(date +%s.%N)
+    with "$here/bin/zero" generate "$work/texts" --prompts "$work/prompts" "$@" \
+        >"$work/$name.txt" 2>"$work/$name.err" || {
+        failed "$name: $(last_words "$work/$name.err")"
+        return 1
+    }
+    seconds=$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')
+}
+
+texts() {
+    rm -rf "$work/texts"
+    printf 'Once upon a time\nThe cat\nA dog and' >"$work/prompts"
+    run_or_fail 1 texts-model --model tiny --steps 50 --data stories:256K \
+        --checkpoint "$work/texts" || return
+    generated texts-cpu --temperature 0 --tokens 100 &&
+        generated texts-fp32 --temperature 0 --tokens 100 --device "$device" &&
+        if cmp -s "$work/texts-cpu.txt" "$work/texts-fp32.txt"; then
+            ok "texts, fp32: the CPU's words"
+        else
+            failed "texts, fp32: other words than the CPU's"
+        fi
+    for dtype in fp32 bf16 fp16; do
+        generated texts-alone --tokens 100 --device "$device" --dtype $dtype --batch 1 || continue
+        generated texts-together --tokens 100 --device "$device" --dtype $dtype || continue
+        if cmp -s "$work/texts-alone.txt" "$work/texts-together.txt"; then
+            ok "texts, $dtype: alone as in company, 300 tokens in $seconds s with start-up"
+        else
+            failed "texts, $dtype: alone they are others than in company"
+        fi
+    done
+}
+
 stories() {
     for dtype in bf16 fp16; do
         for place in cpu "$device"; do

@@ -100,6 +100,22 @@ static void attention_backward(const zero_math *math, const zero_attention *a)
     zero_cuda_end(math, "attention_backward");
 }
 
+static void remember(const zero_math *math, const zero_cached *a)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_remember(c->compute, a);
+    zero_cuda_end(math, "remember");
+}
+
+static void recall(const zero_math *math, const zero_cached *a)
+{
+    zero_cuda *c = zero_cuda_begin(math);
+    if (!c) return;
+    zero_cuda_recall(c->compute, a);
+    zero_cuda_end(math, "recall");
+}
+
 static void embedding(const zero_math *math, const zero_embedding *e)
 {
     zero_cuda *c = zero_cuda_begin(math);
@@ -186,6 +202,8 @@ const zero_backend zero_backend_cuda = {
     .layernorm_backward = layernorm_backward,
     .attention = attention,
     .attention_backward = attention_backward,
+    .remember = remember,
+    .recall = recall,
     .embedding = embedding,
     .embedding_backward = embedding_backward,
     .cross_entropy = cross_entropy,

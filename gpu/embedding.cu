@@ -9,7 +9,7 @@
  *     blocks       0   1   .   3   .   .      block 0 adds rows 0, 2, 5 to dwte[7]
  *
  * Tokens are read from the caches: n^2/2 of them at most, for n positions. */
-#include "gpu/device_code.h"
+#include "gpu/past.h"
 
 #define WARPS       (THREADS / WARP)
 #define COLUMNS     4    /* that a thread adds: neighbours, if they are aligned */
@@ -17,10 +17,12 @@
 
 template <zero_type type, zero_type rows> struct embedding_sum {
     zero_embedding e;
+    zero_cuda_past past;
 
     template <int W> __device__ void at(int64_t i, int64_t c) const
     {
-        const floats<W> place = load<type, W>(e.wpe, i % e.T * e.C + c);
+        const int64_t t = zero_cuda_past_at(past, i / e.T) + i % e.T;
+        const floats<W> place = load<type, W>(e.wpe, t * e.C + c);
         floats<W> word = load<type, W>(e.wte, e.tokens[i] * e.C + c);
         for (int k = 0; k < W; k++) word.at[k] += place.at[k];
         store<rows, W>(word, e.out, i * e.C + c);
@@ -34,7 +36,7 @@ void zero_cuda_embedding(cudaStream_t stream, const zero_embedding *e)
         constexpr int W = together_of<rows>;
         const bool together = aligned<W>(type, e->wte) && aligned<W>(type, e->wpe) &&
                               aligned<W>(rows, e->out);
-        const embedding_sum<type, rows> op = {*e};
+        const embedding_sum<type, rows> op = {*e, zero_cuda_past_of(e->past, e->B)};
         launch_table<W>(stream, e->B * e->T, e->C, together, op);
     });
 }

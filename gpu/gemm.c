@@ -8,6 +8,8 @@
  * cuBLAS rounds its fp32 sums to a c of the factors' type itself. Sums that it cannot round, or that
  * pieces of k add to, are made in the workspace and rounded once.
  *
+ * Products of few rows are kernels of our own (few_rows.cu): cuBLAS' bits would depend on m.
+ *
  * A whole factor a that was converted stays there for the next call, if that is a product of the same
  * array: the head's d(logits) are a factor of two products, one after the other.
  *
@@ -252,6 +254,11 @@ void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
     product p = describe(g);
     if (g->k == 0) {
         clear(math, &p);
+        return;
+    }
+    if (g->few_rows && !g->transpose_a && !g->accumulate) {
+        zero_cuda_few_rows(c->compute, g, c->room);
+        zero_cuda_end(math, "gemm");
         return;
     }
     cut(&p, c->room);

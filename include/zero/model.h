@@ -70,7 +70,8 @@ typedef struct {
     int64_t B, T;
     const void *inputs, *targets; /* [B,T] of the model's; targets NULL when generating */
     /* Generating with a cache: sample b's positions past[b], past[b] + 1, ... are these T, and those
-     * before are in the cache; room: the most positions of a text. NULL: they are 0, 1, ... */
+     * before are in the cache; room: the most positions of a text. NULL: they are 0, 1, ... An array of
+     * the host, also on a device. */
     const int64_t *past;
     int64_t room;
     int64_t step, first_sample; /* sample b of the call is first_sample + b of the step */

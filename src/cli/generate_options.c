@@ -41,7 +41,7 @@ static const zero_option rows[] = {
     {.name = "activations", .kind = ZERO_OPTION_CHOICE, FIELD(activations), .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
      .help = "what units hand on: of fp32, or of --dtype's 16 bits"},
     {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
-     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all. No cache: each token from the whole text"},
+     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
     {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), .standard = "1",
      .help = "neighbouring ranks that share each product, and so the model"},
     {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), .absent = "--tp",

@@ -128,15 +128,18 @@ typedef struct {
  *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] + T - 1
  *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are kept
  *
- * Arithmetic is fp32; a text's bits do not depend on the others. */
+ * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits do not depend on
+ * the others. */
 typedef struct {
     int64_t B, T, C, H, room;
-    const int64_t *past; /* [B]; NULL: 0 */
+    const int64_t *past; /* [B] of the host, read before the call returns; NULL: 0 */
     zero_type rows_type;
     const void *qkv; /* of `rows_type`, as out */
-    float *cache;    /* [B,zero_cache_floats(room, C, H)] */
+    float *cache;    /* [B,zero_cache_floats(rows_type, room, C, H)] */
     void *out;       /* recall */
 } zero_cached;
+
+#define ZERO_CACHED_TEXTS 256 /* B is at most that where `past` is given */
 
 /* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds the words [first, first + words)
  * alone: positions of other tokens become zeros, and 0 is added to all others (-0 + 0 = +0). The
@@ -148,7 +151,7 @@ typedef struct {
     zero_type type, rows_type;
     const void *wte, *wpe; /* [V,C], [T,C] of `type` */
     void *out;             /* of `rows_type` */
-    const int64_t *past;   /* [B] */
+    const int64_t *past;   /* [B], as zero_cached has it */
 } zero_embedding;
 
 /* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
@@ -379,7 +382,6 @@ struct zero_backend {
     int64_t (*attention_workspace)(const zero_attention *a);
     void (*attention)(const zero_math *math, const zero_attention *a);
     void (*attention_backward)(const zero_math *math, const zero_attention *a);
-    /* NULL, both: the backend generates without a cache. */
     void (*remember)(const zero_math *math, const zero_cached *a);
     void (*recall)(const zero_math *math, const zero_cached *a);
     void (*embedding)(const zero_math *math, const zero_embedding *e);
@@ -429,30 +431,42 @@ static inline int64_t zero_embedding_position(const zero_embedding *e, int64_t i
     return (e->past ? e->past[i / e->T] : 0) + i % e->T;
 }
 
+/* Floats that the keys and values of one text take. */
+static inline int64_t zero_cache_kept(zero_type type, int64_t room, int64_t C)
+{
+    return zero_round_up(type == ZERO_FP32 ? 2 * room * C : room * C, 16);
+}
+
 /* Floats of one text's part of a cache: keys, values, and a query and scores of each head. Parts begin
  * cache lines. */
-static inline int64_t zero_cache_floats(int64_t room, int64_t C, int64_t H)
+static inline int64_t zero_cache_floats(zero_type type, int64_t room, int64_t C, int64_t H)
 {
-    return zero_round_up(2 * room * C, 16) +
+    return zero_cache_kept(type, room, C) +
            H * (zero_round_up(C / H, 16) + zero_round_up(room, 16));
 }
 
-/* The key of text b's position t, C/H floats; those of t + 1 follow. Its value; head h's workspace. */
-static inline float *zero_cached_key(const zero_cached *a, int64_t b, int64_t h, int64_t t)
+/* Text b's part of the cache. */
+static inline float *zero_cached_part(const zero_cached *a, int64_t b)
 {
-    const int64_t size = a->C / a->H;
-    return a->cache + b * zero_cache_floats(a->room, a->C, a->H) + (h * a->room + t) * size;
+    return a->cache + b * zero_cache_floats(a->rows_type, a->room, a->C, a->H);
 }
 
-static inline float *zero_cached_value(const zero_cached *a, int64_t b, int64_t h,
-                                       int64_t t)
+/* Text b's key of head h and position t: that number of its part, C/H numbers; those of t + 1 follow. The
+ * value comes room * C numbers later. */
+static inline int64_t zero_cached_key(const zero_cached *a, int64_t h, int64_t t)
 {
-    return zero_cached_key(a, b, h, t) + a->room * a->C;
+    return (h * a->room + t) * (a->C / a->H);
 }
 
+static inline int64_t zero_cached_value(const zero_cached *a, int64_t h, int64_t t)
+{
+    return zero_cached_key(a, h, t) + a->room * a->C;
+}
+
+/* Head h's workspace. */
 static inline float *zero_cached_room(const zero_cached *a, int64_t b, int64_t h)
 {
-    return zero_cached_key(a, b, 0, 0) + zero_round_up(2 * a->room * a->C, 16) +
+    return zero_cached_part(a, b) + zero_cache_kept(a->rows_type, a->room, a->C) +
            h * (zero_round_up(a->C / a->H, 16) + zero_round_up(a->room, 16));
 }
 

@@ -1,5 +1,5 @@
 /* cpu_cached.c - keys and values that stay from token to token, and the attention of one query over
- * them: two passes over contiguous rows, of keys and of values. Threads have heads of texts. */
+ * them: two passes over contiguous rows, of keys and of values, widened in registers. Threads have heads of texts. */
 #include "math/cpu_cached.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 #define LOG2_E 1.4426950408889634
 #define ROWS   64 /* that one thread copies, at least */
 
-/* C/H numbers of qkv. */
-static void keep(const zero_cached *a, int64_t from, float *to)
+/* C/H numbers of qkv, as they are. */
+static void keep(const zero_cached *a, int64_t from, float *part, int64_t to)
 {
-    zero_convert(a->rows_type, ZERO_FP32, a->C / a->H,
-                 zero_type_at(a->rows_type, a->qkv, from), to);
+    memcpy(zero_type_to(a->rows_type, part, to), zero_type_at(a->rows_type, a->qkv, from),
+           (size_t)(a->C / a->H) * zero_type_size(a->rows_type));
 }
 
 /* Positions [first, end) of all texts', counted through. */
@@ -27,10 +27,11 @@ static void remember_rows(const zero_math *math, const void *arg, int64_t first,
     const int64_t size = a->C / a->H;
     for (int64_t i = first; i < end; i++) {
         const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
+        float *part = zero_cached_part(a, b);
         for (int64_t h = 0; h < a->H; h++) {
             const int64_t key = (i * 3 + 1) * a->C + h * size;
-            keep(a, key, zero_cached_key(a, b, h, at));
-            keep(a, key + a->C, zero_cached_value(a, b, h, at));
+            keep(a, key, part, zero_cached_key(a, h, at));
+            keep(a, key + a->C, part, zero_cached_value(a, h, at));
         }
         if ((i + 1) % ROWS == 0) zero_math_poll(math);
     }
@@ -51,20 +52,23 @@ static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64
     float *out = query, lse, over_sum; /* the query is read first */
     const float scale = (float)(LOG2_E / sqrt((double)size));
     const zero_cpu_scores t = {1, a->past[b], keys, 0};
-    keep(a, b * 3 * a->C + h * size, query);
+    const float *part = zero_cached_part(a, b);
+    zero_convert(a->rows_type, ZERO_FP32, size,
+                 zero_type_at(a->rows_type, a->qkv, b * 3 * a->C + h * size), query);
     kernels->scale(size, scale, query, query);
     zero_rows rows = {.m = 1,
                       .rows = keys,
                       .n = size,
                       .x = query,
-                      .b = zero_cached_key(a, b, h, 0),
+                      .b = zero_type_at(a->rows_type, part, zero_cached_key(a, h, 0)),
                       .stride = size,
                       .out = score};
-    kernels->row_dots(ZERO_FP32, &rows);
+    kernels->row_dots(a->rows_type, &rows);
     kernels->softmax(&t, score, &lse, &over_sum);
     memset(out, 0, (size_t)size * sizeof *out);
-    rows.x = score, rows.b = zero_cached_value(a, b, h, 0), rows.out = out;
-    kernels->add_rows(ZERO_FP32, &rows);
+    rows.x = score, rows.out = out;
+    rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, h, 0));
+    kernels->add_rows(a->rows_type, &rows);
     kernels->scale(size, over_sum, out, out);
     zero_convert(ZERO_FP32, a->rows_type, size, out,
                  zero_type_to(a->rows_type, a->out, b * a->C + h * size));

@@ -221,6 +221,43 @@ void zero_fake_attention_backward(const zero_math *math, const zero_attention *a
     zero_fake_commit(math);
 }
 
+/* ---- keys and values that are kept ---- */
+
+static void execute_remember(zero_fake *f, zero_fake_args *a)
+{
+    cpu->remember(&f->math, &a->cached);
+}
+
+static void execute_recall(zero_fake *f, zero_fake_args *a)
+{
+    cpu->recall(&f->math, &a->cached);
+}
+
+/* remember() has no out. */
+static void record_cached(arrays of, const zero_cached *a)
+{
+    zero_cached *to = &of.args->cached;
+    *to = *a;
+    to->past = past_of(of, a->past, a->B);
+    to->qkv = typed(of, a->rows_type, a->qkv, 3 * a->B * a->T * a->C);
+    to->cache =
+        floats(of, a->cache, a->B * zero_cache_floats(a->rows_type, a->room, a->C, a->H));
+}
+
+void zero_fake_remember(const zero_math *math, const zero_cached *a)
+{
+    record_cached(begin(math, "remember", execute_remember), a);
+    zero_fake_commit(math);
+}
+
+void zero_fake_recall(const zero_math *math, const zero_cached *a)
+{
+    arrays of = begin(math, "recall", execute_recall);
+    record_cached(of, a);
+    of.args->cached.out = typed(of, a->rows_type, a->out, a->B * a->C);
+    zero_fake_commit(math);
+}
+
 /* ---- tokens: the host cannot check them, so they are checked when they are read ---- */
 
 static bool check_tokens(zero_fake *f, const char *call, const int32_t *tokens, int64_t n,
@@ -257,7 +294,11 @@ void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
     *to = *e;
     to->tokens = integers(of, e->tokens, e->B * e->T);
     to->wte = typed(of, e->type, e->wte, zero_max(e->words, 1) * e->C);
-    to->wpe = typed(of, e->type, e->wpe, e->T * e->C);
+    int64_t positions = e->T; /* rows of wpe, at least */
+    for (int64_t b = 0; e->past && b < e->B; b++)
+        positions = zero_max(positions, e->past[b] + e->T);
+    to->past = past_of(of, e->past, e->B);
+    to->wpe = typed(of, e->type, e->wpe, positions * e->C);
     to->out = typed(of, e->rows_type, e->out, e->B * e->T * e->C);
     of.args->embedding.limit =
         limit_of(of, e->words, e->wte, (size_t)e->C * zero_type_size(e->type));

@@ -17,6 +17,8 @@ void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n);
 void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n);
 void zero_fake_attention(const zero_math *math, const zero_attention *a);
 void zero_fake_attention_backward(const zero_math *math, const zero_attention *a);
+void zero_fake_remember(const zero_math *math, const zero_cached *a);
+void zero_fake_recall(const zero_math *math, const zero_cached *a);
 void zero_fake_embedding(const zero_math *math, const zero_embedding *e);
 void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_grad *e);
 void zero_fake_cross_entropy(const zero_math *math, int64_t rows, int64_t V,

@@ -29,6 +29,7 @@ typedef union {
     zero_layernorm_args layernorm;
     zero_layernorm_grad_args layernorm_backward;
     zero_attention attention;
+    zero_cached cached;
     struct {
         zero_embedding of;
         int64_t limit; /* of tokens */
@@ -75,6 +76,7 @@ typedef struct {
     int64_t number; /* from 1, copies included */
     zero_ticket ticket;
     float *scratch;
+    int64_t past[ZERO_CACHED_TEXTS]; /* of the texts that args go on with */
     zero_fake_args args;
 } zero_fake_call;
 

@@ -10,10 +10,12 @@ void zero_naive_remember(const zero_math *math, const zero_cached *a)
         for (int64_t c = 0; c < a->C; c++) {
             const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
             const int64_t key = (i * 3 + 1) * a->C + c;
-            zero_cached_key(a, b, c / size, at)[c % size] =
-                zero_naive_get(a->rows_type, a->qkv, key);
-            zero_cached_value(a, b, c / size, at)[c % size] =
-                zero_naive_get(a->rows_type, a->qkv, key + a->C);
+            float *part = zero_cached_part(a, b);
+            zero_naive_set(a->rows_type, part, zero_cached_key(a, c / size, at) + c % size,
+                           zero_naive_get(a->rows_type, a->qkv, key));
+            zero_naive_set(a->rows_type, part,
+                           zero_cached_value(a, c / size, at) + c % size,
+                           zero_naive_get(a->rows_type, a->qkv, key + a->C));
         }
     zero_math_poll(math);
 }
@@ -22,10 +24,12 @@ void zero_naive_remember(const zero_math *math, const zero_cached *a)
 static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
 {
     const int64_t size = a->C / a->H, query = b * 3 * a->C + h * size;
-    const float *k = zero_cached_key(a, b, h, j);
+    const int64_t key = zero_cached_key(a, h, j);
+    const float *part = zero_cached_part(a, b);
     double sum = 0.0;
     for (int64_t c = 0; c < size; c++)
-        sum += (double)zero_naive_get(a->rows_type, a->qkv, query + c) * (double)k[c];
+        sum += (double)zero_naive_get(a->rows_type, a->qkv, query + c) *
+               (double)zero_naive_get(a->rows_type, part, key + c);
     return sum / sqrt((double)size);
 }
 
@@ -33,6 +37,7 @@ static void attend(const zero_cached *a, int64_t b, int64_t h)
 {
     const int64_t size = a->C / a->H;
     float *p = zero_cached_room(a, b, h);
+    const float *part = zero_cached_part(a, b);
     double most = -INFINITY, total = 0.0;
     for (int64_t j = 0; j <= a->past[b]; j++) most = fmax(most, score(a, b, h, j));
     for (int64_t j = 0; j <= a->past[b]; j++) total += exp(score(a, b, h, j) - most);
@@ -41,7 +46,8 @@ static void attend(const zero_cached *a, int64_t b, int64_t h)
     for (int64_t c = 0; c < size; c++) {
         double sum = 0.0;
         for (int64_t j = 0; j <= a->past[b]; j++)
-            sum += (double)p[j] * (double)zero_cached_value(a, b, h, j)[c];
+            sum += (double)p[j] * (double)zero_naive_get(a->rows_type, part,
+                                                         zero_cached_value(a, h, j) + c);
         zero_naive_set(a->rows_type, a->out, b * a->C + h * size + c, (float)sum);
     }
 }

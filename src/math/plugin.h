@@ -15,7 +15,7 @@
 
 #include "math/backend.h"
 
-#define ZERO_PLUGIN_VERSION 2 /* of this header; backend.h's table is told by its size */
+#define ZERO_PLUGIN_VERSION 3 /* of this header; backend.h's table is told by its size */
 
 /* One device of this machine. */
 typedef struct {

@@ -362,15 +362,15 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
                                                    .rows_type = u->activations});
     const int64_t room = zero_unit_room(u, n);
     int64_t joint = zero_share_has_parts(&u->share) ? 0 : room; /* that is the caller's */
-    return (zero_unit_sizes){.out = n,
-                             .saved = saved_floats(u, B * T),
-                             .forward_work = attention,
-                             .cache = zero_cache_floats(T, own_channels(u), own_heads(u)),
-                             .backward_work =
-                                 zero_unit_room(u, 4 * own) + joint + room + attention,
-                             .thread_work = attention,
-                             .flops = flops(u, B, T),
-                             .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
+    return (zero_unit_sizes){
+        .out = n,
+        .saved = saved_floats(u, B * T),
+        .forward_work = attention,
+        .cache = zero_cache_floats(u->activations, T, own_channels(u), own_heads(u)),
+        .backward_work = zero_unit_room(u, 4 * own) + joint + room + attention,
+        .thread_work = attention,
+        .flops = flops(u, B, T),
+        .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
 static void forward_whole(const pass *p)

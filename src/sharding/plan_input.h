@@ -10,15 +10,16 @@
 
 #include "base/field.h"
 #include "comm/spec.h"
+#include "math/backend.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 
 #define ZERO_PLAN_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
 /* At most: more than the least that a million ranks need, whatever the algorithm. */
 #define ZERO_PLAN_MOST_BUCKET (256 * ZERO_PLAN_BUCKET)
-#define ZERO_PLAN_REPLICAS    100 /* steps between comparisons */
-#define ZERO_TEXTS            256 /* at most: texts that are generated at one time */
-#define ZERO_PLAN_DEPTH       4   /* blocks of a file in memory at once */
+#define ZERO_PLAN_REPLICAS    100               /* steps between comparisons */
+#define ZERO_TEXTS            ZERO_CACHED_TEXTS /* at most: texts that are generated at one time */
+#define ZERO_PLAN_DEPTH       4                 /* blocks of a file in memory at once */
 
 /* The place of UPDATE in the step if optimizer states lie in a slower tier: a file, or with
  * offload_host the host's memory beside a device. */

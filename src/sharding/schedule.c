@@ -160,7 +160,7 @@ bool zero_schedule_has_cache(const zero_schedule *s)
 {
     const zero_model *model = s->input.model;
     bool never_continues = s->input.seq == 1; /* a text is computed whole for each token */
-    if (s->input.texts == 0 || s->input.device || never_continues) return false;
+    if (s->input.texts == 0 || never_continues) return false;
     for (int u = 0; u < model->n_units; u++)
         if (!model->units[u].continues) return false;
     return true;

@@ -23,6 +23,7 @@ static void hold_tokens(zero_schedule *s)
 {
     const zero_plan_input *in = &s->input;
     int64_t positions = in->micro_batch * in->seq;
+    if (zero_schedule_has_cache(s)) positions = zero_max(positions, in->texts);
     size_t bytes = zero_schedule_targets_at(in->model, positions) +
                    (size_t)positions * in->model->target_bytes;
     bool is_alone = in->forward_only || in->accumulation == 1;

@@ -314,7 +314,8 @@ static bool gathers_take_time(const zero_writer *w)
 static void name_results(zero_writer *w, zero_instruction *i)
 {
     const zero_model *model = w->s->input.model;
-    int64_t logits = zero_min(sizes_of(w, last_unit(w)).logits, model->vocab);
+    int64_t words = model->vocab * zero_program_samples(w->s, w->program);
+    int64_t logits = zero_min(sizes_of(w, last_unit(w)).logits, words);
     i->row_loss = w->row_loss;
     i->host = w->host_rows;
     if (w->s->input.device && zero_program_generates(w->program))

@@ -4,18 +4,53 @@
 
 #include <math.h>
 
+#include "engine/run_memory.h"
+#include "math/fake.h"
+
 enum { TEXTS = 3 };
 
 static const int64_t lengths[TEXTS] = {1, 7, 4}; /* and T = 12 */
 
-static void open_with_cache(test_run *run, int64_t texts, int stage)
+static test_setup texts_of(int64_t texts, int stage)
 {
     test_setup setup = test_standard;
     setup.plan.stage = stage;
     setup.plan.texts = texts;
     setup.plan.forward_only = true;
-    test_run_open(run, &setup, test_size);
-    assert_all(zero_schedule_has_cache(&run->engine.schedule) == (texts > 0));
+    return setup;
+}
+
+static test_setup with_types(test_setup setup, zero_type type, zero_type activations)
+{
+    setup.plan.type = type;
+    setup.plan.activations = activations;
+    return setup;
+}
+
+static test_setup on_device(test_setup setup)
+{
+    setup.backend = &zero_backend_fake;
+    setup.plan.device = 1;
+    return setup;
+}
+
+/* The tokens of a program pass through memory of the host. */
+static bool tokens_fit(const zero_schedule *s)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_TOKEN];
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        if (i->op == ZERO_OP_LOAD && s->input.device)
+            return s->buffers[i->tokens].bytes <= s->buffers[i->host].bytes;
+    }
+    return !s->input.device;
+}
+
+static void open_with_cache(test_run *run, const test_setup *setup)
+{
+    test_run_open(run, setup, test_size);
+    assert_all(zero_schedule_has_cache(&run->engine.schedule) == (setup->plan.texts > 0));
+    assert_all(tokens_fit(&run->engine.schedule));
 }
 
 static int32_t word(int64_t text, int64_t at)
@@ -48,36 +83,54 @@ static double relative_error(const float *got, const float *want)
     return error / size;
 }
 
-/* Texts of different lengths, token by token until each has T: the logits are those of the whole. */
+/* The tokens after `made` others of all texts that are shorter than T; returns the largest error. */
+static double error_of_tokens(test_run *run, int64_t made, float want[TEXTS][12][50])
+{
+    const int64_t T = run->engine.schedule.input.seq;
+    int32_t last[TEXTS] = {0};
+    int64_t past[TEXTS] = {0};
+    double error = 0.0;
+    for (int64_t t = 0; t < TEXTS; t++)
+        if (lengths[t] + made < T) last[t] = word(t, past[t] = lengths[t] + made);
+    const zero_run_input in = {
+        .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
+    zero_run_output out;
+    assert_all(zero_runner_run(&run->engine.runner, &in, &out) == ZERO_OK);
+    for (int64_t t = 0; t < TEXTS; t++)
+        if (lengths[t] + made < T)
+            error = fmax(error, relative_error(out.logits + 50 * t, want[t][past[t]]));
+    return error;
+}
+
+/* Texts of different lengths, token by token until each has T. */
+static double error_of_texts(const test_setup *setup)
+{
+    static float got[TEXTS][50], want[TEXTS][12][50];
+    test_run run;
+    double error = 0.0;
+    open_with_cache(&run, setup);
+    const int64_t T = run.engine.schedule.input.seq;
+    for (int64_t t = 0; t < TEXTS; t++)
+        for (int64_t at = lengths[t]; at < T; at++)
+            whole_logits(&run, t, at + 1, want[t][at]);
+    for (int64_t t = 0; t < TEXTS; t++) whole_logits(&run, t, lengths[t], got[t]);
+    for (int64_t made = 0; lengths[0] + made < T; made++)
+        error = fmax(error, error_of_tokens(&run, made, want));
+    test_run_close(&run);
+    return error;
+}
+
+/* The logits are those of the whole; in 16 bits products of whole texts round more than those of tokens. */
 static void tokens_have_the_logits_of_whole_texts(void **state)
 {
     (void)state;
     for (int stage = 0; stage <= 3; stage += 3) {
-        static float got[TEXTS][50], want[TEXTS][12][50];
-        test_run run;
-        open_with_cache(&run, TEXTS, stage);
-        const int64_t T = run.engine.schedule.input.seq;
-        for (int64_t t = 0; t < TEXTS; t++)
-            for (int64_t at = lengths[t]; at < T; at++)
-                whole_logits(&run, t, at + 1, want[t][at]);
-        for (int64_t t = 0; t < TEXTS; t++) whole_logits(&run, t, lengths[t], got[t]);
-        for (int64_t made = 0; lengths[0] + made < T; made++) {
-            int32_t last[TEXTS] = {0};
-            int64_t past[TEXTS] = {0};
-            for (int64_t t = 0; t < TEXTS; t++)
-                if (lengths[t] + made < T) last[t] = word(t, past[t] = lengths[t] + made);
-            const zero_run_input in = {.program = ZERO_PROGRAM_TOKEN,
-                                       .prompt = last,
-                                       .past = past,
-                                       .loss_scale = 1.0};
-            zero_run_output out;
-            assert_all(zero_runner_run(&run.engine.runner, &in, &out) == ZERO_OK);
-            for (int64_t t = 0; t < TEXTS; t++)
-                if (lengths[t] + made < T)
-                    assert_all(relative_error(out.logits + 50 * t, want[t][past[t]]) <
-                               1e-6);
-        }
-        test_run_close(&run);
+        const test_setup fp32 = texts_of(TEXTS, stage),
+                         bf16 = with_types(fp32, ZERO_BF16, ZERO_BF16),
+                         fp16 = with_types(fp32, ZERO_FP16, ZERO_FP16);
+        assert_all(error_of_texts(&fp32) < 1e-6);
+        assert_all(error_of_texts(&bf16) < 2e-2);
+        assert_all(error_of_texts(&fp16) < 2e-3);
     }
 }
 
@@ -93,12 +146,12 @@ static void generate_texts(test_run *run, int64_t n, int32_t texts[][64])
                ZERO_OK);
 }
 
-/* The first n texts, `beside` at a time with a cache, or without one if that is 0. */
-static void generate_beside(int64_t beside, int stage, int64_t n, int32_t texts[][64])
+/* The first n texts, as many at a time as the plan has, with a cache; or without one if that is 0. */
+static void generate_beside(const test_setup *setup, int64_t n, int32_t texts[][64])
 {
     test_run run;
     memset(texts, 0, (size_t)n * sizeof *texts);
-    open_with_cache(&run, beside, stage);
+    open_with_cache(&run, setup);
     generate_texts(&run, n, texts);
     test_run_close(&run);
 }
@@ -108,10 +161,57 @@ static void texts_beside_each_other_are_the_same_as_alone(void **state)
 {
     (void)state;
     static int32_t alone[5][64], together[5][64];
-    generate_beside(1, 0, 5, alone);
+    const test_setup one = texts_of(1, 0);
+    generate_beside(&one, 5, alone);
     for (int stage = 0; stage <= 3; stage++) {
-        generate_beside(TEXTS, stage, 5, together);
+        const test_setup several = texts_of(TEXTS, stage);
+        generate_beside(&several, 5, together);
         assert_all(memcmp(alone, together, sizeof alone) == 0);
+    }
+}
+
+/* In stage 3 texts are more than the tokens and targets of a microbatch. */
+static void a_device_keeps_what_the_cpu_keeps(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    static int32_t here[5][64], there[5][64];
+    for (int stage = 0; stage <= 3; stage++) {
+        const zero_type type = stage % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
+        const test_setup cpu = with_types(texts_of(TEXTS, stage), type, type);
+        test_setup device = on_device(cpu);
+        device.plan.texts = stage == 3 ? MANY : TEXTS;
+        generate_beside(&cpu, 5, here);
+        generate_beside(&device, 5, there);
+        assert_all(memcmp(here, there, sizeof here) == 0);
+    }
+}
+
+/* Bytes of the cache, planned and measured. */
+static size_t cache_bytes(const test_setup *setup)
+{
+    static int32_t texts[TEXTS][64];
+    zero_peak planned, measured;
+    test_run run;
+    open_with_cache(&run, setup);
+    generate_texts(&run, TEXTS, texts);
+    assert_all(zero_runner_memory(&run.engine.runner, &planned, &measured) == ZERO_OK);
+    assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
+    test_run_close(&run);
+    return measured.of_class[ZERO_CLASS_CACHE];
+}
+
+/* Keys and values take half the bytes; queries and scores beside them stay fp32. */
+static void activations_of_16_bits_halve_the_cache(void **state)
+{
+    (void)state;
+    const zero_gpt2_shape *shape = &test_standard.shape;
+    const int64_t kept = shape->layers * TEXTS * 2 * shape->seq * shape->hidden;
+    for (int device = 0; device < 2; device++) {
+        test_setup wide = with_types(texts_of(TEXTS, 1), ZERO_BF16, ZERO_FP32);
+        if (device) wide = on_device(wide);
+        const test_setup half = with_types(wide, ZERO_BF16, ZERO_BF16);
+        assert_all(cache_bytes(&wide) - cache_bytes(&half) == (size_t)(2 * kept));
     }
 }
 
@@ -120,8 +220,9 @@ static void a_text_is_the_same_without_a_cache(void **state)
 {
     (void)state;
     static int32_t with[2][64], without[2][64];
-    generate_beside(2, 0, 2, with);
-    generate_beside(0, 0, 2, without);
+    const test_setup cached = texts_of(2, 0), whole = texts_of(0, 0);
+    generate_beside(&cached, 2, with);
+    generate_beside(&whole, 2, without);
     assert_all(memcmp(with, without, sizeof with) == 0);
 }
 
@@ -167,6 +268,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_have_the_logits_of_whole_texts),
         cmocka_unit_test(texts_beside_each_other_are_the_same_as_alone),
+        cmocka_unit_test(a_device_keeps_what_the_cpu_keeps),
+        cmocka_unit_test(activations_of_16_bits_halve_the_cache),
         cmocka_unit_test(a_text_is_the_same_without_a_cache),
         cmocka_unit_test(the_cache_of_a_run_takes_no_memory_from_its_steps),
         cmocka_unit_test(a_run_whose_steps_need_less_has_no_cache),

@@ -39,7 +39,7 @@ static void a_plugin_that_is_nowhere_names_the_remedy(void **state)
 static void a_wrong_plugin_is_refused_with_its_reason(void **state)
 {
     (void)state;
-    assert_says(refused(PLACE "wrong_version", ZERO_ERR_ENV), "is a plugin of version 3");
+    assert_says(refused(PLACE "wrong_version", ZERO_ERR_ENV), "is a plugin of version 4");
     assert_says(refused(PLACE "wrong_table", ZERO_ERR_ENV), "has a table of");
     assert_says(refused(PLACE "wrong_symbol", ZERO_ERR_ENV), "it has no zero_plugin_table");
     const char *message = refused(PLACE "wrong_library", ZERO_ERR_ENV);

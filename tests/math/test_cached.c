@@ -155,7 +155,7 @@ enum { B = 3, T = 37, H = 3, C = 15, ROOM = 41 };
 static void recall_all(const zero_backend *backend, zero_math *math, test_pool *pool,
                        const float *qkv, float *out)
 {
-    float *cache = test_floats(pool, B * zero_cache_floats(ROOM, C, H));
+    float *cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, ROOM, C, H));
     float *rows = test_floats(pool, B * 3 * C), *mixed = test_floats(pool, B * C);
     for (int64_t b = 0; b < B; b++) { /* as a prompt is kept: one text in its place */
         const zero_cached prompt = {.B = 1,
@@ -164,7 +164,8 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
                                     .H = H,
                                     .room = ROOM,
                                     .qkv = qkv + b * T * 3 * C,
-                                    .cache = cache + b * zero_cache_floats(ROOM, C, H)};
+                                    .cache = cache +
+                                             b * zero_cache_floats(ZERO_FP32, ROOM, C, H)};
         backend->remember(math, &prompt);
     }
     for (int64_t made = 1; made + B - 1 < T; made++) {

@@ -235,22 +235,28 @@ static void embedding_backward(call *c)
 static void remember_and_recall(call *c)
 {
     const int64_t room = c->T + 2, H = heads_of(c), C = c->cols;
-    const int64_t len = zero_cache_floats(room, C, H);
     int64_t past[16];
     numbers qkv = rows(c, rows_of(c) * 3 * C), last = rows(c, c->B * 3 * C),
             out = rows(c, c->B * C);
     for (int64_t b = 0; b < c->B; b++) past[b] = c->T - 1;
-    float *cache[2] = {test_floats(c->pool, c->B * len)};
-    cache[1] = test_copy(c->pool, c->B * len, cache[0]);
+    float *cache[2];
     for (int half = 0; half < 2; half++) {
         zero_cached a = {.B = c->B, .T = c->T, .C = C, .H = H, .room = room};
+        const int64_t len = zero_cache_floats(type_at(c, half), room, C, H);
+        cache[half] = calloc((size_t)(c->B * len), sizeof **cache);
         a.rows_type = type_at(c, half), a.qkv = at(&qkv, half), a.cache = cache[half];
         c->m->ops->remember(&c->m->math, &a);
         a.T = 1, a.past = past, a.qkv = at(&last, half), a.out = at(&out, half);
         c->m->ops->recall(&c->m->math, &a);
     }
-    for (int64_t b = 0; b < c->B; b++)
-        check_floats(c, 2 * room * C, cache[1] + b * len, cache[0] + b * len);
+    for (int64_t b = 0; b < c->B; b++) {
+        float *kept = test_floats(c->pool, 2 * room * C);
+        zero_convert(c->type, ZERO_FP32, 2 * room * C,
+                     cache[1] + b * zero_cache_floats(c->type, room, C, H), kept);
+        check_floats(c, 2 * room * C, kept,
+                     cache[0] + b * zero_cache_floats(ZERO_FP32, room, C, H));
+    }
+    for (int half = 0; half < 2; half++) free(cache[half]);
     check_rows(c, &out, c->B * C);
 }
 

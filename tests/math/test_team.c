@@ -155,7 +155,7 @@ static void kept(const zero_math *math, test_pool *pool, float *out)
     static const int64_t past[B] = {T - 1, 7, 0};
     zero_cached a = {.B = B, .T = T - 1, .C = C, .H = H, .room = T, .out = out};
     a.qkv = test_floats(pool, B * T * 3 * C);
-    a.cache = test_floats(pool, B * zero_cache_floats(T, C, H));
+    a.cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, T, C, H));
     zero_backend_cpu.remember(math, &a);
     a.T = 1, a.past = past;
     zero_backend_cpu.remember(math, &a);

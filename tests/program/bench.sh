@@ -107,6 +107,9 @@ says '6 texts at one time, 1 threads' out
 runs 0 "$generate" $small_gpt --context 512 --no-whole
 [ "$(grep -cE '^(fp32|bf16) +512 +[0-9.]+ +- +- +[0-9.]+$' out)" -eq 2 ] ||
     complain "$words: expected two rows"
+runs 0 "$generate" $small_gpt --context 32 --no-whole --activations fp16
+[ "$(grep -cE '^fp16 +32 +[0-9.]+ +- +- +[0-9.]+$' out)" -eq 1 ] ||
+    complain "$words: expected one row"
 refuses 2 'expected one' 2 "$generate" $small_gpt
 refuses 2 '--context 100: expected 0, 32, 512 or 990' 0 "$generate" --context 100
 

@@ -112,6 +112,25 @@ mv out text
 runs 2 generate run --tokens 12 --temperature 0 --device $device --stage 3
 same text out "the text of $words"
 
+# ---- texts: the CPU's words in fp32, and in 16 bits those that each text has alone ----
+
+runs 1 train --layers 1 --hidden 48 --heads 3 --seq 32 --data stories:16K --tokenizer byte --micro-batch 1 \
+    --global-batch 1 --eval-every 0 --sample 0 --steps 2 --checkpoint talk
+printf 'Once\nThe cat\nA dog and a' >lines
+# tells NAME OPTIONS...
+tells() {
+    name=$1
+    shift
+    runs 0 generate talk --prompts lines --tokens 24 "$@"
+    mv out "$name"
+}
+tells text_cpu
+tells text_cuda --device $device
+same text_cpu text_cuda "the texts of $words"
+tells text_together --device $device --dtype bf16
+tells text_alone --device $device --dtype bf16 --batch 1
+same text_alone text_together "the texts of $words"
+
 # ---- devices by number ----
 
 step="--steps 1 --micro-batch 2"

@@ -31,9 +31,9 @@ compares 2 --stage 2 --dtype bf16 --activations fp32 --check-memory --check-repl
 compares 2 --stage 1 --dtype bf16 --activations bf16
 compares 3 --stage 3 --check-replicas 1
 
-# ---- texts: what the CPU keeps of earlier tokens changes none; a device computes them whole ----
+# ---- texts: a device keeps keys and values as the CPU does, where the steps need that memory anyway ----
 
-# tells N words...: samples of a run, with the cache and without it.
+# tells N words...: samples of a run.
 tells() {
     n=$1
     shift

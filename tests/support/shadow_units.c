@@ -25,11 +25,12 @@ static zero_unit_sizes sizes_of(const shadow *w, int u)
 
 static size_t token_bytes(const shadow *w)
 {
-    const zero_plan_input *in = &shadow_plan(w)->input;
-    if (w->program == ZERO_PROGRAM_GENERATE)
-        return (size_t)in->seq * in->model->input_bytes;
-    return (size_t)(in->micro_batch * in->seq) *
-           (in->model->input_bytes + in->model->target_bytes);
+    const zero_schedule *s = shadow_plan(w);
+    const zero_model *model = s->input.model;
+    const int64_t positions =
+        zero_program_samples(s, w->program) * zero_program_positions(s, w->program);
+    const bool generates = zero_program_generates(w->program);
+    return (size_t)positions * (model->input_bytes + (generates ? 0 : model->target_bytes));
 }
 
 static bool has_device(const shadow *w)
