@@ -56,9 +56,9 @@ static void describe_engine(bench *b, int i)
     c->stage = b->options.stages[i / b->options.n_dtypes];
     c->dtype = b->options.dtypes[i % b->options.n_dtypes];
     b->engines[i] = (bench_engine){
-        .spec = {.plan = zero_config_plan(
-                     c, b->part, b->collectives,
-                     (zero_config_place){b->world.rank, &b->world.layout, NULL}),
+        .spec = {.plan = zero_config_plan(c, b->part, b->collectives,
+                                          (zero_config_place){.rank = b->world.rank,
+                                                              .layout = &b->world.layout}),
                  .backend = b->backend,
                  .seed = c->seed,
                  .eval_batches = 1},

@@ -279,6 +279,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_pool(long_operations_poll),
+        test_with_pool(losses_and_flat_ranges_poll),
+        test_with_pool(operations_on_rows_of_16_bits_poll),
         test_with_pool(long_operations_on_16_bits_poll),
         test_with_pool(every_instruction_set_gives_the_same_bits),
         test_with_pool(backends_are_found_by_name),
