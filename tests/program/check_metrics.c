@@ -175,7 +175,8 @@ static void check_profile(const json_t *object, long ranks, long steps, double s
     const char *name;
     json_t *class;
     json_object_foreach((json_t *)profile, name, class) sum += check_entry(class, line);
-    double most = has_device ? (1.0 + 3.0 / (double)steps) * seconds + 0.1 : 1.000001 * seconds;
+    double most =
+        has_device ? (1.0 + 3.0 / (double)steps) * seconds + 0.1 : 1.000001 * seconds;
     if (sum > most || sum < 0.9 * seconds - 0.02)
         fail("classes do not add up to the steps", line);
     if (whole(json_object_get(profile, "LOSS"), "count", line) != steps)
