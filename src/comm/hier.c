@@ -68,8 +68,7 @@ int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout 
 
 int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    int64_t of_node = layout->subtrees - (layout->n_nodes - 1) * layout->fewest_subtrees;
-    return zero_hier_delegated(spec, layout) * of_node;
+    return zero_hier_delegated(spec, layout) * layout->most_subtrees;
 }
 
 /* Slots of staging, of a chunk each, for `chunks` chunks in flight. On the host a chunk takes one for

@@ -83,6 +83,7 @@ static void count_subtrees(zero_layout *made)
         int n = zero_tree_cover(made->size, first, made->first[k + 1] - first, terms);
         made->subtrees += n;
         if (n < made->fewest_subtrees) made->fewest_subtrees = n;
+        if (n > made->most_subtrees) made->most_subtrees = n;
     }
 }
 

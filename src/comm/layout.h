@@ -21,8 +21,8 @@ typedef struct {
     int *first;    /* [n_nodes + 1]; meaningless unless in_blocks */
     int largest;   /* ranks of the largest node */
     /* In blocks: the complete subtrees of a sum over all ranks (base/tree.h) that tile nodes: of all
-     * nodes together, and of the one that has fewest. */
-    int subtrees, fewest_subtrees;
+     * nodes together, and of the ones that have fewest and most. */
+    int subtrees, fewest_subtrees, most_subtrees;
 } zero_layout;
 
 /* Ranks with equal ids share a node. ZERO_ERR_NOMEM; release with _destroy. */

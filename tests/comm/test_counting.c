@@ -97,6 +97,7 @@ static void equal_layouts_are_equal_however_they_were_made(void **state)
             assert_int_equal(blocks.largest, ids.largest);
             assert_int_equal(blocks.subtrees, ids.subtrees);
             assert_int_equal(blocks.fewest_subtrees, ids.fewest_subtrees);
+            assert_int_equal(blocks.most_subtrees, ids.most_subtrees);
             assert_memory_equal(blocks.first, ids.first, (size_t)nodes * sizeof(int));
             zero_layout_destroy(&ids);
             zero_layout_destroy(&blocks);
