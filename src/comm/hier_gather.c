@@ -1,16 +1,26 @@
 /* The two-level all-gather and broadcast: one rank's data goes to all.
  *
- * staging    without devices that reach each other none; bridged
- *            [slots][this rank's piece, pieces received][chunk], slots = depth + 1 */
+ * staging    none, but bridged [slots][this rank's piece, pieces received][chunk], with
+ *            slots = depth + 1 */
 #include "comm/hier.h"
 
 typedef struct {
     zero_hier w;
     int64_t posted[ZERO_HIER_IN_FLIGHT]; /* steps until chunk k % depth was in flight */
-    /* Bridged: steps until the last use of slot k % (depth + 1). */
+    /* Bridged. */
+    int64_t pieces;         /* of a slot of staging */
     int64_t fetched_chunks; /* so far */
+    /* Steps until the last fetch to slot k % (depth + 1), and until the last send from there. */
     int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
 } gatherer;
+
+/* All receives and sends of a chunk count the pieces of a slot, so the nodes are looked at once. */
+static gatherer start(const zero_hier *w)
+{
+    gatherer g = {.w = *w};
+    if (w->bridged) g.pieces = zero_hier_delegated(&w->s->spec, w->layout) + 1;
+    return g;
+}
 
 /* ---- bridged: between a device and messages ---- */
 
@@ -23,9 +33,8 @@ static int64_t slot_of(const gatherer *g, int64_t k)
 static zero_spot staged_piece(const gatherer *g, int64_t k, int64_t n)
 {
     const zero_steps *s = g->w.s;
-    int64_t pieces = zero_hier_delegated(&s->spec, g->w.layout) + 1;
     int64_t bytes = s->chunk * (int64_t)zero_type_size(s->spec.type);
-    return (zero_spot){ZERO_STAGING, s->rank, (slot_of(g, k) * pieces + n) * bytes};
+    return (zero_spot){ZERO_STAGING, s->rank, (slot_of(g, k) * g->pieces + n) * bytes};
 }
 
 /* Fetches this rank's piece, one chunk ahead of chunk k, which is sent next. */
@@ -189,7 +198,7 @@ static void finish(zero_hier *w, int64_t phase, int64_t n_read)
 void zero_hier_write_all_gather(const zero_hier *w)
 {
     zero_steps *s = w->s;
-    gatherer g = {.w = *w};
+    gatherer g = start(w);
     int64_t chunks = zero_steps_chunks(s), late = w->depth - 1;
     zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
@@ -268,7 +277,7 @@ static void write_follower(zero_hier *w, int from)
 
 void zero_hier_write_broadcast(const zero_hier *from)
 {
-    gatherer g = {.w = *from};
+    gatherer g = start(from);
     zero_hier w = *from;
     zero_steps *s = w.s;
     int64_t chunks = zero_steps_chunks(s);
