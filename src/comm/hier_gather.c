@@ -77,15 +77,14 @@ static void send_own(gatherer *g, int64_t k, int to)
     g->sent[slot_of(g, k)] = s->n;
 }
 
-/* Receives the n-th piece of chunk k. Bridged: once the slot has been sent; it has been stored already, as
- * a signal that stands before this step has waited for that. */
+/* Receives the n-th piece of chunk k. Bridged: what was in its place has been stored, as a signal that
+ * stands before this step has waited for that. */
 static void receive_piece(gatherer *g, int64_t k, int64_t n, int from, int piece)
 {
     zero_steps *s = g->w.s;
     zero_steps_receive(s, k, from,
                        g->w.bridged ? staged_piece(g, k, n)
                                     : zero_steps_out(s, s->rank, piece, k));
-    if (g->w.bridged) zero_steps_last(s)->sent = g->sent[slot_of(g, k)];
 }
 
 /* ---- all-gather ---- */
@@ -255,6 +254,8 @@ static void write_leader(gatherer *g)
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
             receive_piece(g, k, 1, before, 0);
+            if (w->bridged) /* it is sent on from there */
+                zero_steps_last(w->s)->sent = g->sent[slot_of(g, k)];
             g->posted[k % w->depth] = w->s->n;
         }
         if (k < late) continue;
