@@ -130,12 +130,40 @@ static void a_million_ranks_are_counted(void **state)
     zero_layout_destroy(&layout);
 }
 
+/* Likewise where devices of a node reach each other: what each node sends and gets passes PCIe once. */
+static void a_million_devices_are_counted(void **state)
+{
+    (void)state;
+    enum { RANKS = 1 << 20, NODES = RANKS / 8, COUNT = 1000 };
+    zero_layout layout;
+    zero_traffic t;
+    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
+                                 .algorithm = ZERO_ALGORITHM_HIER,
+                                 .count = COUNT,
+                                 .stride = COUNT,
+                                 .in_apart = 4096,
+                                 .out_apart = 4096,
+                                 .max_chunk = 64,
+                                 .on_device = true,
+                                 .direct = true};
+    assert_int_equal(zero_layout_init_blocks(&layout, RANKS, NODES), ZERO_OK);
+    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_int_equal(t.bytes_fetched, NODES * INT64_C(4) * COUNT);
+    assert_int_equal(t.bytes_stored, 4 * COUNT);
+    spec.kind = ZERO_ALL_GATHER;
+    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_int_equal(t.bytes_fetched, 4 * COUNT);
+    assert_int_equal(t.bytes_stored, (NODES - 1) * INT64_C(4) * COUNT);
+    zero_layout_destroy(&layout);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counting_gives_the_sum_over_the_list),
         cmocka_unit_test(equal_layouts_are_equal_however_they_were_made),
         cmocka_unit_test(a_million_ranks_are_counted),
+        cmocka_unit_test(a_million_devices_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
