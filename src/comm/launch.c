@@ -183,8 +183,6 @@ bool zero_launch_has_own_terminal(void)
     return !is_launched || (is_slurm_task() && read_number("OMPI_COMM_WORLD_SIZE") < 0);
 }
 
-/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
- * have name and version before the first comma or line end. */
 #ifdef MPIX_CUDA_AWARE_SUPPORT
 bool zero_launch_is_cuda_aware(void)
 {
@@ -211,6 +209,8 @@ const char *zero_launch_cuda(void)
 }
 #endif
 
+/* "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\nMPICH Release date: ..." both
+ * have name and version before the first comma or line end. */
 void zero_launch_library(char *text, size_t size)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";

@@ -9,9 +9,9 @@
  *     device   |  calls of BACKWARD 1  |  exposed: REDUCE_WAIT 2  |  calls of BACKWARD 0
  *              mark                    mark                       mark
  *
- * Marks are read where a walk has waited for the device anyway, after OVERFLOW and where it ends in a
- * wait. So nothing is waited for, except where all marks are used up before, and from one step to the
- * next the time from one OVERFLOW to the next is read. */
+ * Marks are read where a walk has waited for the device anyway: after OVERFLOW, and where it ends in a
+ * wait. So nothing is waited for, except where all marks are used up before. In each step the time from
+ * the OVERFLOW of the step before to its own is read. */
 #pragma once
 
 #include "engine/link.h"

@@ -33,8 +33,8 @@ static bool is_sliced(const zero_walk *w)
     return w->plan->partition == ZERO_PARTITION_SLICE;
 }
 
-/* MPI reads what the backend wrote. From a device collectives copy it, and copies wait for all that
- * was computed before them. */
+/* MPI reads what the backend wrote. With a device a collective waits itself for all that was computed
+ * before its begin. */
 static zero_status finish_compute(const zero_walk *w)
 {
     return w->r->link.memory ? ZERO_OK : w->r->backend->sync(&w->r->math);
