@@ -31,7 +31,7 @@ typedef struct {
     void *out;      /* it may be one of the pieces if the types are equal */
 } zero_memory_sum;
 
-#define ZERO_MEMORY_TERMS 64 /* ranks of a node */
+#define ZERO_MEMORY_TERMS 64 /* ranks of a node, or with messages of a group, at most */
 
 /* Memory that devices of this machine reach in each other, or processes in one device, without the
  * host.
@@ -44,7 +44,7 @@ typedef struct {
  *               host if it was pinned
  *     sum       likewise
  *
- * The last three are queued as stores are, in their order: after all calls made before, and with
+ * The last three are queued as stores are, in their order: they wait for calls as stores do, and have
  * tickets as theirs. Other processes may read what a device has written once its ticket has ended, and
  * nothing orders them but the host. */
 typedef struct {
