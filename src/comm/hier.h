@@ -25,8 +25,8 @@ typedef struct {
 /* The data of devices that reach each other passes through staging on its way to and from other nodes,
  * and nothing else does. Then a chunk in flight of a reduction takes a slot of staging for each subtree
  * of all nodes and one for the result. Sums to send have slots for one chunk more: they are made while
- * the chunk before travels. A chunk of an all-gather takes a slot for this rank's piece and for each that
- * it receives, and so does one chunk more, for copies that have not ended. */
+ * the chunk before travels. A chunk of an all-gather takes a slot for this rank's piece and for each
+ * that it receives, and so does one chunk more, for copies that have not ended. */
 static inline bool zero_hier_is_bridged(const zero_collective_spec *spec,
                                         const zero_layout *layout)
 {

@@ -76,11 +76,11 @@ typedef struct {
      * rank's piece of `out`, so that piece is not stored, and one rank alone does nothing at all. If it
      * is and this is false, it is stored again, unchanged. */
     bool in_place;
-    /* Only on a device: with shm and hier the node's devices reach each other's memory (device_window.h),
-     * with p2p MPI reaches it. Then there are no mirrors: the steps work on the device's own arrays, and
-     * sums and copies are queued there. With p2p staging is the device's memory, too. With hier what other
-     * nodes send or receive passes through the host, in staging; nothing else does. in_apart and
-     * out_apart only say, by not being 0, that neighbours can read. */
+    /* Only on a device: with shm and hier the node's devices reach each other's memory
+     * (device_window.h), with p2p MPI reaches it. Then there are no mirrors: the steps work on the
+     * device's own arrays, and sums and copies are queued there. With p2p staging is the device's
+     * memory, too. With hier what other nodes send or receive passes through the host, in staging;
+     * nothing else does. in_apart and out_apart only say, by not being 0, that neighbours can read. */
     bool direct;
 
     /* Sends of this collective are posted only when all earlier ones of its group in flight that

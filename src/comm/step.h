@@ -11,11 +11,11 @@
  * not write them: device_steps.c adds them to the finished list.
  *
  * If neighbours or MPI reach the device's memory (direct), its own arrays are those of all steps. Sums
- * and copies are queued on the device and end by themselves, as stores do. A signal waits for all of them
- * before it, and for the mark that begins the list: no neighbour reads what is still being computed.
- * Between nodes hier fetches to staging, and stores from there, by steps that it writes itself; a sum that
- * goes to staging is fetched, too. With p2p staging is the device's, and messages wait for the mark, a
- * receive into staging also for the sums of what was there before. */
+ * and copies are queued on the device and end by themselves, as stores do. A signal waits for all of
+ * them before it, and for the mark that begins the list: no neighbour reads what is still being
+ * computed. Between nodes hier fetches to staging, and stores from there, by steps that it writes
+ * itself; a sum or a copy to staging is fetched, too. With p2p staging is the device's, and messages
+ * wait for the mark, a receive into staging also for the sums of what was there before. */
 #pragma once
 
 #include <stdbool.h>

@@ -79,8 +79,8 @@ static void neighbours_devices_give_the_bits_of_the_tree(void **state)
     }
 }
 
-/* The same inside nodes of all sizes, with messages from and to staging between them; or messages from and
- * to devices alone. */
+/* The same inside nodes of all sizes, with messages from and to staging between them; or messages from
+ * and to devices alone. */
 static void run_directly(zero_algorithm algorithm)
 {
     for (size_t i = 0; i < LENGTH(test_layouts) * ZERO_COLLECTIVE_KINDS; i++) {
@@ -197,7 +197,7 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
                                   .on_device = true};
 }
 
-/* Nothing passes through the host, neighbours read as in a window and messages are those of hosts, and no
+/* Nothing passes through the host, neighbours read as in a window, messages are those of hosts, and no
  * mirror takes memory. */
 static void direct_collectives_copy_nothing_to_the_host(void **state)
 {

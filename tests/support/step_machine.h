@@ -6,9 +6,9 @@
  * and are overwritten after it ends.
  *
  * With spec.on_device each rank has a device, whose arrays only FETCH and STORE reach. Copies end
- * at any later moment. With spec.direct neighbours or messages reach these arrays: what a rank has computed is
- * there when its MARK ends, all else in them is overwritten at that moment, and its device copies and adds at
- * any later moment, in the order of its steps. */
+ * at any later moment. With spec.direct neighbours or messages reach these arrays: what a rank has
+ * computed is there when its MARK ends, all else in them is overwritten at that moment, and its device
+ * copies and adds at any later moment, in the order of its steps. */
 #pragma once
 
 #include <stdbool.h>
