@@ -121,6 +121,7 @@ static zero_status record_step(zero_session *s, const zero_metrics_step *line,
 typedef struct {
     zero_run_totals run;
     zero_step_times times;
+    double exposed; /* what the lines of steps have of exposed_so_far() */
 } sums;
 
 static void add_step(sums *sum, const zero_metrics_step *line)
@@ -134,7 +135,8 @@ static void add_step(sums *sum, const zero_metrics_step *line)
     totals->has_val_loss = totals->has_val_loss || line->has_val_loss;
 }
 
-/* Seconds in which this rank, or its device, has waited for collectives and copies. */
+/* Seconds in which this rank, or its device, has waited for collectives and copies. An evaluation may
+ * read those of a device that the step before it has left: they are the next step's. */
 static double exposed_so_far(const zero_session *s)
 {
     return zero_profile_exposed(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
@@ -147,7 +149,6 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
-    double exposed = exposed_so_far(s);
     zero_telling_begin(s, step);
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
@@ -156,6 +157,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_tracing_end(s, end);
     ZERO_TRY(zero_telling_end(s));
 
+    double exposed = exposed_so_far(s);
     zero_metrics_step line = {.step = step,
                               .loss = out.loss,
                               .lr = in.lr,
@@ -163,9 +165,10 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .loss_scale = loss_scale,
                               .skipped = out.overflow,
                               .seconds = end - start,
-                              .exposed = exposed_so_far(s) - exposed,
+                              .exposed = exposed - sum->exposed,
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
+    sum->exposed = exposed;
     ZERO_TRY(evaluate_if_due(s, &line));
     double eval_seconds = zero_clock_seconds() - end;
     sum->run.eval_seconds += eval_seconds;
