@@ -49,9 +49,9 @@ typedef struct {
     const char *backend;     /* "cpu", "naive" [cpu] */
     /* Where it computes: "cpu", which is the host, or "cuda", the machine's GPUs, "cuda:0,2" some of
      * them; ranks of a machine take them in turn and may share one. "fake" and "cuda-emulated" are
-     * for tests, in builds with them; "fake" has the bits of "cpu". Others than "cpu" need units that compute by layers
-     * (zero/model.h), and no `backend`; with `offload` the host's CPU updates. Samples, results, and the tensors that the
-     * program reads or writes stay in the host's memory [cpu]. */
+     * for tests, in builds with them; "fake" has the bits of "cpu". Others than "cpu" need units that
+     * compute by layers (zero/model.h), and no `backend`; with `offload` the host's CPU updates. Samples,
+     * results, and the tensors that the program reads or writes stay in the host's memory [cpu]. */
     const char *device;
     bool reproducible;    /* the same bits on 1, 2, 4, ... ranks with accumulation */
     bool recompute;       /* computes activations twice instead of keeping them */

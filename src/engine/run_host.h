@@ -7,10 +7,10 @@
  *     file, without offload_host            FETCH ||  STORE: masters (fp32: none) and moments
  *
  * The CPU executes NORM and UPDATE in the host's memory, and has finished when they return. NORM waits
- * for the gradient of its group. UPDATE waits for it too, since with `backward` it stands before NORM; and
- * for the last STORE_PARAM, whose memory it overwrites: with `delayed` that copy may be on its way when
- * the next step begins. The stream does not begin an UPDATE that would wait (run_offload.c). Visitors
- * that write states wait for the copy of parameters (visit.h). */
+ * for the gradient of its group. UPDATE waits for it, too, since with `backward` it stands before NORM. It
+ * also waits for the last STORE_PARAM, whose memory it overwrites: with `delayed` that copy may be on its
+ * way when the next step begins. The stream does not begin an UPDATE that would wait (run_offload.c).
+ * Visitors that write states wait for the copy of parameters (visit.h). */
 #pragma once
 
 #include "engine/runner.h"

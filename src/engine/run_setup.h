@@ -18,10 +18,9 @@ typedef struct {
 } zero_runner_place;
 
 /* Takes all memory, and the file if the schedule has one. Collective over `comm`, one verdict:
- * ZERO_ERR_UNSUPPORTED if the plan has ipc and devices do not reach each other, or device_messages and MPI
- * does not reach the device, with the reason;
- * ZERO_ERR_NOMEM, ZERO_ERR_ENV if the backend cannot compute with the plan's type, or the
- * status of the backend's open() or of zero_tier_open(). */
+ * ZERO_ERR_UNSUPPORTED, with the reason, if the plan has ipc and devices do not reach each other, or
+ * device_messages and MPI does not reach the device; ZERO_ERR_NOMEM; ZERO_ERR_ENV if the backend cannot
+ * compute with the plan's type; or the status of the backend's open() or of zero_tier_open(). */
 ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
                                             const zero_runner_place *place,
                                             zero_comm *comm);

@@ -178,8 +178,8 @@ static zero_status check_offload_host(const zero_plan_input *in)
                          "host's memory already; give a device, or --offload DIR");
     if (in->offload != ZERO_OFFLOAD_OFF) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "optimizer states in the host's memory, and no word when they are "
-                     "updated: `offload` says it");
+                     "offload_host without offload: a plan with optimizer states in the "
+                     "host's memory also says when they are updated");
 }
 
 static zero_status check_delayed(const zero_plan_input *in)

@@ -22,9 +22,9 @@ void zero_hold_own_parameters(zero_schedule *s, int g);
  * Takes no memory if the schedule is forward_only. */
 void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered);
 
-/* Master weights (16-bit types), momentum and variance of group g, where `offload` says. Beside a device
- * also masters of fp32, and the host's sides of gradient and parameters. Takes no memory if the schedule
- * is forward_only. */
+/* Master weights (16-bit types), momentum and variance of group g, where the plan's `offload` says. With
+ * updates beside a device also masters of fp32, and the host's sides of gradient and parameters. Takes
+ * no memory if the schedule is forward_only. */
 void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what);
 
 /* True if group g is updated in pieces but held whole: gathered after each update. */

@@ -4,7 +4,8 @@
  * block at a time, which lies in a slot of memory then.
  *
  *     states       master | momentum | variance | padding to ZERO_SCRATCH_ALIGN
- *                  (fp32: momentum | variance; the masters are the parameters)
+ *                  (fp32: momentum | variance; the masters are the parameters, and
+ *                  lie in the host's memory beside a device)
  *     parameters   with offload_parameters, as the forward pass reads them | padding
  *     file         blocks of group 0, blocks of group 1, ...
  *     slots        `offload_depth` blocks in memory, for the whole run: states | parameters
@@ -57,8 +58,9 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 /* The parameters of the slot's block, where their transfers begin. */
 void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
 
-/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them;
- * beside a device, also of states in the host's memory, UPDATE and STORE_PARAM. It may run ahead of the rest of the program (engine/run_offload.c). */
+/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them. Beside a
+ * device STORE_PARAM is of the stream, too, and so is UPDATE of states in the host's memory. The stream
+ * may run ahead of the rest of the program (engine/run_offload.c). */
 bool zero_offload_is_of_stream(const zero_instruction *i);
 
 /* ---- sums ---- */

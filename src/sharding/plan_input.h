@@ -99,8 +99,8 @@ zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, i
 #define ZERO_PLAN_FIELDS 33
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
-/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where a
- * node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
+/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where
+ * a node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* Likewise whether messages could be made from and to devices: with p2p. */

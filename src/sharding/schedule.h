@@ -173,8 +173,8 @@ typedef struct {
      * the global batch. */
     int rank_stride, microbatch_stride;
 
-    /* Of the stream (zero_offload_is_of_stream()): the instruction after which it may run, earlier than
-     * it stands (engine/run_offload.c); -1: from the program's start. */
+    /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may run, earlier
+     * than it stands (engine/run_offload.c); -1: from the program's start. */
     int after;
     size_t live_bytes; /* of this rank, while the instruction runs; as peak_bytes */
 } zero_instruction;

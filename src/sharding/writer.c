@@ -338,8 +338,9 @@ static zero_pass forward_pass(const zero_writer *w)
     return ZERO_PASS_FORWARD;
 }
 
-/* The next unit's updates stand before this one's FORWARD, which hides what follows them: GATHER if it
- * takes time, and beside a device STORE_PARAM, whose copy waits for all calls that are queued before. */
+/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which hides it. Beside
+ * a device all of them do: the host updates while the device executes the pass before, and STORE_PARAM,
+ * whose copy waits for all calls that are queued, does not wait for this one. */
 static void write_due_ahead(zero_writer *w, int u)
 {
     bool is_beside = zero_plan_updates_beside(&w->s->input) && !w->s->input.serial;

@@ -187,9 +187,10 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
-    if (spec->bucket == 0)
+    ZERO_TRY(read_backend(spec, e));
+    if (spec->bucket == 0) /* of a plan that is complete: a device decides what is staged */
         e->plan.bucket = zero_max(e->plan.bucket, zero_schedule_least_bucket(&e->plan));
-    return read_backend(spec, e);
+    return ZERO_OK;
 }
 
 /* ---- what ranks must have in common ---- */

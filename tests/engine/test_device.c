@@ -37,8 +37,7 @@ static void describe(const test_setup *setup)
     const zero_plan_input *p = &setup->plan;
     print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
                 "bucket %d, prefetch %d, persist %d%s%s%s%s%s, offload %s, order %s: other "
-                "bits than on "
-                "the CPU\n",
+                "bits than on the CPU\n",
                 test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
                 p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
                 (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",

@@ -128,6 +128,9 @@ static void plans_that_a_file_cannot_serve_are_refused(void **state)
     input.offload_activations = 1;
     input.recompute = true;
     assert_refused(input, "--offload-activations with --device");
+    input = valid(&model, ZERO_OFFLOAD_OFF);
+    input.device = input.offload_host = 1;
+    assert_refused(input, "offload_host without offload");
     input = valid(&model, ZERO_OFFLOAD_LAZY);
     input.offload_parameters = 1;
     for (input.stage = 0; input.stage < 3; input.stage++)
