@@ -5,12 +5,12 @@
  *     add_bias               c                    -              bias
  *     add_branch             c, with residual     -              bias; only without dropout
  *     bias_gelu              y                    c, written     GELU, aux, bias
- *     bias_gelu_backward     c                    x, read        GELU's gradient; then c's rows are summed
+ *     bias_gelu_backward     c                    x, read        GELU's gradient; then sums of c's rows
  *
- * For arrays of one 16-bit type, all of whose rows begin at multiples of 16 bytes, if cuBLASLt has such
- * a product for this GPU. Others are made by gemm.c, and a kernel follows: in fp32 a pass is little beside
- * a product, and stays as it was to the bit. Products of few rows are made by few_rows.cu: bits of
- * cuBLASLt would depend on m. */
+ * For arrays of one 16-bit type, all of whose rows begin at multiples of 16 bytes, if cuBLASLt has
+ * such a product for this GPU. Others are made by gemm.c, and a kernel follows: in fp32 a pass is little
+ * beside a product, and stays as it was to the bit. Products of few rows are made by few_rows.cu: bits
+ * of cuBLASLt would depend on m. */
 #include "gpu/cuda.h"
 #include "gpu/gemm.h"
 
