@@ -19,8 +19,8 @@
 /* A zero_cached as kernels need it. */
 typedef struct {
     int64_t T, C, size, room;
-    int64_t part, kept,
-        of_head; /* floats: of a text, of its keys and values, of a workspace */
+    /* Floats: of a text, of its keys and values, of a head's workspace. */
+    int64_t part, kept, of_head;
     zero_cuda_past past;
     const void *qkv;
     float *cache;

@@ -123,7 +123,8 @@ static zero_status pin(zero_math *math, void *host, size_t bytes)
                          "pinned already or memory of the device",
                          bytes, host);
     ZERO_TRY(zero_cuda_use(c));
-    cudaError_t error = cudaHostRegister(host, bytes, cudaHostRegisterPortable);
+    /* By default it is mapped, too: kernels write it (sum() in cuda_sharing.c). */
+    cudaError_t error = cudaHostRegister(host, bytes, cudaHostRegisterDefault);
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return zero_fail(ZERO_ERR_NOMEM,

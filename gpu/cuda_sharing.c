@@ -65,12 +65,14 @@ static void close_piece(zero_math *math, void *memory)
 {
     zero_cuda *c = zero_cuda_of(math);
     zero_cuda_wait(c);
+    cudaSetDevice(c->device);
     for (int i = 0; i < c->n_opened; i++) {
         if (c->opened[i].at != memory) continue;
         c->opened[i] = c->opened[--c->n_opened];
         cudaIpcCloseMemHandle(memory);
-        return;
+        break;
     }
+    cudaGetLastError(); /* else the next call would be blamed */
 }
 
 void zero_cuda_close_sharing(zero_cuda *c)
@@ -125,6 +127,7 @@ static zero_status copy(const zero_math *math, void *to, const void *from, size_
     if (bytes == 0) return zero_cuda_verdict(c);
     ZERO_TRY(check(c, "copy", to, bytes, true));
     ZERO_TRY(check(c, "copy", from, bytes, false));
+    ZERO_TRY(zero_cuda_use(c));
     ZERO_TRY(zero_cuda_queue_begin(math, ZERO_CUDA_UP));
     const bool is_host = zero_cuda_holds(c->pinned, c->n_pinned, to, bytes);
     ZERO_TRY(zero_cuda_check(

@@ -83,15 +83,15 @@ void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad
 
 /* ---- cached.cu: keys and values that are kept ---- */
 
-/* `past` is the host's, and read before they return. Remember copies bits. A text's bits do not depend on
- * those beside it. */
+/* `past` is the host's, and read before they return. Remember copies bits. A text's bits do not depend
+ * on those beside it. */
 void zero_cuda_remember(cudaStream_t stream, const zero_cached *a);
 void zero_cuda_recall(cudaStream_t stream, const zero_cached *a);
 
 /* ---- few_rows.cu: products of few rows ---- */
 
-/* The product without transpose_a, accumulate and slices, k > 0: fp32, nothing is rounded but c. The bits of
- * an element depend on its factors and k alone, and, unless transpose_b, on n. */
+/* The product without transpose_a, accumulate and slices, k > 0: fp32, nothing is rounded but c. The
+ * bits of an element depend on its factors and k alone, and, unless transpose_b, on n. */
 void zero_cuda_few_rows(cudaStream_t stream, const zero_gemm *g, zero_cuda_room room);
 
 /* ---- attention.cu (fp32) and attention_tiles.cu (16-bit factors on tensor cores) ---- */

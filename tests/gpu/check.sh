@@ -142,7 +142,8 @@ HOST_KIB=$(awk '/MemAvailable/ { printf "%.0f", $2 / 8 }' /proc/meminfo)
 sh check.sh $limits >out 2>&1
 [ $? -eq 1 ] || complain "expected exit code 1"
 for text in 'gpt2, batch 16: 0.750 of PyTorch' 'attention: 0.400 of' 'shares, bf16: ' \
-    'products with what follows them, fp16: 0.95 times'     'large-host: digest abc124' 'optimizer on the host: 0.800 of' 'fit: other peaks' \
+    'products with what follows them, fp16: 0.95 times' 'large-host: digest abc124' \
+    'optimizer on the host: 0.800 of' 'fit: other peaks' \
     'exchange-ipc: digest abc123, but' 'ipc: 0.917 of'; do
     says "FAILED $text" out
 done
