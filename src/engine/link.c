@@ -27,6 +27,21 @@ void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
     l->bytes_stored += bytes;
 }
 
+zero_call_place zero_link_place(zero_link *l)
+{
+    zero_call_place place = 0;
+    if (!l->has_failed) zero_link_keep(l, l->memory->place(l->math, &place));
+    return place;
+}
+
+void zero_link_store_since(zero_link *l, zero_call_place place, void *memory,
+                           const void *host, size_t bytes, zero_ticket *ticket)
+{
+    l->memory->since(l->math, place);
+    zero_link_store(l, memory, host, bytes, ticket);
+    l->memory->since(l->math, 0);
+}
+
 bool zero_link_has_ended(zero_link *l, zero_ticket ticket)
 {
     bool ended = false;
@@ -63,9 +78,7 @@ zero_status zero_link_status(const zero_link *l)
 
 static zero_status place(void *arg, uint64_t *place_of_calls)
 {
-    zero_link *l = arg;
-    *place_of_calls = 0;
-    if (!l->has_failed) zero_link_keep(l, l->memory->place(l->math, place_of_calls));
+    *place_of_calls = zero_link_place(arg);
     return ZERO_OK;
 }
 
@@ -98,9 +111,9 @@ static zero_status fetch(void *arg, void *host, const void *device, size_t bytes
 static zero_status store(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket)
 {
-    set_place(arg);
-    zero_link_store(arg, device, host, bytes, ticket);
-    return forget_place(arg);
+    zero_link *l = arg;
+    zero_link_store_since(l, l->since, device, host, bytes, ticket);
+    return ZERO_OK;
 }
 
 static zero_status ended(void *arg, uint64_t ticket, bool *answer)

@@ -27,6 +27,12 @@ void zero_link_fetch(zero_link *l, void *host, const void *memory, size_t bytes,
 void zero_link_store(zero_link *l, void *memory, const void *host, size_t bytes,
                      zero_ticket *ticket);
 
+/* The calls made so far. */
+zero_call_place zero_link_place(zero_link *l);
+/* A store that waits for the calls before the place alone; 0: for all. */
+void zero_link_store_since(zero_link *l, zero_call_place place, void *memory,
+                           const void *host, size_t bytes, zero_ticket *ticket);
+
 /* True if nothing is to be waited for. Never blocks. */
 bool zero_link_has_ended(zero_link *l, zero_ticket ticket);
 /* Waits, and lets collectives progress. */

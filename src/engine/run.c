@@ -183,6 +183,8 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
+    if (r->link.memory && s->input.offload == ZERO_OFFLOAD_LAZY)
+        w.begin = zero_link_place(&r->link);
     w.batch = make_batch(w.plan, input, r->data->size);
     w.search = zero_origin_open(input->finds_origin, r);
     r->exact_squares = (zero_exact){0};

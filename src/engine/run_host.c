@@ -34,13 +34,13 @@ static size_t bytes_of(const zero_runner *r, zero_range range)
     return (size_t)zero_range_len(range) * zero_type_size(r->schedule->input.type);
 }
 
-void zero_host_store(zero_runner *r, int g)
+void zero_host_store(zero_runner *r, int g, zero_call_place place)
 {
     const zero_group_state *state = &r->schedule->groups[g];
     zero_range held = zero_states_held(r->schedule, g);
-    zero_link_store(&r->link, zero_runner_element(r, state->param, held.begin),
-                    zero_runner_element(r, state->host_param, held.begin),
-                    bytes_of(r, held), &r->param_copies[g]);
+    zero_link_store_since(&r->link, place, zero_runner_element(r, state->param, held.begin),
+                          zero_runner_element(r, state->host_param, held.begin),
+                          bytes_of(r, held), &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
 }
 
@@ -58,6 +58,6 @@ zero_status zero_run_store_param(zero_walk *w, const zero_instruction *i)
 {
     zero_use(w, i->host);
     zero_use(w, i->buffer);
-    if (w->update.is_due) zero_host_store(w->r, i->group);
+    if (w->update.is_due) zero_host_store(w->r, i->group, w->begin);
     return ZERO_OK;
 }

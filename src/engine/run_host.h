@@ -20,6 +20,6 @@ void zero_host_await(zero_runner *r, int g);
 /* True if UPDATE of group g needs to wait for no copy; and the wait. */
 bool zero_host_may_update(zero_runner *r, int g);
 void zero_host_await_update(zero_runner *r, int g);
-/* Begins to copy the new parameters of group g to the device. Calls and copies made there later see
- * them. */
-void zero_host_store(zero_runner *r, int g);
+/* Begins to copy the new parameters of group g to the device, once the calls before the place have been
+ * executed; 0: all calls. Calls and copies made later see them. */
+void zero_host_store(zero_runner *r, int g, zero_call_place place);

@@ -145,11 +145,18 @@ static bool has_ended(const zero_walk *w, const zero_instruction *i)
            (params == ZERO_NO_BUFFER || zero_tier_has_ended(&w->r->tier, params));
 }
 
+/* With `lazy` the walk itself updates while a device executes what was queued before. Its calls poll as
+ * they are queued: an update there would keep the next call from the device. */
+static bool may_update(const zero_walk *w, int g)
+{
+    return w->plan->offload != ZERO_OFFLOAD_LAZY && zero_host_may_update(w->r, g);
+}
+
 static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
     if (i->after >= w->r->at) return false;
     switch (i->op) {
-    case ZERO_OP_UPDATE: return !i->on_host || zero_host_may_update(w->r, i->group);
+    case ZERO_OP_UPDATE: return !i->on_host || may_update(w, i->group);
     case ZERO_OP_FETCH_WAIT:
     case ZERO_OP_STORE_WAIT: return has_ended(w, i);
     default: return true;

@@ -121,7 +121,7 @@ static zero_status round_beside(zero_runner *r, int g)
     if (state->host_param != state->master)
         ZERO_TRY(zero_states_visit(r, g, zero_states_held(r->schedule, g), ZERO_VISIT_READ,
                                    round_block_beside, &to));
-    zero_host_store(r, g);
+    zero_host_store(r, g, 0);
     return ZERO_OK;
 }
 

@@ -56,6 +56,9 @@ struct zero_walk {
     const zero_plan_input *plan;
     zero_batch batch;
     zero_pending_update update; /* of UPDATE; known from OVERFLOW on, or pending */
+    /* With `lazy` beside a device, the calls before this walk: none of the walk's own uses a group before
+     * its STORE_PARAM. Else 0. */
+    zero_call_place begin;
     int ahead;         /* instructions of the stream before this one are executed */
     bool is_in_stream; /* one of them is being executed */
     bool finds_undefined;
