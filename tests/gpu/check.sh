@@ -120,8 +120,8 @@ export OURS=1.0 ON_HOST=1.1 STAGED=2.0 OTHER_DIGEST=abc123 PEAK=7 SHARE=0.99 FUS
 sh check.sh $limits >out 2>&1 || complain "exit code $?"
 for text in 'gpt2, batch 16: 0.900 of PyTorch' 'gpt2: memory 5010 MiB, PyTorch'"'"'s 6000 MiB' \
     'gpt2-xl: GPU memory taken 5010 MiB, planned 5000 MiB' 'attention: 0.800 of' \
-    'attention backward: 0.900 of' 'shares, fp16' 'products with what follows them, bf16: 1.10 times' 'large-host: digest abc123' \
-    'optimizer on the host: 0.909 of' 'fit: peaks as planned, 7 bytes' \
+    'attention backward: 0.900 of' 'shares, fp16' 'products with what follows them, bf16: 1.10 times' \
+    'large-host: digest abc123' 'optimizer on the host: 0.909 of' 'fit: peaks as planned, 7 bytes' \
     'ipc: nothing between host and device' 'ipc: 2.000 of'; do
     says "ok $text" out
 done
@@ -142,7 +142,8 @@ HOST_KIB=$(awk '/MemAvailable/ { printf "%.0f", $2 / 8 }' /proc/meminfo)
 sh check.sh $limits >out 2>&1
 [ $? -eq 1 ] || complain "expected exit code 1"
 for text in 'gpt2, batch 16: 0.750 of PyTorch' 'attention: 0.400 of' 'shares, bf16: ' \
-    'products with what follows them, fp16: 0.95 times'     'large-host: digest abc124' 'optimizer on the host: 0.800 of' 'fit: other peaks' \
+    'products with what follows them, fp16: 0.95 times' 'large-host: digest abc124' \
+    'optimizer on the host: 0.800 of' 'fit: other peaks' \
     'exchange-ipc: digest abc123, but' 'ipc: 0.917 of'; do
     says "FAILED $text" out
 done
