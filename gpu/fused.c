@@ -9,7 +9,7 @@
  *
  * For arrays of one 16-bit type, all of whose rows begin at multiples of 16 bytes, if cuBLASLt has such
  * a product for this GPU. Others are made by gemm.c, and a kernel follows: in fp32 a pass is little beside
- * a product, and stays as it was to the bit. */
+ * a product, and stays as it was to the bit; the bits of few rows must not depend on m. */
 #include "gpu/cuda.h"
 #include "gpu/gemm.h"
 
@@ -53,8 +53,8 @@ static bool may_fuse(const ending *e, zero_type bias_type, zero_type rows_type)
     const int64_t row = ROW_BYTES / (int64_t)sizeof(uint16_t);
     const bool is_one_type = g->a_type == type && g->b_type == type && g->c_type == type &&
                              bias_type == type && rows_type == type;
-    return type != ZERO_FP32 && is_one_type && g->m > 0 && g->n > 0 && g->k > 0 &&
-           g->n % row == 0 && lda_of(g) % row == 0 && ldb_of(g) % row == 0 &&
+    return type != ZERO_FP32 && is_one_type && !g->few_rows && g->m > 0 && g->n > 0 &&
+           g->k > 0 && g->n % row == 0 && lda_of(g) % row == 0 && ldb_of(g) % row == 0 &&
            begins_rows(g->a) && begins_rows(g->b) && begins_rows(e->to) &&
            begins_rows(e->bias) && begins_rows(e->aux) && begins_rows(e->add);
 }
