@@ -1,5 +1,5 @@
-/* bench_fused.h - the products of a block that a backend may make with what follows them (zero_fused): qkv,
- * the ends of both branches, GELU and its gradient. */
+/* bench_fused.h - the products of a block that a backend may make with what follows them (zero_fused):
+ * qkv, the ends of both branches, GELU and its gradient. */
 #pragma once
 
 #include "bench_lanes.h"

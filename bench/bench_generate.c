@@ -1,12 +1,12 @@
 /* bench_generate - tokens per second of GPT-2 124M (random weights), with the cache of keys and values
  * and without.
  *
- * A row is a context, the number of tokens that a text has when the next one is computed. `cached` walks the program of a
- * token, for N texts at one time; `whole` computes one text anew, as generation without a cache does
- * for each token, and as one with a cache does once for a prompt. Medians of ROUNDS rounds, in which
- * both follow each other. With one thread it is the thread's CPU time: other processes then show less.
- * `weights` is what reading all parameters once takes of the cached time at the speed at which these
- * threads read memory, which stands in the first line.
+ * A row is a context, the number of tokens that a text has when the next one is computed. `cached` walks
+ * the program of a token, for N texts at one time; `whole` computes one text anew, as generation without
+ * a cache does for each token, and as one with a cache does once for a prompt. Medians of ROUNDS rounds,
+ * in which both follow each other. With one thread it is the thread's CPU time: other processes then
+ * show less. `weights` is what reading all parameters once takes of the cached time at the speed at which
+ * these threads read memory, which stands in the first line.
  *
  * With --activations bf16 or fp16 the parameters are of that type, too, and so is the cache.
  *

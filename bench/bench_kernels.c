@@ -238,7 +238,7 @@ static zero_status report(bench *b)
     return ZERO_OK;
 }
 
-/* Of a backend that has them: other backends make two calls. */
+/* Products and what follows them as one call, beside two. Backends that only have two print nothing. */
 static zero_status report_fused(bench *b)
 {
     bench_fused one = {&b->lanes, false}, two = {&b->lanes, true};

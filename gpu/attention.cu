@@ -1,5 +1,6 @@
-/* attention.cu - attention in fp32, of rows of any type: Dao et al., FlashAttention, arXiv:2205.14135, algorithms 1 and
- * 4, without atomics. This is the reference of attention_tiles.cu, and computes what that cannot.
+/* attention.cu - attention in fp32, of rows of any type: Dao et al., FlashAttention, arXiv:2205.14135,
+ * algorithms 1 and 4, without atomics. This is the reference of attention_tiles.cu, and computes what
+ * that cannot.
  *
  * Backward computes probabilities from lse. With P the probabilities, M dropout's mask and
  * D = rowsum(dO * O):

@@ -53,10 +53,11 @@ find_layers() {
 # check_planned NAME: what the run has measured is what it planned; its process has little more.
 check_planned() {
     metrics=$1.jsonl
-    if [ "$(number "$metrics" measured_peak_bytes)" = "$(number "$metrics" planned_peak_bytes)" ] &&
-        [ "$(number "$metrics" host_measured_peak_bytes)" = "$(number "$metrics" host_planned_peak_bytes)" ]; then
-        ok "$1: peaks as planned, $(number "$metrics" planned_peak_bytes) bytes of the device and" \
-            "$(number "$metrics" host_planned_peak_bytes) of the host"
+    peak=$(number "$metrics" planned_peak_bytes)
+    host_peak=$(number "$metrics" host_planned_peak_bytes)
+    if [ -n "$peak" ] && [ -n "$host_peak" ] && [ "$(number "$metrics" measured_peak_bytes)" = "$peak" ] &&
+        [ "$(number "$metrics" host_measured_peak_bytes)" = "$host_peak" ]; then
+        ok "$1: peaks as planned, $peak bytes of the device and $host_peak of the host"
     else
         failed "$1: other peaks than planned"
     fi

@@ -126,10 +126,14 @@ step_seconds() {
         awk '{ x[NR] = $1 } END { printf "%.4g", x[int((NR + 1) / 2)] }'
 }
 
-# busy NAME: the share of a step in which the GPU did not wait for messages and copies.
+# busy NAME: the share of a step in which the GPU did not wait for messages and copies, or "nan".
 busy() {
+    grep -q '"exposed_seconds":[0-9]' "$work/$1.jsonl" || {
+        echo nan
+        return
+    }
     awk -v waited="$(step_seconds "$1" exposed_seconds)" -v step="$(step_seconds "$1")" \
-        'BEGIN { if (step > 0 && waited != "null") printf "%.3f", 1 - waited / step; else print "nan" }'
+        'BEGIN { if (step > 0) printf "%.3f", 1 - waited / step; else print "nan" }'
 }
 
 # number NAME KEY: a whole number in the last line of a run's metrics; that of --json, if NAME is a plan.

@@ -146,39 +146,6 @@ judge_fused() {
 }
 
 shares() {
-    judged=$(awk -v is_gpu="$([ "$device" = cuda ] && echo 1)" '
-        function need(names, share,    list, i) {
-            for (i = split(names, list, ";"); i > 0; i--) least[list[i]] = share
-        }
-        BEGIN {
-            need("adamw;round;accumulate;sum of squares", 0.85)
-            need("layernorm;layernorm backward;bias, gelu;bias, gelu backward", 0.85)
-            need("add branch;cross-entropy", 0.85)
-            need("products of matrices", 0.97)
-        }
-        {
-            name = substr($0, 1, 22)
-            sub(/ +$/, "", name)
-            if (!(name in least)) next
-            seen++
-            split(substr($0, 23), column)
-            if (is_gpu && column[5] + 0 < least[name]) printf "%s %s < %s; ", name, column[5], least[name]
-        }
-        END { if (seen < 10) print "rows are missing" }' "$work/shares.txt")
-    if [ -z "$judged" ]; then ok "shares, $1"; else failed "shares, $1: $judged"; fi
-}
-
-# judge_fused DTYPE: products and what follows them, as one call beside two.
-judge_fused() {
-    rate=$(sed -n 's/^products of a block.* \([0-9.]*\) times the rate of two calls$/\1/p' "$work/shares.txt")
-    if [ -n "$rate" ] && within 1.0 "$rate"; then
-        ok "products with what follows them, $1: $rate times the rate of two calls"
-    else
-        failed "products with what follows them, $1: ${rate:-no} times the rate of two calls, less than 1.0"
-    fi
-}
-
-shares() {
     for dtype in bf16 fp16; do
         kernels_of $dtype || continue
         show "$work/shares.txt"

@@ -79,8 +79,9 @@ typedef struct {
 } zero_batch;
 
 /* One forward or backward call. `in`, `out` and `stream` are arrays of unit->activations, whatever
- * their pointers say: of fp32, unless the unit heeds others. The caller owns all memory, which has the sizes that the unit
- * asked for, aligned to 64 bytes; NULL where it asked for none. What may be touched when:
+ * their pointers say: of fp32, unless the unit heeds others. The caller owns all memory, which has the
+ * sizes that the unit asked for, aligned to 64 bytes; NULL where it asked for none. What may be touched
+ * when:
  *
  *               forward                       backward
  *     in        read                          read: the same numbers as in forward
@@ -153,8 +154,8 @@ typedef struct {
     bool is_last;
 } zero_unit_part;
 
-/* Floats that a unit needs for B samples of T positions; `out`: elements. `row_loss` is B*T for the last unit
- * and 0 for all others. Of a shared model: what this rank needs for all parts of a pass, without
+/* Floats that a unit needs for B samples of T positions; `out`: elements. `row_loss` is B*T for the last
+ * unit and 0 for all others. Of a shared model: what this rank needs for all parts of a pass, without
  * `joint` and `joined`. */
 typedef struct {
     int64_t out, saved, forward_work, backward_work, logits, row_loss;

@@ -122,12 +122,13 @@ typedef struct {
  * group from ending. ZERO_ERR_INVALID if the spec is out of range, or the spec or the model's
  * tables differ from rank 0's; ZERO_ERR_NOMEM; ZERO_ERR_ENV if "shm" or "hier" finds no shared
  * memory ("auto" then takes "p2p"), or the directory for offload cannot be used or is full;
- * ZERO_ERR_UNSUPPORTED if this build lacks the device, or OpenMP for threads; ZERO_ERR_ENV if the machine has none, if it
- * cannot compute with the type, or if CUDA's libraries are missing.
+ * ZERO_ERR_UNSUPPORTED if this build lacks the device, or OpenMP for threads; ZERO_ERR_ENV if the
+ * machine has no such device, if that cannot compute with the type, or if CUDA's libraries are missing.
  *
  * With offload or a device all functions below may fail with ZERO_ERR_ENV, if a rank's scratch file
  * cannot be read or written or its device fails, ZERO_ERR_INTERNAL, if a kernel of ours fails there,
- * or ZERO_ERR_FORMAT, if the file has other bits than were written. The states are undefined then: the trainer can only be closed. */
+ * or ZERO_ERR_FORMAT, if the file has other bits than were written. The states are undefined then: the
+ * trainer can only be closed. */
 ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
                                              zero_trainer **trainer);
 /* Sets *trainer to NULL. Accepts NULL and the address of a NULL. To be called before MPI_Finalize;

@@ -1,9 +1,9 @@
 /* saving.h - when a training run saves, and what it resumes from.
  *
  * With --checkpoint a run saves every --save-every steps or --save-minutes, on request
- * (requests.h) and at its end. A failed save is one warning and the run continues; a requested stop is tried again. A
- * run whose last checkpoint fails ends with an error, and with --save-required any failed save
- * ends it. All ranks save after the same step. */
+ * (requests.h) and at its end. A failed save is one warning and the run continues; a requested stop is
+ * tried again. A run whose last checkpoint fails ends with an error, and with --save-required any failed
+ * save ends it. All ranks save after the same step. */
 #pragma once
 
 #include "cli/session.h"

@@ -128,8 +128,8 @@ typedef struct {
  *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] + T - 1
  *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are kept
  *
- * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits do not depend on
- * the others. */
+ * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits do not depend
+ * on the others. */
 typedef struct {
     int64_t B, T, C, H, room;
     const int64_t *past; /* [B] of the host, read before the call returns; NULL: 0 */
@@ -141,9 +141,10 @@ typedef struct {
 
 #define ZERO_CACHED_TEXTS 256 /* B is at most that where `past` is given */
 
-/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds the words [first, first + words)
- * alone: positions of other tokens become zeros, and 0 is added to all others (-0 + 0 = +0). The
- * sum over the ranks that share the words then has the same bits, however the words are dealt. */
+/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds
+ * the words [first, first + words) alone: positions of other tokens become zeros, and 0 is added to all
+ * others (-0 + 0 = +0). The sum over the ranks that share the words then has the same bits, however the
+ * words are dealt. */
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;
@@ -236,8 +237,8 @@ typedef struct {
 } zero_stopwatch;
 
 /* A product g and the call on its result that follows, as one: g->c, dense and not accumulated, is
- * that call's rows. They have the bits of the two calls, except that on rows of 16 bits types, shapes and
- * alignments may decide that g->c is not rounded in between, and that GELU is of x before it is
+ * that call's rows. They have the bits of the two calls, except that on rows of 16 bits types, shapes
+ * and alignments may decide that g->c is not rounded in between, and that GELU is of x before it is
  * rounded. */
 typedef struct {
     void (*add_bias)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
@@ -321,8 +322,9 @@ extern const zero_backend zero_backend_naive; /* plain loops: the oracle of ever
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
 extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
-/* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias, holds
- * at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of that. */
+/* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias,
+ * holds at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of
+ * that. */
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;
@@ -354,8 +356,8 @@ static inline float *zero_cached_part(const zero_cached *a, int64_t b)
     return a->cache + b * zero_cache_floats(a->rows_type, a->room, a->C, a->H);
 }
 
-/* Text b's key of head h and position t: that number of its part, C/H numbers; those of t + 1 follow. The
- * value comes room * C numbers later. */
+/* Where in a text's part head h's key of position t begins: counted in numbers of `rows_type`. It has C/H
+ * numbers; those of t + 1 follow. The value comes room * C numbers later. */
 static inline int64_t zero_cached_key(const zero_cached *a, int64_t h, int64_t t)
 {
     return (h * a->room + t) * (a->C / a->H);

@@ -1,6 +1,6 @@
-/* cpu_loss.c - the loss, over a whole vocabulary and in slices. Threads have rows. Exponentials and sums of a slice are those of
- * cpu_kernels.c; what ranks exchange is one number per slice and row, and is computed here in
- * double.
+/* cpu_loss.c - the loss, over a whole vocabulary and in slices. Threads have rows. Exponentials and sums
+ * of a slice are those of cpu_kernels.c; what ranks exchange is one number per slice and row, and is
+ * computed here in double.
  *
  * With m_s the largest logit of slice s, d_s its sum of e^(logit - m_s) and m the largest m_s,
  *

@@ -3,8 +3,9 @@
  * into a register, where several rows meet them.
  *
  * add_rows() adds to each element in the order of the matrix' rows, from memory or, for many rows of x,
- * from panels of some columns, widened once: tiles of x and a panel then add up in registers. row_dots() has 32 partial sums,
- * folded in halves. So neither the vector width nor a cut shows in the bits, nor the number of rows. */
+ * from panels of some columns, widened once: tiles of x and a panel then add up in registers. row_dots()
+ * has 32 partial sums, folded in halves. So neither the vector width nor a cut shows in the bits, nor the
+ * number of rows. */
 #pragma once
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* fake_queue.c - the three queues of the fake device: how they wait for each other, and the random
  * moments at which their entries are executed.
  *
- * The order of one queue is the order of its entries. A copy waits for all calls recorded before
- * it, or before a place() among them, a call for every after() before it. So an entry waits for earlier ones only, and following
- * what blocks an entry ends at one that can be executed. */
+ * The order of one queue is the order of its entries. A copy waits for all calls recorded before it, or
+ * before a place() among them, a call for every after() before it. So an entry waits for earlier ones
+ * only, and following what blocks an entry ends at one that can be executed. */
 #include <string.h>
 
 #include "base/rng.h"

@@ -58,9 +58,9 @@ typedef struct {
                        zero_ticket *ticket);
 } zero_memory_sharing;
 
-/* Who can read and write memory of a device, beside its own calls and copies. */
+/* Code that can read and write memory of a device, beside the device's own calls and copies. */
 typedef enum {
-    ZERO_MEMORY_CLOSED,  /* nobody */
+    ZERO_MEMORY_CLOSED,  /* none */
     ZERO_MEMORY_OF_CUDA, /* libraries that know CUDA's memory, such as some MPIs */
     ZERO_MEMORY_OPEN,    /* all code of this process */
 } zero_memory_access;
@@ -75,9 +75,9 @@ typedef enum {
  * uses what it touches: neither the host the host's memory, nor a later call the device's. Copies of
  * one direction end in their order.
  *
- * Whoever begins many copies in the course of time notes a place() first. Copies begun after
- * since(place) wait for the calls before it, and no longer for those made later, so they run beside
- * these. since(0) ends that.
+ * place() notes a place among the calls, for copies that begin one by one later. Copies begun after
+ * since(place) wait for the calls before that place alone, so they run beside calls made after it.
+ * since(0) ends that.
  *
  * Errors are sticky: once a call has failed, every later one returns the first failure, and ended()
  * tells it. It is such a failure if a pointer is not the device's memory, or if a copy's ranges are

@@ -18,8 +18,8 @@
  * A buffer of a program lives from the first instruction that names it to the last. Buffers of
  * no program (parameters, optimizer states) live for the whole run. The cache of keys and values
  * lives in two programs, generate and token, and between them, until another program is walked.
- * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no step, and of the
- * model states the parameters alone.
+ * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no
+ * step, and of the model states the parameters alone.
  *
  * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's memory beside
  * a device (schedule_device.h), else in a file (offload.h), where UPDATE works on one block at a time,

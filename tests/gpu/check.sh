@@ -55,7 +55,9 @@ train)
     [ "$offload" = device ] || seconds=$ON_HOST
     [ "$exchange" = ipc ] || seconds=$STAGED copied=4096
     [ "$offload$exchange" = deviceipc ] || digest=$OTHER_DIGEST
-    for step in 1 2 3 4 5; do echo "{\"step\":$step,\"loss\":1.5,\"step_seconds\":$seconds,}"; done >"$metrics"
+    for step in 1 2 3 4 5; do
+        echo "{\"step\":$step,\"loss\":1.5,\"step_seconds\":$seconds,\"exposed_seconds\":$EXPOSED,}"
+    done >"$metrics"
     echo "{\"planned_peak_bytes\":7,\"measured_peak_bytes\":$PEAK,\"resident_peak_bytes\":1000," \
         "\"host_planned_peak_bytes\":8,\"host_measured_peak_bytes\":8," \
         "\"bytes_fetched\":$copied,\"bytes_stored\":$copied}" >>"$metrics"
@@ -115,13 +117,15 @@ limits="speed attention shares large fit ipc"
 
 # ---- all is well ----
 
-export OURS=1.0 ON_HOST=1.1 STAGED=2.0 OTHER_DIGEST=abc123 PEAK=7 SHARE=0.99 FUSED=1.10 THEIRS=8 HOST_KIB=1
+export OURS=1.0 ON_HOST=1.1 STAGED=2.0 OTHER_DIGEST=abc123 PEAK=7 SHARE=0.99 FUSED=1.10 THEIRS=8 HOST_KIB=1 \
+    EXPOSED=0.01
 # shellcheck disable=SC2086 # words
 sh check.sh $limits >out 2>&1 || complain "exit code $?"
 for text in 'gpt2, batch 16: 0.900 of PyTorch' 'gpt2: memory 5010 MiB, PyTorch'"'"'s 6000 MiB' \
+    'gpt2, one rank: 0.990 of a step' \
     'gpt2-xl: GPU memory taken 5010 MiB, planned 5000 MiB' 'attention: 0.800 of' \
-    'attention backward: 0.900 of' 'shares, fp16' 'products with what follows them, bf16: 1.10 times' 'large-host: digest abc123' \
-    'optimizer on the host: 0.909 of' 'fit: peaks as planned, 7 bytes' \
+    'attention backward: 0.900 of' 'shares, fp16' 'products with what follows them, bf16: 1.10 times' \
+    'large-host: digest abc123' 'optimizer on the host: 0.909 of' 'fit: peaks as planned, 7 bytes' \
     'ipc: nothing between host and device' 'ipc: 2.000 of'; do
     says "ok $text" out
 done
@@ -135,13 +139,14 @@ grep -q '^$' out && complain "an empty line"
 
 # ---- nothing is ----
 
-export OURS=1.2 ON_HOST=1.5 STAGED=1.1 OTHER_DIGEST=abc124 PEAK=6 SHARE=0.84 FUSED=0.95 THEIRS=4
+export OURS=1.2 ON_HOST=1.5 STAGED=1.1 OTHER_DIGEST=abc124 PEAK=6 SHARE=0.84 FUSED=0.95 THEIRS=4 EXPOSED=0.1
 # The host has room for 2 to 7 layers.
 HOST_KIB=$(awk '/MemAvailable/ { printf "%.0f", $2 / 8 }' /proc/meminfo)
 # shellcheck disable=SC2086 # words
 sh check.sh $limits >out 2>&1
 [ $? -eq 1 ] || complain "expected exit code 1"
-for text in 'gpt2, batch 16: 0.750 of PyTorch' 'attention: 0.400 of' 'shares, bf16: ' \
+for text in 'gpt2, batch 16: 0.750 of PyTorch' 'gpt2, one rank: 0.917 of a step' \
+    'attention: 0.400 of' 'shares, bf16: ' \
     'products with what follows them, fp16: 0.95 times' 'large-host: digest abc124' \
     'optimizer on the host: 0.800 of' 'fit: other peaks' \
     'exchange-ipc: digest abc123, but' 'ipc: 0.917 of'; do
@@ -153,6 +158,7 @@ says 'shares, fp16: adamw 0.84 < 0.85; round 0.84' out
 
 # ---- what cannot run ----
 
+export EXPOSED=0.01
 NO_TORCH=1 sh check.sh speed >out 2>&1
 [ $? -eq 3 ] || complain "expected exit code 3"
 says "not run PyTorch: No module named 'torch'" out

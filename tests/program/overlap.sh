@@ -1,6 +1,6 @@
-# What a device's time goes to, on an emulated one whose clock is moved by its work alone: a call takes
-# 0.2 ms, a byte of a copy what a test says. Copies run beside the passes of other units; the rest is
-# exposed, step by step, at the end and in the summary. No clock of this machine is read.
+# The exposed time of a device: emulated, with a clock that its work alone moves, so this machine's speed
+# does not matter. A call takes 0.2 ms, a byte of a copy what a test says. Copies run beside the passes of
+# other units; the rest is exposed, step by step, at the end and in the summary.
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
 "$zero" info >info 2>&1
