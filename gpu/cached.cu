@@ -49,7 +49,7 @@ static cached cached_of(const zero_cached *a)
 template <zero_type rows> struct keeping {
     cached a;
 
-    /* Of row i of qkv: W numbers of one head's key, and of its value. They are not rounded again. */
+    /* W numbers of one head's key, and of its value, in row i of qkv. They are not rounded again. */
     template <int W> __device__ void at(int64_t i, int64_t c) const
     {
         typedef group<typename stored<rows>::number, W> numbers;
@@ -90,7 +90,7 @@ typedef struct {
     float scale; /* to powers of 2 */
 } head;
 
-/* What a thread has: numbers `channel` .. of every step-th key from `first` on. */
+/* The share of a thread: numbers `channel` .. of every step-th key from `first` on. */
 typedef struct {
     int64_t first, step;
     int64_t channel;

@@ -69,7 +69,7 @@ enum cudaFuncAttribute {
     cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
 
-/* Of the emulator's memory: managed if the host can touch it, too, else unregistered, as no other
+/* The emulator's memory is managed if the host can touch it, too, else unregistered, as no other
  * library knows it. */
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,

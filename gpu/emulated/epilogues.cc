@@ -32,7 +32,7 @@ struct preference {
     uint32_t alignment[4]; /* of A, B, C, D */
 };
 
-/* What decides: an algorithm is for equal ones alone. */
+/* An algorithm was chosen for one of these, and is refused for another. */
 struct problem {
     layout a, b, c;
     cublasOperation_t turn_a, turn_b;

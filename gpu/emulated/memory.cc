@@ -207,7 +207,7 @@ static bool map_file(const piece &p, int file)
            begin_closed(p);
 }
 
-/* What the piece holds moves to the file. */
+/* The piece's bytes move to the file. */
 static bool move_to_file(piece *p)
 {
     const int file = memfd_create("emulated-shared", MFD_CLOEXEC);

@@ -57,7 +57,7 @@ struct result : matrix {
     void *memory;
 };
 
-/* What cuBLASLt does with an element before it is stored. */
+/* The last operation of cuBLASLt on an element, before it is stored. */
 enum class ending { none, bias, bias_and_gelu, gelu_gradient };
 
 struct multiply final : work {

@@ -147,7 +147,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
     return cudaSuccess;
 }
 
-/* What was given to the piece's streams is executed first: the piece gets other pages. */
+/* All queued work is executed first: the piece gets other pages. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
 {
     if (verdict() != cudaSuccess) return verdict();

@@ -101,7 +101,7 @@ typedef struct {
     zero_status (*place)(const zero_math *math, zero_call_place *place);
     void (*since)(const zero_math *math, zero_call_place place);
     const zero_memory_sharing *sharing; /* NULL: no other process reaches this memory */
-    /* Of a piece that take() gave. NULL: ZERO_MEMORY_CLOSED. */
+    /* Asked of a piece that take() gave. NULL: ZERO_MEMORY_CLOSED. */
     zero_memory_access (*access)(const zero_math *math, const void *memory);
 } zero_memory;
 
