@@ -27,7 +27,8 @@ free_bytes() {
     [ "$device" = cuda ] || gpu_free=560000000 host_free=64000000
 }
 
-# plan_layers LAYERS OPTIONS...: the plan of the model with so many layers, in plan.json; sets needs.
+# plan_layers LAYERS OPTIONS...: a plan of the model with LAYERS layers, in plan.json; sets needs to the bytes
+# of the host.
 plan_layers() {
     layers=$1
     shift

@@ -52,7 +52,7 @@ static zero_status fail_too_small(const zero_plan_fitted *least, const zero_plan
             ZERO_ERR_INVALID,
             "--fit %zu: the device would do, but not --memory-limit %zu: even with one "
             "layer the host needs %zu bytes per rank; give more bytes, more ranks, or "
-            "--offload DIR instead of host",
+            "--offload DIR where it is --offload host",
             room->bytes, room->host, least->host);
     if (least->needed <= room->bytes)
         return zero_fail(

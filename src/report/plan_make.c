@@ -205,7 +205,7 @@ static zero_status check_batches(const zero_plan_report *r)
             ZERO_ERR_INVALID,
             "--fit batch: the device would do, but not --memory-limit %zu: the "
             "host needs %zu bytes per rank; give more bytes, more ranks, or "
-            "--offload DIR instead of host",
+            "--offload DIR where it is --offload host",
             host_room(r), least->host);
     return zero_fail(
         ZERO_ERR_INVALID,

@@ -327,7 +327,7 @@ static void the_advice_names_offload_only_where_it_fits(void **state)
     zero_model_destroy(&model);
 }
 
-/* Of the two tiers below a device, the first that both memories have room for. */
+/* The advice for a full device names the first tier below it that fits: the host, then a file. */
 static void the_advice_beside_a_device_looks_at_both_memories(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ static const texts shapes[] = {
     {3, 4 * 24, 4, 90, {1, 89, 33}, 0},
 };
 
-/* What a call reads, and what it has made of it: [B] rows of qkv, caches with numbers in them. */
+/* Arrays of a call: B rows of qkv, which it reads, B caches that hold earlier positions, B rows of out. */
 typedef struct {
     void *qkv, *caches, *out;
 } arrays;

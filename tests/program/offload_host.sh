@@ -86,7 +86,7 @@ exits 3
 says '--offload host' err
 run 2 train $large --device-memory 100MiB --memory-limit 120MiB
 exits 3
-grep -q -- '--offload host' err && complain "$words: the host has no room for states"
+grep -q -- '--offload host' err && complain "$words: expected no advice of --offload host, as 120 MiB of the host are too few for the states"
 says '--offload DIR' err
 runs 0 plan $large --ranks 2 --fit 200M --offload host --memory-limit 160M
 says 'of the host, of at most 160000000' out
