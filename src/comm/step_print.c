@@ -95,7 +95,7 @@ void zero_steps_print(const zero_steps *steps, FILE *file)
             zero_algorithm_name(spec->algorithm), zero_collective_kind_name(spec->kind),
             steps->rank, steps->layout->size, spec->count,
             zero_collective_has_root(spec->kind) ? spec->count : spec->stride,
-            spec->direct      ? " on devices, without copies"
+            spec->direct      ? " directly on devices"
             : spec->on_device ? " on a device"
                               : "",
             steps->chunk, zero_collective_staging(spec, steps->layout));
