@@ -4,15 +4,14 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 if(ZERO_PROGRAM)
-  # MPI and BLAS may lie where the loader does not look.
-  set_target_properties(zero PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  zero_installed(zero)
   install(TARGETS zero)
 endif()
 install(TARGETS zero_static zero_shared EXPORT zero
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(zero_has_cuda)
   # Beside libzero, which looks there; the program looks in the folder of libraries, too.
-  set_target_properties(zero_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  zero_installed(zero_cuda)
   install(TARGETS zero_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/zero DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

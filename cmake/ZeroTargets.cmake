@@ -79,6 +79,13 @@ function(zero_of_libzero target)
     POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 endfunction()
 
+# Installed objects find MPI and BLAS where the loader does not look. They are built with the path that
+# they keep: CMake would fill up another one with empty elements, which mean the current directory.
+function(zero_installed target)
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH_USE_LINK_PATH ON BUILD_WITH_INSTALL_RPATH ON)
+endfunction()
+
 # zero_layer(math FILES cpu.c naive.c LINKS zero_base BLAS::BLAS): a folder of src/ as a
 # library. It links lower folders only, so an upward call cannot link.
 function(zero_layer name)

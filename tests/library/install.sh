@@ -51,6 +51,7 @@ for file in "$into/bin/zero" "$into/$libdir"/libzero.so "$into/$libdir"/pkgconfi
         *) readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -F "$build" ;;
     esac && echo "FAILED: $file contains a path of the build" && failed=1
 done
+sh "$source/tests/house/runpaths.sh" readelf "$into" || failed=1
 "$into/bin/zero" --version || failed=1
 rm -f "$into.expected" "$into.found"
 exit $failed
