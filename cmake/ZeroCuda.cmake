@@ -1,6 +1,7 @@
-# Whether the CUDA backend is built, by ZERO_CUDA: ON needs nvcc and cuBLAS, AUTO takes them if they
-# are there. Sets zero_has_cuda, and zero_cuda_about for the summary. The program itself neither
-# compiles nor links CUDA: the backend is a plugin (gpu/README.md).
+# Whether the CUDA backend is built, by ZERO_CUDA: ON needs nvcc and cuBLAS. AUTO takes them if they
+# are there and somebody will use them: this machine has a GPU, or CMAKE_CUDA_ARCHITECTURES is given;
+# kernels take minutes to compile. Sets zero_has_cuda, and zero_cuda_about for the summary. The program
+# itself neither compiles nor links CUDA: the backend is a plugin (gpu/README.md).
 set(zero_has_cuda OFF)
 set(zero_nvcc "")
 
@@ -42,10 +43,30 @@ macro(zero_find_nvcc)
   endif()
 endmacro()
 
-# V100 (70) up to H100 (90); the last one also as code that the driver of a newer GPU compiles.
+# The architectures of this machine's GPUs, such as "80-real;90-real"; empty: it has none.
+macro(zero_find_gpus)
+  set(zero_gpus "")
+  find_program(ZERO_NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(ZERO_NVIDIA_SMI)
+  if(ZERO_NVIDIA_SMI)
+    execute_process(COMMAND ${ZERO_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+      RESULT_VARIABLE failed OUTPUT_VARIABLE capabilities ERROR_QUIET TIMEOUT 60)
+    if(NOT failed)
+      string(REGEX MATCHALL "[0-9]+\\.[0-9]" zero_gpus "${capabilities}")
+    endif()
+    list(REMOVE_DUPLICATES zero_gpus)
+    list(TRANSFORM zero_gpus REPLACE "\\." "")
+    list(TRANSFORM zero_gpus APPEND "-real")
+  endif()
+endmacro()
+
+# Those of this machine's GPUs. Without one (ON): V100 (70) up to H100 (90), the last one also as code
+# that the driver of a newer GPU compiles.
 macro(zero_choose_architectures)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES OR CMAKE_CUDA_ARCHITECTURES STREQUAL "")
-    if(zero_nvcc_version VERSION_GREATER_EQUAL 13)
+    if(zero_gpus)
+      set(CMAKE_CUDA_ARCHITECTURES ${zero_gpus})
+    elseif(zero_nvcc_version VERSION_GREATER_EQUAL 13)
       set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90)
     else()
       set(CMAKE_CUDA_ARCHITECTURES 70-real 80-real 90)
@@ -54,13 +75,16 @@ macro(zero_choose_architectures)
 endmacro()
 
 if(ZERO_CUDA STREQUAL "OFF")
-  set(zero_cuda_about "off (on where nvcc and cuBLAS are: -DZERO_CUDA=AUTO)")
+  set(zero_cuda_about "off (on where nvcc, cuBLAS and a GPU are: -DZERO_CUDA=AUTO)")
 else()
   zero_find_nvcc()
+  zero_find_gpus()
   if(NOT zero_nvcc)
     zero_no_cuda("nvcc was not found")
   elseif(zero_nvcc_version VERSION_LESS 11.8)
     zero_no_cuda("nvcc ${zero_nvcc_version} is too old")
+  elseif(ZERO_CUDA STREQUAL "AUTO" AND NOT zero_gpus AND NOT CMAKE_CUDA_ARCHITECTURES)
+    set(zero_cuda_about "off: nvcc ${zero_nvcc_version} is here, but no GPU (on: -DZERO_CUDA=ON)")
   else()
     zero_choose_architectures()
     set(CMAKE_CUDA_COMPILER ${zero_nvcc})
