@@ -23,6 +23,7 @@
 #include "report/print_text.h"
 #include "train/activations.h"
 #include "train/config.h"
+#include "train/metrics.h"
 
 typedef struct {
     zero_generate_options options;
@@ -155,8 +156,9 @@ static zero_status read_machine(job *j, size_t *limit)
     if (j->threads.n > 1)
         ZERO_TRY(zero_machine_bind((int)j->threads.n, layout->local_of[j->world.rank],
                                    node_ranks, &topology, &j->binding));
-    *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
-                                          : zero_machine_room(&topology, node_ranks);
+    *limit = j->options.memory_limit >= 0
+                 ? (size_t)j->options.memory_limit
+                 : zero_machine_room(node_ranks, zero_metrics_resident_peak());
     return ZERO_OK;
 }
 

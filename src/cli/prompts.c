@@ -6,11 +6,26 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "data/stranger.h"
 #include "io/file.h"
 
 #define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
 
 /* ---- the file ---- */
+
+/* Leaves out the byte order mark, which no prompt begins with. */
+static zero_status check_text(const char *path, char *lines, size_t *bytes)
+{
+    const unsigned char *text = (const unsigned char *)lines;
+    const size_t first = zero_min_size(*bytes, ZERO_STRANGER_BYTES);
+    const size_t mark = zero_stranger_mark(text, first);
+    ZERO_TRY(zero_stranger_check(path, text, first, true, "plain text"));
+    if (zero_stranger_is_binary(text, first)) return zero_stranger_refuse_binary(path);
+    *bytes -= mark;
+    memmove(lines, lines + mark, *bytes);
+    return ZERO_OK;
+}
 
 static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
@@ -25,7 +40,7 @@ static zero_status read_file(const char *path, char **lines, size_t *bytes)
     if (st == ZERO_OK) st = zero_file_read(&file, 0, *lines, (size_t)file.bytes);
     *bytes = (size_t)file.bytes;
     zero_file_close(&file);
-    return st;
+    return st == ZERO_OK ? check_text(path, *lines, bytes) : st;
 }
 
 zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,

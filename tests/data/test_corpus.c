@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "data/self_text.h"
-#include "data/tokens.h"
 #include "io/bytes.h"
 #include "support/encode_test.h"
 #include "support/within.h"
@@ -113,11 +112,11 @@ static void what_may_not_be_read_is_refused(void **state)
 static void only_regular_files_are_read(void **state)
 {
     (void)state;
-    zero_tokens_kind kind;
+    zero_file file;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_int_equal(mkfifo("pipe.bin", 0600), 0);
     assert_int_equal(symlink("/dev/zero", "zeros.bin"), 0);
-    assert_int_equal(zero_tokens_detect("/dev/zero", &kind), ZERO_ERR_IO);
+    assert_int_equal(zero_file_open("/dev/zero", &file), ZERO_ERR_IO);
     assert_refused("pipe", NULL, 0, ZERO_ERR_IO, "pipe: expected a regular file");
     assert_refused("pipe.bin", NULL, 9, ZERO_ERR_IO, "pipe.bin: expected a regular file");
     assert_refused("zeros.bin", NULL, 9, ZERO_ERR_IO, "zeros.bin: expected a regular file");
