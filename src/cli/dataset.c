@@ -20,11 +20,13 @@ static zero_status name_no_rank(const zero_comm *world, zero_status st)
     return zero_failure_restore(&failure);
 }
 
-/* `from` with the room that each of `readers` ranks on this machine has; 0 readers: any. */
+/* `from` with the room that each of `readers` ranks on this machine has; 0 readers: any. A sixteenth
+ * is for what is not counted, such as tables of a tokenizer that learns. */
 static zero_corpus_source with_room(const zero_corpus_source *from, int readers)
 {
     zero_corpus_source limited = *from;
-    limited.room = readers > 0 ? zero_memory_available() / (size_t)readers : 0;
+    const size_t available = zero_memory_available();
+    limited.room = readers > 0 ? (available - available / 16) / (size_t)readers : 0;
     return limited;
 }
 

@@ -1,6 +1,7 @@
 #include "data/encode.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,22 +77,36 @@ typedef struct {
     zero_bytes *parts; /* [n] tokens; owned */
     int64_t n;
     _Atomic int64_t n_failed;
+    atomic_bool is_full; /* a part had no memory */
 } job;
 
 static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t len)
 {
     job *j = arg;
-    if (encode(j->tok, text, len, &j->parts[i]) != ZERO_OK) j->n_failed++;
+    zero_status st = encode(j->tok, text, len, &j->parts[i]);
+    if (st != ZERO_OK) j->n_failed++;
+    if (st == ZERO_ERR_NOMEM) j->is_full = true;
 }
 
+/* Each part is freed as soon as it is copied: both are never there. */
 static zero_status join(const job *j, zero_bytes *tokens)
 {
     size_t bytes = 0;
     for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
     ZERO_TRY(zero_bytes_reserve(tokens, bytes));
-    for (int64_t i = 0; i < j->n; i++)
+    for (int64_t i = 0; i < j->n; i++) {
         ZERO_TRY(zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len));
+        zero_bytes_destroy(&j->parts[i]);
+    }
     return ZERO_OK;
+}
+
+/* All parts together, and the copy of one, are no more than the tokens may have. */
+static void limit_parts(const job *j, const zero_bytes *tokens)
+{
+    const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
+    for (int64_t i = 0; i < j->n; i++)
+        j->parts[i].most = left > 0 ? left / (size_t)(j->n + 1) + 1 : 0;
 }
 
 /* Sets *done unless a part failed. */
@@ -101,8 +116,11 @@ static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads
     j->parts = calloc((size_t)j->n, sizeof *j->parts);
     if (!j->parts)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", j->n);
+    limit_parts(j, tokens);
     zero_status st = zero_cut_run(text->bytes, text->len, j->n, threads, encode_part, j);
     *done = st == ZERO_OK && j->n_failed == 0;
+    if (st == ZERO_OK && j->is_full)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the tokens of a part of a text");
     if (*done) st = join(j, tokens);
     for (int64_t i = 0; i < j->n; i++) zero_bytes_destroy(&j->parts[i]);
     free(j->parts);

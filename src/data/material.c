@@ -138,16 +138,29 @@ zero_status zero_material_learn(const material *text, const char *name, int thre
                                   bytes_to_learn_from(name, text));
 }
 
-zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
-                                 int threads, material *tokens)
+static zero_status encode_both(const material *text, const zero_tokenizer *tokenizer,
+                               int threads, material *tokens)
 {
     zero_bytes first = {.bytes = text->all.bytes, .len = text->n_train};
     zero_bytes rest = {.bytes = text->all.bytes + text->n_train,
                        .len = text->all.len - text->n_train};
-    const zero_bytes *t = &text->all;
-    *tokens = (material){.is_split = text->is_split};
-    if (t->most > 0) tokens->all.most = t->most > t->len ? t->most - t->len : 1;
     ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
     tokens->n_train = tokens->all.len;
     return zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+}
+
+zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
+                                 int threads, material *tokens)
+{
+    const size_t len = text->all.len, room = text->all.most;
+    const size_t left = room > len ? room - len : 1;
+    *tokens = (material){.is_split = text->is_split};
+    if (room > 0) tokens->all.most = left;
+    zero_status st = encode_both(text, tokenizer, threads, tokens);
+    if (st != ZERO_ERR_NOMEM || room == 0) return st;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that "
+        "are left beside it; give less data, or start on nodes with more memory",
+        (double)len / 0x1p20, (double)left / 0x1p20);
 }

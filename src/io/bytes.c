@@ -16,6 +16,7 @@ zero_status zero_bytes_reserve(zero_bytes *text, size_t more)
                          "no memory for %.1f MiB of data: %.1f MiB are available",
                          (double)needed / 0x1p20, (double)text->most / 0x1p20);
     size_t room = zero_max_size(text->len + text->room / 2 + 64, needed);
+    if (text->most > 0) room = zero_min_size(room, text->most);
     unsigned char *bytes = realloc(text->bytes, room);
     if (!bytes) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes of data", room);
     text->bytes = bytes;
