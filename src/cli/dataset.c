@@ -78,7 +78,7 @@ static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
     zero_bytes packed = {0};
     zero_status st = is_first(world) ? check_copy(d, from) : ZERO_OK;
     if (st == ZERO_OK && is_first(world)) st = zero_corpus_pack(&d->corpus, &packed);
-    st = zero_agree(world, st);
+    st = zero_agree(world, name_no_rank(world, st));
     if (st == ZERO_OK) st = share(d, world, &packed);
     zero_bytes_destroy(&packed);
     return st;

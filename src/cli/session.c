@@ -137,6 +137,7 @@ static zero_status open_data(zero_session *s)
                                .validation = c->val_data,
                                .tokenizer = c->tokenizer,
                                .imported = c->init_from ? s->importing.tokenizer : NULL,
+                               .imported_from = c->init_from,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab,
                                .threads = (int)s->threads.n,

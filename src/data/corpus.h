@@ -38,14 +38,16 @@ typedef struct {
 typedef struct {
     const char *data, *validation; /* --data; --val-data, NULL: not given */
     const char *tokenizer;         /* NULL: the default above, or */
-    const char *imported;   /* the path of the imported model's; "": text is refused */
-    uint64_t seed;          /* of stories */
-    int64_t vocab;          /* the model's; 0: the data's */
-    int threads;            /* of the rank, which tokenize; 0: one */
-    int token_bytes;        /* --token-bytes: the files are raw tokens; 0: not given */
-    size_t room;            /* bytes that the corpus may take; 0: any */
-    bool shares;            /* the tokens are then copied once (corpus_share.h) */
-    zero_listener listener; /* of what is left out */
+    const char
+        *imported; /* the path of the imported model's; "": text is refused, because */
+    const char *imported_from; /* beside these weights there is none */
+    uint64_t seed;             /* of stories */
+    int64_t vocab;             /* the model's; 0: the data's */
+    int threads;               /* of the rank, which tokenize; 0: one */
+    int token_bytes;           /* --token-bytes: the files are raw tokens; 0: not given */
+    size_t room;               /* bytes that the corpus may take; 0: any */
+    bool shares;               /* the tokens are then copied once (corpus_share.h) */
+    zero_listener listener;    /* of what is left out */
 } zero_corpus_source;
 
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of

@@ -22,12 +22,15 @@ static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fal
 {
     *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
     if ((*name)[0] != '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %s is text, and beside the weights of --init-from there is no "
-                     "tokenizer (" ZERO_TOKENIZER_FILES
-                     "), so its tokens would not be the model's: put the model's tokenizer "
-                     "there, give it as --tokenizer FILE, or give token files",
-                     r->data);
+    char named[ZERO_TOKENIZER_NAMED] = "";
+    if (r->imported_from) zero_tokenizer_name_stranger(r->imported_from, named);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--data %.200s is text, and beside the weights of --init-from there is no "
+        "tokenizer (" ZERO_TOKENIZER_FILES
+        "), so its tokens would not be the model's: put the model's tokenizer "
+        "there, give it as --tokenizer FILE, or give token files%s",
+        r->data, named);
 }
 
 /* Before a text of that many bytes is read or made. *name is its tokenizer's. */
@@ -39,10 +42,21 @@ static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
     return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
 }
 
+/* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
+static void tell_of_around(const zero_opening *o, const zero_tokenizer *tok)
+{
+    if (tok->around[0])
+        zero_listener_tell(&o->from->listener,
+                           "the tokenizer %s puts tokens around a text (%s); the texts of "
+                           "--data get none",
+                           tok->name, tok->around);
+}
+
 static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
 {
     zero_material tokens;
     ZERO_TRY(zero_opening_learn(o, name, corpus));
+    tell_of_around(o, corpus->tokenizer);
     if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
         return ZERO_OK;

@@ -13,23 +13,38 @@ int zero_encode_width(const zero_tokenizer *tok)
     return tok->vocab <= 65536 ? 2 : 4;
 }
 
-/* Only the tokenizer of characters lacks any. */
-static zero_status check_known(const zero_bytes *out, size_t width, int64_t n,
-                               const int32_t *tokens)
+/* Where tokens go. */
+typedef struct {
+    const zero_tokenizer *tok;
+    const unsigned char *text;
+    size_t
+        at; /* bytes of the text that have tokens already, if the tokenizer lacks bytes */
+    zero_bytes *out;
+} sink;
+
+static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *tokens)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (tokens[i] < 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "character %zu of the text is not among those of the model's "
-                             "tokenizer",
-                             out->len / width + (size_t)i + 1);
+    const bool has_characters = s->tok->characters != NULL;
+    if (!has_characters && !s->tok->lacks_bytes) return ZERO_OK;
+    for (int64_t i = 0; i < n; i++) {
+        if (tokens[i] >= 0) continue;
+        const size_t at = s->at + zero_tokenizer_span(s->tok, i, tokens);
+        if (!has_characters)
+            return zero_tokenizer_refuse_byte(s->tok, "the text", s->text[at], at);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "character %zu of the text is not among those of the model's "
+                         "tokenizer",
+                         s->out->len / width + (size_t)i + 1);
+    }
+    if (!has_characters) s->at += zero_tokenizer_span(s->tok, n, tokens);
     return ZERO_OK;
 }
 
 static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
 {
-    zero_bytes *out = arg;
-    ZERO_TRY(check_known(out, sizeof(uint16_t), n, tokens));
+    sink *s = arg;
+    zero_bytes *out = s->out;
+    ZERO_TRY(check_known(s, sizeof(uint16_t), n, tokens));
     ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
     for (int64_t i = 0; i < n; i++) {
         uint16_t narrow = (uint16_t)tokens[i];
@@ -41,14 +56,17 @@ static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
 
 static zero_status append_wide(void *arg, int64_t n, const int32_t *tokens)
 {
-    return zero_bytes_append(arg, tokens, (size_t)n * sizeof *tokens);
+    sink *s = arg;
+    ZERO_TRY(check_known(s, sizeof *tokens, n, tokens));
+    return zero_bytes_append(s->out, tokens, (size_t)n * sizeof *tokens);
 }
 
 static zero_status encode(const zero_tokenizer *tok, const unsigned char *text, size_t len,
                           zero_bytes *tokens)
 {
     zero_token_sink append = zero_encode_width(tok) == 2 ? append_narrow : append_wide;
-    return zero_tokenizer_encode_to(tok, text, len, append, tokens);
+    sink s = {.tok = tok, .text = text, .out = tokens};
+    return zero_tokenizer_encode_to(tok, text, len, append, &s);
 }
 
 /* ---- by threads ---- */

@@ -146,7 +146,8 @@ static zero_status encode_both(const material *text, const zero_tokenizer *token
                        .len = text->all.len - text->n_train};
     ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
     tokens->n_train = tokens->all.len;
-    return zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+    zero_status st = zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+    return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
 }
 
 zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,

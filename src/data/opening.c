@@ -62,13 +62,18 @@ zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_cor
 zero_status zero_opening_widen(const zero_opening *o, zero_corpus *corpus)
 {
     const int64_t vocab = o->from->vocab;
-    if (vocab > 0 && vocab < corpus->vocab)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
-                         "%" PRId64
-                         " tokens; leave --vocab out, choose another --tokenizer, or give "
-                         "--data lesson for --model lesson",
-                         vocab, corpus->tokenizer->name, corpus->vocab);
+    const zero_tokenizer *tok = corpus->tokenizer;
+    size_t len;
+    if (vocab > 0 && vocab < corpus->vocab) {
+        const char *last = (const char *)zero_tokenizer_decode(tok, tok->vocab - 1, &len);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
+            "%" PRId64
+            " tokens, the last of them '%.*s'; leave --vocab out, choose another "
+            "--tokenizer, or give --data lesson for --model lesson",
+            vocab, tok->name, corpus->vocab, len < 40 ? (int)len : 40, last);
+    }
     if (vocab > 0) corpus->vocab = vocab;
     return ZERO_OK;
 }

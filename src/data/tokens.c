@@ -214,7 +214,7 @@ static size_t first_beyond(const unsigned char *bytes, int width, bool is_turned
 static void find_reading(zero_tokens_format f, zero_tokens_limit limit,
                          const unsigned char *bytes, size_t size, char advice[200])
 {
-    snprintf(advice, 200, "; see --vocab");
+    snprintf(advice, 200, limit.whose ? "" : "; see --vocab");
     if (f.kind != ZERO_TOKENS_RAW) return;
     for (int width = 8; width > (limit.vocab < 256 ? 0 : 1); width /= 2)
         for (int is_turned = 0; is_turned < (width > 1 ? 2 : 1); is_turned++) {
