@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "base/utf8.h"
 #include "data/stranger.h"
 #include "io/little_endian.h"
 
@@ -268,6 +270,21 @@ static parity count_parity(const unsigned char *bytes, int width, size_t size)
     return p;
 }
 
+enum { TEXT_LEAST = 64 }; /* bytes of a text that tokens of 2 bytes are by no chance */
+
+/* The beginning of the file is legible UTF-8. */
+static bool looks_like_text(const unsigned char *bytes, size_t size)
+{
+    const size_t len = zero_min_size(size, ZERO_STRANGER_BYTES);
+    for (size_t at = 0, n; at + 4 <= len; at += n) { /* the last character may be cut */
+        n = zero_utf8_length(bytes + at, len - at);
+        const bool is_legible =
+            bytes[at] >= ' ' || (bytes[at] >= '\t' && bytes[at] <= '\r');
+        if (n == 0 || !is_legible) return false;
+    }
+    return len >= TEXT_LEAST;
+}
+
 /* Of a token of 4 bytes that is read as two of 2, the second is zero, or seldom is not: among tokens of
  * 2 bytes both places are alike. */
 static zero_status check_assumed(const char *path, zero_tokens_format f,
@@ -275,6 +292,12 @@ static zero_status check_assumed(const char *path, zero_tokens_format f,
 {
     int width = f.bytes;
     if (!f.is_assumed) return ZERO_OK;
+    if (looks_like_text(bytes, size))
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%.500s: this is text, and a file named .bin is read as tokens of 2 "
+            "bytes; give it another name, or --token-bytes 2 if these are tokens",
+            path);
     const parity found = count_parity(bytes, width, size);
     for (parity p = found; width < 8 && 2 * p.odd < p.even;)
         p = count_parity(bytes, width *= 2, size);

@@ -252,6 +252,7 @@ static void data_beyond_the_room_is_refused_with_both_numbers(void **state)
     for (int i = 0; i < MIB; i++) text[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 5);
     write_file("a", text, MIB);
     write_file("b", text, MIB);
+    text[0] = '\0'; /* no text */
     write_file("t.bin", text, MIB);
     free(text);
     has_no_room((zero_corpus_source){.data = "a"}, MIB - 1,

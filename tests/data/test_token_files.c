@@ -180,6 +180,23 @@ static void wider_tokens_are_not_read_as_two_bytes(void **state)
     zero_corpus_close(&corpus);
 }
 
+/* Every two letters would be a token of GPT-2's vocabulary. */
+static void a_text_named_bin_is_not_tokens(void **state)
+{
+    (void)state;
+    char text[200] = "";
+    zero_corpus corpus;
+    while (strlen(text) < 80) strcat(text, "the f\xc3\xb6x saw.\n");
+    write_text("t.bin", text);
+    refused_as("t.bin", 0, 65536, ZERO_ERR_FORMAT, "t.bin: this is text");
+    assert_int_equal(open_as("t.bin", 2, 65536, &corpus), ZERO_OK);
+    zero_corpus_close(&corpus);
+    text[40] = '\1';
+    write_text("t.bin", text);
+    assert_int_equal(open_as("t.bin", 0, 65536, &corpus), ZERO_OK);
+    zero_corpus_close(&corpus);
+}
+
 static void another_reading_that_fits_is_named(void **state)
 {
     (void)state;
@@ -342,6 +359,7 @@ int main(void)
         in_directory(nanogpt_files_need_a_vocabulary),
         in_directory(tokens_have_the_bytes_that_the_option_gives),
         in_directory(wider_tokens_are_not_read_as_two_bytes),
+        in_directory(a_text_named_bin_is_not_tokens),
         in_directory(another_reading_that_fits_is_named),
         in_directory(an_index_says_what_bytes_tokens_have),
         in_directory(files_of_one_corpus_have_tokens_of_equal_bytes),
