@@ -87,6 +87,7 @@ CASES = [
     ("pair", None, None, {"pad_token": "he", "sep_token": added(" fox", normalized=True)}),
     ("pair", None, {"<|user|>": 330, "<pad>": 331, "<pa": 332},
      {"pad_token": "<pad>", "additional_special_tokens": ["<|user|>"]}),
+    ("pair", None, {"<pad>": 330, "of <pad": 331}, {"pad_token": "<pad>"}),
     ("pair", {"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": {
         "331": added("<|bot|>"), "330": added("<|user|>"),
         "257": added("he", normalized=True, special=False)}},
