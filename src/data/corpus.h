@@ -37,10 +37,11 @@ typedef struct {
 
 typedef struct {
     const char *data, *validation; /* --data; --val-data, NULL: not given */
-    const char *tokenizer;         /* NULL: the default above, or */
-    const char
-        *imported; /* the path of the imported model's; "": text is refused, because */
-    const char *imported_from; /* beside these weights there is none */
+    const char *tokenizer; /* NULL: that of imported weights, or the default above */
+    /* The path of the tokenizer beside the weights; "": there is none, so text is refused; NULL: no
+     * weights are imported. */
+    const char *imported;
+    const char *imported_from; /* the path of the weights */
     uint64_t seed;             /* of stories */
     int64_t vocab;             /* the model's; 0: the data's */
     int threads;               /* of the rank, which tokenize; 0: one */

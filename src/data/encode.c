@@ -13,12 +13,12 @@ int zero_encode_width(const zero_tokenizer *tok)
     return tok->vocab <= 65536 ? 2 : 4;
 }
 
-/* Where tokens go. */
+/* Where tokens go. The bytes of the text that have tokens already are counted only for a tokenizer that
+ * lacks bytes. */
 typedef struct {
     const zero_tokenizer *tok;
     const unsigned char *text;
-    size_t
-        at; /* bytes of the text that have tokens already, if the tokenizer lacks bytes */
+    size_t at;
     zero_bytes *out;
 } sink;
 

@@ -31,8 +31,8 @@ typedef struct {
 
     /* from a file */
     bool is_foreign;
-    int32_t byte_ids[ZERO_VOCAB_BYTES]; /* -1: there is none, */
-    bool lacks_bytes;                   /* for one or more */
+    int32_t byte_ids[ZERO_VOCAB_BYTES]; /* -1: it has none */
+    bool lacks_bytes;                   /* one or more are -1 */
     zero_added added[2];                /* not normalized, normalized */
     zero_pattern *patterns[ZERO_TOKENIZER_PATTERNS];
     int n_patterns;
@@ -41,8 +41,8 @@ typedef struct {
     struct zero_text_slot *texts; /* tokens by their text; owned */
     uint32_t text_mask;
     int32_t end_of_text; /* the token <|endoftext|>; -1: none */
-    char around
-        [48]; /* what its post-processor adds around a text, and this program not; "": nothing */
+    /* What its post-processor adds around a text, and this program does not; "": nothing. */
+    char around[48];
     zero_bytes file; /* tokenizer.json, byte for byte */
 } zero_tokenizer;
 
