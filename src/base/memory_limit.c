@@ -1,6 +1,7 @@
 #include "base/memory_limit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -103,4 +104,25 @@ void zero_memory_limit_read(const char *root, zero_memory_limit *limit)
     }
     if (file) fclose(file);
     *limit = least;
+}
+
+size_t zero_memory_line(const char *key)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[128], name[64];
+    uint64_t kib = 0;
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file))
+        found =
+            sscanf(line, "%63[^:]: %" SCNu64, name, &kib) == 2 && strcmp(name, key) == 0;
+    if (file) fclose(file);
+    return found ? (size_t)kib * 1024 : 0;
+}
+
+size_t zero_memory_available(void)
+{
+    zero_memory_limit group;
+    size_t available = zero_memory_line("MemAvailable");
+    zero_memory_limit_read("", &group);
+    return group.limit && group.available < available ? group.available : available;
 }

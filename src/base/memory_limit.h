@@ -15,3 +15,10 @@ typedef struct {
 /* Reads <root>/proc/self/cgroup and <root>/sys/fs/cgroup; `root` is "" except in tests.
  * Missing and unreadable files limit nothing. */
 void zero_memory_limit_read(const char *root, zero_memory_limit *limit);
+
+/* Bytes that this machine and the control groups leave this process now: free ones, and caches that
+ * the kernel would give back. 0: unknown. */
+size_t zero_memory_available(void);
+
+/* A line of /proc/meminfo in bytes; 0 if it is missing. */
+size_t zero_memory_line(const char *key);

@@ -1,9 +1,7 @@
 #include "base/topology.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -12,20 +10,6 @@
 
 #include "base/fail.h"
 #include "base/memory_limit.h"
-
-/* A line of /proc/meminfo in bytes; 0 if it is missing. */
-static size_t meminfo(const char *key)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128], name[64];
-    uint64_t kib = 0;
-    bool found = false;
-    while (file && !found && fgets(line, sizeof line, file))
-        found =
-            sscanf(line, "%63[^:]: %" SCNu64, name, &kib) == 2 && strcmp(name, key) == 0;
-    if (file) fclose(file);
-    return found ? (size_t)kib * 1024 : 0;
-}
 
 static size_t shm_available(void)
 {
@@ -40,14 +24,11 @@ static void read_memory(hwloc_topology_t machine, zero_topology *t)
     zero_memory_limit_read("", &group);
     /* hwloc's sum over NUMA nodes may be too small: on virtual machines whose memory grew after
      * the start, nodes still show the old size (5 of 25 GB). */
-    t->machine_memory = meminfo("MemTotal");
+    t->machine_memory = zero_memory_line("MemTotal");
     if (t->machine_memory == 0)
         t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;
     t->memory_limit = group.limit;
-    /* Free memory and caches that the kernel would give back. */
-    t->memory_available = meminfo("MemAvailable");
-    if (group.limit && group.available < t->memory_available)
-        t->memory_available = group.available;
+    t->memory_available = zero_memory_available();
     t->shm_available = shm_available();
 }
 

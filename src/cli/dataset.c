@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/memory_limit.h"
 #include "data/corpus_share.h"
 
 static bool is_first(const zero_comm *world)
@@ -19,11 +20,34 @@ static zero_status name_no_rank(const zero_comm *world, zero_status st)
     return zero_failure_restore(&failure);
 }
 
+/* `from` with the room that each of `readers` ranks on this machine has; 0 readers: any. A sixteenth
+ * is for what is not counted, such as tables of a tokenizer that learns. */
+static zero_corpus_source with_room(const zero_corpus_source *from, int readers)
+{
+    zero_corpus_source limited = *from;
+    const size_t available = zero_memory_available();
+    limited.room = readers > 0 ? (available - available / 16) / (size_t)readers : 0;
+    return limited;
+}
+
 static zero_status open_on(bool opens, zero_dataset *d, zero_comm *world,
                            const zero_corpus_source *from)
 {
     zero_status st = opens ? zero_corpus_open(from, &d->corpus) : ZERO_OK;
     return zero_agree_after_files(world, name_no_rank(world, st));
+}
+
+/* The tokens of a text are known only now. */
+static zero_status check_copy(const zero_dataset *d, const zero_corpus_source *from)
+{
+    const double needed = (double)zero_corpus_token_bytes(&d->corpus);
+    if (from->room == 0 || needed <= (double)from->room) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "--data %.200s: its %.1f MiB of tokens are copied once for all ranks of "
+        "the node, and %.1f MiB of memory are available; give less data, or start "
+        "on nodes with more memory",
+        from->data, needed / 0x1p20, (double)from->room / 0x1p20);
 }
 
 /* A window is as long as the longest corpus: that nodes have the same one is found later. */
@@ -48,26 +72,34 @@ static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *pa
                       is_first(world) ? ZERO_OK : zero_corpus_unpack(shared, &d->corpus));
 }
 
-static zero_status pack_and_share(zero_dataset *d, zero_comm *world)
+static zero_status pack_and_share(zero_dataset *d, zero_comm *world,
+                                  const zero_corpus_source *from)
 {
     zero_bytes packed = {0};
-    zero_status st = is_first(world) ? zero_corpus_pack(&d->corpus, &packed) : ZERO_OK;
-    st = zero_agree(world, st);
+    zero_status st = is_first(world) ? check_copy(d, from) : ZERO_OK;
+    if (st == ZERO_OK && is_first(world)) st = zero_corpus_pack(&d->corpus, &packed);
+    st = zero_agree(world, name_no_rank(world, st));
     if (st == ZERO_OK) st = share(d, world, &packed);
     zero_bytes_destroy(&packed);
     return st;
 }
 
 zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
-                              const zero_corpus_source *from)
+                              const zero_corpus_source *from, int machine_ranks)
 {
+    const int each = zero_layout_local_size(&world->layout, world->rank);
+    const int readers = (machine_ranks + each - 1) / each; /* several nodes may be fake */
     *d = (zero_dataset){.why_own = ""};
-    ZERO_TRY(open_on(is_first(world), d, world, from));
-    if (world->layout.n_nodes == world->size) return ZERO_OK;
-    zero_status st = pack_and_share(d, world);
+    zero_corpus_source mine = with_room(from, readers);
+    mine.shares = world->layout.n_nodes < world->size;
+    ZERO_TRY(open_on(is_first(world), d, world, &mine));
+    if (!mine.shares) return ZERO_OK;
+    mine = with_room(from, readers);
+    zero_status st = pack_and_share(d, world, &mine);
     if (st != ZERO_ERR_ENV) return st;
     snprintf(d->why_own, sizeof d->why_own, "%s", zero_last_error());
-    return open_on(!is_first(world), d, world, from);
+    mine = with_room(from, machine_ranks - readers);
+    return open_on(!is_first(world), d, world, &mine);
 }
 
 void zero_dataset_close(zero_dataset *d)

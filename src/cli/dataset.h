@@ -19,7 +19,9 @@ typedef struct {
 } zero_dataset;
 
 /* Collective, with the same verdict everywhere. Other ranks wait under the watchdog, with the
- * patience that files get. Errors are zero_corpus_open()'s. */
+ * patience that files get. `machine_ranks` of them are on this machine and share its memory, of which
+ * the data may take what is free; 0: it is not asked. Errors are zero_corpus_open()'s. */
 ZERO_NODISCARD zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
-                                             const zero_corpus_source *from);
+                                             const zero_corpus_source *from,
+                                             int machine_ranks);
 void zero_dataset_close(zero_dataset *d); /* local */

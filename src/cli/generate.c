@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"
 #include "checkpoint/list.h"
@@ -23,6 +24,7 @@
 #include "report/print_text.h"
 #include "train/activations.h"
 #include "train/config.h"
+#include "train/metrics.h"
 
 typedef struct {
     zero_generate_options options;
@@ -110,7 +112,13 @@ static zero_status open_checkpoint(job *j)
 static zero_status read_tokenizer(job *j)
 {
     if (!j->checkpoint.manifest.has_tokenizer) return ZERO_OK;
+    const zero_tokenizer *tok = &j->tokenizer;
     ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
+    if (tok->around[0] && zero_comm_is_root(&j->world))
+        fprintf(
+            stderr,
+            "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
+            ZERO_SHOWN(tok->around));
     if (j->tokenizer.vocab <= j->model.vocab) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
@@ -155,8 +163,9 @@ static zero_status read_machine(job *j, size_t *limit)
     if (j->threads.n > 1)
         ZERO_TRY(zero_machine_bind((int)j->threads.n, layout->local_of[j->world.rank],
                                    node_ranks, &topology, &j->binding));
-    *limit = j->options.memory_limit >= 0 ? (size_t)j->options.memory_limit
-                                          : zero_machine_room(&topology, node_ranks);
+    *limit = j->options.memory_limit >= 0
+                 ? (size_t)j->options.memory_limit
+                 : zero_machine_room(node_ranks, zero_metrics_resident_peak());
     return ZERO_OK;
 }
 

@@ -14,12 +14,14 @@ static zero_status check_name(const zero_importing *im, const zero_config *c)
     if (im->tokenizer[0] || !c->tokenizer || !zero_tokenizer_is_name(c->tokenizer))
         return ZERO_OK;
     if (is_bytes && im->shape.vocab == ZERO_VOCAB_BYTES) return ZERO_OK;
+    char named[ZERO_TOKENIZER_NAMED];
+    zero_tokenizer_name_stranger(c->init_from, named);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--tokenizer %s: its tokens mean nothing to the weights of --init-from "
         "%.400s, beside which there is no tokenizer (" ZERO_TOKENIZER_FILES
-        "): put the model's there, or give it as --tokenizer FILE",
-        c->tokenizer, c->init_from);
+        "): put the model's there, or give it as --tokenizer FILE%s",
+        c->tokenizer, c->init_from, named);
 }
 
 zero_status zero_importing_open(zero_config *config, bool has_model,

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/memory_limit.h"
 #include "math/blas.h"
 #include "math/threads.h"
-#include "train/metrics.h"
 
 #define FEW_THREADS 64 /* that any machine starts, to try what they do */
 
@@ -68,9 +68,9 @@ zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
     return ZERO_OK;
 }
 
-size_t zero_machine_room(const zero_topology *topology, int node_ranks)
+size_t zero_machine_room(int node_ranks, size_t taken)
 {
-    return topology->memory_available / (size_t)node_ranks + zero_metrics_resident_peak();
+    return zero_memory_available() / (size_t)node_ranks + taken;
 }
 
 /* The same failure with the option in front. Another machine, or another build, would do. */

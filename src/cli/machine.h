@@ -30,9 +30,9 @@ ZERO_NODISCARD zero_status zero_machine_bind(int threads, int local_rank, int no
                                              zero_topology *topology,
                                              zero_binding *binding);
 
-/* Bytes that a plan may need on this rank: its share of the node's free memory and what the
- * process has taken already, because a plan counts the whole process. */
-size_t zero_machine_room(const zero_topology *topology, int node_ranks);
+/* Bytes that a plan may need on this rank: its share of what is free on the machine now, and what the
+ * process has taken of that which a plan counts, `taken`. */
+size_t zero_machine_room(int node_ranks, size_t taken);
 
 /* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the device,
  * like a machine without one; ZERO_ERR_INVALID if it has no device of a number that was given.

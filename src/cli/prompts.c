@@ -6,11 +6,26 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "data/stranger.h"
 #include "io/file.h"
 
 #define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
 
 /* ---- the file ---- */
+
+/* Leaves out the byte order mark, which no prompt begins with. */
+static zero_status check_text(const char *path, char *lines, size_t *bytes)
+{
+    const unsigned char *text = (const unsigned char *)lines;
+    const size_t first = zero_min_size(*bytes, ZERO_STRANGER_BYTES);
+    const size_t mark = zero_stranger_mark(text, first);
+    ZERO_TRY(zero_stranger_check(path, text, first, true, "plain text"));
+    if (zero_stranger_is_binary(text, first)) return zero_stranger_refuse_binary(path);
+    *bytes -= mark;
+    memmove(lines, lines + mark, *bytes);
+    return ZERO_OK;
+}
 
 static zero_status read_file(const char *path, char **lines, size_t *bytes)
 {
@@ -25,7 +40,7 @@ static zero_status read_file(const char *path, char **lines, size_t *bytes)
     if (st == ZERO_OK) st = zero_file_read(&file, 0, *lines, (size_t)file.bytes);
     *bytes = (size_t)file.bytes;
     zero_file_close(&file);
-    return st;
+    return st == ZERO_OK ? check_text(path, *lines, bytes) : st;
 }
 
 zero_status zero_prompts_read(zero_comm *world, const char *file, char **lines,
@@ -60,19 +75,24 @@ static const char *name_of(const prompt *p, char room[32])
     return room;
 }
 
-/* A token below 0 is a character that the tokenizer lacks; only char can lack one. */
-static zero_status check_characters(const zero_prompts_reader *r, const prompt *p,
-                                    const zero_text *t)
+/* A token below 0 is a character or a byte that the tokenizer lacks. */
+static zero_status check_known(const zero_prompts_reader *r, const prompt *p,
+                               const zero_text *t)
 {
     char room[32];
-    for (int64_t i = 0; i < t->n_known; i++)
-        if (t->tokens[i] < 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s: character %" PRId64 " of %.*s is not among the %" PRId32
-                             " characters of the training text",
-                             name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
-                             p->text[0] == '\n' ? "an empty line" : p->text,
-                             r->tokenizer->vocab);
+    const zero_tokenizer *tok = r->tokenizer;
+    for (int64_t i = 0; i < t->n_known; i++) {
+        if (t->tokens[i] >= 0) continue;
+        const size_t at = zero_tokenizer_span(tok, i, t->tokens);
+        if (!tok->characters)
+            return zero_tokenizer_refuse_byte(tok, name_of(p, room),
+                                              (unsigned char)p->text[at], at);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
+                         " characters of the training text",
+                         name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
+                         p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
+    }
     return ZERO_OK;
 }
 
@@ -93,7 +113,7 @@ static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_te
     t->n_known = (int64_t)p->bytes;
     ZERO_TRY(zero_tokenizer_encode(r->tokenizer, (const unsigned char *)p->text, p->bytes,
                                    t->tokens, &t->n_known));
-    ZERO_TRY(check_characters(r, p, t));
+    ZERO_TRY(check_known(r, p, t));
     return check_ids(r, t);
 }
 

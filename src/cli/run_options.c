@@ -57,6 +57,8 @@ const zero_option zero_run_options[] = {
      .help = "data for validation: a file, a directory or a 'pattern' of the same kind"},
     {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
      .help = "how text becomes tokens: byte, char, bpe:N with N words, or a tokenizer.json, a vocab.json beside its merges.txt, or their folder"},
+    {.name = "token-bytes", WHOLE(1, 8), FIELD(token_bytes), RUN, .absent = "what the files say; 2 for *.bin, as nanoGPT's",
+     .help = "--data and --val-data are raw tokens of 1, 2, 4 or 8 bytes each, low byte first, whatever the files are called"},
     {.name = "shuffle", FLAG, FIELD(shuffle), RUN, .help = "draw the samples in random order"},
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/machine.h"
+#include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing_options.h"
@@ -136,10 +137,14 @@ static zero_status open_data(zero_session *s)
                                .validation = c->val_data,
                                .tokenizer = c->tokenizer,
                                .imported = c->init_from ? s->importing.tokenizer : NULL,
+                               .imported_from = c->init_from,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab,
-                               .threads = (int)s->threads.n};
-    return zero_dataset_open(&s->dataset, &s->world, &from);
+                               .threads = (int)s->threads.n,
+                               .token_bytes = (int)c->token_bytes};
+    if (zero_comm_is_root(&s->world)) from.listener = zero_notes_listener();
+    return zero_dataset_open(&s->dataset, &s->world, &from,
+                             c->memory_limit == 0 ? 0 : s->node_ranks);
 }
 
 static zero_status open_model(zero_session *s)
@@ -190,9 +195,8 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
         .device_limit = room == 0        ? s->place.room
                         : room > context ? room - context
                                          : 1,
-        .memory_limit = c->memory_limit >= 0
-                            ? (size_t)c->memory_limit
-                            : zero_machine_room(&s->topology, s->node_ranks),
+        .memory_limit = c->memory_limit >= 0 ? (size_t)c->memory_limit
+                                             : zero_machine_room(s->node_ranks, s->taken),
     };
 }
 
@@ -200,6 +204,7 @@ static zero_status read_machine(zero_session *s)
 {
     ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->threads));
     s->config.threads = s->threads.n;
+    s->taken = zero_metrics_resident_peak();
     if (s->threads.n == 1) return ZERO_OK;
     return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],
                              s->node_ranks, &s->topology, &s->binding);

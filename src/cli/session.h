@@ -66,6 +66,7 @@ typedef struct {
     int node_ranks;  /* on this machine, whatever nodes --fake-nodes declares */
     bool fake_nodes; /* --fake-nodes declares more nodes than there are machines */
     zero_topology topology;
+    size_t taken; /* bytes that the process had before it had data, which no plan counts */
     zero_device_place place; /* zeroed but for `sharing` with --device cpu */
     zero_thread_choice threads;
     zero_binding binding; /* of several threads */

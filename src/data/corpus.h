@@ -4,7 +4,7 @@
  *   self             the sources of this program                             byte
  *   lesson           eight letters, in an order that a child can continue    char
  *   FILE|DIR|GLOB    text (file_list.h), concatenated                        byte
- *                    token files (tokens.h), concatenated; all of one kind   none
+ *                    token files (tokens.h), concatenated; all of one kind   none needed
  *
  * On the right is the default tokenizer. The first n - n/10 tokens are for training, the last
  * tenth for validation, unless --val-data or the names of token files (part.h) say which are:
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/listener.h"
 #include "data/stories.h"
 #include "data/tokenizer.h"
 #include "io/checksum.h"
@@ -26,7 +27,7 @@ typedef struct {
     int width;           /* 1, 2 or 4 */
     int64_t n_tokens, n_train;
     int64_t vocab;             /* every token is below it */
-    zero_tokenizer *tokenizer; /* owned; NULL for token files */
+    zero_tokenizer *tokenizer; /* owned; NULL for token files that come without one */
     char description[192];     /* one line for the table of a run */
     bool has_validation;  /* the validation tokens are not a tenth of the training data, */
     char validation[160]; /* and this line says where they are from */
@@ -36,15 +37,22 @@ typedef struct {
 
 typedef struct {
     const char *data, *validation; /* --data; --val-data, NULL: not given */
-    const char *tokenizer;         /* NULL: the default above, or */
-    const char *imported; /* the path of the imported model's; "": text is refused */
-    uint64_t seed;        /* of stories */
-    int64_t vocab;        /* the model's; 0: the data's */
-    int threads;          /* of the rank, which tokenize; 0: one */
+    const char *tokenizer; /* NULL: that of imported weights, or the default above */
+    /* The path of the tokenizer beside the weights; "": there is none, so text is refused; NULL: no
+     * weights are imported. */
+    const char *imported;
+    const char *imported_from; /* the path of the weights */
+    uint64_t seed;             /* of stories */
+    int64_t vocab;             /* the model's; 0: the data's */
+    int threads;               /* of the rank, which tokenize; 0: one */
+    int token_bytes;           /* --token-bytes: the files are raw tokens; 0: not given */
+    size_t room;               /* bytes that the corpus may take; 0: any */
+    bool shares;               /* the tokens are then copied once (corpus_share.h) */
+    zero_listener listener;    /* of what is left out */
 } zero_corpus_source;
 
 /* ZERO_ERR_INVALID if the vocabulary is too small for the tokenizer, ZERO_ERR_FORMAT if a token of
- * a file is not below it. Not collective. */
+ * a file is not below it, ZERO_ERR_NOMEM if the room is too small. Not collective. */
 ZERO_NODISCARD zero_status zero_corpus_open(const zero_corpus_source *from,
                                             zero_corpus *corpus);
 /* The vocabulary that the names alone imply, 0 for char; *why says in words where it comes from. No

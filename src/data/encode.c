@@ -1,6 +1,7 @@
 #include "data/encode.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,23 +13,38 @@ int zero_encode_width(const zero_tokenizer *tok)
     return tok->vocab <= 65536 ? 2 : 4;
 }
 
-/* Only the tokenizer of characters lacks any. */
-static zero_status check_known(const zero_bytes *out, size_t width, int64_t n,
-                               const int32_t *tokens)
+/* Where tokens go. The bytes of the text that have tokens already are counted only for a tokenizer that
+ * lacks bytes. */
+typedef struct {
+    const zero_tokenizer *tok;
+    const unsigned char *text;
+    size_t at;
+    zero_bytes *out;
+} sink;
+
+static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *tokens)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (tokens[i] < 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "character %zu of the text is not among those of the model's "
-                             "tokenizer",
-                             out->len / width + (size_t)i + 1);
+    const bool has_characters = s->tok->characters != NULL;
+    if (!has_characters && !s->tok->lacks_bytes) return ZERO_OK;
+    for (int64_t i = 0; i < n; i++) {
+        if (tokens[i] >= 0) continue;
+        const size_t at = s->at + zero_tokenizer_span(s->tok, i, tokens);
+        if (!has_characters)
+            return zero_tokenizer_refuse_byte(s->tok, "the text", s->text[at], at);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "character %zu of the text is not among those of the model's "
+                         "tokenizer",
+                         s->out->len / width + (size_t)i + 1);
+    }
+    if (!has_characters) s->at += zero_tokenizer_span(s->tok, n, tokens);
     return ZERO_OK;
 }
 
 static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
 {
-    zero_bytes *out = arg;
-    ZERO_TRY(check_known(out, sizeof(uint16_t), n, tokens));
+    sink *s = arg;
+    zero_bytes *out = s->out;
+    ZERO_TRY(check_known(s, sizeof(uint16_t), n, tokens));
     ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
     for (int64_t i = 0; i < n; i++) {
         uint16_t narrow = (uint16_t)tokens[i];
@@ -40,14 +56,17 @@ static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
 
 static zero_status append_wide(void *arg, int64_t n, const int32_t *tokens)
 {
-    return zero_bytes_append(arg, tokens, (size_t)n * sizeof *tokens);
+    sink *s = arg;
+    ZERO_TRY(check_known(s, sizeof *tokens, n, tokens));
+    return zero_bytes_append(s->out, tokens, (size_t)n * sizeof *tokens);
 }
 
 static zero_status encode(const zero_tokenizer *tok, const unsigned char *text, size_t len,
                           zero_bytes *tokens)
 {
     zero_token_sink append = zero_encode_width(tok) == 2 ? append_narrow : append_wide;
-    return zero_tokenizer_encode_to(tok, text, len, append, tokens);
+    sink s = {.tok = tok, .text = text, .out = tokens};
+    return zero_tokenizer_encode_to(tok, text, len, append, &s);
 }
 
 /* ---- by threads ---- */
@@ -76,22 +95,36 @@ typedef struct {
     zero_bytes *parts; /* [n] tokens; owned */
     int64_t n;
     _Atomic int64_t n_failed;
+    atomic_bool is_full; /* a part had no memory */
 } job;
 
 static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t len)
 {
     job *j = arg;
-    if (encode(j->tok, text, len, &j->parts[i]) != ZERO_OK) j->n_failed++;
+    zero_status st = encode(j->tok, text, len, &j->parts[i]);
+    if (st != ZERO_OK) j->n_failed++;
+    if (st == ZERO_ERR_NOMEM) j->is_full = true;
 }
 
+/* Each part is freed as soon as it is copied: both are never there. */
 static zero_status join(const job *j, zero_bytes *tokens)
 {
     size_t bytes = 0;
     for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
     ZERO_TRY(zero_bytes_reserve(tokens, bytes));
-    for (int64_t i = 0; i < j->n; i++)
+    for (int64_t i = 0; i < j->n; i++) {
         ZERO_TRY(zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len));
+        zero_bytes_destroy(&j->parts[i]);
+    }
     return ZERO_OK;
+}
+
+/* All parts together, and the copy of one, are no more than the tokens may have. */
+static void limit_parts(const job *j, const zero_bytes *tokens)
+{
+    const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
+    for (int64_t i = 0; i < j->n; i++)
+        j->parts[i].most = left > 0 ? left / (size_t)(j->n + 1) + 1 : 0;
 }
 
 /* Sets *done unless a part failed. */
@@ -101,8 +134,11 @@ static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads
     j->parts = calloc((size_t)j->n, sizeof *j->parts);
     if (!j->parts)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", j->n);
+    limit_parts(j, tokens);
     zero_status st = zero_cut_run(text->bytes, text->len, j->n, threads, encode_part, j);
     *done = st == ZERO_OK && j->n_failed == 0;
+    if (st == ZERO_OK && j->is_full)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the tokens of a part of a text");
     if (*done) st = join(j, tokens);
     for (int64_t i = 0; i < j->n; i++) zero_bytes_destroy(&j->parts[i]);
     free(j->parts);

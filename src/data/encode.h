@@ -8,7 +8,7 @@ int zero_encode_width(const zero_tokenizer *tok);
 
 /* Appends the tokens of the text as uint16_t or uint32_t. A long text is cut into parts, which
  * `threads` threads encode (cuts.h), if that cannot change a token; the tokens are those of one thread.
- * ZERO_ERR_INVALID if a character is not in the vocabulary; other errors are
+ * ZERO_ERR_INVALID, with the place, if a character or a byte is not in the vocabulary; other errors are
  * zero_tokenizer_encode()'s. */
 ZERO_NODISCARD zero_status zero_encode_text(const zero_tokenizer *tok,
                                             const zero_bytes *text, int threads,

@@ -1,55 +1,124 @@
 #include "data/material.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "data/encode.h"
+#include "data/stranger.h"
 #include "data/tokenizer_find.h"
-#include "io/file_list.h"
 
 typedef zero_material material;
 
-/* ---- --val-data ---- */
+/* ---- files ---- */
 
-static zero_status check_kind(const char *data, const zero_files *files,
-                              zero_tokens_kind kind)
+static zero_status look_into(const char *path, int token_bytes, zero_tokens_format *format,
+                             bool *is_binary, uint64_t *bytes)
 {
-    for (int64_t i = 0; i < files->n; i++) {
-        zero_tokens_kind other;
-        ZERO_TRY(zero_tokens_detect(files->paths[i], &other));
-        if (other != kind)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "--val-data: %s is %s data, but --data %s is %s data; both "
-                             "take files of one kind",
-                             files->paths[i], zero_tokens_name(other), data,
-                             zero_tokens_name(kind));
-    }
+    zero_file file;
+    ZERO_TRY(zero_file_open(path, &file));
+    zero_status st = zero_tokens_detect(&file, token_bytes, format, is_binary);
+    *bytes = file.bytes;
+    zero_file_close(&file);
+    return st;
+}
+
+/* Adds a file's format and bytes to those of the n files before it. */
+static zero_status add_format(zero_listed *l, int64_t n, const char *path,
+                              zero_tokens_format format, uint64_t bytes)
+{
+    if (n == 0) l->format = format;
+    if (format.kind != l->format.kind || format.bytes != l->format.bytes)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%.400s is %s data, but %.400s is %s data; one corpus takes files of "
+            "one kind",
+            l->files.paths[0], zero_tokens_name(l->format), path, zero_tokens_name(format));
+    l->format.is_assumed = l->format.is_assumed || format.is_assumed;
+    l->bytes += bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
     return ZERO_OK;
 }
 
-static zero_status read_files(material *m, const char *validation, const zero_files *files,
-                              zero_tokens_kind kind, int64_t vocab)
+static void tell_left_out(const zero_listener *listener, const char *option,
+                          const char *spec, int64_t n_left_out, const char *first)
 {
-    for (int64_t i = 0; i < files->n; i++)
-        ZERO_TRY(kind == ZERO_TOKENS_TEXT
-                     ? zero_bytes_read(&m->all, files->paths[i])
-                     : zero_tokens_read(files->paths[i], kind, vocab, &m->all));
-    if (m->all.len > m->n_train) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "--val-data %s: nothing to validate on: %s empty",
-                     validation, files->n == 1 ? "the file is" : "all of its files are");
+    if (n_left_out > 0)
+        zero_listener_tell(listener,
+                           "%s %.200s: %" PRId64
+                           " of its files are not text and are left out, the first: %.200s",
+                           option, spec, n_left_out, first);
 }
 
-zero_status zero_material_add_validation(material *m, const char *data,
-                                         const char *validation, zero_tokens_kind kind,
-                                         int64_t vocab)
+static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
+                                 int token_bytes, const zero_listener *listener)
 {
-    zero_files files;
-    ZERO_TRY(zero_files_list("--val-data", "", validation, &files));
-    m->is_split = true;
-    zero_status st = check_kind(data, &files, kind);
-    if (st == ZERO_OK) st = read_files(m, validation, &files, kind, vocab);
-    zero_files_destroy(&files);
+    zero_files *f = &l->files;
+    char first[ZERO_STORAGE_FILE_PATH] = "";
+    int64_t n_all = f->n, n = 0;
+    for (int64_t i = 0; i < n_all; i++) {
+        zero_tokens_format format;
+        bool is_binary = false;
+        uint64_t bytes = 0;
+        char *path = f->paths[i];
+        ZERO_TRY(look_into(path, token_bytes, &format, &is_binary, &bytes));
+        if (is_binary && !f->has_directory) return zero_stranger_refuse_binary(path);
+        if (is_binary && n == i) snprintf(first, sizeof first, "%s", path);
+        f->paths[i] = f->paths[n];
+        f->paths[n] = path;
+        if (is_binary) continue;
+        ZERO_TRY(add_format(l, n, path, format, bytes));
+        n++;
+    }
+    if (n == 0) return zero_stranger_refuse_binary(first);
+    tell_left_out(listener, option, spec, n_all - n, first);
+    for (int64_t i = n; i < n_all; i++) free(f->paths[i]);
+    f->n = n;
+    return ZERO_OK;
+}
+
+zero_status zero_material_list(const char *option, const char *others, const char *spec,
+                               int token_bytes, const zero_listener *listener,
+                               zero_listed *listed)
+{
+    zero_listed l = {.bytes = 0};
+    ZERO_TRY(zero_files_list(option, others, spec, &l.files));
+    zero_status st = look_into_all(&l, option, spec, token_bytes, listener);
+    if (st != ZERO_OK)
+        zero_listed_close(&l);
+    else
+        *listed = l;
     return st;
+}
+
+void zero_listed_close(zero_listed *listed)
+{
+    zero_files_destroy(&listed->files);
+    *listed = (zero_listed){.bytes = 0};
+}
+
+static zero_status read_text(zero_bytes *all, const char *path)
+{
+    const size_t begin = all->len;
+    ZERO_TRY(zero_bytes_read(all, path));
+    unsigned char *text = all->bytes + begin;
+    const size_t mark = zero_stranger_mark(text, all->len - begin);
+    all->len -= mark;
+    if (mark > 0) memmove(text, text + mark, all->len - begin);
+    return ZERO_OK;
+}
+
+zero_status zero_material_read(zero_material *m, const zero_listed *listed, int64_t begin,
+                               int64_t end, zero_tokens_limit limit)
+{
+    for (int64_t i = begin; i < end; i++) {
+        const char *path = listed->files.paths[i];
+        ZERO_TRY(listed->format.kind == ZERO_TOKENS_TEXT
+                     ? read_text(&m->all, path)
+                     : zero_tokens_read(path, listed->format, limit, &m->all));
+    }
+    return ZERO_OK;
 }
 
 /* ---- text to tokens ---- */
@@ -69,14 +138,30 @@ zero_status zero_material_learn(const material *text, const char *name, int thre
                                   bytes_to_learn_from(name, text));
 }
 
-zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
-                                 int threads, material *tokens)
+static zero_status encode_both(const material *text, const zero_tokenizer *tokenizer,
+                               int threads, material *tokens)
 {
     zero_bytes first = {.bytes = text->all.bytes, .len = text->n_train};
     zero_bytes rest = {.bytes = text->all.bytes + text->n_train,
                        .len = text->all.len - text->n_train};
-    *tokens = (material){.is_split = text->is_split};
     ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
     tokens->n_train = tokens->all.len;
-    return zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+    zero_status st = zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+    return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
+}
+
+zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
+                                 int threads, material *tokens)
+{
+    const size_t len = text->all.len, room = text->all.most;
+    const size_t left = room > len ? room - len : 1;
+    *tokens = (material){.is_split = text->is_split};
+    if (room > 0) tokens->all.most = left;
+    zero_status st = encode_both(text, tokenizer, threads, tokens);
+    if (st != ZERO_ERR_NOMEM || room == 0) return st;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that "
+        "are left beside it; give less data, or start on nodes with more memory",
+        (double)len / 0x1p20, (double)left / 0x1p20);
 }

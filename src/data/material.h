@@ -4,9 +4,18 @@
 
 #include <stdbool.h>
 
+#include "base/listener.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
 #include "io/bytes.h"
+#include "io/file_list.h"
+
+/* The files of an option, all of one format. */
+typedef struct {
+    zero_files files;
+    zero_tokens_format format;
+    uint64_t bytes; /* that their texts or tokens take in memory */
+} zero_listed;
 
 typedef struct {
     zero_bytes all;
@@ -14,13 +23,19 @@ typedef struct {
     bool is_split;  /* the bytes after them are for validation */
 } zero_material;
 
-/* Appends what --val-data names, which is `validation`, to data of this kind. vocab is that of
- * token files. ZERO_ERR_FORMAT for files of another kind, and for empty ones. `data` is for
- * messages. */
-ZERO_NODISCARD zero_status zero_material_add_validation(zero_material *m, const char *data,
-                                                        const char *validation,
-                                                        zero_tokens_kind kind,
-                                                        int64_t vocab);
+/* Lists the files that `spec` names, as zero_files_list(), and looks into each: errors are
+ * zero_tokens_detect()'s, ZERO_ERR_FORMAT for files of several formats, and for one that is not text.
+ * Those of a directory that are not are left out, and the listener hears of it. */
+ZERO_NODISCARD zero_status zero_material_list(const char *option, const char *others,
+                                              const char *spec, int token_bytes,
+                                              const zero_listener *listener,
+                                              zero_listed *listed);
+void zero_listed_close(zero_listed *listed); /* accepts a zeroed one */
+
+/* Appends files begin to end - 1. The byte order mark of a text is left out. */
+ZERO_NODISCARD zero_status zero_material_read(zero_material *m, const zero_listed *listed,
+                                              int64_t begin, int64_t end,
+                                              zero_tokens_limit limit);
 
 /* The tokenizer `name`: one of ours, which learns from the text, or a path. */
 ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,

@@ -31,8 +31,9 @@ typedef struct {
 
     /* from a file */
     bool is_foreign;
-    int32_t byte_ids[ZERO_VOCAB_BYTES];
-    zero_added added[2]; /* not normalized, normalized */
+    int32_t byte_ids[ZERO_VOCAB_BYTES]; /* -1: it has none */
+    bool lacks_bytes;                   /* one or more are -1 */
+    zero_added added[2];                /* not normalized, normalized */
     zero_pattern *patterns[ZERO_TOKENIZER_PATTERNS];
     int n_patterns;
     bool cuts_as_own;    /* by piece.h, without patterns: our own, written and read */
@@ -40,7 +41,9 @@ typedef struct {
     struct zero_text_slot *texts; /* tokens by their text; owned */
     uint32_t text_mask;
     int32_t end_of_text; /* the token <|endoftext|>; -1: none */
-    zero_bytes file;     /* tokenizer.json, byte for byte */
+    /* What its post-processor adds around a text, and this program does not; "": nothing. */
+    char around[48];
+    zero_bytes file; /* tokenizer.json, byte for byte */
 } zero_tokenizer;
 
 /* True for the names of our own, "byte", "char" and "bpe:...", which need no file. */
@@ -79,8 +82,8 @@ void zero_tokenizer_destroy(zero_tokenizer *tok);
 bool zero_tokenizer_is_bytes(const zero_tokenizer *tok);
 
 /* Writes *n tokens, at most `len`. A text that our own tokenizer cuts between two pieces encodes to
- * the same tokens as the whole. A token is -1 where a character is not in the vocabulary; bytes and
- * merges encode anything. ZERO_ERR_NOMEM; ZERO_ERR_UNSUPPORTED if a pattern gives up. */
+ * the same tokens as the whole. A token is -1 where the vocabulary lacks a character, or a byte, which
+ * our own bytes and merges never do. ZERO_ERR_NOMEM; ZERO_ERR_UNSUPPORTED if a pattern gives up. */
 ZERO_NODISCARD zero_status zero_tokenizer_encode(const zero_tokenizer *tok,
                                                  const unsigned char *text, size_t len,
                                                  int32_t *tokens, int64_t *n);
@@ -90,6 +93,14 @@ typedef zero_status (*zero_token_sink)(void *arg, int64_t n, const int32_t *toke
 ZERO_NODISCARD zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok,
                                                     const unsigned char *text, size_t len,
                                                     zero_token_sink take, void *arg);
+
+/* Bytes of a text that n tokens stand for, where -1 stands for one byte. */
+size_t zero_tokenizer_span(const zero_tokenizer *tok, int64_t n, const int32_t *tokens);
+
+/* ZERO_ERR_INVALID: the tokenizer lacks this byte, at byte `at` of `where`, as in "--prompt". */
+ZERO_NODISCARD zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok,
+                                                      const char *where, unsigned char byte,
+                                                      size_t at);
 
 /* The bytes of a token, borrowed from the tokenizer. 0 <= token < vocab. */
 const unsigned char *zero_tokenizer_decode(const zero_tokenizer *tok, int32_t token,

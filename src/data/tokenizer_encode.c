@@ -198,3 +198,23 @@ zero_status zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char
     *n = p.at - tokens;
     return ZERO_OK;
 }
+
+size_t zero_tokenizer_span(const zero_tokenizer *tok, int64_t n, const int32_t *tokens)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < n; i++)
+        bytes += tokens[i] < 0 ? 1 : tok->starts[tokens[i] + 1] - tok->starts[tokens[i]];
+    return bytes;
+}
+
+zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *where,
+                                       unsigned char byte, size_t at)
+{
+    const char letter[] = {' ', '(', (char)byte, ')', '\0'};
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%s: the tokenizer %s has no token for the byte 0x%02x%s, at byte %zu: its "
+        "alphabet is that of another text; give another tokenizer, or leave the "
+        "byte out",
+        where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", at);
+}

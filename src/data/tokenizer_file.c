@@ -215,19 +215,43 @@ static zero_status take_tokenizer(const char *path, const json_t *root, zero_tok
     return st;
 }
 
-zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,
-                                      zero_tokenizer *out)
+static zero_status take(const char *path, const json_t *root, const void *bytes, size_t len,
+                        zero_tokenizer *out)
+{
+    if (json_object_get(root, "format")) return take_tokenizer(path, root, out);
+    if (zero_tokenizer_has_characters(root))
+        return zero_tokenizer_take_characters(path, root, out);
+    return zero_tokenizer_from_json(path, root, bytes, len, out);
+}
+
+static zero_status take_changed(const char *path, const json_t *root, zero_tokenizer *out)
+{
+    char *text = json_dumps(root, JSON_INDENT(1));
+    zero_status st = text ? take(path, root, text, strlen(text), out)
+                          : zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a copy", path);
+    free(text);
+    return st;
+}
+
+zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, size_t len,
+                                        const zero_beside *beside, zero_tokenizer *out)
 {
     json_t *root = NULL;
+    bool changed = false;
     if (len > ZERO_TOKENIZER_FILE_MAX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = json_object_get(root, "format") ? take_tokenizer(path, root, out)
-                     : zero_tokenizer_has_characters(root)
-                         ? zero_tokenizer_take_characters(path, root, out)
-                         : zero_tokenizer_from_json(path, root, bytes, len, out);
+    zero_status st = beside ? zero_tokenizer_add_beside(beside, root, &changed) : ZERO_OK;
+    if (st == ZERO_OK)
+        st = changed ? take_changed(path, root, out) : take(path, root, bytes, len, out);
     json_decref(root);
     return st;
+}
+
+zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,
+                                      zero_tokenizer *out)
+{
+    return zero_tokenizer_parse_beside(path, bytes, len, NULL, out);
 }

@@ -7,7 +7,7 @@
  * WordLevel model. */
 #pragma once
 
-#include "data/tokenizer.h"
+#include "data/tokenizer_beside.h"
 
 /* Bytes; Llama-3's tokenizer.json has 17 MB. */
 #define ZERO_TOKENIZER_FILE_MAX ((size_t)64 << 20)
@@ -20,3 +20,9 @@ ZERO_NODISCARD zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_
  * ZERO_ERR_UNSUPPORTED as in tokenizer_json.h. */
 ZERO_NODISCARD zero_status zero_tokenizer_parse_file(const char *path, const void *bytes,
                                                      size_t len, zero_tokenizer *out);
+
+/* The same with what lies beside it: tokens that this adds are in the file as it is written again. */
+ZERO_NODISCARD zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes,
+                                                       size_t len,
+                                                       const zero_beside *beside,
+                                                       zero_tokenizer *out);

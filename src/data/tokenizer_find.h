@@ -8,6 +8,7 @@
 
 #include "data/tokenizer.h"
 
+#define ZERO_TOKENIZER_NAMED 400
 #define ZERO_TOKENIZER_FILES \
     "tokenizer.json, vocab.json with merges.txt, or encoder.json with vocab.bpe"
 
@@ -16,6 +17,10 @@ ZERO_NODISCARD zero_status zero_tokenizer_open(const char *path, zero_tokenizer 
 
 /* The part of it that takes no time: ZERO_ERR_INVALID if there is no such path. */
 ZERO_NODISCARD zero_status zero_tokenizer_check_path(const char *path);
+
+/* Where there is none of them, names what lies there in its place: "; DIR/tokenizer.model: this is a
+ * SentencePiece model, ...", or "" if nothing that is known. */
+void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NAMED]);
 
 /* True if a tokenizer lies in the directory `path`, or beside the file `path`: then *found is the
  * path for zero_tokenizer_open(). */

@@ -50,18 +50,10 @@ static zero_status read_merges(const char *path, const zero_bytes *text, json_t 
 /* The tokenizer.json of these parts; NULL without memory. Takes both references. */
 static json_t *combine(json_t *vocab, json_t *merges)
 {
-    const json_t *end = json_object_get(vocab, ZERO_END_OF_TEXT);
-    json_t *added = json_array();
-    if (json_is_integer(end))
-        json_array_append_new(added,
-                              json_pack("{s:I, s:s, s:b, s:b, s:b, s:b, s:b}", "id",
-                                        json_integer_value(end), "content",
-                                        ZERO_END_OF_TEXT, "single_word", 0, "lstrip", 0,
-                                        "rstrip", 0, "normalized", 0, "special", 1));
     return json_pack(
-        "{s:s, s:n, s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:n, s:{s:s, s:b, s:b, s:b}, "
+        "{s:s, s:n, s:n, s:[], s:n, s:{s:s, s:b, s:b, s:b}, s:n, s:{s:s, s:b, s:b, s:b}, "
         "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", added, "normalizer",
+        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
         "pre_tokenizer", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
         "use_regex", 1, "post_processor", "decoder", "type", "ByteLevel",
         "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 1, "model", "type", "BPE",
@@ -70,11 +62,15 @@ static json_t *combine(json_t *vocab, json_t *merges)
         merges);
 }
 
-static zero_status take(const char *path, json_t *root, zero_tokenizer *out)
+static zero_status take(const char *path, json_t *root, const zero_beside *beside,
+                        zero_tokenizer *out)
 {
-    char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    zero_status st = text ? zero_tokenizer_from_json(path, root, text, strlen(text), out)
-                          : no_memory(path);
+    bool changed;
+    zero_status st = root ? ZERO_OK : no_memory(path);
+    if (st == ZERO_OK) st = zero_tokenizer_add_beside(beside, root, &changed);
+    char *text = st == ZERO_OK ? json_dumps(root, JSON_INDENT(1)) : NULL;
+    if (st == ZERO_OK && !text) st = no_memory(path);
+    if (st == ZERO_OK) st = zero_tokenizer_from_json(path, root, text, strlen(text), out);
     free(text);
     json_decref(root);
     return st;
@@ -82,7 +78,7 @@ static zero_status take(const char *path, json_t *root, zero_tokenizer *out)
 
 zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *vocab,
                                      const char *merges_path, const zero_bytes *merges,
-                                     zero_tokenizer *out)
+                                     const zero_beside *beside, zero_tokenizer *out)
 {
     char both[600];
     const char *slash = strrchr(merges_path, '/');
@@ -94,7 +90,7 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
         st = zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
                        vocab_path);
     if (st == ZERO_OK) st = read_merges(merges_path, merges, list);
-    if (st == ZERO_OK) return take(both, combine(words, list), out);
+    if (st == ZERO_OK) return take(both, combine(words, list), beside, out);
     json_decref(words);
     json_decref(list);
     return st;

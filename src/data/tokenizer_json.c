@@ -53,7 +53,7 @@ static zero_status take_vocab(reader *r)
     return ZERO_OK;
 }
 
-static zero_status check_added_flags(const char *path, const json_t *token)
+zero_status zero_tokenizer_check_added(const char *path, const json_t *token)
 {
     static const char *const keys[] = {"id",     "content",    "single_word", "lstrip",
                                        "rstrip", "normalized", "special"};
@@ -78,7 +78,7 @@ static zero_status take_added(reader *r, const json_t *token, int64_t *next)
     int64_t id = 0;
     char shown[ZERO_JSON_SHOWN];
     ZERO_TRY(zero_json_text(r->path, token, "content", &text));
-    ZERO_TRY(check_added_flags(r->path, token));
+    ZERO_TRY(zero_tokenizer_check_added(r->path, token));
     const json_t *known = json_object_get(r->vocab, text);
     int64_t expected = known ? json_integer_value(known) : *next;
     ZERO_TRY(zero_json_whole(r->path, token, "id", 0, INT32_MAX, &id));
@@ -135,20 +135,16 @@ static zero_status take_texts(reader *r, zero_tokenizer *tok)
     return ZERO_OK;
 }
 
-static zero_status take_bytes(reader *r, zero_tokenizer *tok)
+/* The alphabet of a tokenizer that learnt from a text may have only the bytes that occurred there. */
+static void take_bytes(const reader *r, zero_tokenizer *tok)
 {
     char letter[ZERO_LETTER];
     for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
         zero_alphabet_letter((unsigned char)byte, letter);
         const json_t *id = json_object_get(r->vocab, letter);
-        if (!id)
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%.500s: \"vocab\" has no token for the byte 0x%02x, so not "
-                             "every text can be encoded",
-                             r->path, (unsigned)byte);
-        tok->byte_ids[byte] = (int32_t)json_integer_value(id);
+        tok->byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1;
+        tok->lacks_bytes = tok->lacks_bytes || !id;
     }
-    return ZERO_OK;
 }
 
 static zero_status index_added(reader *r, zero_tokenizer *tok)
@@ -174,7 +170,8 @@ static zero_status take_all(reader *r, zero_tokenizer *tok)
 {
     ZERO_TRY(take_ids(r));
     ZERO_TRY(take_texts(r, tok));
-    ZERO_TRY(take_bytes(r, tok));
+    take_bytes(r, tok);
+    zero_tokenizer_take_around(r->root, tok);
     ZERO_TRY(zero_tokenizer_take_merges(r->path, r->vocab, r->merges, tok));
     ZERO_TRY(zero_tokenizer_take_patterns(r->path, r->root, tok));
     ZERO_TRY(index_added(r, tok));

@@ -17,7 +17,7 @@
 
 #include <jansson.h>
 
-#include "data/tokenizer.h"
+#include "data/tokenizer_beside.h"
 
 /* The tokenizer that the JSON of a tokenizer.json describes, whose bytes become tok->file. `path`
  * is for messages. ZERO_ERR_FORMAT if it is not a tokenizer or contradicts itself. */
@@ -25,12 +25,10 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_json(const char *path, const json
                                                     const void *bytes, size_t len,
                                                     zero_tokenizer *out);
 
-/* The same from GPT-2's two files; <|endoftext|> is an added token if the vocabulary has it. */
-ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(const char *vocab_path,
-                                                    const zero_bytes *vocab,
-                                                    const char *merges_path,
-                                                    const zero_bytes *merges,
-                                                    zero_tokenizer *out);
+/* The same from GPT-2's two files, and from what lies beside them. */
+ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(
+    const char *vocab_path, const zero_bytes *vocab, const char *merges_path,
+    const zero_bytes *merges, const zero_beside *beside, zero_tokenizer *out);
 
 /* ---- for the files of this folder ---- */
 
@@ -40,12 +38,18 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(const char *vocab_path,
  * without memory. ByteLevel comes first here, so that the pattern counts bytes. */
 json_t *zero_tokenizer_own_steps(void);
 
+/* tokenizer_json.c: ZERO_ERR_UNSUPPORTED for an added token that is not found in texts as it is. */
+ZERO_NODISCARD zero_status zero_tokenizer_check_added(const char *path,
+                                                      const json_t *token);
+
 /* tokenizer_json_parts.c: what surrounds the model. Checks that nothing changes tokens in a way
  * that is not supported; compiles the patterns of the pre-tokenizer. */
 ZERO_NODISCARD zero_status zero_tokenizer_check_parts(const char *path, const json_t *root);
 ZERO_NODISCARD zero_status zero_tokenizer_take_patterns(const char *path,
                                                         const json_t *root,
                                                         zero_tokenizer *tok);
+/* Writes tok->around. */
+void zero_tokenizer_take_around(const json_t *root, zero_tokenizer *tok);
 
 /* tokenizer_char_file.c: the vocabulary of a tokenizer of characters as an object, and the whole
  * file, which takes that reference. The caller releases both; NULL without memory. */

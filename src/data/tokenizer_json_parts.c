@@ -1,4 +1,5 @@
 /* The parts of a tokenizer.json around its model. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -138,6 +139,31 @@ zero_status zero_tokenizer_take_patterns(const char *path, const json_t *root,
     for (size_t i = 0; i < n; i++)
         ZERO_TRY(take_step(path, json_array_get(list, i), i == n - 1, tok));
     return n > 0 ? ZERO_OK : unsupported(path, "pre_tokenizer", "an empty Sequence");
+}
+
+/* ---- the post-processor ---- */
+
+/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel add some. */
+static void find_around(const json_t *processor, char *around, size_t size)
+{
+    const char *type = json_string_value(json_object_get(processor, "type"));
+    const json_t *steps = json_object_get(processor, "processors"), *step;
+    const json_t *single = json_object_get(processor, "single");
+    size_t i;
+    if (!type || strcmp(type, "ByteLevel") == 0) return;
+    json_array_foreach(steps, i, step) find_around(step, around, size);
+    json_array_foreach(single, i, step)
+    {
+        const json_t *token = json_object_get(step, "SpecialToken");
+        const char *id = json_string_value(json_object_get(token, "id"));
+        if (id && !around[0]) snprintf(around, size, "%s", id);
+    }
+    if (!steps && !single && !around[0]) snprintf(around, size, "%s", type);
+}
+
+void zero_tokenizer_take_around(const json_t *root, zero_tokenizer *tok)
+{
+    find_around(json_object_get(root, "post_processor"), tok->around, sizeof tok->around);
 }
 
 /* ---- everything else ---- */

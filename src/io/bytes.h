@@ -6,9 +6,10 @@
 typedef struct {
     unsigned char *bytes; /* owned; NULL while empty */
     size_t len, room;
+    size_t most; /* bytes that it may have, of what memory is available; 0: any */
 } zero_bytes;
 
-/* Makes `more` bytes fit after the last one. */
+/* Makes `more` bytes fit after the last one. ZERO_ERR_NOMEM also if that is more than `most`. */
 ZERO_NODISCARD zero_status zero_bytes_reserve(zero_bytes *text, size_t more);
 ZERO_NODISCARD zero_status zero_bytes_append(zero_bytes *text, const void *bytes,
                                              size_t len);

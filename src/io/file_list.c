@@ -71,6 +71,7 @@ static zero_status add_directory(zero_files *files, const char *path)
                          strerror(errno));
     zero_status st = add_entries(files, path, directory);
     closedir(directory);
+    files->has_directory = true;
     return st;
 }
 

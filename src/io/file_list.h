@@ -6,6 +6,7 @@
  * so every rank and every machine reads the same order. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "zero/status.h"
@@ -13,6 +14,7 @@
 typedef struct {
     char **paths; /* [n], owned */
     int64_t n, capacity;
+    bool has_directory; /* some were found in a directory: nobody named them */
 } zero_files;
 
 /* Lists one file or more. ZERO_ERR_IO if none is found, or a directory cannot be listed. The

@@ -127,7 +127,8 @@ static zero_status open_data(zero_lesson_machine *m)
                                .validation = c->val_data,
                                .tokenizer = c->tokenizer,
                                .seed = (uint64_t)c->seed,
-                               .vocab = shape.vocab};
+                               .vocab = shape.vocab,
+                               .token_bytes = (int)c->token_bytes};
     ZERO_TRY(zero_corpus_open(&from, &m->corpus));
     ZERO_TRY(zero_config_shape(c, m->corpus.vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/type.h"
 #include "data/tokenizer.h"
+#include "data/tokens.h"
 #include "engine/plan.h"
 #include "sharding/compile.h"
 #include "train/activations.h"
@@ -325,6 +326,7 @@ zero_status zero_config_check(const zero_config *config)
                                      &activations));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
+    ZERO_TRY(zero_tokens_check_bytes(c.token_bytes));
     if (c.init_from) return ZERO_OK; /* its files have the shape */
     ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
     ZERO_TRY(zero_gpt2_check(&shape));

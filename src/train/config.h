@@ -26,6 +26,7 @@ typedef struct {
     /* data */
     const char *data, *val_data; /* val_data NULL: the last tenth of data */
     const char *tokenizer;       /* NULL: the data's own */
+    int64_t token_bytes;         /* of files of raw tokens; 0: what the files say */
     bool shuffle;
     int64_t seed;
 

@@ -80,7 +80,7 @@ static void check(zero_corpus_source from, int nodes)
     assert_all(zero_corpus_open(&from, &alone) == ZERO_OK);
     bool reads = world.layout.local_of[world.rank] == 0;
     if (!reads) from.data = "/missing";
-    assert_all(zero_dataset_open(&d, &world, &from) == ZERO_OK);
+    assert_all(zero_dataset_open(&d, &world, &from, test_size) == ZERO_OK);
     assert_all(same_corpus(&d.corpus, &alone));
     assert_all(d.why_own[0] == '\0');
     assert_all(d.corpus.borrows_tokens == (nodes < test_size));
@@ -136,7 +136,7 @@ static void tokens_are_resident_once_per_node(void **state)
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50257};
     double before = pss(), bytes = (double)TOKENS * 2.0, sum = 0.0;
-    assert_all(zero_dataset_open(&d, &world, &from) == ZERO_OK);
+    assert_all(zero_dataset_open(&d, &world, &from, test_size) == ZERO_OK);
     assert_all(zero_corpus_fingerprint(&d.corpus) != 0); /* reads them all */
     MPI_Barrier(MPI_COMM_WORLD);
     double more = pss() - before;
@@ -156,7 +156,7 @@ static void a_mistake_has_one_message_without_a_rank(void **state)
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50000};
-    assert_all(zero_dataset_open(&d, &world, &from) == ZERO_ERR_FORMAT);
+    assert_all(zero_dataset_open(&d, &world, &from, test_size) == ZERO_ERR_FORMAT);
     assert_all(strstr(zero_last_error(), "the vocabulary has only 50000"));
     assert_all(!strstr(zero_last_error(), "rank"));
     zero_dataset_close(&d);
@@ -176,7 +176,7 @@ static void ranks_that_cannot_share_open_their_own(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     small = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    zero_status st = zero_dataset_open(&d, &world, &from);
+    zero_status st = zero_dataset_open(&d, &world, &from, test_size);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_all(st == ZERO_OK);
     assert_all(!d.corpus.borrows_tokens);

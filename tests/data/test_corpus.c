@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "data/self_text.h"
-#include "data/tokens.h"
 #include "io/bytes.h"
 #include "support/encode_test.h"
 #include "support/within.h"
@@ -113,11 +112,11 @@ static void what_may_not_be_read_is_refused(void **state)
 static void only_regular_files_are_read(void **state)
 {
     (void)state;
-    zero_tokens_kind kind;
+    zero_file file;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_int_equal(mkfifo("pipe.bin", 0600), 0);
     assert_int_equal(symlink("/dev/zero", "zeros.bin"), 0);
-    assert_int_equal(zero_tokens_detect("/dev/zero", &kind), ZERO_ERR_IO);
+    assert_int_equal(zero_file_open("/dev/zero", &file), ZERO_ERR_IO);
     assert_refused("pipe", NULL, 0, ZERO_ERR_IO, "pipe: expected a regular file");
     assert_refused("pipe.bin", NULL, 9, ZERO_ERR_IO, "pipe.bin: expected a regular file");
     assert_refused("zeros.bin", NULL, 9, ZERO_ERR_IO, "zeros.bin: expected a regular file");
@@ -223,6 +222,70 @@ static void self_is_the_source_of_this_program(void **state)
     zero_bytes_destroy(&file);
 }
 
+/* ---- memory ---- */
+
+static void has_no_room(zero_corpus_source from, size_t room, const char *text)
+{
+    zero_corpus corpus;
+    from.room = room;
+    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_ERR_NOMEM);
+    if (!strstr(zero_last_error(), text))
+        fail_msg("%s: '%s' lacks '%s'", from.data, zero_last_error(), text);
+}
+
+static void has_room(zero_corpus_source from, size_t room)
+{
+    zero_corpus corpus;
+    from.room = room;
+    if (zero_corpus_open(&from, &corpus) != ZERO_OK)
+        fail_msg("%s in %zu: %s", from.data, room, zero_last_error());
+    zero_corpus_close(&corpus);
+}
+
+/* A machine without memory kills a process without a word. */
+static void data_beyond_the_room_is_refused_with_both_numbers(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    char *text = malloc(MIB);
+    assert_non_null(text);
+    for (int i = 0; i < MIB; i++) text[i] = i % 7 == 6 ? ' ' : (char)('a' + i % 5);
+    write_file("a", text, MIB);
+    write_file("b", text, MIB);
+    text[0] = '\0'; /* no text */
+    write_file("t.bin", text, MIB);
+    free(text);
+    has_no_room((zero_corpus_source){.data = "a"}, MIB - 1,
+                "1.0 MiB of tokens need 1.0 MiB of memory, and 1.0 MiB are available");
+    has_room((zero_corpus_source){.data = "a"}, MIB + 1);
+    has_no_room((zero_corpus_source){.data = "a", .shares = true}, 2 * MIB - 1,
+                "need 2.0 MiB of memory, as they are copied once");
+    has_room((zero_corpus_source){.data = "a", .shares = true}, 2 * MIB);
+    has_no_room((zero_corpus_source){.data = "[ab]"}, 2 * MIB - 1, "2.0 MiB of tokens");
+    has_no_room((zero_corpus_source){.data = "a", .validation = "b"}, 2 * MIB - 1,
+                "2.0 MiB of tokens");
+    has_room((zero_corpus_source){.data = "a", .validation = "b"}, 2 * MIB + 1);
+    has_no_room((zero_corpus_source){.data = "stories:1G"}, 512 * MIB,
+                "--data stories:1G: 953.7 MiB of text need 953.7 MiB");
+    has_no_room((zero_corpus_source){.data = "t.bin", .vocab = 65536}, MIB - 1,
+                "1.0 MiB of tokens");
+    has_room((zero_corpus_source){.data = "t.bin", .vocab = 65536}, MIB + 1);
+    /* Tokens of 8 bytes are read as they are and kept in 4. */
+    const zero_corpus_source wide = {.data = "t.bin", .vocab = 65536, .token_bytes = 8};
+    has_no_room(wide, MIB / 2 - 1, "0.5 MiB of tokens");
+    has_no_room(wide, MIB / 2 + 1,
+                "t.bin, of 1048576 bytes: no memory for 1.0 MiB of data");
+    /* A character has 2 bytes beside the text, by however many threads. */
+    for (int threads = 1; threads <= 3; threads += 2) {
+        const zero_corpus_source characters = {
+            .data = "a", .tokenizer = "char", .threads = threads};
+        has_no_room(characters, MIB - 1, "1.0 MiB of text need 1.0 MiB");
+        has_no_room(characters, 2 * MIB,
+                    "the tokens of 1.0 MiB of text need more than the 1.0 MiB of memory");
+        has_room(characters, 4 * MIB);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +302,7 @@ int main(void)
         cmocka_unit_test(sizes_of_stories_have_the_suffixes_of_all_sizes),
         cmocka_unit_test(sizes_of_stories_are_checked),
         cmocka_unit_test(self_is_the_source_of_this_program),
+        in_directory(data_beyond_the_room_is_refused_with_both_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

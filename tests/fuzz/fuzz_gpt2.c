@@ -1,5 +1,6 @@
-/* GPT-2's two files in one: the vocabulary up to the first line "%", then the merges, then, after
- * another such line, a text to encode. */
+/* GPT-2's two files and what lies beside them, in one: vocabulary, merges, a text to encode, and then
+ * tokenizer_config.json, added_tokens.json and special_tokens_map.json, with a line "%" between them.
+ * The last ones may be missing. */
 #include <string.h>
 
 #include "data/tokenizer_file.h"
@@ -28,6 +29,9 @@ static void check_text_comes_back(const zero_tokenizer *tok, const zero_bytes *t
     FUZZ_LAW(tokens != NULL);
     FUZZ_LAW(zero_tokenizer_encode(tok, text->bytes, text->len, tokens, &n) == ZERO_OK);
     for (int64_t i = 0; i < n; i++, at += len) {
+        len = 1; /* a byte that the tokenizer lacks */
+        if (tokens[i] == -1) continue;
+        FUZZ_LAW(tokens[i] >= 0 && tokens[i] < tok->vocab);
         const unsigned char *bytes = zero_tokenizer_decode(tok, tokens[i], &len);
         FUZZ_LAW(len <= text->len - at && memcmp(bytes, text->bytes + at, len) == 0);
     }
@@ -49,11 +53,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zero_bytes rest = {.bytes = (unsigned char *)data, .len = size};
     zero_bytes vocab = take_part(&rest), merges = take_part(&rest);
+    zero_bytes text = take_part(&rest);
     zero_tokenizer tok = {0};
-    zero_status st = zero_tokenizer_from_gpt2("v", &vocab, "m", &merges, &tok);
+    zero_beside beside = {.is_pair = true};
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
+        beside.files[i].text = take_part(&rest); /* borrowed */
+        beside.files[i].exists = beside.files[i].text.len > 0;
+        snprintf(beside.files[i].path, sizeof beside.files[i].path, "b");
+    }
+    zero_status st = zero_tokenizer_from_gpt2("v", &vocab, "m", &merges, &beside, &tok);
     fuzz_check_refusal(st);
     if (st != ZERO_OK) return 0;
-    check_text_comes_back(&tok, &rest);
+    check_text_comes_back(&tok, &text);
     check_round_trip(&tok);
     zero_tokenizer_destroy(&tok);
     return 0;

@@ -5,6 +5,10 @@ make of texts. Run by hand, with the Python package `tokenizers`:
     /tmp/venv/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
 
 A line of golden.txt is a name, the text's bytes in hexadecimal, and the ids.
+
+With the package `transformers` it also writes beside.txt: what files beside a tokenizer do to the ids of
+one text, which is its first line. The others are the tokenizer, tokenizer_config.json,
+added_tokens.json and special_tokens_map.json ("-": none), and the ids, between tabs.
 """
 import json
 import os
@@ -66,5 +70,71 @@ def main(folder):
                 print(name, text.encode().hex() or "-", *ids, file=out)
 
 
+BESIDE = ("The fox<|user|>saw the grapes<|endoftext|> <|bot|> Grapes of <pad>he\u00e9 the<|user|><|user|>"
+          "</s> <unk> the end of<|eot|>")
+FAST = {"tokenizer_class": "PreTrainedTokenizerFast"}
+
+
+def added(content, **flags):
+    return {"content": content, "lstrip": False, "rstrip": False, "normalized": False,
+            "single_word": False, "special": True} | flags
+
+
+CASES = [
+    ("pair", None, None, None),
+    ("pair", None, {"<|bot|>": 331, "<|user|>": 330}, None),
+    ("pair", None, {"<|user|>": 330, "<|user|><|user|>": 331, "user": 332, "Grapes of": 333}, None),
+    ("pair", None, None, {"pad_token": "he", "sep_token": added(" fox", normalized=True)}),
+    ("pair", None, {"<|user|>": 330, "<pad>": 331, "<pa": 332},
+     {"pad_token": "<pad>", "additional_special_tokens": ["<|user|>"]}),
+    ("pair", None, {"<pad>": 330, "of <pad": 331}, {"pad_token": "<pad>"}),
+    ("pair", {"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": {
+        "331": added("<|bot|>"), "330": added("<|user|>"),
+        "257": added("he", normalized=True, special=False)}},
+     {"<x>": 330}, {"pad_token": "<pad>"}),
+    ("pair", {"add_prefix_space": False, "add_bos_token": False, "unk_token": "<unk>",
+              "bos_token": "<s>", "eos_token": "</s>", "clean_up_tokenization_spaces": True}, None, None),
+    ("pair", {"bos_token": None, "eos_token": None, "unk_token": None}, None, None),
+    ("gpt2", FAST, {"<|user|>": 330, "<|bot|>": 331}, None),
+    ("gpt2", FAST | {"pad_token": "<pad>", "additional_special_tokens": ["<|bot|>", "<|user|>"]},
+     None, None),
+    ("gpt2", FAST | {"extra_special_tokens": {"image_token": "<|bot|>"}, "my_token": "<|user|>",
+                     "additional_special_tokens": ["<pad>"]}, None, None),
+    ("gpt2", FAST | {"extra_special_tokens": ["<|bot|>", added("</s>") | {"__type": "AddedToken"}],
+                     "additional_special_tokens": ["<pad>"]}, None, None),
+    ("gpt2", FAST | {"pad_token": "<|user|>"}, None, {"pad_token": "<|bot|>", "my_token": "<unk>"}),
+    ("gpt2", FAST | {"added_tokens_decoder": {
+        "0": added("<|endoftext|>", normalized=True, special=False),
+        "330": added("<|endoftext|> <|bot|>")}}, None, None),
+    ("llama3", FAST | {"pad_token": "<pad>", "eos_token": "<|eot|>"}, None, None),
+    ("llama3", FAST | {"added_tokens_decoder": {
+        "330": added("the end", normalized=True, special=False), "332": added("<|user|>"),
+        "333": added(" the end of", special=False)}}, None, None),
+]
+
+
+def write_beside(folder):
+    import shutil
+    import tempfile
+    from transformers import AutoTokenizer
+    with open(folder + "/beside.txt", "w") as out:
+        print(BESIDE, file=out)
+        for base, *files in CASES:
+            with tempfile.TemporaryDirectory() as work:
+                for name in ("vocab.json", "merges.txt") if base == "pair" else (base + ".json",):
+                    shutil.copy(f"{folder}/{name}",
+                                f"{work}/{name if base == 'pair' else 'tokenizer.json'}")
+                names = "tokenizer_config", "added_tokens", "special_tokens_map"
+                for name, value in zip(names, files):
+                    if value is not None:
+                        json.dump(value, open(f"{work}/{name}.json", "w"))
+                json.dump({"model_type": "gpt2"}, open(work + "/config.json", "w"))
+                tok = AutoTokenizer.from_pretrained(work)
+                ids = tok(BESIDE, add_special_tokens=False)["input_ids"]
+            shown = ["-" if f is None else json.dumps(f, ensure_ascii=False) for f in files]
+            print(base, *shown, " ".join(map(str, ids)), sep="\t", file=out)
+
+
 os.makedirs(sys.argv[1], exist_ok=True)
 main(sys.argv[1])
+write_beside(sys.argv[1])

@@ -164,6 +164,20 @@ static int begin(void **state)
                : -1;
 }
 
+/* Memory that is reserved ahead counts: it is touched later. */
+static void bytes_take_no_more_than_they_may(void **state)
+{
+    (void)state;
+    zero_bytes b = {.most = 1000};
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(zero_bytes_append(&b, "0123456789", 10), ZERO_OK);
+        assert_true(b.room <= 1000);
+    }
+    assert_int_equal(zero_bytes_append(&b, "x", 1), ZERO_ERR_NOMEM);
+    assert_int_equal(b.len, 1000);
+    zero_bytes_destroy(&b);
+}
+
 static int end(void **state)
 {
     (void)state;
@@ -179,6 +193,7 @@ int main(void)
         cmocka_unit_test(parts_are_read_at_offsets),
         cmocka_unit_test(a_failed_read_leaves_the_bytes_that_were_there),
         cmocka_unit_test(the_end_is_where_reading_ends),
+        cmocka_unit_test(bytes_take_no_more_than_they_may),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

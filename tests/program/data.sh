@@ -2,6 +2,7 @@
 . "$(dirname "$0")/common.sh"
 
 shape="--layers 1 --hidden 16 --heads 2 --seq 16 --global-batch 4 --steps 5 --sample 5"
+shape_3=$(echo "$shape" | sed 's/--global-batch 4/--global-batch 6/')
 
 # 100 lines of text, the same text in two files, and its bytes as tokens of 16 bits.
 awk 'BEGIN { for (i = 0; i < 100; i++) print "line", i, "of a text that says", i * i }' >text
@@ -34,6 +35,31 @@ for data in folder 'part?' nano.bin shard.bin; do
     same bits_file bits_same "the same text as $data"
 done
 
+# The same tokens in 4 bytes each. Read as 2, every second one would be 0.
+awk '{ gsub(/\\000/, "\\000\\000\\000"); print }' escaped >escaped4
+printf "$(cat escaped4)" >nano4.bin
+runs 3 train $shape_3 --data nano4.bin --vocab 256 --token-bytes 4
+says ' tokens (uint32)' out
+runs 0 train $shape --data nano4.bin --vocab 256 --token-bytes 4 --metrics m
+check 1 5 m bits_same
+same bits_file bits_same "the same text as tokens of 4 bytes"
+refuses 4 'give --token-bytes 4' 3 train $shape_3 --data nano4.bin --vocab 256
+refuses 2 'expected 1, 2, 4 or 8' 0 train $shape --data nano4.bin --vocab 256 --token-bytes 3
+refuses 2 'reach 65535' 0 train $shape --data nano.bin --vocab 70000
+
+# Packed data is not text. What a directory has besides texts is left out, with one warning.
+printf '\037\213\010\000packed' >text.gz
+refuses 4 'text.gz: this is a gzip file' 3 train $shape_3 --data text.gz
+refuses 4 'text.gz: this is a gzip file' 0 train $shape --data text --val-data text.gz
+printf '\211PNG\r\n\032\n\000\000\000\rIHDR' >folder/below/picture.png
+runs 0 train $shape --data folder --metrics m
+check 1 5 m bits_same
+same bits_file bits_same "a folder with a picture"
+runs 3 train $shape_3 --data folder
+[ "$(grep -c 'warning: --data folder: 1 of its files' err)" -eq 1 ] ||
+    complain "$words: expected one warning"
+rm folder/below/picture.png
+
 runs 0 train $shape --data text --shuffle --metrics m
 check 1 5 m bits_shuffled
 differ bits_file bits_shuffled "--shuffle"
@@ -46,7 +72,6 @@ says 'V 300' out
 runs 0 train $shape --data text --vocab 1000 --metrics m
 says 'V 1000' out
 # Validation data of their own: the same text for training gives the same training.
-shape_3=$(echo "$shape" | sed 's/--global-batch 4/--global-batch 6/')
 head -n 40 text >validation
 head -n 60 text >training
 runs 0 train $shape --data training --val-data validation --eval-every 5 --metrics m

@@ -111,6 +111,17 @@ refuses 2 'line 2 is empty' 3 generate ck --prompts gap_of_windows
 mkdir folder
 refuses 4 'folder' 2 generate ck --prompts folder
 refuses 2 'the file is empty' 0 generate ck --prompts empty
+printf '\377\376t\000h\000e\000' >utf16
+refuses 4 'utf16: this is text in UTF-16' 3 generate ck --prompts utf16
+printf 't\000h\000e\000' >utf16le
+refuses 4 'utf16le: this is not text' 0 generate ck --prompts utf16le
+printf '{"prompt": "the"}\n' >lines.jsonl
+refuses 4 'a JSON object in each line' 0 generate ck --prompts lines.jsonl
+{ printf '\357\273\277' && cat lines; } >marked
+runs 0 generate ck --prompts lines --tokens 5 --batch 1
+cp out unmarked
+runs 3 generate ck --prompts marked --tokens 5 --batch 1
+same unmarked out "prompts after a byte order mark"
 refuses 4 'cannot be opened' 3 generate ck --prompts nowhere
 refuses 2 'give --prompts or --prompt, not both' 0 generate ck --prompts lines --prompt a
 refuses 2 'from 1 to 256' 0 generate ck --prompts lines --batch 257

@@ -44,8 +44,31 @@ cp "$golden/merges.txt" model/vocab.bpe
 runs 3 train $short --data text --init-from model
 digest_of out >digest_pair
 same digest digest_pair "encoder.json and vocab.bpe beside the weights"
-runs 1 train $short --data tokens.bin --init-from model
+# Tokens are the model's, and so is the tokenizer beside it: checkpoints and samples have it.
+runs 3 train $short --data tokens.bin --init-from model --checkpoint of_tokens
 says 'V 330' out
+says '(nanoGPT, encoder.json and vocab.bpe)' out
+runs 0 generate of_tokens --prompt 'the grapes' --tokens 5
+[ "$(head -c 10 out)" = "the grapes" ] || complain "$words: expected the prompt first"
+runs 0 train $short --layers 1 --hidden 16 --heads 2 --seq 16 --data tokens.bin --tokenizer "$golden/gpt2.json"
+says 'V 330' out
+# Tokens that were added to it count as transformers counts them.
+awk 'BEGIN { for (i = 0; i < 200; i++) print "<|user|>the fox<|bot|>jumped<|endoftext|>" }' >chat
+runs 0 train --steps 1 --sample 0 --eval-every 0 --layers 1 --hidden 16 --heads 2 --seq 16 --data chat \
+    --tokenizer model
+before=$(sed -n 's/.*bytes, \([0-9]*\) tokens.*/\1/p' out)
+echo '{"<|bot|>": 331, "<|user|>": 330}' >model/added_tokens.json
+runs 3 train --steps 1 --global-batch 3 --sample 0 --eval-every 0 --layers 1 --hidden 16 --heads 2 --seq 16 \
+    --data chat --tokenizer model --checkpoint of_chat
+after=$(sed -n 's/.*bytes, \([0-9]*\) tokens.*/\1/p' out)
+# "<|user|>" and "<|bot|>" are 8 and 7 tokens without it.
+[ $((before - after)) -eq $((200 * (7 + 6))) ] || complain "$words: $before tokens before, $after after"
+says 'V 332' out
+runs 0 generate of_chat --prompt '<|user|>' --tokens 1
+refuses 2 'too small for the tokenizer' 0 train $short --data chat --init-from model
+echo '{"add_prefix_space": true}' >model/tokenizer_config.json
+refuses 2 '"add_prefix_space": true is not supported' 3 train $short --data chat --tokenizer model
+rm model/added_tokens.json model/tokenizer_config.json
 refuses 2 'there is no such path' 0 train --data text --tokenizer nowhere
 echo '{"model": {"type": "Unigram"}}' >unigram.json
 refuses 2 'Unigram is not supported' 0 train --data text --tokenizer unigram.json

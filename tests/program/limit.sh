@@ -1,8 +1,9 @@
 # Memory in control groups. A run takes what its plan needs, within a tenth. With a tenth less it is
 # refused before it takes any. The largest model that `zero plan --fit` finds trains in a group of
 # that size; one a tenth larger does not, even with --memory-limit 0. With its optimizer states in a
-# file a run takes less, and the page cache does not take their place. Needs root and control groups
-# that can be written.
+# file a run takes less, and the page cache does not take their place. Data that does not fit is refused
+# before it is read; a text whose tokens do not fit is refused while they are made. Needs root and
+# control groups that can be written.
 set -u
 # shellcheck disable=SC2086 # options are words
 . "$(dirname "$0")/common.sh"
@@ -141,4 +142,36 @@ train 1 $options --layers $more --memory-limit 0 && complain "$more layers train
 echo "$more layers do not train without a check"
 
 [ -z "$disk" ] || largest_trains ,8G --offload "$disk"
+# Data without room: nobody is killed, and both numbers are said.
+no_room() { # no_room MEGABYTES 'TEXT' RANKS OPTIONS...
+    limit "${1}000000"
+    what="in $1 MB"
+    text=$2
+    n=$3
+    shift 3
+    what="$* on $n rank(s) $what"
+    train "$n" $little "$@"
+    code=$?
+    [ $code -eq 3 ] || complain "$what: exit code $code, expected 3"
+    grep -qE "$text" err || complain "$what: expected '$text'"
+    echo "$what: $(grep '^zero: .*MiB' err)"
+}
+little='--layers 1 --hidden 16 --heads 2 --seq 16 --global-batch 6'
+head -c 400000000 /dev/zero >zeros.bin
+yes 'the fox saw the grapes' | head -c 80000000 >text
+copied='381.5 MiB of tokens need 762.9 MiB of memory, as they are copied'
+no_room 300 '381.5 MiB of tokens need 381.5 MiB of memory, and [0-9.]* MiB are available' \
+    1 --data zeros.bin --vocab 256
+no_room 700 "$copied once .* and [0-9.]* MiB are available" 3 --data zeros.bin --vocab 256
+no_room 60 '76.3 MiB of tokens need 76.3 MiB of memory, and' 1 --data text
+no_room 200 'tokens of 76.3 MiB of text need more than the [0-9.]* MiB of memory that' \
+    1 --data text --tokenizer char
+no_room 200 'tokens of 76.3 MiB of text need more than the [0-9.]* MiB of memory that' \
+    1 --data text --tokenizer char --threads 2
+no_room 320 'its 152.6 MiB of tokens are copied once .* and [0-9.]* MiB of memory are available' \
+    3 --data text --tokenizer char
+# A plan has what the data leaves.
+no_room 460 'the plan needs .* MiB are available' 1 --data zeros.bin --vocab 256 --hidden 512 --layers 6
+train 1 $little --data zeros.bin --vocab 256 --memory-limit 0 ||
+    complain "400 MB of tokens do not train in 460 MB without a check"
 finish

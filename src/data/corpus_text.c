@@ -1,0 +1,182 @@
+/* Sources of text: files, generated stories, the lesson, this program's own files. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/quantity.h"
+#include "data/encode.h"
+#include "data/opening.h"
+#include "data/self_text.h"
+#include "data/tokenizer_find.h"
+
+/* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
+#define STORIES_DEFAULT ((size_t)3600000)
+#define STORIES_MOST    INT64_C(1000000000000)
+
+enum { LESSON_WORD = 4, LESSON_TIMES = 32 };
+
+/* Tokens of another tokenizer mean nothing to weights that were imported. */
+static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fallback,
+                                    const char **name)
+{
+    *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
+    if ((*name)[0] != '\0') return ZERO_OK;
+    char named[ZERO_TOKENIZER_NAMED] = "";
+    if (r->imported_from) zero_tokenizer_name_stranger(r->imported_from, named);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--data %.200s is text, and beside the weights of --init-from there is no "
+        "tokenizer (" ZERO_TOKENIZER_FILES
+        "), so its tokens would not be the model's: put the model's tokenizer "
+        "there, give it as --tokenizer FILE, or give token files%s",
+        r->data, named);
+}
+
+/* Before a text of that many bytes is read or made. *name is its tokenizer's. */
+static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
+                         const char **name)
+{
+    const zero_tokens_format text = {ZERO_TOKENS_TEXT, 1, false};
+    ZERO_TRY(choose_tokenizer(o->from, fallback, name));
+    return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
+}
+
+/* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
+static void tell_of_around(const zero_opening *o, const zero_tokenizer *tok)
+{
+    if (tok->around[0])
+        zero_listener_tell(&o->from->listener,
+                           "the tokenizer %s puts tokens around a text (%s); the texts of "
+                           "--data get none",
+                           tok->name, tok->around);
+}
+
+static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
+{
+    zero_material tokens;
+    ZERO_TRY(zero_opening_learn(o, name, corpus));
+    tell_of_around(o, corpus->tokenizer);
+    if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
+        zero_opening_adopt(o, &o->read, 1, corpus);
+        return ZERO_OK;
+    }
+    zero_status st =
+        zero_material_encode(&o->read, corpus->tokenizer, o->from->threads, &tokens);
+    if (st == ZERO_OK)
+        zero_opening_adopt(o, &tokens, zero_encode_width(corpus->tokenizer), corpus);
+    else
+        zero_bytes_destroy(&tokens.all);
+    return st;
+}
+
+static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus)
+{
+    size_t bytes = o->read.n_train = o->read.all.len;
+    ZERO_TRY(zero_opening_read_validation(o, (zero_tokens_limit){0}));
+    ZERO_TRY(tokenize(o, name, corpus));
+    ZERO_TRY(zero_opening_widen(o, corpus));
+    snprintf(corpus->description, sizeof corpus->description,
+             "%.100s, %zu bytes, %" PRId64 " tokens (%s)", o->from->data, bytes,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
+}
+
+/* ---- stories ---- */
+
+static zero_status parse_size(const char *spec, const char *text, size_t *size)
+{
+    int64_t n;
+    if (!zero_quantity_whole(text, &n) || n < 1 || n > STORIES_MOST)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                         "1000G, as in stories:4M or stories:4MiB",
+                         spec);
+    *size = (size_t)n;
+    return ZERO_OK;
+}
+
+static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories *stories,
+                                zero_corpus *corpus)
+{
+    int64_t n_stories;
+    double cost;
+    const char *name;
+    ZERO_TRY(begin(o, size, ZERO_STORIES_TOKENIZER, &name));
+    ZERO_TRY(zero_stories_fill(stories, size, &o->read.all, &n_stories, &cost));
+    ZERO_TRY(finish(o, name, corpus));
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's end. */
+    corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
+    if (corpus->has_entropy)
+        corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
+    snprintf(corpus->description, sizeof corpus->description,
+             "%" PRId64 " stories, %" PRId64 " tokens (%s)", n_stories,
+             corpus->has_validation ? corpus->n_train : corpus->n_tokens,
+             corpus->tokenizer->name);
+    return ZERO_OK;
+}
+
+static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
+{
+    const char *data = o->from->data, *colon = strchr(data, ':');
+    size_t size = STORIES_DEFAULT;
+    zero_stories stories;
+    if (colon) ZERO_TRY(parse_size(data, colon + 1, &size));
+    ZERO_TRY(zero_stories_init(&stories, o->from->seed));
+    zero_status st = tell_stories(o, size, &stories, corpus);
+    zero_stories_destroy(&stories);
+    return st;
+}
+
+bool zero_opening_is_stories(const char *spec)
+{
+    return strcmp(spec, "stories") == 0 || strncmp(spec, "stories:", 8) == 0;
+}
+
+/* ---- the others ---- */
+
+/* "abcabcdbcdecdefd...habh", again and again: each letter, the two after it, and the letter again. */
+static zero_status open_lesson(zero_opening *o, zero_corpus *corpus)
+{
+    static const int after[LESSON_WORD] = {0, 1, 2, 0};
+    unsigned char letters[ZERO_LESSON_LETTERS * LESSON_WORD];
+    const char *name;
+    for (int i = 0; i < ZERO_LESSON_LETTERS * LESSON_WORD; i++)
+        letters[i] = (unsigned char)('a' + (i / LESSON_WORD + after[i % LESSON_WORD]) %
+                                               ZERO_LESSON_LETTERS);
+    ZERO_TRY(begin(o, LESSON_TIMES * sizeof letters, ZERO_LESSON_TOKENIZER, &name));
+    for (int i = 0; i < LESSON_TIMES; i++)
+        ZERO_TRY(zero_bytes_append(&o->read.all, letters, sizeof letters));
+    return finish(o, name, corpus);
+}
+
+static zero_status open_self(zero_opening *o, zero_corpus *corpus)
+{
+    const char *name;
+    ZERO_TRY(begin(o, zero_self_len, "byte", &name));
+    ZERO_TRY(zero_bytes_append(&o->read.all, zero_self_text, zero_self_len));
+    return finish(o, name, corpus);
+}
+
+static zero_status open_files(zero_opening *o, zero_corpus *corpus)
+{
+    const zero_files *files = &o->data.files;
+    const char *name;
+    ZERO_TRY(begin(o, o->data.bytes, "byte", &name));
+    ZERO_TRY(zero_material_read(&o->read, &o->data, 0, files->n, (zero_tokens_limit){0}));
+    if (o->read.all.len == 0)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty",
+                         o->from->data,
+                         files->n == 1 ? "the file is" : "all of its files are");
+    return finish(o, name, corpus);
+}
+
+zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
+{
+    const char *data = o->from->data;
+    if (zero_opening_is_stories(data)) return open_stories(o, corpus);
+    if (strcmp(data, "lesson") == 0) return open_lesson(o, corpus);
+    if (strcmp(data, "self") == 0) return open_self(o, corpus);
+    return open_files(o, corpus);
+}

@@ -1,0 +1,369 @@
+#include "data/tokenizer_beside.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "data/tokenizer_json.h"
+#include "io/json_input.h"
+
+typedef struct {
+    const zero_beside *beside;
+    json_t *files[ZERO_BESIDE_FILES]; /* objects; NULL: not there; owned */
+    const json_t *vocab;
+    json_t *list;     /* "added_tokens" */
+    json_t *by_text;  /* its members; owned */
+    int64_t next;     /* the id of the next token that is not in the vocabulary */
+    bool has_decoder; /* added_tokens_decoder */
+    bool changed;
+} adder;
+
+static zero_status no_memory(const adder *a)
+{
+    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %zu added tokens",
+                     a->beside->files[0].path, json_array_size(a->list));
+}
+
+/* ---- one token ---- */
+
+/* What a file says of a token. */
+typedef struct {
+    const char *path, *text;
+    int64_t id;          /* -1: none is said */
+    const json_t *flags; /* NULL: none are said */
+    bool is_special;
+} saying;
+
+/* A special token is looked for before texts are normalized, unless its flags say something else. */
+static zero_status describe(const saying *s, int64_t id, json_t **token)
+{
+    static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
+                                        "special"};
+    const bool standard[] = {false, false, false, !s->is_special, s->is_special};
+    *token = json_pack("{s:I, s:s}", "id", (json_int_t)id, "content", s->text);
+    if (!*token)
+        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an added token", s->path);
+    for (int i = 0; i < 5; i++) {
+        bool flag = standard[i];
+        if (json_object_get(s->flags, names[i]))
+            ZERO_TRY(zero_json_flag(s->path, s->flags, names[i], &flag));
+        json_object_set_new(*token, names[i], json_boolean(flag));
+    }
+    return zero_tokenizer_check_added(s->path, *token);
+}
+
+static zero_status check_id(const saying *s, int64_t expected)
+{
+    char shown[ZERO_JSON_SHOWN];
+    if (s->id < 0 || s->id == expected) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
+                     ", which it has in the tokenizer, or as the next token after it",
+                     s->path, zero_json_shown(s->text, shown), s->id, expected);
+}
+
+static zero_status append(adder *a, const saying *s, json_t *token, bool is_word)
+{
+    if (json_object_set(a->by_text, s->text, token) != 0 ||
+        json_array_append(a->list, token) != 0)
+        return no_memory(a);
+    a->next += !is_word;
+    a->changed = true;
+    return ZERO_OK;
+}
+
+/* A token that is known already keeps its id; with `replaces` it gets the flags. */
+static zero_status add(adder *a, const saying *s, bool replaces)
+{
+    json_t *known = json_object_get(a->by_text, s->text), *token = NULL;
+    const json_t *word = json_object_get(a->vocab, s->text);
+    const int64_t id = known  ? json_integer_value(json_object_get(known, "id"))
+                       : word ? json_integer_value(word)
+                              : a->next;
+    if (s->text[0] == '\0') return ZERO_OK;
+    ZERO_TRY(check_id(s, id));
+    if (known && !replaces) return ZERO_OK;
+    zero_status st = describe(s, id, &token);
+    if (st == ZERO_OK && !known) st = append(a, s, token, word != NULL);
+    if (st == ZERO_OK && !json_equal(token, known ? known : token)) {
+        a->changed = true;
+        if (json_object_update(known, token) != 0) st = no_memory(a);
+    }
+    json_decref(token);
+    return st;
+}
+
+/* ---- special tokens ---- */
+
+static const char *const special_names[] = {"bos_token", "eos_token", "unk_token",
+                                            "sep_token", "pad_token", "cls_token",
+                                            "mask_token"};
+
+enum { N_SPECIAL = sizeof special_names / sizeof special_names[0] };
+
+/* The text of "</s>" or {"content": "</s>", ...}; NULL of anything else. */
+static const char *text_of(const json_t *value)
+{
+    return json_string_value(json_is_object(value) ? json_object_get(value, "content")
+                                                   : value);
+}
+
+/* The value of a key in the file that counts; *path is that file's. */
+static json_t *find(const adder *a, const char *key, const char **path)
+{
+    const bool is_mapped =
+        !a->has_decoder && json_object_get(a->files[ZERO_BESIDE_SPECIAL], key);
+    const zero_beside_file f = is_mapped ? ZERO_BESIDE_SPECIAL : ZERO_BESIDE_CONFIG;
+    *path = a->beside->files[f].path;
+    return json_object_get(a->files[f], key);
+}
+
+/* The list of special tokens without names. */
+static json_t *find_extra(const adder *a, const char **path)
+{
+    json_t *extra = find(a, "extra_special_tokens", path);
+    if (json_array_size(extra) > 0) return extra;
+    return find(a, "additional_special_tokens", path); /* its older name */
+}
+
+static bool is_special(const adder *a, const char *text)
+{
+    const char *path;
+    size_t i;
+    json_t *value, *list = find_extra(a, &path);
+    for (int k = 0; k < N_SPECIAL; k++) {
+        const char *special = text_of(find(a, special_names[k], &path));
+        if (special && strcmp(special, text) == 0) return true;
+    }
+    json_array_foreach(list, i, value) if (text_of(value) &&
+                                           strcmp(text_of(value), text) == 0) return true;
+    return false;
+}
+
+static zero_status add_special(adder *a, const char *path, const char *key,
+                               const json_t *value)
+{
+    const saying s = {.path = path,
+                      .text = text_of(value),
+                      .id = -1,
+                      .flags = json_is_object(value) ? value : NULL,
+                      .is_special = true};
+    if (!value || json_is_null(value)) return ZERO_OK;
+    if (s.text) return add(a, &s, false);
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected a token", path, key);
+}
+
+/* Names that only this model has: "image_token": "<image>". */
+static zero_status add_own_names(adder *a, zero_beside_file f)
+{
+    const char *key, *path = a->beside->files[f].path;
+    json_t *value;
+    json_object_foreach(a->files[f], key, value)
+    {
+        const size_t len = strlen(key);
+        bool is_own = len > 6 && strcmp(key + len - 6, "_token") == 0 && text_of(value);
+        for (int i = 0; i < N_SPECIAL; i++)
+            is_own = is_own && strcmp(key, special_names[i]) != 0;
+        if (is_own) ZERO_TRY(add_special(a, path, key, value));
+    }
+    return ZERO_OK;
+}
+
+/* Beside GPT-2's two files its first three special tokens are <|endoftext|> if nothing else is said. */
+static bool is_end_of_text(const adder *a, int k, const json_t *value)
+{
+    return a->beside->is_pair && k < 3 && !value &&
+           json_object_get(a->vocab, ZERO_END_OF_TEXT);
+}
+
+static zero_status add_special_tokens(adder *a)
+{
+    const char *path, *key;
+    json_t *value;
+    size_t i;
+    for (int k = 0; k < N_SPECIAL; k++) {
+        const saying end = {.text = ZERO_END_OF_TEXT, .id = -1, .is_special = true};
+        value = find(a, special_names[k], &path);
+        ZERO_TRY(is_end_of_text(a, k, value)
+                     ? add(a, &end, false)
+                     : add_special(a, path, special_names[k], value));
+    }
+    ZERO_TRY(add_own_names(a, ZERO_BESIDE_CONFIG));
+    if (!a->has_decoder) ZERO_TRY(add_own_names(a, ZERO_BESIDE_SPECIAL));
+    json_t *named = find(a, "extra_special_tokens", &path); /* or a list */
+    if (json_is_object(named))
+        json_object_foreach(named, key, value) ZERO_TRY(add_special(a, path, key, value));
+    json_t *extra = find_extra(a, &path);
+    json_array_foreach(extra, i, value)
+        ZERO_TRY(add_special(a, path, "extra_special_tokens", value));
+    return ZERO_OK;
+}
+
+/* ---- tokens with ids ---- */
+
+/* A member of added_tokens_decoder: "259": {"content": "<|user|>", ...}. */
+static zero_status read_decoder(const adder *a, const char *key, const json_t *value,
+                                saying *s)
+{
+    const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
+    char shown[ZERO_JSON_SHOWN], *end;
+    *s = (saying){.path = path, .flags = value, .id = strtol(key, &end, 10)};
+    s->text = json_is_object(value) ? text_of(value) : NULL;
+    if (key[0] >= '0' && key[0] <= '9' && !*end && s->id <= INT32_MAX && s->text)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"added_tokens_decoder\": expected ids with tokens, as in "
+                     "\"259\": {\"content\": \"<|user|>\"}: \"%s\" is something else",
+                     path, zero_json_shown(key, shown));
+}
+
+/* A member of added_tokens.json: "<|user|>": 259. */
+static zero_status read_added(const adder *a, const char *key, const json_t *value,
+                              saying *s)
+{
+    const char *path = a->beside->files[ZERO_BESIDE_ADDED].path;
+    char shown[ZERO_JSON_SHOWN];
+    *s = (saying){.path = path,
+                  .text = key,
+                  .id = json_is_integer(value) ? json_integer_value(value) : -1,
+                  .is_special = is_special(a, key)};
+    if (s->id >= 0 && s->id <= INT32_MAX) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: that of "
+                     "\"%s\" is not one",
+                     path, zero_json_shown(key, shown));
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const saying *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* In the order of ids, as transformers adds them. */
+static zero_status add_members(adder *a, json_t *object)
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    saying *list = calloc(json_object_size(object) + 1, sizeof *list);
+    zero_status st = list ? ZERO_OK : no_memory(a);
+    json_object_foreach(object, key, value) if (st == ZERO_OK) st =
+        a->has_decoder ? read_decoder(a, key, value, &list[n++])
+                       : read_added(a, key, value, &list[n++]);
+    if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
+    for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
+    free(list);
+    return st;
+}
+
+/* ---- the configuration ---- */
+
+/* GPT-2's class, and those that say nothing of how texts are cut. */
+static bool is_gpt2s(const char *class)
+{
+    static const char *const classes[] = {"GPT2Tokenizer", "GPT2TokenizerFast",
+                                          "PreTrainedTokenizerFast", "TokenizersBackend"};
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strcmp(class, classes[i]) == 0) return true;
+    return false;
+}
+
+static zero_status check_config(const adder *a)
+{
+    static const char *const flags[] = {"add_prefix_space", "add_bos_token",
+                                        "add_eos_token",    "do_lower_case",
+                                        "strip_accents",    "split_special_tokens"};
+    const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
+    const json_t *config = a->files[ZERO_BESIDE_CONFIG];
+    const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
+    char shown[ZERO_JSON_SHOWN];
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (json_is_true(json_object_get(config, flags[i])))
+            return zero_fail(
+                ZERO_ERR_UNSUPPORTED,
+                "%.500s: \"%s\": true is not supported, and without it texts have "
+                "other ids; if that is what the model wants, set it to false",
+                path, flags[i]);
+    if (!a->beside->is_pair || !class || is_gpt2s(class)) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%.500s: \"tokenizer_class\": %s is not supported with two files, which do "
+        "not say how it cuts texts; transformers writes a tokenizer.json, which "
+        "does: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)",
+        path, zero_json_shown(class, shown));
+}
+
+/* ---- all of it ---- */
+
+static zero_status parse(adder *a)
+{
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
+        const char *path = a->beside->files[i].path;
+        const zero_bytes *text = &a->beside->files[i].text;
+        if (!a->beside->files[i].exists) continue;
+        ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &a->files[i]));
+        if (!json_is_object(a->files[i]))
+            return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
+    }
+    return ZERO_OK;
+}
+
+/* The tokens that the tokenizer.json has added itself. */
+static zero_status index_known(adder *a)
+{
+    size_t i;
+    json_t *token;
+    a->by_text = json_object();
+    a->next = (int64_t)json_object_size(a->vocab);
+    if (!a->by_text) return no_memory(a);
+    json_array_foreach(a->list, i, token)
+    {
+        const char *text = text_of(token);
+        if (!json_is_object(token) || !text) continue; /* its own reader refuses it */
+        if (json_object_set(a->by_text, text, token) != 0) return no_memory(a);
+        a->next += !json_object_get(a->vocab, text);
+    }
+    return ZERO_OK;
+}
+
+static zero_status add_all(adder *a)
+{
+    ZERO_TRY(parse(a));
+    ZERO_TRY(check_config(a));
+    ZERO_TRY(index_known(a));
+    json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
+    a->has_decoder = json_is_object(decoder);
+    if (decoder && !a->has_decoder)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"added_tokens_decoder\": expected an object",
+                         a->beside->files[ZERO_BESIDE_CONFIG].path);
+    ZERO_TRY(add_members(a, a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED]));
+    return add_special_tokens(a);
+}
+
+zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
+                                      bool *changed)
+{
+    adder a = {.beside = beside,
+               .vocab = json_object_get(json_object_get(root, "model"), "vocab"),
+               .list = json_object_get(root, "added_tokens")};
+    *changed = false;
+    if (!json_is_object(a.vocab)) return ZERO_OK; /* its own reader refuses it */
+    if (!a.list || json_is_null(a.list)) {
+        a.list = json_array();
+        json_object_set_new(root, "added_tokens", a.list);
+    }
+    zero_status st = json_is_array(a.list) ? add_all(&a) : ZERO_OK;
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a.files[i]);
+    json_decref(a.by_text);
+    *changed = a.changed;
+    return st;
+}
+
+void zero_beside_destroy(zero_beside *beside)
+{
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) zero_bytes_destroy(&beside->files[i].text);
+    *beside = (zero_beside){.is_pair = false};
+}

@@ -1,0 +1,196 @@
+/* Files that --data does not take: each is named, with what to do, and none is trained on as text. */
+#include "support/corpus_test.h"
+
+#include <sys/stat.h>
+
+#include "data/stranger.h"
+
+#define BYTES(text) (text), sizeof(text) - 1
+
+static const struct {
+    const char *path, *bytes;
+    size_t len;
+    const char *what, *remedy;
+} strangers[] = {
+    {"a.gz", BYTES("\x1f\x8b\x08\0 packed"), "a gzip file", "gunzip -k"},
+    {"a.zst", BYTES("\x28\xb5\x2f\xfd packed"), "a zstd file", "unzstd"},
+    {"a.xz",
+     BYTES("\xfd"
+           "7zXZ\0 packed"),
+     "an xz file", "unxz"},
+    {"a.bz2", BYTES("BZh91AY&SY packed"), "a bzip2 file", "bunzip2"},
+    {"a.zip", BYTES("PK\3\4 packed"), "a zip file", "unzip"},
+    {"a.npy", BYTES("\x93NUMPY\1\0v\0{}"), "a NumPy array", "--token-bytes 4"},
+    {"a.parquet", BYTES("PAR1\x15\4 columns"), "a Parquet table", "its texts"},
+    {"a.arrow", BYTES("ARROW1\0\0 columns"), "an Arrow table", "its texts"},
+    {"b.arrow", BYTES("\xff\xff\xff\xff columns"), "an Arrow table", "its texts"},
+    {"a.h5", BYTES("\x89HDF\r\n\x1a\n groups"), "an HDF5 file", "to a file"},
+    {"a.idx", BYTES("MMIDIDX\0\0\1"), "Megatron's index", "the .bin alone"},
+    {"a.pkl", BYTES("\x80\4\x95 objects"), "a pickle", "its texts"},
+    {"a.pt", BYTES("\x80\2\x8a\x0al\xfc\x9c weights"), "a PyTorch file", "--init-from"},
+    {"a.gguf", BYTES("GGUF\3\0\0\0 weights"), "a GGUF file", "--init-from"},
+    {"a.safetensors", BYTES("\x10\0\0\0\0\0\0\0{\"a\": {}}"), "a safetensors file",
+     "--init-from"},
+    {"a.pdf", BYTES("%PDF-1.7"), "a PDF", "pdftotext"},
+    {"a.db", BYTES("SQLite format 3\0"), "an SQLite database", "its texts"},
+    {"lfs", BYTES("version https://git-lfs.github.com/spec/v1\n"), "Git LFS's pointer",
+     "git lfs pull"},
+    {"16", BYTES("\xff\xfet\0e\0x\0t\0"), "text in UTF-16", "iconv -f UTF-16"},
+    {"61", BYTES("\xfe\xff\0t\0e\0x\0t"), "text in UTF-16", "iconv -f UTF-16"},
+    {"32", BYTES("\xff\xfe\0\0t\0\0\0"), "text in UTF-32", "iconv -f UTF-32"},
+    {"a.jsonl", BYTES("{\"text\": \"a\"}\n"), "a JSON object in each line", "jq -r .text"},
+    {"a.ndjson", BYTES("{\"text\": \"a\"}\n"), "a JSON object in each line", "jq -r .text"},
+    {"a.json", BYTES("{\"text\": \"a\"}\r\n{\"text\": \"b\"}"),
+     "a JSON object in each line", "name the file .txt"},
+    {"a.model", BYTES("\n\x0e\n\x05<unk>\x15\0\0\0\0"), "a SentencePiece model", "BPE"},
+    {"a.tiktoken", BYTES("IQ== 0\nIg== 1\n"), "a tiktoken vocabulary", "save_pretrained"},
+    {"big", BYTES("\x01\x34\xd8\x88 numbers"),
+     "an llm.c token file of a big-endian machine", "turn them"},
+};
+
+enum { N_STRANGERS = sizeof strangers / sizeof strangers[0] };
+
+static void each_is_named_with_what_to_do(void **state)
+{
+    (void)state;
+    write_text("text.txt", "some text");
+    for (int i = 0; i < N_STRANGERS; i++) {
+        const char *path = strangers[i].path;
+        zero_corpus corpus;
+        const zero_corpus_source validation = {.data = "text.txt", .validation = path};
+        write_file(path, strangers[i].bytes, strangers[i].len);
+        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, strangers[i].what);
+        assert_non_null(strstr(zero_last_error(), path));
+        assert_refused(path, NULL, 0, ZERO_ERR_FORMAT, strangers[i].remedy);
+        assert_int_equal(zero_corpus_open(&validation, &corpus), ZERO_ERR_FORMAT);
+        assert_non_null(strstr(zero_last_error(), strangers[i].what));
+    }
+}
+
+static void tar_has_its_mark_far_inside(void **state)
+{
+    (void)state;
+    char tar[512] = "name";
+    memcpy(tar + 257, "ustar", 5);
+    write_file("a.tar", tar, sizeof tar);
+    assert_refused("a.tar", NULL, 0, ZERO_ERR_FORMAT, "a tar file");
+}
+
+/* A name that says tokens does not help a packed file. */
+static void packed_tokens_are_not_tokens(void **state)
+{
+    (void)state;
+    write_file("a.bin", BYTES("\x93NUMPY\1\0v\0{}  "));
+    assert_refused("a.bin", NULL, 300, ZERO_ERR_FORMAT, "a NumPy array, not tokens");
+    write_file("b.bin", BYTES("\x1f\x8b\x08\0packed"));
+    assert_refused("b.bin", NULL, 65536, ZERO_ERR_FORMAT, "a gzip file, not tokens");
+    /* These tokens are 65279 and 256: of a text they would be UTF-16's mark. */
+    write_file("c.bin", BYTES("\xff\xfe\0\1\0\2\0\1"));
+    zero_corpus corpus = opened("c.bin", NULL, 65536);
+    assert_int_equal(corpus.n_tokens, 4);
+    zero_corpus_close(&corpus);
+}
+
+/* One zero in a thousand bytes may stand in a text that was collected somewhere. */
+static void bytes_that_are_no_text_are_refused(void **state)
+{
+    (void)state;
+    static char text[20000];
+    memset(text, 'a', sizeof text);
+    for (size_t i = 0; i < sizeof text; i += 1025) text[i] = '\0';
+    write_file("few", text, sizeof text);
+    zero_corpus corpus = opened("few", NULL, 0);
+    assert_int_equal(corpus.n_tokens, sizeof text);
+    zero_corpus_close(&corpus);
+    text[1] = '\0';
+    write_file("many", text, sizeof text);
+    assert_refused("many", NULL, 0, ZERO_ERR_FORMAT, "many: this is not text");
+    write_file("16le", BYTES("t\0e\0x\0t\0"));
+    assert_refused("16le", NULL, 0, ZERO_ERR_FORMAT, "iconv turns UTF-16 into UTF-8");
+    write_file("latin", BYTES("Fuchs, m\xfcrrisch"));
+    corpus = opened("latin", NULL, 0);
+    assert_int_equal(corpus.n_tokens, 15);
+    zero_corpus_close(&corpus);
+}
+
+/* ---- directories ---- */
+
+static void remember(void *arg, const char *text)
+{
+    snprintf(arg, 300, "%s", text);
+}
+
+static void a_directory_gives_its_texts_and_says_what_it_left_out(void **state)
+{
+    (void)state;
+    char heard[300] = "";
+    zero_corpus corpus;
+    const zero_corpus_source from = {.data = "d", .listener = {remember, heard}};
+    assert_int_equal(mkdir("d", 0700), 0);
+    write_text("d/b.c", "int b;");
+    write_text("d/d.c", "int d;");
+    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_string_equal(heard, "");
+    assert_holds(&corpus, "int b;int d;");
+    write_file("d/a.png", BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"));
+    write_file("d/c.o", BYTES("\x7f"
+                              "ELF\2\1\1\0\0\0\0"));
+    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_string_equal(heard,
+                        "--data d: 2 of its files are not text and are left out, the "
+                        "first: d/a.png");
+    assert_holds(&corpus, "int b;int d;");
+    /* What somebody names is not left out; nor is what may be the data. */
+    assert_refused("d/*.o", NULL, 0, ZERO_ERR_FORMAT, "d/c.o: this is not text");
+    write_file("d/e.gz", BYTES("\x1f\x8b\x08\0 packed"));
+    assert_refused("d", NULL, 0, ZERO_ERR_FORMAT, "d/e.gz: this is a gzip file");
+    assert_int_equal(unlink("d/b.c") | unlink("d/d.c") | unlink("d/e.gz"), 0);
+    assert_refused("d", NULL, 0, ZERO_ERR_FORMAT, "d/a.png: this is not text");
+}
+
+/* ---- text that stays text ---- */
+
+static void a_byte_order_mark_is_not_a_part_of_the_text(void **state)
+{
+    (void)state;
+    write_text("a", "\xef\xbb\xbfone ");
+    write_text("b", "\xef\xbb\xbftwo\xef\xbb\xbf");
+    zero_corpus corpus = opened("[ab]", NULL, 0);
+    assert_holds(&corpus, "one two\xef\xbb\xbf");
+    write_text("c", "\xef\xbb\xbf");
+    assert_refused("c", NULL, 0, ZERO_ERR_FORMAT, "nothing to train on");
+}
+
+static void sources_that_look_alike_stay_text(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"one.json", "{\n \"a\": 1\n}\n"},
+        {"line.json", "{\"a\": 1}\n"},
+        {"lines.txt", "{\"a\": 1}\n{\"a\": 2}\n"},
+        {"list.jsonl", "[1]\n"},
+        {"x.js", "var x = {\"a\": 1};"},
+        {"parity", "PAR1 is a name"},
+        {"BZh", "BZh91 packs"},
+        {"short", "P"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        write_text(texts[i][0], texts[i][1]);
+        zero_corpus corpus = opened(texts[i][0], NULL, 0);
+        assert_holds(&corpus, texts[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_directory(each_is_named_with_what_to_do),
+        in_directory(tar_has_its_mark_far_inside),
+        in_directory(packed_tokens_are_not_tokens),
+        in_directory(bytes_that_are_no_text_are_refused),
+        in_directory(a_directory_gives_its_texts_and_says_what_it_left_out),
+        in_directory(a_byte_order_mark_is_not_a_part_of_the_text),
+        in_directory(sources_that_look_alike_stay_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
