@@ -145,12 +145,13 @@ static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
     return zero_storage_remove(dir, deleted);
 }
 
-zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep, int64_t *stuck,
-                                  const zero_listener *listener)
+zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved, int64_t keep,
+                                  int64_t *stuck, const zero_listener *listener)
 {
     int64_t *steps;
     int n;
     ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
+    while (n > 0 && steps[n - 1] > saved) n--;
     for (int i = 0; i < n - keep; i++) {
         if (remove_published(dir, steps[i]) == ZERO_OK || steps[i] <= *stuck) continue;
         zero_listener_tell(listener, "an old checkpoint stays: %s", zero_last_error());

@@ -37,11 +37,12 @@ ZERO_NODISCARD zero_status zero_checkpoint_list(const zero_storage_dir *dir,
 ZERO_NODISCARD zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
                                                  const zero_listener *listener);
 
-/* Removes all published checkpoints but the newest `keep` >= 1. One that cannot be removed stays,
- * and the others are removed. The listener is told of those above step *stuck, which becomes the
- * highest of them: begin with -1. ZERO_ERR_IO if the directory cannot be listed. */
-ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep,
-                                                 int64_t *stuck,
+/* Step `saved` was just published: of it and of earlier ones, removes all but the newest `keep` >= 1.
+ * Later ones are not this run's and stay. One that cannot be removed stays, and the others are removed.
+ * The listener is told of those above step *stuck, which becomes the highest of them: begin with -1.
+ * ZERO_ERR_IO if the directory cannot be listed. */
+ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved,
+                                                 int64_t keep, int64_t *stuck,
                                                  const zero_listener *listener);
 
 /* Renames a checkpoint that fails verification so that --resume skips it. */

@@ -47,7 +47,8 @@ static zero_status remove_older(zero_session *s)
     zero_checkpoint_directory *d = &s->saving.directory;
     zero_listener listener = zero_notes_listener();
     if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&d->dir, s->config.keep, &d->stuck, &listener) != ZERO_OK)
+        zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
+                              &listener) != ZERO_OK)
         zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
 }
