@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/machine.h"
+#include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing_options.h"
@@ -118,9 +119,11 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
-/* Imported weights decide the shape, and by it what the preset decides. */
+/* Imported weights decide the shape, and by it what the preset decides. What rank 0 writes is compared
+ * with what is read before anything is written. */
 static zero_status complete(zero_session *s)
 {
+    if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
     bool has_model = zero_options_is_set(&s->given, "model");
     if (s->config.init_from)
         ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
@@ -211,10 +214,32 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
-    /* It leaves a file that exists as it is. A new one has two names only once it is there. */
-    ZERO_TRY(zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
-                               c->resume || c->resume_older));
-    return is_root ? zero_overwriting_check(c) : ZERO_OK;
+    /* It leaves a file that exists as it is. */
+    return zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
+                             c->resume || c->resume_older);
+}
+
+static zero_status try_metrics(void *arg, zero_lock *lock,
+                               char holder[ZERO_STORAGE_HOLDER_TEXT])
+{
+    const zero_metrics *m = arg;
+    (void)holder; /* nobody signs a file */
+    *lock = ZERO_LOCK_TAKEN;
+    return m->file.is_open ? zero_lock_take(m->file.fd, m->path, lock) : ZERO_OK;
+}
+
+/* Two runs would empty the file for each other, and mix their lines. */
+static zero_status lock_metrics(zero_session *s)
+{
+    char place[ZERO_STORAGE_FILE_PATH];
+    snprintf(place, sizeof place, "--metrics %s", s->metrics.path ? s->metrics.path : "");
+    return zero_await_lock(&s->world, &(zero_lock_wish){.take = try_metrics,
+                                                        .arg = &s->metrics,
+                                                        .place = place,
+                                                        .deed = "writes to it",
+                                                        .option = "--metrics",
+                                                        .patience = ZERO_LOCK_PATIENCE,
+                                                        .listener = zero_notes_listener()});
 }
 
 /* Ranks must not train on different data under one name. */
@@ -332,6 +357,7 @@ static zero_status open_all(zero_session *s)
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
+    ZERO_TRY(lock_metrics(s));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;

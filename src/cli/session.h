@@ -17,6 +17,7 @@
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "engine/trace.h"
+#include "io/whole_file.h"
 #include "report/show.h"
 #include "train/devices.h"
 #include "train/metrics.h"
@@ -41,6 +42,7 @@ typedef struct {
     zero_trace_window window;
     int64_t first; /* the first step that is asked for; 0: the last ones are */
     zero_trace_ranks ranks;
+    zero_whole_file place;    /* rank 0's: the file is its own from the start */
     bool is_open;             /* the options ask for a trace of steps that this run makes */
     bool is_recorded;         /* this rank is among `ranks` */
     zero_trace trace;         /* if it is */

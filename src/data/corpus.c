@@ -291,11 +291,16 @@ static zero_status open_lesson(const source *r, material *text, zero_corpus *cor
     return finish_text(r, LESSON_TOKENIZER, text, corpus);
 }
 
+bool zero_corpus_is_files(const char *spec)
+{
+    return !is_stories(spec) && !is_lesson(spec) && strcmp(spec, "self") != 0;
+}
+
 static zero_status open_source(const source *r, material *text, zero_corpus *corpus)
 {
     if (is_stories(r->data)) return open_stories(r, text, corpus);
     if (is_lesson(r->data)) return open_lesson(r, text, corpus);
-    if (strcmp(r->data, "self") != 0) return open_files(r, text, corpus);
+    if (zero_corpus_is_files(r->data)) return open_files(r, text, corpus);
     ZERO_TRY(zero_bytes_append(&text->all, zero_self_text, zero_self_len));
     return finish_text(r, "byte", text, corpus);
 }

@@ -47,7 +47,7 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     zero_checkpoint_input in = {.step = step,
                                 .samples = step * zero_trainer_samples(trainer)};
     zero_directory_opening how = {.wish = ZERO_DIRECTORY_MAY_BE_NEW,
-                                  .patience = ZERO_DIRECTORY_PATIENCE};
+                                  .patience = ZERO_LOCK_PATIENCE};
     ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, &how, &directory));
     zero_status st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
     zero_checkpoint_directory_close(&directory);

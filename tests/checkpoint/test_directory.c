@@ -188,7 +188,7 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     test_place place;
     zero_checkpoint_directory d;
     zero_storage_dir dir;
-    bool taken = true;
+    zero_lock lock;
     pid_t holder = 0;
     int has_begun[2];
     char byte = 0;
@@ -197,7 +197,8 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     if (test_rank == 0) holder = fork();
     if (test_rank == 0 && holder == 0) {
         bool is_locked = zero_storage_open(place.path, &dir) == ZERO_OK &&
-                         zero_storage_lock(&dir, &taken) == ZERO_OK && taken;
+                         zero_lock_take(dir.fd, dir.path, &lock) == ZERO_OK &&
+                         lock == ZERO_LOCK_TAKEN;
         if (write(has_begun[1], &byte, 1) == 1) sleep(is_locked ? 3 : 0);
         _exit(0); /* without a signature */
     }
