@@ -1,9 +1,11 @@
 #include "checkpoint/list.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -202,4 +204,9 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
         st = find_newest(&dir, found, size);
     zero_storage_close(&dir);
     return st;
+}
+
+bool zero_checkpoint_is_removed(const char *path, const char *found)
+{
+    return strcmp(path, found) != 0 && access(found, F_OK) != 0 && errno == ENOENT;
 }

@@ -52,3 +52,7 @@ ZERO_NODISCARD zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir
 /* A user's path stands for a checkpoint, or for the newest in a directory of them. Writes its path,
  * cut to `size` bytes. ZERO_ERR_IO if it is neither. */
 ZERO_NODISCARD zero_status zero_checkpoint_find(const char *path, char *found, size_t size);
+
+/* True if `found` was one of several, and is not there any more: a run has removed it since, and there is a
+ * newer one to find. */
+bool zero_checkpoint_is_removed(const char *path, const char *found);
