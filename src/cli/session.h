@@ -1,6 +1,7 @@
 /* session.h - what a training run is made of, from its options to its engine. */
 #pragma once
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
@@ -28,10 +29,11 @@ typedef struct {
     int64_t start;                       /* steps that were done before this run */
     int64_t saved;                       /* the newest step that is safe; -1: none */
     double attempt;                      /* when rank 0 last began to wait for the clock */
-    int64_t asked;    /* requests for a checkpoint that this rank has seen */
-    int64_t answered; /* requests that all ranks have acted on */
-    int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */
-    int64_t stop_gap; /* steps from there to the next try */
+    int64_t asked;       /* requests for a checkpoint that this rank has seen */
+    int64_t answered;    /* requests that all ranks have acted on */
+    int64_t stop_at;     /* the step after which a requested stop is tried; 0: no request */
+    int64_t stop_gap;    /* steps from there to the next try */
+    zero_failure output; /* of rank 0's standard output */
     char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, what the run resumed from */
     char changes[512];        /* options that differ from the saved run's, in words */
