@@ -208,5 +208,6 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 
 bool zero_checkpoint_is_removed(const char *path, const char *found)
 {
-    return strcmp(path, found) != 0 && access(found, F_OK) != 0 && errno == ENOENT;
+    return found[0] != '\0' && strcmp(path, found) != 0 && access(found, F_OK) != 0 &&
+           errno == ENOENT;
 }

@@ -53,6 +53,6 @@ ZERO_NODISCARD zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir
  * cut to `size` bytes. ZERO_ERR_IO if it is neither. */
 ZERO_NODISCARD zero_status zero_checkpoint_find(const char *path, char *found, size_t size);
 
-/* True if `found` was one of several, and is not there any more: a run has removed it since, and there is a
- * newer one to find. */
+/* True if `found`, unless it is empty, was one of several and is not there any more: a run has removed it
+ * since, and there is a newer one to find. */
 bool zero_checkpoint_is_removed(const char *path, const char *found);
