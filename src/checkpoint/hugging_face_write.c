@@ -175,6 +175,7 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
                          "bytes",
                          path, NAME_MAX_BYTES);
     snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
+    if (begin > 1) begin--; /* without its slash */
     snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);
     if (begin == 0) snprintf(parent, ZERO_STORAGE_PATH, ".");
     return ZERO_OK;
@@ -228,6 +229,7 @@ static zero_status clear(const zero_storage_dir *parent, const char *temporary)
 {
     zero_storage_dir left;
     if (!zero_storage_has(parent, temporary)) return ZERO_OK;
+    ZERO_TRY(zero_storage_check_removable(parent, temporary));
     ZERO_TRY(zero_storage_enter(parent, temporary, &left));
     zero_status st = lock_alone(&left);
     if (st == ZERO_OK) st = zero_storage_remove(parent, temporary);

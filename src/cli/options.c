@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "cli/config_file.h"
 #include "cli/suggest.h"
 #include "comm/launch.h"
@@ -143,7 +144,7 @@ static void note_repeats(const struct line *line)
             fprintf(stderr,
                     "zero: note: --%s is given more than once; the last one counts: "
                     "%.80s\n",
-                    option->name, line->text[i]);
+                    option->name, ZERO_SHOWN(line->text[i]));
 }
 
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,

@@ -146,11 +146,9 @@ static zero_status print_json(const sources *s, FILE *out)
         is_whole = json_object_set_new(object, "trace",
                                        zero_breakdown_describe(&s->breakdown)) == 0 &&
                    is_whole;
-    if (is_whole)
-        put_out(object, out);
-    else
-        json_decref(object);
-    return is_whole ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
+    json_decref(object);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
 }
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)

@@ -20,6 +20,7 @@ static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
             "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
             ZERO_WHOLE_FILE_NAME);
     memcpy(name, own, n + 1);
+    if (before > 1) before--; /* without its slash */
     snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);
     if (before == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
     return ZERO_OK;

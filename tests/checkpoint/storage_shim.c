@@ -12,6 +12,7 @@
  *                    eintr: it fails once, if a signal may interrupt it
  *                    short: a write writes half
  *                    slow: it takes 9 s
+ *                    swap: what a mkdir has made is moved away, and a link to SHIM_SWAP takes its place
  *
  *     SHIM_REFUSED=NAME   all calls of this name in the log fail with errno SHIM_ERRNO
  *     SHIM_MODES=1        a mount with modes of its own: all that is made has 0777, and chmod is
@@ -293,6 +294,17 @@ int open(const char *path, int flags, ...)
     return end(&c, fails_here(&c, true) ? -1 : REAL(open)(path, flags, mode));
 }
 
+/* As another user who owns the directory may do at any moment. */
+static void swap(shim_call *c, int at, const char *path)
+{
+    char away[PATH_MAX];
+    snprintf(away, sizeof away, "%s.away", path);
+    if (REAL(renameat)(at, path, at, away) != 0 ||
+        symlinkat(getenv("SHIM_SWAP"), at, path) != 0)
+        abort();
+    c->fault = shim.kind;
+}
+
 int mkdirat(int at, const char *path, mode_t mode)
 {
     shim_call c;
@@ -300,6 +312,7 @@ int mkdirat(int at, const char *path, mode_t mode)
     c.a = (long)mode;
     int failed = fails_here(&c, false) ? -1 : REAL(mkdirat)(at, path, mode);
     if (!failed && shim.has_modes) REAL(fchmodat)(at, path, 0777, 0);
+    if (!failed && c.is_hit && kind_is("swap")) swap(&c, at, path);
     return end(&c, failed);
 }
 
