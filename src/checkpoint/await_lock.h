@@ -10,12 +10,15 @@
 
 #define ZERO_LOCK_PATIENCE 30.0 /* seconds, at most */
 
+/* Tries to take it, on rank 0 alone; if it is busy, may say who has it. */
+typedef zero_status zero_lock_taker(void *arg, zero_lock *lock,
+                                    char holder[ZERO_STORAGE_HOLDER_TEXT]);
+
 typedef struct {
-    /* Tries to take it, on rank 0 alone; if it is busy, says who has it. */
-    zero_status (*take)(void *arg, zero_lock *lock, char holder[ZERO_STORAGE_HOLDER_TEXT]);
+    zero_lock_taker *take;
     void *arg;
     const char *place;      /* what is locked, for messages: "--metrics FILE" */
-    const char *deed;       /* what the holder does: "writes to it" */
+    const char *deed;       /* what the holder does: "writes it" */
     const char *option;     /* that another value may be given of: "--metrics" */
     double patience;        /* seconds */
     zero_listener listener; /* of rank 0: it waits, or there are no locks */

@@ -100,9 +100,9 @@ void zero_requests_expect(bool can_save)
     fill(&set, can_save);
     zero_requests_hold(&set);
     if (!can_save) return;
-    if (!zero_requests_ignore(SIGINT))
-        set_handler(SIGINT, stop); /* it is in the background of a shell */
-    signal(SIGPIPE, SIG_IGN);      /* output.h notices, and the run saves */
+    /* Shells ignore SIGINT for what they start in the background. */
+    if (!zero_requests_ignore(SIGINT)) set_handler(SIGINT, stop);
+    signal(SIGPIPE, SIG_IGN); /* output.h notices, and the run saves */
 }
 
 /* SIGTERM can be pending only if we blocked it, so it need not be known here. */

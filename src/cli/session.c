@@ -219,27 +219,29 @@ static zero_status prepare(zero_session *s)
                              c->resume || c->resume_older);
 }
 
-static zero_status try_metrics(void *arg, zero_lock *lock,
-                               char holder[ZERO_STORAGE_HOLDER_TEXT])
+zero_status zero_session_await(zero_session *s, const char *option, const char *path,
+                               zero_lock_taker *take)
 {
-    const zero_metrics *m = arg;
-    (void)holder; /* nobody signs a file */
-    *lock = ZERO_LOCK_TAKEN;
-    return m->file.is_open ? zero_lock_take(m->file.fd, m->path, lock) : ZERO_OK;
+    char place[ZERO_STORAGE_FILE_PATH];
+    snprintf(place, sizeof place, "%s %s", option, path);
+    zero_lock_wish wish = {.take = take,
+                           .arg = s,
+                           .place = place,
+                           .deed = "writes it",
+                           .option = option,
+                           .patience = ZERO_LOCK_PATIENCE,
+                           .listener = zero_notes_listener()};
+    return zero_await_lock(&s->world, &wish);
 }
 
 /* Two runs would empty the file for each other, and mix their lines. */
-static zero_status lock_metrics(zero_session *s)
+static zero_status lock_metrics(void *arg, zero_lock *lock,
+                                char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
-    char place[ZERO_STORAGE_FILE_PATH];
-    snprintf(place, sizeof place, "--metrics %s", s->metrics.path ? s->metrics.path : "");
-    return zero_await_lock(&s->world, &(zero_lock_wish){.take = try_metrics,
-                                                        .arg = &s->metrics,
-                                                        .place = place,
-                                                        .deed = "writes to it",
-                                                        .option = "--metrics",
-                                                        .patience = ZERO_LOCK_PATIENCE,
-                                                        .listener = zero_notes_listener()});
+    const zero_metrics *m = &((zero_session *)arg)->metrics;
+    (void)holder; /* nobody signs a file */
+    *lock = ZERO_LOCK_TAKEN;
+    return m->file.is_open ? zero_lock_take(m->file.fd, m->path, lock) : ZERO_OK;
 }
 
 /* Ranks must not train on different data under one name. */
@@ -357,7 +359,9 @@ static zero_status open_all(zero_session *s)
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
-    ZERO_TRY(lock_metrics(s));
+    /* --metrics may be given to rank 0 alone; the others wait with it. */
+    ZERO_TRY(zero_session_await(s, "--metrics", s->metrics.path ? s->metrics.path : "none",
+                                lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;

@@ -94,6 +94,10 @@ typedef struct {
  * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. After a
  * failure the caller closes `deadline`, too. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
+/* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries to get for the
+ * session on rank 0 (await_lock.h). Collective, one verdict. */
+ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
+                                              const char *path, zero_lock_taker *take);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);
 /* Collective; ends MPI. What saving.h opened is closed before, and `deadline` after. */

@@ -16,28 +16,15 @@
 
 /* ---- opening ---- */
 
-static zero_status try_place(void *arg, zero_lock *lock,
-                             char holder[ZERO_STORAGE_HOLDER_TEXT])
+/* Refused before step 1, not after the last one. From then on no other run writes the file. */
+static zero_status take_place(void *arg, zero_lock *lock,
+                              char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
     zero_session *s = arg;
     (void)holder; /* nobody signs a file */
     zero_status st = zero_trace_file_place(&s->tracing.place, s->config.trace,
                                            ZERO_WHOLE_FILE_ALONE, lock);
     return *lock == ZERO_LOCK_BUSY ? ZERO_OK : st;
-}
-
-/* Refused before step 1, not after the last one. From then on no other run writes the file. */
-static zero_status take_place(zero_session *s)
-{
-    char place[ZERO_STORAGE_FILE_PATH];
-    snprintf(place, sizeof place, "--trace %s", s->config.trace);
-    return zero_await_lock(&s->world, &(zero_lock_wish){.take = try_place,
-                                                        .arg = s,
-                                                        .place = place,
-                                                        .deed = "writes it",
-                                                        .option = "--trace",
-                                                        .patience = ZERO_LOCK_PATIENCE,
-                                                        .listener = zero_notes_listener()});
 }
 
 /* The events of all ranks that are traced. */
@@ -89,7 +76,7 @@ static zero_status begin(zero_session *s)
 {
     zero_tracing *t = &s->tracing;
     ZERO_TRY(zero_agree(&s->world, open_options(s)));
-    ZERO_TRY(take_place(s));
+    ZERO_TRY(zero_session_await(s, "--trace", s->config.trace, take_place));
     if (!has_steps(s)) return ZERO_OK;
     t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
     ZERO_TRY(check_size(s));

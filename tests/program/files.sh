@@ -85,7 +85,7 @@ waits() {
     [ "$(grep -c '^zero: warning: .*waiting' err)" -eq 1 ] || complain "$words: expected one line about the wait"
 }
 waits --metrics m
-says 'zero: warning: --metrics m: waiting up to 30 s for another process, which writes to it' err
+says 'zero: warning: --metrics m: waiting up to 30 s for another process, which writes it' err
 check 2 2 m bits
 waits --trace t.json
 says 'zero: warning: --trace t.json: waiting up to 30 s for another process, which writes it' err

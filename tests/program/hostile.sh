@@ -47,10 +47,10 @@ plain 0 generate "$bad" --prompts "$bad.txt" --tokens 4
 plain 0 train $tiny --steps 1 --offload "$bad"
 told
 for option in --data --val-data --tokenizer --init-from --config --metrics --trace --checkpoint; do
-    plain 0 train $tiny --steps 1 $option "no/$bad"
+    plain 0 train $tiny --steps 1 $option "no-$bad/x"
     told
 done
-plain 2 train $tiny --steps 1 --checkpoint "no/$bad"
+plain 2 train $tiny --steps 1 --checkpoint "no-$bad/x"
 plain 0 plan --machine "$bad"
 told
 plain 0 plan --model "$bad"
