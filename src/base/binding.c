@@ -52,40 +52,39 @@ static void say(zero_binding *b, const char *what, hwloc_const_bitmap_t set)
 
 /* ---- cores that no other run keeps ---- */
 
+/* Nobody runs on a machine that hwloc makes up. */
+static bool can_claim(zero_binding *b)
+{
+    const bool is_made_up = !hwloc_topology_is_thissystem(b->machine);
+    if (!is_made_up && b->claims < 0) b->claims = zero_claims_open();
+    return is_made_up || b->claims >= 0;
+}
+
 static void release(zero_binding *b)
 {
-    for (int i = 0; i < b->n_claims; i++) close(b->claims[i]);
-    b->n_claims = 0;
+    if (b->claims >= 0) close(b->claims);
+    b->claims = -1;
 }
 
-/* Runs and ranks keep different cores: each claims them by their numbers. Nobody runs on a machine that
- * hwloc makes up. */
-static bool claim(zero_binding *b, hwloc_obj_t core)
-{
-    char name[64];
-    if (!hwloc_topology_is_thissystem(b->machine)) return true;
-    snprintf(name, sizeof name, "zero: core of CPU %d", hwloc_bitmap_first(core->cpuset));
-    const int fd = zero_claim_take(name);
-    if (fd >= 0) b->claims[b->n_claims++] = fd;
-    return fd != ZERO_CLAIM_TAKEN;
-}
-
-/* Narrows the set to a core for each thread, the first `before` left to other ranks if possible. */
+/* Narrows the set to a core for each thread, the first `before` left to other ranks if possible. Runs
+ * and ranks keep different cores: each claims them by their numbers. */
 static bool claim_cores(zero_binding *b, int threads, int before)
 {
     hwloc_topology_t machine = b->machine;
     hwloc_bitmap_t set = b->set, own = hwloc_bitmap_alloc();
-    const int n = count_cores(machine, set);
+    const int n = can_claim(b) ? count_cores(machine, set) : 0;
     int taken = 0;
     for (int k = 0; own && k < n && taken < threads; k++) {
         hwloc_obj_t core = core_of(machine, set, (before + k) % n);
-        if (!claim(b, core)) continue;
+        const int number = hwloc_bitmap_first(core->cpuset);
+        if (b->claims >= 0 && !zero_claims_take(b->claims, number)) continue;
         hwloc_bitmap_or(own, own, core->cpuset);
         taken++;
     }
     if (taken == threads) {
         hwloc_bitmap_and(set, set, own);
         b->binds = true, b->cores = threads;
+        if (b->claims >= 0) zero_claims_settle(b->claims);
     } else {
         release(b);
     }
@@ -130,6 +129,10 @@ static void choose_cores(zero_binding *b, int threads, int local_rank, int node_
 {
     int position;
     char what[96];
+    if (!can_claim(b)) {
+        say(b, "not bound: nothing shows which cores other runs keep", NULL);
+        return;
+    }
     const int node = choose_node(b, threads, local_rank, node_ranks, &position);
     const bool has_cores = claim_cores(b, threads, position * threads);
     if (node < 0 && !has_cores) {
@@ -189,14 +192,13 @@ static void choose(zero_binding *b, int threads, int local_rank, int node_ranks)
 zero_status zero_binding_open(zero_binding *b, int threads, int local_rank, int node_ranks)
 {
     hwloc_topology_t machine = NULL;
-    *b = (zero_binding){0};
+    *b = (zero_binding){.claims = -1};
     if (hwloc_topology_init(&machine) != 0)
         return zero_fail(ZERO_ERR_ENV, "hwloc does not start: %s", strerror(errno));
     hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     b->machine = machine;
     b->set = hwloc_bitmap_alloc();
-    b->claims = calloc((size_t)threads, sizeof *b->claims);
-    if (!b->set || !b->claims || hwloc_topology_load(machine) != 0) {
+    if (!b->set || hwloc_topology_load(machine) != 0) {
         zero_binding_close(b);
         return zero_fail(ZERO_ERR_ENV, "hwloc cannot read this machine's topology");
     }
@@ -219,10 +221,9 @@ bool zero_binding_take(const zero_binding *b, int index)
 
 void zero_binding_close(zero_binding *b)
 {
-    if (b->claims) release(b);
-    free(b->claims);
-    b->claims = NULL;
+    if (!b->machine) return;
+    release(b);
     hwloc_bitmap_free(b->set);
-    if (b->machine) hwloc_topology_destroy(b->machine);
+    hwloc_topology_destroy(b->machine);
     b->machine = b->set = NULL;
 }

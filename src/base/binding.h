@@ -11,8 +11,9 @@
  *     all of a machine of several NUMA        each on a core of one NUMA node, if it has the cores:
  *     nodes                                   rank i of n on node i * nodes / n
  *
- * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different ones. What
- * others have claimed is left to them; if too little remains, nothing is bound within a NUMA node. If
+ * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different ones, in
+ * containers, too. What others have claimed is left to them; if too little remains, nothing is bound
+ * within a NUMA node. Where claims cannot be seen, nothing is bound at all. If
  * OpenMP's own variables bind threads (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY), or ranks have more
  * threads than there are cores, nothing is bound. Nothing here is collective. */
 #pragma once
@@ -23,8 +24,7 @@
 
 typedef struct {
     void *machine, *set; /* hwloc's; NULL: closed */
-    int *claims;         /* [n_claims] descriptors; owned */
-    int n_claims;
+    int claims;          /* a descriptor (claim.h), or -1 */
     int cores;      /* in the set: one for each thread; 0: a thread may use all of it */
     bool binds;     /* false: everything stays as it is */
     char text[128]; /* "each on a core of its own: 0-3", of the system's numbers */

@@ -63,6 +63,24 @@ void zero_legible_print(const char *text, FILE *out)
     }
 }
 
+/* Between strings there are ends of lines; in them no control character of C0 is left. */
+void zero_legible_print_json(const char *json, FILE *out)
+{
+    uint32_t c;
+    for (size_t left = strlen(json), n; left > 0; json += n, left -= n) {
+        n = zero_utf8_read((const unsigned char *)json, left, &c);
+        bool is_plain = n == 0 || c == '\n' || !zero_legible_hides(c);
+        if (n == 0) n = 1;
+        if (is_plain)
+            fwrite(json, 1, n, out);
+        else if (c < 0x10000)
+            fprintf(out, "\\u%04X", (unsigned)c);
+        else /* in UTF-16 */
+            fprintf(out, "\\u%04X\\u%04X", (unsigned)(0xd7c0 + (c >> 10)),
+                    (unsigned)(0xdc00 + (c & 0x3ff)));
+    }
+}
+
 const char *zero_shown(const char *text, char shown[ZERO_SHOWN_BYTES])
 {
     zero_legible(text, strlen(text), shown, ZERO_SHOWN_BYTES);

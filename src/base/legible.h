@@ -20,6 +20,8 @@ size_t zero_legible(const char *text, size_t len, char *to, size_t size);
 
 /* Prints the whole text. */
 void zero_legible_print(const char *text, FILE *out);
+/* Prints a text in JSON, which stays the same JSON: hidden characters become \u202E. */
+void zero_legible_print_json(const char *json, FILE *out);
 
 /* An argument of printf(): the text, cut to about 1000 bytes. Valid in the enclosing block. */
 #define ZERO_SHOWN_BYTES 1024

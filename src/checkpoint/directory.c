@@ -1,10 +1,10 @@
 #include "checkpoint/directory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/fail.h"
+#include "checkpoint/await_lock.h"
 #include "checkpoint/list.h"
 #include "checkpoint/manifest.h"
 
@@ -39,58 +39,25 @@ static zero_status open_first(const char *path, zero_directory_wish wish,
 
 /* ---- the lock ---- */
 
-#define TURN 0.1 /* seconds between two looks at the lock */
-
-typedef struct {
-    const zero_directory_opening *how;
-    double start;
-    bool told, waits;
-} waiting;
-
-static void pause_for(double seconds)
+static zero_status try_lock(void *arg, zero_lock *lock,
+                            char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
-    struct timespec time = {.tv_nsec = (long)(1e9 * seconds)};
-    nanosleep(&time, NULL);
-}
-
-/* Sets `waits` if another process has the lock and there is still time. A wait of a few turns is
- * not worth a message, and the holder may not have signed yet. */
-static zero_status try_lock(waiting *w, zero_storage_dir *dir)
-{
-    char holder[ZERO_STORAGE_HOLDER_TEXT];
-    bool taken;
-    ZERO_TRY(zero_storage_lock(dir, &taken));
-    w->waits = !taken;
-    if (taken) return ZERO_OK;
-    double waited = zero_clock_seconds() - w->start;
-    zero_storage_holder(dir, holder);
-    if (waited >= w->how->patience)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s: %s writes checkpoints there, and did not end within %.3g s: "
-                         "wait for it, end it, or give another --checkpoint",
-                         dir->path, holder, w->how->patience);
-    if (!w->told && waited > 4 * TURN) {
-        zero_listener_tell(
-            &w->how->listener,
-            "%s: waiting up to %.3g s for %s, which writes checkpoints there", dir->path,
-            w->how->patience, holder);
-        w->told = true;
-    }
-    pause_for(TURN);
+    const zero_storage_dir *dir = arg;
+    ZERO_TRY(zero_lock_take(dir->fd, dir->path, lock));
+    if (*lock == ZERO_LOCK_BUSY) zero_storage_holder(dir, holder);
     return ZERO_OK;
 }
 
-/* The others ask in turns, because one long wait would look like a rank that hangs. */
-static zero_status take_lock(zero_comm *comm, const zero_directory_opening *how,
-                             zero_storage_dir *dir)
+static zero_status take_lock(zero_comm *comm, const char *path,
+                             const zero_directory_opening *how, zero_storage_dir *dir)
 {
-    bool is_root = zero_comm_is_root(comm), waits;
-    waiting w = {.how = how, .start = zero_clock_seconds()};
-    do {
-        ZERO_TRY(zero_agree_after_files(comm, is_root ? try_lock(&w, dir) : ZERO_OK));
-        ZERO_TRY(zero_comm_any(comm, w.waits, &waits));
-    } while (waits);
-    return ZERO_OK;
+    return zero_await_lock(comm, &(zero_lock_wish){.take = try_lock,
+                                                   .arg = dir,
+                                                   .place = path,
+                                                   .deed = "writes checkpoints there",
+                                                   .option = "--checkpoint",
+                                                   .patience = how->patience,
+                                                   .listener = how->listener});
 }
 
 /* Those who wait for the lock would not know for whom; the run itself needs no name. */
@@ -103,35 +70,82 @@ static void sign(const zero_directory_opening *how, zero_storage_dir *dir)
 
 /* ---- all ranks ---- */
 
-/* The probe is a temporary checkpoint of step 0, so if a crash leaves it, it is removed like any
- * leftover. */
+/* The probe is a temporary checkpoint, so if a crash leaves it, it is removed like any leftover. Each rank
+ * writes a file in it: what a mount cannot do is found now, and not at the first save. */
+static zero_status write_part(const zero_storage_dir *probe, int rank)
+{
+    char name[ZERO_CHECKPOINT_NAME];
+    zero_storage_file file;
+    snprintf(name, sizeof name, "rank-%d", rank);
+    ZERO_TRY(zero_storage_create(probe, name, sizeof name, &file));
+    zero_status st = zero_storage_write(&file, name, sizeof name);
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    return st;
+}
+
+static zero_status write_probe(const zero_directory_opening *how,
+                               const zero_checkpoint_directory *d, const char *made,
+                               const char *probe)
+{
+    zero_storage_dir inner;
+    ZERO_TRY(zero_storage_make(&d->dir, made, &inner));
+    if (!zero_storage_is_private(&inner))
+        zero_listener_tell(
+            &how->listener,
+            "%s: its file system keeps nothing private: other users may read "
+            "the checkpoints",
+            d->dir.path);
+    zero_status st = write_part(&inner, 0);
+    if (st == ZERO_OK) st = zero_storage_sync(&inner);
+    if (st == ZERO_OK) st = zero_storage_rename(&d->dir, made, probe);
+    if (st == ZERO_OK) st = zero_storage_sync(&d->dir);
+    zero_storage_close(&inner);
+    return st;
+}
+
+static zero_status say_no(zero_status st)
+{
+    if (st != ZERO_ERR_ENV) return st;
+    return zero_fail(st, "%s; so no checkpoint can be saved there", zero_last_error());
+}
+
 static zero_status begin(const zero_directory_opening *how, zero_checkpoint_directory *d,
                          char probe[ZERO_CHECKPOINT_NAME])
 {
-    zero_storage_dir inner;
+    char made[ZERO_CHECKPOINT_NAME];
     sign(how, &d->dir);
     ZERO_TRY(zero_checkpoint_clean(&d->dir, &how->listener));
     ZERO_TRY(zero_checkpoint_list(&d->dir, &d->steps, &d->n));
-    ZERO_TRY(zero_checkpoint_temporary_name(&d->dir, 0, probe));
-    ZERO_TRY(zero_storage_make(&d->dir, probe, &inner));
-    zero_storage_close(&inner);
-    return ZERO_OK;
+    ZERO_TRY(zero_checkpoint_temporary_name(&d->dir, 0, made));
+    ZERO_TRY(zero_checkpoint_temporary_name(&d->dir, 1, probe));
+    zero_status st = say_no(write_probe(how, d, made, probe));
+    zero_failure failure = zero_failure_keep(st);
+    if (st != ZERO_OK) st = zero_checkpoint_clean(&d->dir, &how->listener);
+    return zero_failure_restore(&failure);
 }
 
 /* A rank that has no descriptors left says so, and not that directories differ. */
-static zero_status find_probe(const char *path, const char *probe, zero_storage_dir *dir)
+static zero_status find_probe(const char *path, const char *probe, int rank,
+                              zero_storage_dir *dir)
 {
+    zero_storage_dir inner;
     zero_status st = zero_storage_open(path, dir);
     if (st == ZERO_ERR_IO)
         return zero_fail(ZERO_ERR_ENV,
                          "%s, and rank 0 has it open: all nodes need the "
                          "same directory, open to all ranks",
                          zero_last_error());
-    if (st != ZERO_OK || zero_storage_has(dir, probe)) return st;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s is another directory here than on rank 0: all nodes need the same "
-                     "directory",
-                     path);
+    ZERO_TRY(st);
+    if (!zero_storage_has(dir, probe))
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s is another directory here than on rank 0: all nodes need the "
+                         "same directory",
+                         path);
+    ZERO_TRY(zero_storage_enter(dir, probe, &inner));
+    st = say_no(write_part(&inner, rank));
+    zero_storage_close(&inner);
+    return st;
 }
 
 static zero_status tell_steps(zero_comm *comm, zero_checkpoint_directory *d)
@@ -154,8 +168,8 @@ static zero_status compare_directories(zero_comm *comm, const char *path,
     char probe[ZERO_CHECKPOINT_NAME] = "";
     ZERO_TRY(zero_agree_after_files(comm, is_root ? begin(how, d, probe) : ZERO_OK));
     ZERO_TRY(zero_comm_broadcast(comm, 0, probe, sizeof probe));
-    zero_status seen =
-        zero_agree_after_files(comm, is_root ? ZERO_OK : find_probe(path, probe, &d->dir));
+    zero_status seen = zero_agree_after_files(
+        comm, is_root ? ZERO_OK : find_probe(path, probe, comm->rank, &d->dir));
     zero_failure failure = zero_failure_keep(seen);
     zero_status removed = is_root ? zero_storage_remove(&d->dir, probe) : ZERO_OK;
     ZERO_TRY(zero_failure_restore(&failure));
@@ -168,7 +182,7 @@ static zero_status open_all(zero_comm *comm, const char *path,
     bool is_root = zero_comm_is_root(comm);
     ZERO_TRY(
         zero_agree_after_files(comm, is_root ? open_first(path, how->wish, d) : ZERO_OK));
-    ZERO_TRY(take_lock(comm, how, &d->dir));
+    ZERO_TRY(take_lock(comm, path, how, &d->dir));
     ZERO_TRY(compare_directories(comm, path, how, d));
     return tell_steps(comm, d);
 }

@@ -4,18 +4,19 @@
  *     opens or makes it
  *     takes its lock, or waits for it       waits, too
  *     removes leftovers of crashed runs
- *     makes a probe
- *                                           opens the same path and looks for the probe
+ *     makes a probe: a directory with a file,
+ *     synced and renamed
+ *                                           opens the same path, finds the probe and writes a file
+ *                                           in it
  *     removes the probe
  *     tells which steps are there
  *
  * A rank that does not find the probe sees another directory of that name, on another machine, and
- * shards would be scattered. That is found before hours are spent on training. */
+ * shards would be scattered. A file system that cannot write, sync or rename takes no checkpoint. That is
+ * found before hours are spent on training. */
 #pragma once
 
-#include "base/listener.h"
-#include "comm/comm.h"
-#include "io/storage.h"
+#include "checkpoint/await_lock.h"
 
 typedef struct {
     zero_storage_dir dir; /* open on all ranks; rank 0 holds its lock */
@@ -29,14 +30,11 @@ typedef enum {
     ZERO_DIRECTORY_MUST_EXIST, /* for resuming: a mistyped name is not made */
 } zero_directory_wish;
 
-/* A run that was killed may hold its lock a little longer: its launcher has died, and its ranks
- * have not. */
-#define ZERO_DIRECTORY_PATIENCE 30.0
-
 typedef struct {
     zero_directory_wish wish;
-    double patience; /* seconds to wait for another process's lock, at most */
-    /* Rank 0 tells that it waits for the lock, and what could not be removed or written. */
+    double patience; /* seconds to wait for another process's lock: ZERO_LOCK_PATIENCE */
+    /* Rank 0 tells that it waits for the lock, what could not be removed or written, and what the file
+     * system cannot do. */
     zero_listener listener;
 } zero_directory_opening;
 

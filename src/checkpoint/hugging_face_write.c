@@ -175,6 +175,7 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
                          "bytes",
                          path, NAME_MAX_BYTES);
     snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
+    if (begin > 1) begin--; /* without its slash */
     snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);
     if (begin == 0) snprintf(parent, ZERO_STORAGE_PATH, ".");
     return ZERO_OK;
@@ -215,15 +216,40 @@ static zero_status write_inside(const zero_storage_dir *dir, const struct export
     return zero_storage_sync(dir);
 }
 
-static zero_status write_directory(const zero_storage_dir *parent, const char *temporary,
-                                   const char *name, const struct export *e)
+static zero_status lock_alone(const zero_storage_dir *dir)
 {
-    zero_storage_dir dir;
-    ZERO_TRY(zero_storage_remove(parent, temporary)); /* left by a crash */
-    ZERO_TRY(zero_storage_make_public(parent, temporary, &dir));
-    zero_status st = write_inside(&dir, e);
-    zero_storage_close(&dir);
-    ZERO_TRY(st);
+    zero_lock lock;
+    ZERO_TRY(zero_lock_take(dir->fd, dir->path, &lock));
+    if (lock != ZERO_LOCK_BUSY) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV, "%s: another process writes this export", dir->path);
+}
+
+/* Removes what a crash has left; another process that is at work keeps its files. */
+static zero_status clear(const zero_storage_dir *parent, const char *temporary)
+{
+    zero_storage_dir left;
+    if (!zero_storage_has(parent, temporary)) return ZERO_OK;
+    ZERO_TRY(zero_storage_check_removable(parent, temporary));
+    ZERO_TRY(zero_storage_enter(parent, temporary, &left));
+    zero_status st = lock_alone(&left);
+    if (st == ZERO_OK) st = zero_storage_remove(parent, temporary);
+    zero_storage_close(&left);
+    return st;
+}
+
+static zero_status begin(const zero_storage_dir *parent, const char *temporary,
+                         zero_storage_dir *dir)
+{
+    ZERO_TRY(clear(parent, temporary));
+    ZERO_TRY(zero_storage_make_public(parent, temporary, dir));
+    zero_status st = lock_alone(dir);
+    if (st != ZERO_OK) zero_storage_close(dir);
+    return st;
+}
+
+static zero_status finish(const zero_storage_dir *parent, const char *temporary,
+                          const char *name)
+{
     ZERO_TRY(zero_storage_rename(parent, temporary, name));
     return zero_storage_sync(parent);
 }
@@ -245,14 +271,17 @@ zero_status zero_hugging_face_write(const char *path, const zero_model *model,
     const struct export e = {model, weights, tokenizer};
     char folder[ZERO_STORAGE_PATH], name[NAME_MAX_BYTES + 1];
     char temporary[NAME_MAX_BYTES + 8];
-    zero_storage_dir parent;
+    zero_storage_dir parent, dir;
     ZERO_TRY(split(path, folder, name));
     snprintf(temporary, sizeof temporary, ".tmp-%s", name);
     ZERO_TRY(zero_storage_open(folder, &parent));
     zero_status st = check_free(&parent, name, path);
+    if (st == ZERO_OK) st = begin(&parent, temporary, &dir);
     if (st == ZERO_OK) {
-        st = write_directory(&parent, temporary, name, &e);
+        st = write_inside(&dir, &e);
+        if (st == ZERO_OK) st = finish(&parent, temporary, name);
         if (st != ZERO_OK) st = clean_up(&parent, temporary, st);
+        zero_storage_close(&dir);
     }
     zero_storage_close(&parent);
     return st;

@@ -1,9 +1,11 @@
 #include "checkpoint/list.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -145,12 +147,13 @@ static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
     return zero_storage_remove(dir, deleted);
 }
 
-zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep, int64_t *stuck,
-                                  const zero_listener *listener)
+zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved, int64_t keep,
+                                  int64_t *stuck, const zero_listener *listener)
 {
     int64_t *steps;
     int n;
     ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
+    while (n > 0 && steps[n - 1] > saved) n--;
     for (int i = 0; i < n - keep; i++) {
         if (remove_published(dir, steps[i]) == ZERO_OK || steps[i] <= *stuck) continue;
         zero_listener_tell(listener, "an old checkpoint stays: %s", zero_last_error());
@@ -201,4 +204,10 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
         st = find_newest(&dir, found, size);
     zero_storage_close(&dir);
     return st;
+}
+
+bool zero_checkpoint_is_removed(const char *path, const char *found)
+{
+    return found[0] != '\0' && strcmp(path, found) != 0 && access(found, F_OK) != 0 &&
+           errno == ENOENT;
 }

@@ -37,11 +37,12 @@ ZERO_NODISCARD zero_status zero_checkpoint_list(const zero_storage_dir *dir,
 ZERO_NODISCARD zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
                                                  const zero_listener *listener);
 
-/* Removes all published checkpoints but the newest `keep` >= 1. One that cannot be removed stays,
- * and the others are removed. The listener is told of those above step *stuck, which becomes the
- * highest of them: begin with -1. ZERO_ERR_IO if the directory cannot be listed. */
-ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t keep,
-                                                 int64_t *stuck,
+/* Step `saved` was just published: of it and of earlier ones, removes all but the newest `keep` >= 1.
+ * Later ones are not this run's and stay. One that cannot be removed stays, and the others are removed.
+ * The listener is told of those above step *stuck, which becomes the highest of them: begin with -1.
+ * ZERO_ERR_IO if the directory cannot be listed. */
+ZERO_NODISCARD zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved,
+                                                 int64_t keep, int64_t *stuck,
                                                  const zero_listener *listener);
 
 /* Renames a checkpoint that fails verification so that --resume skips it. */
@@ -51,3 +52,7 @@ ZERO_NODISCARD zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir
 /* A user's path stands for a checkpoint, or for the newest in a directory of them. Writes its path,
  * cut to `size` bytes. ZERO_ERR_IO if it is neither. */
 ZERO_NODISCARD zero_status zero_checkpoint_find(const char *path, char *found, size_t size);
+
+/* True if `found`, unless it is empty, was one of several and is not there any more: a run has removed it
+ * since, and there is a newer one to find. */
+bool zero_checkpoint_is_removed(const char *path, const char *found);

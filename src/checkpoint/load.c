@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "checkpoint/list.h"
+
+#define FOUND (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME) /* bytes of a path */
 
 /* ---- opening ---- */
 
@@ -45,6 +48,33 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
     else
         zero_checkpoint_close(&made);
     return st;
+}
+
+static zero_status use_newest(zero_comm *comm, const zero_checkpoint_user *user,
+                              zero_checkpoint *c, char found[FOUND])
+{
+    zero_status st = ZERO_OK;
+    if (zero_comm_is_root(comm)) st = zero_checkpoint_find(user->path, found, FOUND);
+    ZERO_TRY(zero_agree_after_files(comm, st));
+    ZERO_TRY(zero_comm_broadcast(comm, 0, found, FOUND));
+    ZERO_TRY(zero_checkpoint_open_all(comm, found, c));
+    st = user->use(user->arg, c, found);
+    if (st != ZERO_OK) zero_checkpoint_close(c);
+    return st;
+}
+
+zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *user,
+                                zero_checkpoint *c)
+{
+    for (;;) {
+        char found[FOUND] = "";
+        zero_failure failure = zero_failure_keep(use_newest(comm, user, c, found));
+        if (failure.status != ZERO_ERR_IO) return zero_failure_restore(&failure);
+        bool is_removed =
+            zero_comm_is_root(comm) && zero_checkpoint_is_removed(user->path, found);
+        ZERO_TRY(zero_comm_any(comm, is_removed, &is_removed));
+        if (!is_removed) return zero_failure_restore(&failure);
+    }
 }
 
 /* ---- loading ---- */

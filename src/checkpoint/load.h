@@ -12,6 +12,19 @@
 ZERO_NODISCARD zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path,
                                                     zero_checkpoint *c);
 
+/* A user's path (list.h), and what is done with the checkpoint that is found there. Collective. */
+typedef struct {
+    const char *path;
+    zero_status (*use)(void *arg, zero_checkpoint *c, const char *found);
+    void *arg;
+} zero_checkpoint_user;
+
+/* Finds the checkpoint, opens it and has it used. If a run removes it meanwhile, the newest that is there
+ * now is used instead. After ZERO_OK it stays open. */
+ZERO_NODISCARD zero_status zero_checkpoint_use(zero_comm *comm,
+                                               const zero_checkpoint_user *user,
+                                               zero_checkpoint *c);
+
 /* Loads masters and moments, Adam's count and skipped steps, and the loss scale if the types are
  * equal, into an engine that trains. The digest of the loaded state must be the manifest's.
  * ZERO_ERR_INVALID, naming the first tensor that differs, if the checkpoint is of another model.

@@ -111,7 +111,8 @@ static zero_status fill_table(const char *path, const json_t *root, bool is_shar
             take_tensor(path, json_array_get(list, (size_t)i), i, is_shared, &tensors[i]));
     ZERO_TRY(take_partition(path, root, &layout));
     if (is_shared) ZERO_TRY(take_tp(path, root, &layout));
-    return zero_state_table_init(&m->table, n, tensors, &layout);
+    zero_status st = zero_state_table_init(&m->table, n, tensors, &layout);
+    return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
 }
 
 zero_status zero_manifest_take_table(const char *path, const json_t *root, bool is_shared,
@@ -129,20 +130,10 @@ zero_status zero_manifest_take_table(const char *path, const json_t *root, bool 
     return st;
 }
 
-static uint64_t elements_of(const zero_state_table *t, const zero_state_local *local, int d)
-{
-    uint64_t elements = 0;
-    for (int i = 0; i < t->n_tensors; i++)
-        elements += (uint64_t)zero_range_len(zero_state_in_shard(local, i, d));
-    return elements;
-}
-
 /* The layout says how many bytes a shard has at least. */
-static zero_status check_shard_bytes(const char *path, const zero_manifest *m,
-                                     const zero_state_local *local, int d)
+static zero_status check_shard_bytes(const char *path, const zero_manifest *m, int rank,
+                                     uint64_t elements)
 {
-    int rank = d * m->table.layout.tp + local->p;
-    uint64_t elements = elements_of(&m->table, local, d);
     uint64_t least = ZERO_STATES * sizeof(float) * elements;
     if (elements <= UINT64_MAX / (ZERO_STATES * sizeof(float)) &&
         m->shards[rank].bytes >= least)
@@ -153,14 +144,25 @@ static zero_status check_shard_bytes(const char *path, const zero_manifest *m,
                      path, rank, m->shards[rank].bytes, elements, least);
 }
 
-static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
+static zero_status add_elements(const zero_state_table *t, int p, uint64_t *elements)
 {
     zero_state_local local;
-    ZERO_TRY(zero_state_local_init(&local, &m->table, p));
-    zero_status st = ZERO_OK;
-    for (int d = 0; st == ZERO_OK && d < m->table.layout.n_ranks / m->table.layout.tp; d++)
-        st = check_shard_bytes(path, m, &local, d);
+    ZERO_TRY(zero_state_local_init(&local, t, p));
+    zero_status st = zero_state_add_elements(t, &local, elements);
     zero_state_local_destroy(&local);
+    return st;
+}
+
+static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
+{
+    const zero_state_layout *l = &m->table.layout;
+    int n = l->n_ranks / l->tp;
+    uint64_t *elements = calloc((size_t)n, sizeof *elements);
+    zero_status st = elements ? add_elements(&m->table, p, elements)
+                              : zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", n);
+    for (int d = 0; st == ZERO_OK && d < n; d++)
+        st = check_shard_bytes(path, m, d * l->tp + p, elements[d]);
+    free(elements);
     return st;
 }
 

@@ -39,6 +39,15 @@ void zero_pieces_close(zero_pieces *c)
     *c = (zero_pieces){.dir = c->dir, .manifest = c->manifest};
 }
 
+zero_status zero_pieces_local(zero_pieces *c, int p, const zero_state_local **local)
+{
+    ZERO_TRY(allocate(c));
+    if (!c->locals[p].tensors)
+        ZERO_TRY(zero_state_local_init(&c->locals[p], &c->manifest->table, p));
+    *local = &c->locals[p];
+    return ZERO_OK;
+}
+
 /* The place of the shard that was used least recently, or never. */
 static zero_shard_reader *oldest_shard(const zero_pieces *c)
 {
@@ -50,26 +59,18 @@ static zero_shard_reader *oldest_shard(const zero_pieces *c)
 
 zero_status zero_pieces_shard(zero_pieces *c, int rank, const zero_shard_reader **shard)
 {
-    ZERO_TRY(allocate(c));
+    const zero_state_local *local;
+    ZERO_TRY(zero_pieces_local(c, rank % tp_of(c), &local));
     zero_shard_reader *found = NULL;
     for (int i = 0; i < c->n_shards && !found; i++)
         if (c->shards[i].file.is_open && c->shards[i].rank == rank) found = &c->shards[i];
     if (!found) {
         found = oldest_shard(c);
         zero_shard_close(found);
-        ZERO_TRY(zero_shard_open(c->dir, c->manifest, rank, found));
+        ZERO_TRY(zero_shard_open(c->dir, c->manifest, local, rank, found));
     }
     found->used = ++c->clock;
     *shard = found;
-    return ZERO_OK;
-}
-
-zero_status zero_pieces_local(zero_pieces *c, int p, const zero_state_local **local)
-{
-    ZERO_TRY(allocate(c));
-    if (!c->locals[p].tensors)
-        ZERO_TRY(zero_state_local_init(&c->locals[p], &c->manifest->table, p));
-    *local = &c->locals[p];
     return ZERO_OK;
 }
 
@@ -82,20 +83,19 @@ static bool holds(const zero_kept_extent *kept, int rank, const zero_extent *x)
            x->begin < kept->extent.end;
 }
 
-static zero_kept_extent *oldest_extent(const zero_pieces *c)
+/* The places of a part of the state in the shards of one p. */
+static zero_kept_extent *places_of(const zero_pieces *c, int rank, zero_state_part part)
 {
-    zero_kept_extent *oldest = &c->extents[0];
-    for (int i = 1; i < c->n_extents; i++)
-        if (c->extents[i].used < oldest->used) oldest = &c->extents[i];
-    return oldest;
+    return &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)part) * PER_RANK];
 }
 
-/* Reads the extent with the first element of x into the place of the oldest one. */
+/* Reads the extent with the first element of x into the place of the older one. */
 static zero_status read_extent(zero_pieces *c, int rank, const zero_extent *x,
                                zero_kept_extent **kept)
 {
     const zero_shard_reader *shard;
-    zero_kept_extent *to = oldest_extent(c);
+    zero_kept_extent *to = places_of(c, rank, x->part);
+    if (to[1].used < to[0].used) to++;
     size_t most = (size_t)zero_extent_most(&c->manifest->table);
     if (!to->values) to->values = malloc(most * sizeof *to->values);
     if (!to->values) return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", c->dir->path);
@@ -112,9 +112,10 @@ static zero_status read_extent(zero_pieces *c, int rank, const zero_extent *x,
 static zero_status get_extent(zero_pieces *c, int rank, const zero_extent *x,
                               zero_kept_extent **kept)
 {
+    zero_kept_extent *places = places_of(c, rank, x->part);
     *kept = NULL;
-    for (int i = 0; i < c->n_extents && !*kept; i++)
-        if (holds(&c->extents[i], rank, x)) *kept = &c->extents[i];
+    for (int i = 0; i < PER_RANK && !*kept; i++)
+        if (holds(&places[i], rank, x)) *kept = &places[i];
     if (!*kept) ZERO_TRY(read_extent(c, rank, x, kept));
     (*kept)->used = ++c->clock;
     return ZERO_OK;

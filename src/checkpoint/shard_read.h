@@ -17,8 +17,10 @@ typedef struct {
     int64_t used; /* for the reader of several: when it was used last */
 } zero_shard_reader;
 
+/* `local` is the part of the tensors that the rank has. */
 ZERO_NODISCARD zero_status zero_shard_open(const zero_storage_dir *dir,
-                                           const zero_manifest *manifest, int rank,
+                                           const zero_manifest *manifest,
+                                           const zero_state_local *local, int rank,
                                            zero_shard_reader *shard);
 void zero_shard_close(zero_shard_reader *shard); /* accepts a zeroed one */
 

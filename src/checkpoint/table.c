@@ -123,6 +123,16 @@ static zero_status check_layout(const zero_state_layout *l)
                      l->tp, l->n_ranks, l->slices, ZERO_TP_MOST);
 }
 
+static zero_status check_work(const zero_state_layout *l, int n_tensors)
+{
+    if (n_tensors <= ZERO_PIECES_MOST / l->n_ranks && n_tensors <= ZERO_PARTS_MOST / l->tp)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
+                     " pieces in all, and %" PRId64 " in a TP group",
+                     n_tensors, l->n_ranks, l->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
+}
+
 zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                   const zero_tensor *tensors,
                                   const zero_state_layout *layout)
@@ -131,6 +141,7 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
     if (n_tensors < 1)
         return zero_fail(ZERO_ERR_FORMAT, "0 tensors: expected at least one");
     ZERO_TRY(check_layout(layout));
+    ZERO_TRY(check_work(layout, n_tensors));
     zero_status st = fill(&t, tensors);
     if (st == ZERO_OK)
         *table = t;
@@ -206,9 +217,8 @@ zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d)
     return (zero_range){own.begin - of->offset, own.end - of->offset};
 }
 
-/* Counts without listing: a table from outside may claim any number. */
-static int64_t count_extents(const zero_state_table *t, const zero_state_local *local,
-                             int d)
+int64_t zero_state_count_extents(const zero_state_table *t, const zero_state_local *local,
+                                 int d)
 {
     int64_t blocks = 0, most = zero_extent_most(t);
     for (int i = 0; i < t->n_tensors; i++) {
@@ -237,7 +247,7 @@ zero_status zero_state_table_extents(const zero_state_table *table,
                                      const zero_state_local *local, int d,
                                      zero_extent **list, int *n)
 {
-    int64_t count = count_extents(table, local, d);
+    int64_t count = zero_state_count_extents(table, local, d);
     zero_extent *made = NULL;
     if (count > 0 && count <= INT32_MAX) made = malloc((size_t)count * sizeof *made);
     if (count > 0 && !made)
@@ -272,6 +282,46 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
         snprintf(of, sizeof of, "@%d/%d", p, table->layout.tp);
     snprintf(name, ZERO_EXTENT_NAME, "%s%s[%" PRId64 ":%" PRId64 "].%s", t->name, of,
              extent->begin, extent->end, zero_state_part_name(extent->part));
+}
+
+/* ---- elements of all shards ---- */
+
+/* Ranks between the first and the last owner of a tensor have equally many of its elements, so each tensor
+ * costs the same whatever the number of ranks: `steps` has where that number of elements changes. */
+static void add_to_owners(const zero_partition *cut, zero_range tensor, uint64_t *elements,
+                          uint64_t *steps)
+{
+    int first = zero_partition_owner_of(cut, tensor.begin);
+    int last = zero_partition_owner_of(cut, tensor.end - 1);
+    zero_range begin = zero_range_overlap(tensor, zero_partition_shard(cut, first));
+    elements[first] += (uint64_t)zero_range_len(begin);
+    if (last == first) return;
+    zero_range end = zero_range_overlap(tensor, zero_partition_shard(cut, last));
+    elements[last] += (uint64_t)zero_range_len(end);
+    if (last == first + 1) return;
+    uint64_t each = (uint64_t)zero_range_len(zero_partition_shard(cut, first + 1));
+    steps[first + 1] += each;
+    steps[last] -= each;
+}
+
+zero_status zero_state_add_elements(const zero_state_table *table,
+                                    const zero_state_local *local, uint64_t *elements)
+{
+    int n = table->layout.n_ranks / table->layout.tp;
+    uint64_t *steps = calloc((size_t)n, sizeof *steps), each = 0;
+    if (!steps) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", n);
+    for (int i = 0; i < table->n_tensors; i++) {
+        const zero_tensor *t = &local->tensors[i];
+        if (local->p > 0 && zero_tensor_is_replicated(t)) continue;
+        add_to_owners(&local->partitions[t->group], zero_range_of_tensor(t), elements,
+                      steps);
+    }
+    for (int d = 0; d < n; d++) {
+        each += steps[d];
+        elements[d] += each;
+    }
+    free(steps);
+    return ZERO_OK;
 }
 
 /* ---- elements of a whole tensor ---- */

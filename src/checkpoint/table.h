@@ -24,6 +24,10 @@
 #define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* elements, 4 MiB: read and checked at once */
 #define ZERO_EXTENT_NAME 128
 #define ZERO_SHARDS_MOST (1 << 20)
+/* A reader looks at each tensor for each shard, and cuts each tensor for each rank of a TP group. A table
+ * from outside may claim any numbers, so their products have limits, too. */
+#define ZERO_PIECES_MOST (INT64_C(1) << 28)
+#define ZERO_PARTS_MOST  (INT64_C(1) << 22)
 
 typedef enum {
     ZERO_STATE_MASTER, /* fp32 parameters */
@@ -69,8 +73,8 @@ static inline bool zero_state_table_is_shared(const zero_state_table *table)
 
 /* Makes it from whole tensors with name, rows, cols, group, cut and cut_parts, which is 0 or more.
  * ZERO_ERR_FORMAT, naming the tensor, unless names are unique, sizes at least 1, all parameters at
- * most 2^62, groups in order from 0, and cut tensors have a row or column for each slice;
- * ZERO_ERR_NOMEM. */
+ * most 2^62, groups in order from 0, cut tensors have a row or column for each slice, and the products
+ * above are within their limits; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
                                                  const zero_state_layout *layout);
@@ -87,6 +91,16 @@ int64_t zero_extent_most(const zero_state_table *table);
 
 /* The shard of rank d * tp + p holds these elements of a tensor's part; [0, 0): it has none. */
 zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d);
+
+/* Adds the elements of p's parts that the shard of d * tp + p holds to elements[d], for each d.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_state_add_elements(const zero_state_table *table,
+                                                   const zero_state_local *local,
+                                                   uint64_t *elements);
+
+/* The number of extents of that shard, without listing them. */
+int64_t zero_state_count_extents(const zero_state_table *table,
+                                 const zero_state_local *local, int d);
 
 /* The extents of that shard, in order; *list is the caller's (free), or NULL if *n is 0.
  * ZERO_ERR_NOMEM. */

@@ -12,6 +12,7 @@
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
 #include "checkpoint/read.h"
+#include "cli/overwriting.h"
 #include "cli/suggest.h"
 #include "report/text.h"
 
@@ -112,28 +113,24 @@ static void show_tensors(const zero_manifest *m)
     printf("%d, each as master, momentum and variance in fp32\n", m->table.n_tensors);
     for (int i = 0; i < m->table.n_tensors; i++) {
         const zero_tensor *t = &m->table.tensors[i];
-        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", t->name, t->rows, t->cols,
-               t->group);
+        printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
+               t->rows, t->cols, t->group);
         if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cut_name(t->cut));
         if (zero_cut_parts(t) > 1) printf(" in %" PRId64 " parts", zero_cut_parts(t));
         printf("\n");
     }
 }
 
-static zero_status show(const char *path)
+static zero_status show(zero_checkpoint *c, const char *found, const char *to)
 {
-    char found[PATH_BYTES];
-    zero_checkpoint c;
-    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
-    ZERO_TRY(zero_checkpoint_open(found, &c));
+    (void)to;
     printf("%s\n", ZERO_SHOWN(found));
-    show_progress(&c.manifest);
-    show_model(&c.manifest);
-    show_layout(&c.manifest);
-    show_options(&c.manifest);
-    show_files(&c.manifest);
-    show_tensors(&c.manifest);
-    zero_checkpoint_close(&c);
+    show_progress(&c->manifest);
+    show_model(&c->manifest);
+    show_layout(&c->manifest);
+    show_options(&c->manifest);
+    show_files(&c->manifest);
+    show_tensors(&c->manifest);
     return ZERO_OK;
 }
 
@@ -142,7 +139,7 @@ static zero_status show(const char *path)
 static void tell_sound(const char *path, const zero_manifest *m)
 {
     const zero_state_layout *l = &m->table.layout;
-    printf("%s: OK: step %" PRId64 ", %d shard%s", path, m->step, l->n_ranks,
+    printf("%s: OK: step %" PRId64 ", %d shard%s", ZERO_SHOWN(path), m->step, l->n_ranks,
            l->n_ranks == 1 ? "" : "s");
     if (zero_state_table_is_shared(&m->table))
         printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
@@ -198,27 +195,34 @@ static zero_status verify(const char *path)
 
 /* ---- export ---- */
 
-static zero_status export_one(zero_checkpoint *c, const char *to)
+static zero_status export_to(zero_checkpoint *c, const char *found, const char *to)
 {
     const zero_gpt2_shape *g = &c->manifest.gpt2;
     char shape[ZERO_PLAN_TEXT];
+    ZERO_TRY(zero_overwriting_check_export(to, found));
     ZERO_TRY(zero_checkpoint_export(c, to));
     zero_text_shape(g, shape);
-    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s\n", to,
+    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s\n", ZERO_SHOWN(to),
            c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     return ZERO_OK;
 }
 
-static zero_status export_newest(const char *path, const char *to)
+/* A run may remove the newest checkpoint before it is read to its end; then there is a newer one. */
+static zero_status use_newest(const char *path, const char *to,
+                              zero_status (*use)(zero_checkpoint *c, const char *found,
+                                                 const char *to))
 {
     char found[PATH_BYTES];
-    zero_checkpoint c;
-    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
-    ZERO_TRY(zero_checkpoint_open(found, &c));
-    zero_status st = export_one(&c, to);
-    zero_checkpoint_close(&c);
+    zero_status st;
+    do {
+        zero_checkpoint c = {0};
+        ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+        st = zero_checkpoint_open(found, &c);
+        if (st == ZERO_OK) st = use(&c, found, to);
+        zero_checkpoint_close(&c);
+    } while (st == ZERO_ERR_IO && zero_checkpoint_is_removed(path, found));
     return st;
 }
 
@@ -291,8 +295,8 @@ static zero_status run(int argc, char **argv)
     ZERO_TRY(find_verb(&given, &verb));
     ZERO_TRY(check(verb, &given, options.to));
     const char *path = given.operands[1];
-    if (verb == SHOW) return show(path);
-    return verb == VERIFY ? verify(path) : export_newest(path, options.to);
+    if (verb == VERIFY) return verify(path);
+    return use_newest(path, options.to, verb == SHOW ? show : export_to);
 }
 
 const zero_command zero_command_checkpoint = {

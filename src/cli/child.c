@@ -26,18 +26,12 @@ static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
 
 /* ---- requests to stop ---- */
 
-static bool is_ignored(int signal)
-{
-    struct sigaction action;
-    return sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 /* An ignored signal that is blocked would be pending all the same. */
 static void fill(sigset_t *set)
 {
     sigemptyset(set);
     for (size_t i = 0; i < N_REQUESTS; i++)
-        if (!is_ignored(requests[i])) sigaddset(set, requests[i]);
+        if (!zero_requests_ignore(requests[i])) sigaddset(set, requests[i]);
 }
 
 void zero_child_expect_stop(void)
@@ -81,7 +75,7 @@ static void restore_signals(void)
     sigset_t set;
     fill(&set);
     for (size_t i = 0; i < N_REQUESTS; i++)
-        if (!is_ignored(requests[i])) signal(requests[i], SIG_DFL);
+        if (!zero_requests_ignore(requests[i])) signal(requests[i], SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -30,7 +30,7 @@ typedef struct {
     zero_generate_options options;
     zero_deadline deadline; /* of starting and ending MPI */
     zero_comm world;
-    char path[ZERO_STORAGE_PATH]; /* of the checkpoint */
+    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME]; /* of the checkpoint */
     zero_checkpoint checkpoint;
     zero_model model;       /* the whole one */
     zero_model made;        /* the rank's part, if that is another one */
@@ -97,17 +97,6 @@ static zero_status start(job *j, int argc, char **argv)
 }
 
 /* ---- the model ---- */
-
-/* Rank 0 decides which checkpoint is the newest: a run may be saving the next. */
-static zero_status open_checkpoint(job *j)
-{
-    zero_status st = ZERO_OK;
-    if (zero_comm_is_root(&j->world))
-        st = zero_checkpoint_find(j->options.checkpoint, j->path, sizeof j->path);
-    ZERO_TRY(zero_agree(&j->world, st));
-    ZERO_TRY(zero_comm_broadcast(&j->world, 0, j->path, sizeof j->path));
-    return zero_checkpoint_open_all(&j->world, j->path, &j->checkpoint);
-}
 
 static zero_status read_tokenizer(job *j)
 {
@@ -220,14 +209,35 @@ static zero_status prepare(job *j)
     return take_prompts(j);
 }
 
+static void close_model(job *j)
+{
+    zero_engine_destroy(&j->engine);
+    zero_model_destroy(&j->made);
+    zero_model_destroy(&j->model);
+    zero_tokenizer_destroy(&j->tokenizer);
+    zero_prompts_destroy(&j->prompts);
+    zero_binding_close(&j->binding);
+}
+
+static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *found)
+{
+    job *j = arg;
+    (void)c; /* j->checkpoint */
+    snprintf(j->path, sizeof j->path, "%s", found);
+    zero_status st = zero_agree(&j->world, prepare(j));
+    if (st == ZERO_OK) st = open_engine(j);
+    zero_failure failure = zero_failure_keep(st);
+    if (st != ZERO_OK) close_model(j);
+    return zero_failure_restore(&failure);
+}
+
 static zero_status open_all(job *j, int argc, char **argv)
 {
     ZERO_TRY(start(j, argc, argv));
     ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
-    ZERO_TRY(open_checkpoint(j));
     ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
-    ZERO_TRY(zero_agree(&j->world, prepare(j)));
-    return open_engine(j);
+    zero_checkpoint_user user = {j->options.checkpoint, use_checkpoint, j};
+    return zero_checkpoint_use(&j->world, &user, &j->checkpoint);
 }
 
 /* ---- the text ---- */
@@ -278,13 +288,8 @@ static zero_status write_text(job *j)
 
 static zero_status close_all(job *j)
 {
-    zero_engine_destroy(&j->engine);
-    zero_model_destroy(&j->made);
-    zero_model_destroy(&j->model);
-    zero_tokenizer_destroy(&j->tokenizer);
+    close_model(j);
     zero_checkpoint_close(&j->checkpoint);
-    zero_prompts_destroy(&j->prompts);
-    zero_binding_close(&j->binding);
     free(j->lines);
     zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "report/json_put.h"
 
 #define WIDTH  80
 #define COLUMN 26 /* where explanations of options begin */
@@ -213,11 +214,7 @@ static zero_status show_defaults_json(const zero_command *command, const void *d
         const char *value = zero_option_value(option, from, text);
         json_object_set_new(object, option->name, value ? json_string(value) : json_null());
     }
-    int failed = json_dumpf(object, out, JSON_INDENT(2));
-    json_decref(object);
-    if (failed) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults as JSON");
-    fputc('\n', out);
-    return ZERO_OK;
+    return zero_json_print(object, JSON_INDENT(2), out);
 }
 
 zero_status zero_help_show_defaults(const zero_command *command, const char *model,

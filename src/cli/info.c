@@ -17,6 +17,7 @@
 #include "math/backends.h"
 #include "math/blas.h"
 #include "math/threads.h"
+#include "report/json_put.h"
 #include "sharding/stages.h"
 #include "zero/version.h"
 
@@ -195,12 +196,8 @@ static zero_status describe(bool json)
         json_decref(info);
         return st;
     }
-    if (json) {
-        json_dumpf(info, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
-        print_table(info);
-    }
+    if (json) return zero_json_print(info, JSON_INDENT(2), stdout);
+    print_table(info);
     json_decref(info);
     return ZERO_OK;
 }

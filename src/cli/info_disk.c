@@ -8,6 +8,7 @@
 #include "comm/launch.h"
 #include "io/disk_trial.h"
 #include "io/scratch_place.h"
+#include "report/json_put.h"
 
 #define RATE 16 /* bytes of a rate as text */
 
@@ -74,10 +75,7 @@ static zero_status print_json(const disk *d)
     if (!info)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload %s: expected a name in UTF-8 for --json", d->directory);
-    json_dumpf(info, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(info);
-    return ZERO_OK;
+    return zero_json_print(info, JSON_INDENT(2) | JSON_REAL_PRECISION(6), stdout);
 }
 
 /* ---- as a table ---- */

@@ -1,5 +1,6 @@
 /* zero lesson: a course that grades itself. It needs no MPI. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/legible.h"
 #include "cli/lesson_plans.h"
 #include "cli/options.h"
+#include "io/file.h"
 #include "lesson/answer.h"
 #include "lesson/answer_file.h"
 #include "lesson/course.h"
@@ -184,15 +186,21 @@ static void begin_save(const lesson_options *o, FILE *file)
 
 static zero_status open_save(const lesson_options *o, FILE **save)
 {
+    zero_lock lock;
     *save = NULL;
     if (!o->save) return ZERO_OK;
-    FILE *file = fopen(o->save, "a+b");
+    int fd = zero_file_open_to_append(o->save, O_RDWR);
+    FILE *file = fd >= 0 ? fdopen(fd, "a+b") : NULL;
     if (!file)
-        return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save, strerror(errno));
+        return zero_fail(ZERO_ERR_INVALID, "--save %.200s: %s", o->save,
+                         errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
     /* Line by line, so that a lesson that is interrupted has saved what was answered. */
     setvbuf(file, NULL, _IOLBF, BUFSIZ);
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    zero_status st = size > 0 ? check_owner(o, file) : ZERO_OK;
+    zero_status st = zero_lock_take(fd, o->save, &lock);
+    if (st == ZERO_OK && lock == ZERO_LOCK_BUSY)
+        st = zero_fail(ZERO_ERR_ENV, "--save %.200s: another lesson writes to it", o->save);
+    if (st == ZERO_OK && size > 0) st = check_owner(o, file);
     if (st != ZERO_OK) {
         fclose(file);
         return st;

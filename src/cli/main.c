@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/ending.h"
 #include "base/fail.h"
 #include "cli/help.h"
 #include "cli/output.h"
@@ -53,6 +54,7 @@ static void let_rank_0_end_it(void)
 
 int main(int argc, char **argv)
 {
+    zero_ending_begin();
     if (!zero_output_begin())
         return zero_exit_code(ZERO_ERR_ENV); /* nobody could read why */
 #ifdef SIGXFSZ

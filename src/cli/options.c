@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "cli/config_file.h"
 #include "cli/suggest.h"
 #include "comm/launch.h"
-#include "io/whole_file.h"
+#include "io/file.h"
 
 /* The words of a command line, not yet checked: the text of row i, NULL where it is not given. */
 struct line {
@@ -111,9 +112,9 @@ static zero_status check_written(const struct line *line, const char *option,
 {
     int row = zero_command_find_option(line->command, 0, option, strlen(option));
     const char *text = row >= 0 ? line->text[row] : NULL;
-    if (!text || !zero_whole_file_is_same(text, path)) return ZERO_OK;
+    if (!text || !zero_file_is_same(text, path)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %.300s is the file of --config as well, which would be "
+                     "--%s %.300s is a file of --config as well, which would be "
                      "overwritten: give another name",
                      option, text);
 }
@@ -143,7 +144,7 @@ static void note_repeats(const struct line *line)
             fprintf(stderr,
                     "zero: note: --%s is given more than once; the last one counts: "
                     "%.80s\n",
-                    option->name, line->text[i]);
+                    option->name, ZERO_SHOWN(line->text[i]));
 }
 
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,

@@ -1,34 +1,127 @@
 #include "cli/overwriting.h"
 
+#include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
-#include "io/whole_file.h"
+#include "data/corpus.h"
+#include "io/file.h"
+#include "io/file_list.h"
 
 typedef struct {
     const char *option, *path;
 } named_file;
 
-static zero_status compare(named_file written, named_file other)
+static zero_status is_read(named_file written, const char *option)
 {
-    if (!written.path || !other.path || !zero_whole_file_is_same(written.path, other.path))
-        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s %.300s is the file of %s as well, which would be overwritten: "
-                     "give another name",
-                     written.option, written.path, other.option);
+                     "%s %.300s is a file of %s as well, which would be overwritten: give "
+                     "another name",
+                     written.option, written.path, option);
 }
 
-zero_status zero_overwriting_check(const zero_config *c)
+/* A file, a directory or a pattern that is read, and what is written. */
+static zero_status compare(named_file written, named_file read)
 {
-    const named_file trace = {"--trace", c->trace}, metrics = {"--metrics", c->metrics};
-    const named_file read[] = {{"--data", c->data},
-                               {"--val-data", c->val_data},
-                               {"--tokenizer", c->tokenizer},
-                               {"--init-from", c->init_from}};
-    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {
-        ZERO_TRY(compare(trace, read[i]));
-        ZERO_TRY(compare(metrics, read[i]));
+    if (!written.path || !read.path) return ZERO_OK;
+    if (zero_files_have(read.path, written.path)) return is_read(written, read.option);
+    if (!zero_files_would_have(read.path, written.path)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s %.300s would be read as %s the next time: give another name",
+                     written.option, written.path, read.option);
+}
+
+/* ---- files of given names in a directory ---- */
+
+/* "FOLDER/NAMES", where only the names are a pattern. */
+static void pattern_in(const char *folder, const char *names, char pattern[2 * PATH_MAX])
+{
+    char *to = pattern;
+    for (; *folder && to < pattern + PATH_MAX; *to++ = *folder++)
+        if (strchr("*?[\\", *folder)) *to++ = '\\';
+    snprintf(to, PATH_MAX - 2, "/%.100s", names);
+}
+
+static zero_status compare_names(named_file written, const char *option, const char *folder,
+                                 const char *const *names)
+{
+    char pattern[2 * PATH_MAX];
+    for (; *names; names++) {
+        pattern_in(folder, *names, pattern);
+        ZERO_TRY(compare(written, (named_file){option, pattern}));
     }
-    return compare(trace, metrics);
+    return ZERO_OK;
+}
+
+static void parent_of(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+}
+
+/* A model or a tokenizer, given by its folder or by one of its files. */
+static zero_status compare_model(named_file written, named_file read)
+{
+    static const char *const names[] = {"*.safetensors",     "*.safetensors.index.json",
+                                        "config.json",       "generation_config.json",
+                                        "tokenizer*.json",   "special_tokens_map.json",
+                                        "added_tokens.json", "vocab.json",
+                                        "merges.txt",        "encoder.json",
+                                        "vocab.bpe",         NULL};
+    char parent[PATH_MAX];
+    struct stat info;
+    if (!written.path || !read.path) return ZERO_OK;
+    if (zero_file_is_same(written.path, read.path)) return is_read(written, read.option);
+    bool is_folder = stat(read.path, &info) == 0 && S_ISDIR(info.st_mode);
+    parent_of(read.path, parent);
+    return compare_names(written, read.option, is_folder ? read.path : parent, names);
+}
+
+static const char *const saved[] = {"step-[0-9]*", ".lock", NULL};
+
+/* ---- a run ---- */
+
+static const char *files_of(const char *spec)
+{
+    return spec && zero_corpus_is_files(spec) ? spec : NULL;
+}
+
+static const char *tokenizer_of(const char *spec)
+{
+    return spec && !zero_tokenizer_is_name(spec) ? spec : NULL;
+}
+
+zero_status zero_overwriting_check(const zero_config *c, const char *study)
+{
+    const named_file written[] = {{"--metrics", c->metrics},
+                                  {"--trace", c->trace},
+                                  {"--checkpoint", c->checkpoint},
+                                  {"--out", study}};
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        ZERO_TRY(compare(written[i], (named_file){"--data", files_of(c->data)}));
+        ZERO_TRY(compare(written[i], (named_file){"--val-data", files_of(c->val_data)}));
+        ZERO_TRY(compare_model(written[i],
+                               (named_file){"--tokenizer", tokenizer_of(c->tokenizer)}));
+        ZERO_TRY(compare_model(written[i], (named_file){"--init-from", c->init_from}));
+        if (i < 2 && written[i].path && c->checkpoint)
+            ZERO_TRY(compare_names(written[i], "--checkpoint", c->checkpoint, saved));
+    }
+    if (!c->trace || !c->metrics || !zero_file_is_same(c->trace, c->metrics))
+        return ZERO_OK;
+    return is_read(written[1], "--metrics");
+}
+
+/* ---- an export ---- */
+
+zero_status zero_overwriting_check_export(const char *to, const char *checkpoint)
+{
+    const named_file written = {"--to", to};
+    char parent[PATH_MAX];
+    ZERO_TRY(compare(written, (named_file){"the checkpoint", checkpoint}));
+    parent_of(checkpoint, parent);
+    return compare_names(written, "a checkpoint", parent, saved);
 }

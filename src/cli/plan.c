@@ -31,10 +31,8 @@ static zero_status show_nodes(const zero_plan_report *r, const zero_plan_options
 {
     zero_plan_nodes nodes;
     ZERO_TRY(zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-    if (options->json)
-        zero_plan_show_nodes_json(r, &nodes, stdout);
-    else
-        zero_plan_show_nodes(r, &nodes, stdout);
+    if (options->json) return zero_plan_show_nodes_json(r, &nodes, stdout);
+    zero_plan_show_nodes(r, &nodes, stdout);
     return ZERO_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "comm/launch.h"
+#include "io/file_list.h"
 #include "io/whole_file.h"
 #include "pages/breakdown.h"
 #include "pages/page.h"
@@ -145,11 +146,9 @@ static zero_status print_json(const sources *s, FILE *out)
         is_whole = json_object_set_new(object, "trace",
                                        zero_breakdown_describe(&s->breakdown)) == 0 &&
                    is_whole;
-    if (is_whole)
-        put_out(object, out);
-    else
-        json_decref(object);
-    return is_whole ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
+    json_decref(object);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
 }
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
@@ -163,38 +162,16 @@ static zero_status print(const sources *s, const report_options *o, FILE *out)
 
 /* ---- --out ---- */
 
-/* The directory of a study has two files of its own. */
-static bool is_read(const char *out, const char *operand)
-{
-    static const char *const names[] = {"", "/study.json", "/study.csv"};
-    char path[ZERO_STORAGE_FILE_PATH];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        int n = snprintf(path, sizeof path, "%s%s", operand, names[i]);
-        if (n < (int)sizeof path && zero_whole_file_is_same(out, path)) return true;
-    }
-    return false;
-}
-
 static zero_status check_out(const report_options *o, const zero_options *given)
 {
-    bool is_input = o->trace && is_read(o->out, o->trace);
+    bool is_input = o->trace && zero_files_have(o->trace, o->out);
     for (int i = 0; i < given->n_operands; i++)
-        is_input = is_input || is_read(o->out, given->operands[i]);
+        is_input = is_input || zero_files_have(given->operands[i], o->out);
     if (!is_input) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--out %.300s is one of the files to report on, and would be "
                      "overwritten: give another name",
                      o->out);
-}
-
-static zero_status write_whole(const char *path, const char *text, size_t len)
-{
-    zero_whole_file file;
-    ZERO_TRY(zero_whole_file_begin(&file, path));
-    zero_status st = zero_whole_file_write(&file, text, len);
-    if (st == ZERO_OK) return zero_whole_file_end(&file);
-    zero_whole_file_abandon(&file);
-    return st;
 }
 
 /* The report is made in memory first: a file that is not whole is never there. */
@@ -209,7 +186,7 @@ static zero_status write_out(const sources *s, const report_options *o)
     is_whole = fclose(memory) == 0 && is_whole;
     if (st == ZERO_OK && !is_whole)
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-    if (st == ZERO_OK) st = write_whole(o->out, text, len);
+    if (st == ZERO_OK) st = zero_whole_file_put(o->out, text, len);
     if (st == ZERO_OK) printf("%s: %zu bytes\n", ZERO_SHOWN(o->out), len);
     free(text);
     return st;

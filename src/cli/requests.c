@@ -8,12 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/ending.h"
+
+bool zero_requests_ignore(int signal)
+{
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static void fill(sigset_t *set, bool can_save)
 {
     sigemptyset(set);
     sigaddset(set, SIGUSR1);
     sigaddset(set, SIGUSR2);
     if (can_save) sigaddset(set, SIGTERM);
+    if (can_save && !zero_requests_ignore(SIGHUP)) sigaddset(set, SIGHUP);
 }
 
 /* Redirects a signal to the main thread (tid = pid), where it stays pending. */
@@ -24,52 +33,38 @@ static void pass_on(int signal)
     errno = error;
 }
 
+static void set_handler(int signal, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    sigaction(signal, &action, NULL);
+}
+
 /* Threads that libraries started when they were loaded, as OpenBLAS does, block nothing: a
  * signal sent to the process reaches one of them and by default ends the process. */
 static void handle(const sigset_t *set)
 {
     const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
-    struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-    sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigismember(set, signals[i]) == 1) sigaction(signals[i], &action, NULL);
+        if (sigismember(set, signals[i]) == 1) set_handler(signals[i], pass_on);
 }
 
-/* Someone waits at a terminal, so the request is answered at once. */
+/* Someone waits at a terminal, so the request is answered at once. The second SIGINT ends the process. */
 static void stop(int signal)
 {
     static const char text[] = "zero: note: the run saves and stops after this step; press "
                                "Ctrl-C again to end it at once\n";
     int error = errno;
-    (void)signal;
     if (write(STDERR_FILENO, text, sizeof text - 1) >= 0) errno = error;
+    zero_end_on(signal);
     pass_on(SIGUSR2);
 }
 
-/* The second SIGINT ends the process. */
-static void handle_interrupt(void)
-{
-    struct sigaction action = {.sa_handler = stop,
-                               .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
-    struct sigaction before;
-    sigfillset(&action.sa_mask);
-    sigaction(SIGINT, NULL, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, NULL); /* as under nohup */
-}
-
-/* The default action, which SA_RESETHAND has restored, follows when this handler returns. A terminal
- * that has hung up takes no text, and SIGHUP ends the process all the same. */
+/* A terminal that has hung up takes no text, and the signal ends the process all the same. */
 static void end_on_clean_line(int signal)
 {
     (void)!write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1);
-    raise(signal);
-}
-
-static void end_cleanly(int signal)
-{
-    struct sigaction action = {.sa_handler = end_on_clean_line,
-                               .sa_flags = (int)SA_RESETHAND};
-    sigaction(signal, &action, NULL);
+    zero_end_by(signal);
 }
 
 static void stop_on_clean_line(int signal)
@@ -77,8 +72,8 @@ static void stop_on_clean_line(int signal)
     int error = errno;
     if (write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1) >= 0)
         errno = error;
-    end_cleanly(signal);
     stop(signal);
+    set_handler(signal, end_on_clean_line);
 }
 
 void zero_requests_keep_line_clean(void)
@@ -87,11 +82,8 @@ void zero_requests_keep_line_clean(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction now;
         if (sigaction(signals[i], NULL, &now) != 0) continue;
-        if (now.sa_handler == SIG_DFL) end_cleanly(signals[i]);
-        if (now.sa_handler != stop) continue;
-        now.sa_handler = stop_on_clean_line;
-        now.sa_flags = (int)SA_RESTART;
-        sigaction(signals[i], &now, NULL);
+        if (now.sa_handler == stop) set_handler(signals[i], stop_on_clean_line);
+        if (zero_ends_on(signals[i])) set_handler(signals[i], end_on_clean_line);
     }
 }
 
@@ -107,7 +99,10 @@ void zero_requests_expect(bool can_save)
     sigset_t set;
     fill(&set, can_save);
     zero_requests_hold(&set);
-    if (can_save) handle_interrupt();
+    if (!can_save) return;
+    /* Shells ignore SIGINT for what they start in the background. */
+    if (!zero_requests_ignore(SIGINT)) set_handler(SIGINT, stop);
+    signal(SIGPIPE, SIG_IGN); /* output.h notices, and the run saves */
 }
 
 /* SIGTERM can be pending only if we blocked it, so it need not be known here. */

@@ -290,7 +290,7 @@ zero_status zero_saving_open(zero_session *s)
     s->saving = (zero_saving){.saved = -1, .attempt = zero_clock_seconds()};
     if (!c->checkpoint) return ZERO_OK;
     zero_corpus_checksum(&s->dataset.corpus, s->saving.data);
-    zero_directory_opening how = {.patience = ZERO_DIRECTORY_PATIENCE,
+    zero_directory_opening how = {.patience = ZERO_LOCK_PATIENCE,
                                   .listener = zero_notes_listener()};
     how.wish = resumes(c) ? ZERO_DIRECTORY_MUST_EXIST : ZERO_DIRECTORY_MAY_BE_NEW;
     ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint, &how,

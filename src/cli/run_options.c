@@ -130,7 +130,7 @@ const zero_option zero_run_options[] = {
      .help = "from step N on a gradient's update runs beside the whole next step and is seen by the one after it (ZeRO-Offload's DPU): OTHER NUMBERS than without"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
-     .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM and SIGINT, which also stop the run"},
+     .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM, SIGHUP and SIGINT, which also stop the run"},
     {.name = "save-every", WHOLE(1, MANY), FIELD(save_every), .absent = "--save-minutes alone decides", .help = "steps between checkpoints"},
     {.name = "save-minutes", REAL(0, 1e6), FIELD(save_minutes), .absent = "10, and never with --save-every",
      .help = "minutes between checkpoints, by the clock of rank 0; 0: never"},

@@ -10,6 +10,7 @@
 #include "checkpoint/list.h"
 #include "checkpoint/save.h"
 #include "cli/notes.h"
+#include "cli/output.h"
 #include "cli/requests.h"
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
@@ -47,7 +48,8 @@ static zero_status remove_older(zero_session *s)
     zero_checkpoint_directory *d = &s->saving.directory;
     zero_listener listener = zero_notes_listener();
     if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&d->dir, s->config.keep, &d->stuck, &listener) != ZERO_OK)
+        zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
+                              &listener) != ZERO_OK)
         zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
     return zero_comm_barrier_after_files(&s->world);
 }
@@ -100,6 +102,7 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
     zero_saving *saving = &s->saving;
     int64_t most;
     *request = zero_requests_take();
+    if (saving->output.status != ZERO_OK) *request = ZERO_REQUEST_STOP;
     saving->asked += *request == ZERO_REQUEST_SAVE;
     int64_t mine = saving->asked + (is_late(s) ? BY_CLOCK : 0);
     ZERO_TRY(
@@ -139,6 +142,27 @@ static bool is_due(const zero_session *s, int64_t step, zero_request request)
            (saving->stop_at > 0 && step >= saving->stop_at);
 }
 
+zero_status zero_saving_check_output(zero_session *s)
+{
+    zero_failure *kept = &s->saving.output;
+    if (kept->status != ZERO_OK) return ZERO_OK;
+    zero_status st = zero_output_check();
+    if (st == ZERO_OK || !s->config.checkpoint) return st;
+    *kept = zero_failure_keep(st);
+    return ZERO_OK;
+}
+
+/* Whoever read the output, as head or a terminal, is gone. */
+static zero_status tell_of_output(const zero_session *s, int64_t step)
+{
+    const zero_failure *kept = &s->saving.output;
+    if (kept->status == ZERO_OK) return ZERO_OK;
+    return zero_fail(kept->status,
+                     "%s; the run stopped after step %" PRId64 " of %" PRId64
+                     ", which is saved in %s; --resume continues",
+                     kept->text, step, s->config.steps, s->config.checkpoint);
+}
+
 zero_status zero_saving_step(zero_session *s, int64_t step)
 {
     const zero_config *c = &s->config;
@@ -161,6 +185,7 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
         return may_continue(s, step, st);
     }
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, tell_of_output(s, step)));
     return zero_fail(ZERO_STOPPED,
                      "stopped on request after step %" PRId64 " of %" PRId64
                      ", which is saved in %s; --resume continues",

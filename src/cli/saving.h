@@ -15,8 +15,13 @@
 ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
 
 /* Call after each step: saves if that is due or requested. ZERO_STOPPED after the checkpoint of a
- * requested stop; ZERO_ERR_ENV if a required one cannot be written. Collective. */
+ * requested stop; ZERO_ERR_ENV if a required one, or the standard output, cannot be written.
+ * Collective. */
 ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
+
+/* Call before zero_saving_step(), on rank 0: ZERO_ERR_ENV if the standard output cannot be written. With
+ * --checkpoint the run saves first, and zero_saving_step() stops it with that error. Local. */
+ZERO_NODISCARD zero_status zero_saving_check_output(zero_session *s);
 
 /* Adds the newest checkpoint to the message of a flipped bit. Returns st. Local. */
 zero_status zero_saving_name_newest(const zero_session *s, zero_status st);

@@ -119,9 +119,11 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
-/* Imported weights decide the shape, and by it what the preset decides. */
+/* Imported weights decide the shape, and by it what the preset decides. What rank 0 writes is compared
+ * with what is read before anything is written. */
 static zero_status complete(zero_session *s)
 {
+    if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
     bool has_model = zero_options_is_set(&s->given, "model");
     if (s->config.init_from)
         ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
@@ -216,10 +218,34 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
-    /* It leaves a file that exists as it is. A new one has two names only once it is there. */
-    ZERO_TRY(zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
-                               c->resume || c->resume_older));
-    return is_root ? zero_overwriting_check(c) : ZERO_OK;
+    /* It leaves a file that exists as it is. */
+    return zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
+                             c->resume || c->resume_older);
+}
+
+zero_status zero_session_await(zero_session *s, const char *option, const char *path,
+                               zero_lock_taker *take)
+{
+    char place[ZERO_STORAGE_FILE_PATH];
+    snprintf(place, sizeof place, "%s %s", option, path);
+    zero_lock_wish wish = {.take = take,
+                           .arg = s,
+                           .place = place,
+                           .deed = "writes it",
+                           .option = option,
+                           .patience = ZERO_LOCK_PATIENCE,
+                           .listener = zero_notes_listener()};
+    return zero_await_lock(&s->world, &wish);
+}
+
+/* Two runs would empty the file for each other, and mix their lines. */
+static zero_status lock_metrics(void *arg, zero_lock *lock,
+                                char holder[ZERO_STORAGE_HOLDER_TEXT])
+{
+    const zero_metrics *m = &((zero_session *)arg)->metrics;
+    (void)holder; /* nobody signs a file */
+    *lock = ZERO_LOCK_TAKEN;
+    return m->file.is_open ? zero_lock_take(m->file.fd, m->path, lock) : ZERO_OK;
 }
 
 /* Ranks must not train on different data under one name. */
@@ -337,6 +363,9 @@ static zero_status open_all(zero_session *s)
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(open_data(s));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
+    /* --metrics may be given to rank 0 alone; the others wait with it. */
+    ZERO_TRY(zero_session_await(s, "--metrics", s->metrics.path ? s->metrics.path : "none",
+                                lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;

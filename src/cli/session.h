@@ -1,6 +1,7 @@
 /* session.h - what a training run is made of, from its options to its engine. */
 #pragma once
 
+#include "base/fail.h"
 #include "base/topology.h"
 #include "checkpoint/directory.h"
 #include "checkpoint/hugging_face.h"
@@ -17,6 +18,7 @@
 #include "data/loader.h"
 #include "engine/engine.h"
 #include "engine/trace.h"
+#include "io/whole_file.h"
 #include "report/show.h"
 #include "train/devices.h"
 #include "train/metrics.h"
@@ -27,10 +29,11 @@ typedef struct {
     int64_t start;                       /* steps that were done before this run */
     int64_t saved;                       /* the newest step that is safe; -1: none */
     double attempt;                      /* when rank 0 last began to wait for the clock */
-    int64_t asked;    /* requests for a checkpoint that this rank has seen */
-    int64_t answered; /* requests that all ranks have acted on */
-    int64_t stop_at;  /* the step after which a requested stop is tried; 0: no request */
-    int64_t stop_gap; /* steps from there to the next try */
+    int64_t asked;       /* requests for a checkpoint that this rank has seen */
+    int64_t answered;    /* requests that all ranks have acted on */
+    int64_t stop_at;     /* the step after which a requested stop is tried; 0: no request */
+    int64_t stop_gap;    /* steps from there to the next try */
+    zero_failure output; /* of rank 0's standard output */
     char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, what the run resumed from */
     char changes[512];        /* options that differ from the saved run's, in words */
@@ -41,6 +44,7 @@ typedef struct {
     zero_trace_window window;
     int64_t first; /* the first step that is asked for; 0: the last ones are */
     zero_trace_ranks ranks;
+    zero_whole_file place;    /* rank 0's: the file is its own from the start */
     bool is_open;             /* the options ask for a trace of steps that this run makes */
     bool is_recorded;         /* this rank is among `ranks` */
     zero_trace trace;         /* if it is */
@@ -91,6 +95,10 @@ typedef struct {
  * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. After a
  * failure the caller closes `deadline`, too. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
+/* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries to get for the
+ * session on rank 0 (await_lock.h). Collective, one verdict. */
+ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
+                                              const char *path, zero_lock_taker *take);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);
 /* Collective; ends MPI. What saving.h opened is closed before, and `deadline` after. */

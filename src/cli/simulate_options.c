@@ -7,7 +7,7 @@
 #include "base/quantity.h"
 #include "cli/list.h"
 #include "cli/run_options.h"
-#include "io/whole_file.h"
+#include "io/file.h"
 
 #define STEPS  1000   /* at most */
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
@@ -181,10 +181,10 @@ static zero_status check_rates(const zero_job_options *job)
 /* A machine that somebody wrote or measured is not replaced by a trace. */
 static zero_status check_trace(const zero_simulate_options *o)
 {
-    if (!o->trace || !o->job.machine || !zero_whole_file_is_same(o->trace, o->job.machine))
+    if (!o->trace || !o->job.machine || !zero_file_is_same(o->trace, o->job.machine))
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.300s is the file of --machine as well, which would be "
+                     "--trace %.300s is a file of --machine as well, which would be "
                      "overwritten: give another name",
                      o->trace);
 }

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "cli/overwriting.h"
 #include "cli/run_options.h"
 #include "report/text.h"
 
@@ -324,6 +325,7 @@ static zero_status check(zero_sweep_options *o)
     take_steps(o);
     ZERO_TRY(check_own(o));
     ZERO_TRY(check_launch(o));
+    ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     ZERO_TRY(check_points(o));
     return read_models(o);
 }

@@ -15,8 +15,6 @@
 #include "cli/child_log.h"
 #include "report/text.h"
 
-#define LOG_RIGHTS 0644
-
 /* ---- what is started ---- */
 
 static zero_status add_program(zero_words *words)
@@ -60,33 +58,30 @@ static void note_start(zero_sweep_point *p)
         strftime(p->started, sizeof p->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-static zero_status run_logged(const zero_words *words, const char *log, zero_child_end *end)
+/* An earlier run's metrics would look like this one's. A log is made anew: where another user may add
+ * names, one that is there may lead to any file. */
+static zero_status clear(const zero_sweep_study *study, const zero_sweep_point *point,
+                         zero_storage_file *log)
 {
-    int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, LOG_RIGHTS);
-    if (fd < 0)
-        return zero_fail(ZERO_ERR_ENV, "%s: cannot be written: %s", log, strerror(errno));
-    zero_status st = zero_child_run(words->words, fd, end);
-    close(fd);
-    return st;
-}
-
-/* An earlier run's metrics would look like this one's. */
-static zero_status remove_metrics(const char *path)
-{
-    if (unlink(path) == 0 || errno == ENOENT) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "%s: cannot be removed: %s", path, strerror(errno));
+    char name[ZERO_SWEEP_NAME + 8];
+    snprintf(name, sizeof name, "%s.jsonl", point->name);
+    ZERO_TRY(zero_storage_remove_file(&study->points, name));
+    snprintf(name, sizeof name, "%s.log", point->name);
+    ZERO_TRY(zero_storage_remove_file(&study->points, name));
+    ZERO_TRY(zero_storage_create(&study->points, name, 0, log));
+    (void)fcntl(log->fd, F_SETFL, O_APPEND); /* a command may open its output again */
+    return ZERO_OK;
 }
 
 static zero_status run(const zero_sweep_study *study, const zero_sweep_options *o,
                        const zero_sweep_point *point, zero_child_end *end)
 {
-    char log[ZERO_STORAGE_FILE_PATH], metrics[ZERO_STORAGE_FILE_PATH];
     zero_words words = {0};
-    zero_sweep_study_path(study, point, ".log", log);
-    zero_sweep_study_path(study, point, ".jsonl", metrics);
+    zero_storage_file log = {0};
     zero_status st = make_command(study, o, point, &words);
-    if (st == ZERO_OK) st = remove_metrics(metrics);
-    if (st == ZERO_OK) st = run_logged(&words, log, end);
+    if (st == ZERO_OK) st = clear(study, point, &log);
+    if (st == ZERO_OK) st = zero_child_run(words.words, log.fd, end);
+    zero_storage_close_file(&log);
     zero_words_destroy(&words);
     return st;
 }

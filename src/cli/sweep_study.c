@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
+#include "cli/notes.h"
 #include "cli/run_options.h"
 #include "cli/sweep_model.h"
 #include "io/json_input.h"
@@ -293,10 +294,17 @@ static zero_status read_before(zero_sweep_study *s)
 
 static zero_status take_lock(zero_sweep_study *s)
 {
-    bool taken;
+    zero_lock lock;
+    zero_listener listener = zero_notes_listener();
     char holder[ZERO_STORAGE_HOLDER_TEXT];
-    ZERO_TRY(zero_storage_lock(&s->dir, &taken));
-    if (taken) return zero_storage_sign(&s->dir);
+    ZERO_TRY(zero_lock_take(s->dir.fd, s->dir.path, &lock));
+    if (lock == ZERO_LOCK_NONE)
+        zero_listener_tell(
+            &listener,
+            "%s: its file system has no locks, so nothing keeps another sweep "
+            "from working on this study at the same time",
+            s->dir.path);
+    if (lock != ZERO_LOCK_BUSY) return zero_storage_sign(&s->dir);
     zero_storage_holder(&s->dir, holder);
     return zero_fail(ZERO_ERR_ENV, "%s: %s works on this study; wait for its end",
                      s->dir.path, holder);
@@ -306,7 +314,19 @@ static zero_status open_points(zero_sweep_study *s)
 {
     if (!zero_storage_has(&s->dir, POINTS_NAME))
         return zero_storage_make_public(&s->dir, POINTS_NAME, &s->points);
-    return zero_storage_enter(&s->dir, POINTS_NAME, &s->points);
+    ZERO_TRY(zero_storage_enter(&s->dir, POINTS_NAME, &s->points));
+    s->points.is_public = true;
+    return ZERO_OK;
+}
+
+/* Links there are not followed, but another user may still replace what was measured. */
+static void warn_of_owner(const zero_storage_dir *dir)
+{
+    zero_listener listener = zero_notes_listener();
+    if (!zero_storage_is_own(dir))
+        zero_listener_tell(&listener,
+                           "%s belongs to another user, who can change what is in it",
+                           dir->path);
 }
 
 static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
@@ -323,6 +343,7 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
     /* From here on the directory is known as a study, whatever ends us. */
     if (!s->before) ZERO_TRY(zero_sweep_study_write(s));
     ZERO_TRY(open_points(s));
+    warn_of_owner(&s->dir);
     return take_points(s, o);
 }
 
@@ -351,17 +372,12 @@ void zero_sweep_study_close(zero_sweep_study *study)
 
 /* ---- its files ---- */
 
-static zero_status replace(const zero_sweep_study *s, const char *name, const void *data,
-                           size_t bytes)
+static zero_status replace(const zero_sweep_study *s, const char *name, const void *text,
+                           size_t len)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    zero_whole_file file;
     zero_storage_path(&s->dir, name, path);
-    ZERO_TRY(zero_whole_file_begin(&file, path));
-    zero_status st = zero_whole_file_write(&file, data, bytes);
-    if (st == ZERO_OK) return zero_whole_file_end(&file);
-    zero_whole_file_abandon(&file);
-    return st;
+    return zero_whole_file_put(path, text, len);
 }
 
 static zero_status write_json(const zero_sweep_study *s)

@@ -8,23 +8,23 @@
 #include "base/legible.h"
 #include "base/number.h"
 #include "cli/build.h"
+#include "cli/notes.h"
 #include "cli/tracing_options.h"
-#include "io/whole_file.h"
 #include "report/text.h"
 #include "trace/run_trace.h"
 #include "zero/version.h"
 
 /* ---- opening ---- */
 
-/* Refused before step 1, not after the last one. */
-static zero_status try_file(const zero_session *s)
+/* Refused before step 1, not after the last one. From then on no other run writes the file. */
+static zero_status take_place(void *arg, zero_lock *lock,
+                              char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
-    zero_whole_file file;
-    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    zero_status st = zero_whole_file_begin(&file, s->config.trace);
-    if (st == ZERO_OK) zero_whole_file_abandon(&file);
-    if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
-    return zero_fail(ZERO_ERR_INVALID, "--trace %s", zero_last_error());
+    zero_session *s = arg;
+    (void)holder; /* nobody signs a file */
+    zero_status st = zero_trace_file_place(&s->tracing.place, s->config.trace,
+                                           ZERO_WHOLE_FILE_ALONE, lock);
+    return *lock == ZERO_LOCK_BUSY ? ZERO_OK : st;
 }
 
 /* The events of all ranks that are traced. */
@@ -63,7 +63,7 @@ static zero_status open_options(zero_session *s)
     t->first = zero_tracing_window(&s->config, &t->window);
     ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
     t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
-    return try_file(s);
+    return ZERO_OK;
 }
 
 /* Steps before the one from which a run resumes were made by another run. */
@@ -72,11 +72,11 @@ static bool has_steps(const zero_session *s)
     return s->saving.start < s->config.steps && s->tracing.window.last > s->saving.start;
 }
 
-zero_status zero_tracing_open(zero_session *s)
+static zero_status begin(zero_session *s)
 {
     zero_tracing *t = &s->tracing;
-    if (!s->config.trace) return ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, open_options(s)));
+    ZERO_TRY(zero_session_await(s, "--trace", s->config.trace, take_place));
     if (!has_steps(s)) return ZERO_OK;
     t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
     ZERO_TRY(check_size(s));
@@ -87,6 +87,13 @@ zero_status zero_tracing_open(zero_session *s)
     if (t->is_recorded) zero_engine_record(&s->engine, &t->trace);
     t->is_open = true;
     return ZERO_OK;
+}
+
+zero_status zero_tracing_open(zero_session *s)
+{
+    zero_status st = s->config.trace ? begin(s) : ZERO_OK;
+    if (!s->tracing.is_open) zero_whole_file_abandon(&s->tracing.place);
+    return st;
 }
 
 /* ---- telling ---- */
@@ -200,11 +207,10 @@ static const char *note_of(const zero_session *s, zero_status st)
     return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
 }
 
-static zero_run_trace_file file_of(const zero_session *s, const char **names,
-                                   zero_status st)
+static zero_run_trace_file file_of(zero_session *s, const char **names, zero_status st)
 {
     name_nodes(s, names);
-    return (zero_run_trace_file){.path = s->config.trace,
+    return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,
                                           .command = s->facts.command,
@@ -229,7 +235,12 @@ static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
                               const char **names)
 {
     zero_tracing *t = &s->tracing;
+    zero_lock lock;
     zero_run_trace_result result;
+    /* Rank 0 cannot be asked for the place that it has. */
+    if (is_alone && !zero_comm_is_root(&s->world))
+        ZERO_TRY(zero_trace_file_place(&t->place, s->config.trace, ZERO_WHOLE_FILE_BESIDE,
+                                       &lock));
     zero_run_trace mine = {.schedule = &s->engine.schedule,
                            .trace = t->is_recorded ? &t->trace : NULL,
                            .comm = &s->world,
@@ -266,6 +277,7 @@ static void give_back(zero_session *s)
 {
     zero_engine_record(&s->engine, NULL);
     zero_trace_destroy(&s->tracing.trace);
+    zero_whole_file_abandon(&s->tracing.place);
     s->tracing.is_open = false;
 }
 

@@ -1,7 +1,6 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when to
  * evaluate, what to show and what to record. */
 #include "cli/notes.h"
-#include "cli/output.h"
 #include "cli/record.h"
 #include "cli/saving.h"
 #include "cli/telling.h"
@@ -114,7 +113,7 @@ static zero_status record_step(zero_session *s, const zero_metrics_step *line,
     zero_progress_view_step(&s->progress, &view, line, eval_seconds);
     zero_metrics_step_line(&s->metrics, line);
     warn_of_lost_metrics(s);
-    return zero_output_check();
+    return zero_saving_check_output(s);
 }
 
 /* Sums over the steps of a run. */

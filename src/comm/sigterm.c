@@ -6,16 +6,20 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "base/ending.h"
 
 #define LOOK_EVERY   0.1 /* seconds */
 #define LONGEST_LOOK 0.5 /* seconds that the time between two looks counts, at most */
 #define PATIENCE     3.0 /* seconds */
 
-/* SIGTERM can be pending only while it is blocked. */
+static const int signals[] = {SIGTERM, SIGHUP};
+
+/* They can be pending only while they are blocked. */
 static bool is_pending(void)
 {
     sigset_t set;
-    return sigpending(&set) == 0 && sigismember(&set, SIGTERM) == 1;
+    return sigpending(&set) == 0 &&
+           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGHUP) == 1);
 }
 
 void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience)
@@ -32,9 +36,13 @@ void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience)
 
 void zero_sigterm_accept(void)
 {
-    sigset_t set;
+    sigset_t now, set;
     sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    signal(SIGTERM, SIG_DFL);
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    for (int i = 0; i < 2; i++) {
+        if (sigismember(&now, signals[i]) != 1) continue;
+        sigaddset(&set, signals[i]);
+        zero_end_on(signals[i]);
+    }
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -5,7 +5,7 @@
  * 30 s). The other ranks then wait for the dead one and never reach the next step. So SIGTERM
  * takes its default action once it has been pending for 3 s of one wait in which nothing
  * moved. A rank that is only slow has these 3 s; a job that is suspended as a whole and
- * continued has not waited. */
+ * continued has not waited. SIGHUP is handled alike. */
 #pragma once
 
 #include <stdint.h>
@@ -20,6 +20,6 @@ typedef struct {
  * once the time is up, which is `patience` times as long if that is above 1. */
 void zero_sigterm_turn(zero_sigterm *s, int64_t advanced, double patience);
 
-/* Unblocks SIGTERM in the calling thread: it ends the process from here on, at once if it is
+/* Unblocks them in the calling thread: they end the process from here on, at once if they are
  * pending. */
 void zero_sigterm_accept(void);

@@ -12,7 +12,7 @@
 #include "data/opening.h"
 #include "data/tokenizer_find.h"
 
-static bool has_files(const char *spec)
+bool zero_corpus_is_files(const char *spec)
 {
     return !zero_opening_is_stories(spec) && strcmp(spec, "lesson") != 0 &&
            strcmp(spec, "self") != 0;
@@ -26,7 +26,7 @@ static zero_status check(const zero_corpus_source *r)
         return zero_fail(ZERO_ERR_INVALID, "--vocab %" PRId64 ": expected 1 to %" PRId32,
                          r->vocab, INT32_MAX);
     ZERO_TRY(zero_tokens_check_bytes(r->token_bytes));
-    if (r->token_bytes > 0 && !has_files(r->data))
+    if (r->token_bytes > 0 && !zero_corpus_is_files(r->data))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--token-bytes %d is for files of tokens, and --data %s is text; leave "
@@ -47,7 +47,7 @@ static zero_status check(const zero_corpus_source *r)
 static zero_status open_source(zero_opening *o, zero_corpus *corpus)
 {
     const zero_corpus_source *r = o->from;
-    if (has_files(r->data))
+    if (zero_corpus_is_files(r->data))
         ZERO_TRY(zero_material_list("--data", "stories[:SIZE], self, lesson, or ", r->data,
                                     r->token_bytes, &r->listener, &o->data));
     return o->data.format.kind == ZERO_TOKENS_TEXT ? zero_opening_take_text(o, corpus)

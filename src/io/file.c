@@ -1,7 +1,9 @@
+#define _GNU_SOURCE /* O_PATH */
 #include "io/file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,6 +56,86 @@ zero_status zero_file_open_in(const zero_storage_dir *dir, const char *name,
     zero_storage_path(dir, name, file->path);
     return open_at(dir->fd, name, O_NOFOLLOW, file);
 }
+
+/* ---- by their paths ---- */
+
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+/* "a/b/c" is c in a/b. A path that the kernel would refuse is cut. */
+static const char *split(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    snprintf(folder, PATH_MAX, "%.*s", (int)(name - path), path);
+    if (!slash) snprintf(folder, PATH_MAX, ".");
+    return name;
+}
+
+bool zero_file_is_same(const char *a, const char *b)
+{
+    char folder_a[PATH_MAX], folder_b[PATH_MAX];
+    struct stat of_a, of_b;
+    bool has_a = stat(a, &of_a) == 0, has_b = stat(b, &of_b) == 0;
+    if (has_a || has_b) return has_a && has_b && zero_is_one_file(&of_a, &of_b);
+    const char *name_a = split(a, folder_a), *name_b = split(b, folder_b);
+    return strcmp(name_a, name_b) == 0 && stat(folder_a, &of_a) == 0 &&
+           stat(folder_b, &of_b) == 0 && zero_is_one_file(&of_a, &of_b);
+}
+
+static bool is_trusted(const struct stat *info)
+{
+    return info->st_uid == geteuid() || info->st_uid == 0;
+}
+
+static bool others_add_to(const struct stat *folder)
+{
+    return !is_trusted(folder) || (folder->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* In a sticky directory such as /tmp others can make a link, but cannot replace one of ours. */
+static bool may_follow(const struct stat *folder, const struct stat *link)
+{
+    bool may_be_replaced = others_add_to(folder) && !(folder->st_mode & S_ISVTX);
+    return is_trusted(folder) && is_trusted(link) && !may_be_replaced;
+}
+
+/* A second name of a file may be a trap just as a link. */
+static int open_in(int folder, const char *name, int flags)
+{
+    struct stat around, info;
+    int fd;
+    if (fstat(folder, &around) != 0) return -1;
+    bool is_link =
+        fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+    bool follows = is_link && may_follow(&around, &info);
+    if (!follows) flags |= O_NOFOLLOW;
+    ZERO_AGAIN(fd, openat(folder, name, O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
+    if (fd < 0 && is_link && !follows) errno = ELOOP; /* kernels have other reasons, too */
+    bool is_trap = fd >= 0 && others_add_to(&around) && fstat(fd, &info) == 0 &&
+                   S_ISREG(info.st_mode) && info.st_nlink > 1;
+    if (!is_trap) return fd;
+    close(fd);
+    errno = ELOOP;
+    return -1;
+}
+
+int zero_file_open_to_append(const char *path, int flags)
+{
+    char path_of_folder[PATH_MAX];
+    int folder;
+    errno = ENAMETOOLONG;
+    if (strlen(path) >= sizeof path_of_folder) return -1;
+    const char *name = split(path, path_of_folder);
+    ZERO_AGAIN(folder, open(path_of_folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (folder < 0) return -1;
+    int fd = open_in(folder, name, flags), error = errno;
+    close(folder);
+    errno = error;
+    return fd;
+}
+
+/* ---- reading ---- */
 
 void zero_file_close(zero_file *file)
 {

@@ -1,15 +1,15 @@
 #include "io/file_list.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <fnmatch.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
+#include "io/file.h"
+#include "io/system_call.h"
 
 static zero_status no_memory(const char *path)
 {
@@ -143,4 +143,90 @@ void zero_files_destroy(zero_files *files)
     for (int64_t i = 0; i < files->n; i++) free(files->paths[i]);
     free(files->paths);
     *files = (zero_files){0};
+}
+
+/* ---- whether a path is among them ---- */
+
+bool zero_files_have(const char *spec, const char *path)
+{
+    zero_files files = {0};
+    struct stat own, other;
+    bool found = false;
+    if (stat(path, &own) != 0 || zero_files_list("", "", spec, &files) != ZERO_OK)
+        return false;
+    for (int64_t i = 0; i < files.n && !found; i++)
+        found = stat(files.paths[i], &other) == 0 && zero_is_one_file(&own, &other);
+    zero_files_destroy(&files);
+    return found;
+}
+
+/* The directory that the path is in, without links, and its own name. */
+typedef struct {
+    char folder[PATH_MAX], path[PATH_MAX];
+    const char *name; /* in path */
+} place;
+
+static bool find_place(const char *path, place *p)
+{
+    size_t n = strlen(path);
+    if (n >= sizeof p->path) return false;
+    while (n > 1 && path[n - 1] == '/') n--;
+    snprintf(p->path, sizeof p->path, "%.*s", (int)n, path);
+    char *slash = strrchr(p->path, '/');
+    p->name = slash ? slash + 1 : p->path;
+    if (!slash) return realpath(".", p->folder) != NULL;
+    *slash = '\0';
+    return realpath(slash == p->path ? "/" : p->path, p->folder) != NULL;
+}
+
+/* A listing of this directory would come to the place: by no hidden name, and by no link. */
+static bool leads_to(const char *directory, const place *p)
+{
+    struct stat root, at;
+    char folder[PATH_MAX];
+    bool is_hidden = p->name[0] == '.';
+    snprintf(folder, sizeof folder, "%s", p->folder);
+    if (stat(directory, &root) != 0 || !S_ISDIR(root.st_mode)) return false;
+    for (;;) {
+        if (stat(folder, &at) == 0 && zero_is_one_file(&at, &root)) return !is_hidden;
+        char *slash = strrchr(folder, '/');
+        if (!slash || slash[1] == '\0') return false;
+        is_hidden = is_hidden || slash[1] == '.';
+        slash[slash == folder] = '\0';
+    }
+}
+
+/* The pattern's last part is that of names, the rest that of directories. */
+static bool matches(const char *pattern, const place *p)
+{
+    const char *slash = strrchr(pattern, '/'), *names = slash ? slash + 1 : pattern;
+    char folders[PATH_MAX] = ".";
+    struct stat own, other;
+    glob_t found = {0};
+    bool is_in = false;
+    if (strlen(pattern) >= sizeof folders || stat(p->folder, &own) != 0) return false;
+    if (slash)
+        snprintf(folders, sizeof folders, "%.*s", (int)(slash - pattern) + 1, pattern);
+    if (fnmatch(names, p->name, FNM_PERIOD) == 0 && glob(folders, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && !is_in; i++)
+            is_in = stat(found.gl_pathv[i], &other) == 0 && zero_is_one_file(&own, &other);
+    globfree(&found);
+    return is_in;
+}
+
+bool zero_files_would_have(const char *spec, const char *path)
+{
+    place p;
+    struct stat info;
+    glob_t found = {0};
+    if (!find_place(path, &p)) return false;
+    if (stat(spec, &info) == 0)
+        return leads_to(spec, &p) ||
+               (S_ISDIR(info.st_mode) && zero_file_is_same(spec, path));
+    bool has = matches(spec, &p);
+    if (!has && glob(spec, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && !has; i++)
+            has = zero_files_would_have(found.gl_pathv[i], path);
+    globfree(&found);
+    return has;
 }

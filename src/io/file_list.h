@@ -22,3 +22,8 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_files_list(const char *option, const char *others,
                                            const char *spec, zero_files *files);
 void zero_files_destroy(zero_files *files);
+
+/* True if this path leads to one of those files, by whatever names and links. */
+bool zero_files_have(const char *spec, const char *path);
+/* True if a file that is made at this path, or in a directory at it, would be one of those files. */
+bool zero_files_would_have(const char *spec, const char *path);

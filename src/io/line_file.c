@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/file.h"
 #include "io/system_call.h"
 
 #define READER_SECONDS 1.0 /* for a reader that is started at the same time */
@@ -24,10 +25,7 @@ static bool is_pipe(const char *path)
 /* Without O_NONBLOCK this would wait for a pipe's reader. */
 static int open_at_once(const char *path)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC;
-    int fd;
-    ZERO_AGAIN(fd, open(path, flags, 0666));
-    return fd;
+    return zero_file_open_to_append(path, O_WRONLY | O_NONBLOCK);
 }
 
 static int open_patiently(const char *path)
@@ -52,7 +50,8 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
                          path);
     if (file->fd < 0)
         return zero_fail(ZERO_ERR_INVALID, "%s %s: cannot be opened for writing: %s",
-                         option, path, strerror(errno));
+                         option, path,
+                         errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
     file->is_open = true;
     file->is_regular = fstat(file->fd, &info) == 0 && S_ISREG(info.st_mode);
     return ZERO_OK;

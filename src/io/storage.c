@@ -46,25 +46,61 @@ zero_status zero_storage_open(const char *path, zero_storage_dir *dir)
     return adopt(fd, path, dir);
 }
 
+static int open_dir_at(int at, const char *name)
+{
+    int fd;
+    ZERO_AGAIN(fd, openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    return fd;
+}
+
 zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
                                zero_storage_dir *dir)
 {
     char path[ZERO_STORAGE_FILE_PATH];
-    int fd;
     zero_storage_path(parent, name, path);
-    ZERO_AGAIN(fd,
-               openat(parent->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    return adopt(fd, path, dir);
+    return adopt(open_dir_at(parent->fd, name), path, dir);
 }
 
-/* The umask may take rights from us, too; then we could not open what we made. */
-static zero_status make_private(int at, const char *name, const char *path)
+bool zero_storage_is_private(const zero_storage_dir *dir)
+{
+    struct stat info;
+    return fstat(dir->fd, &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+bool zero_storage_is_own(const zero_storage_dir *dir)
+{
+    struct stat info;
+    return fstat(dir->fd, &info) == 0 && info.st_uid == geteuid();
+}
+
+/* Some mounts have modes of their own and refuse others, as CIFS and object stores do. What is made there
+ * has no more rights than were asked for, or those of the mount: zero_storage_is_private() tells. */
+static bool is_refused(int failed)
+{
+    return failed && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS);
+}
+
+/* Another user who owns the parent may put something else in its place at any moment: a link is not
+ * followed, and what is another user's keeps its mode. The umask may take rights from us, too; then we
+ * could not open what we made. */
+static zero_status make_private(int at, const char *name, const char *path,
+                                zero_storage_dir *dir)
 {
     int failed;
     ZERO_AGAIN(failed, mkdirat(at, name, PRIVATE_DIR));
     if (failed) return zero_cannot(ZERO_ERR_ENV, path, "made");
-    ZERO_AGAIN(failed, fchmodat(at, name, PRIVATE_DIR, 0));
-    return failed ? zero_cannot(ZERO_ERR_ENV, path, "made private") : ZERO_OK;
+    int fd = open_dir_at(at, name);
+    if (fd < 0 && errno == EACCES) {
+        ZERO_AGAIN(failed, fchmodat(at, name, PRIVATE_DIR, AT_SYMLINK_NOFOLLOW));
+        if (!failed) fd = open_dir_at(at, name);
+    }
+    ZERO_TRY(adopt(fd, path, dir));
+    if (!zero_storage_is_own(dir)) return ZERO_OK;
+    ZERO_AGAIN(failed, fchmod(fd, PRIVATE_DIR));
+    if (!failed || is_refused(failed)) return ZERO_OK;
+    zero_status st = zero_cannot(ZERO_ERR_ENV, path, "made private");
+    zero_storage_close(dir);
+    return st;
 }
 
 zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
@@ -72,8 +108,7 @@ zero_status zero_storage_make(const zero_storage_dir *parent, const char *name,
 {
     char path[ZERO_STORAGE_FILE_PATH];
     zero_storage_path(parent, name, path);
-    ZERO_TRY(make_private(parent->fd, name, path));
-    return zero_storage_enter(parent, name, dir);
+    return make_private(parent->fd, name, path, dir);
 }
 
 zero_status zero_storage_make_public(const zero_storage_dir *parent, const char *name,
@@ -89,13 +124,22 @@ zero_status zero_storage_make_public(const zero_storage_dir *parent, const char 
     return ZERO_OK;
 }
 
+/* With a slash at its end, a link would be followed. */
+static zero_status open_new(const char *path, zero_storage_dir *dir)
+{
+    char name[ZERO_STORAGE_PATH];
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') n--;
+    snprintf(name, sizeof name, "%.*s", (int)n, path);
+    return make_private(AT_FDCWD, name, path, dir);
+}
+
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    if (stat(path, &info) != 0 && errno == ENOENT)
-        ZERO_TRY(make_private(AT_FDCWD, path, path));
-    ZERO_TRY(zero_storage_open(path, dir));
+    bool is_new = stat(path, &info) != 0 && errno == ENOENT;
+    ZERO_TRY(is_new ? open_new(path, dir) : zero_storage_open(path, dir));
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;
@@ -168,6 +212,11 @@ static zero_status remove_name(const zero_storage_dir *dir, const char *name, in
                      strerror(errno));
 }
 
+zero_status zero_storage_remove_file(const zero_storage_dir *dir, const char *name)
+{
+    return remove_name(dir, name, 0);
+}
+
 /* A directory that is emptied. */
 typedef struct {
     zero_storage_dir dir;
@@ -211,8 +260,7 @@ zero_status zero_storage_check_place(const zero_storage_dir *dir)
     bool is_named = stat(dir->path, &named) == 0;
     if (!is_named && errno != ENOENT && errno != ENOTDIR)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
-    if (is_named && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino)
-        return ZERO_OK;
+    if (is_named && zero_is_one_file(&ours, &named)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_ENV,
         "%s: %s there any more: the directory that was opened by this path was "
@@ -289,8 +337,9 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
     file->is_open = true;
     int failed = 0; /* the umask may have taken rights from us, too */
     if (!dir->is_public) ZERO_AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
-    zero_status st = failed ? zero_cannot(ZERO_ERR_ENV, file->path, "made private")
-                            : reserve(file, bytes);
+    zero_status st = failed && !is_refused(failed)
+                         ? zero_cannot(ZERO_ERR_ENV, file->path, "made private")
+                         : reserve(file, bytes);
     if (st != ZERO_OK) zero_storage_close_file(file);
     return st;
 }

@@ -7,8 +7,9 @@
  *   - Interrupted calls are repeated, short writes are continued.
  *   - A failed sync is a failed file: the kernel may have dropped data that it could not
  *     write, so a second try would succeed without them.
- *   - Files have mode 0600 and directories 0700, whatever the umask. In a public directory they
- *     have 0644 and 0755, less the umask.
+ *   - Files have mode 0600 and directories 0700, whatever the umask, but on mounts that have modes of
+ *     their own. In a public directory they have 0644 and 0755, less the umask.
+ *   - Names below a directory are never followed if they are links: its owner may be another user.
  *   - write(), never a map: a full disk is an error and does not end the process.
  *
  * Errors name the path: ZERO_ERR_ENV where something cannot be written or this process has no
@@ -45,6 +46,10 @@ ZERO_NODISCARD zero_status zero_storage_enter(const zero_storage_dir *parent,
 /* A new one: a name that is taken is an error. */
 ZERO_NODISCARD zero_status zero_storage_make(const zero_storage_dir *parent,
                                              const char *name, zero_storage_dir *dir);
+/* False if others have rights to the directory. */
+bool zero_storage_is_private(const zero_storage_dir *dir);
+/* False if it belongs to another user, who may change what is in it. */
+bool zero_storage_is_own(const zero_storage_dir *dir);
 ZERO_NODISCARD zero_status zero_storage_make_public(const zero_storage_dir *parent,
                                                     const char *name,
                                                     zero_storage_dir *dir);
@@ -73,6 +78,9 @@ ZERO_NODISCARD zero_status zero_storage_rename(const zero_storage_dir *dir,
  * link, or anything else that is not a directory, is never followed and stays: ZERO_ERR_ENV. */
 ZERO_NODISCARD zero_status zero_storage_remove(const zero_storage_dir *dir,
                                                const char *name);
+/* Removes a file, or a link as such; a missing one is no error. */
+ZERO_NODISCARD zero_status zero_storage_remove_file(const zero_storage_dir *dir,
+                                                    const char *name);
 /* ZERO_ERR_ENV if that name is a link, or anything else that is not a directory. */
 ZERO_NODISCARD zero_status zero_storage_check_removable(const zero_storage_dir *dir,
                                                         const char *name);
@@ -84,14 +92,20 @@ ZERO_NODISCARD zero_status zero_storage_room(const zero_storage_dir *dir, uint64
  * been moved, or another one may have taken its place. */
 ZERO_NODISCARD zero_status zero_storage_check_place(const zero_storage_dir *dir);
 
-/* ---- the lock of a directory (storage_lock.c) ---- */
+/* ---- locks (storage_lock.c) ---- */
 
 /* While a directory is locked this file in it has host and process id of the holder. */
 #define ZERO_STORAGE_HOLDER ".lock"
 
-/* Takes the directory's lock until it is closed; *taken is false if another process has it. File
- * systems without locks grant it to every process. */
-ZERO_NODISCARD zero_status zero_storage_lock(const zero_storage_dir *dir, bool *taken);
+typedef enum {
+    ZERO_LOCK_TAKEN, /* until the descriptor is closed */
+    ZERO_LOCK_BUSY,  /* another process has it */
+    ZERO_LOCK_NONE,  /* this file system has no locks */
+} zero_lock;
+
+/* Takes the lock of an open file or directory, if nobody has it. Never waits. Pipes and devices are
+ * everybody's. */
+ZERO_NODISCARD zero_status zero_lock_take(int fd, const char *path, zero_lock *lock);
 /* Writes ZERO_STORAGE_HOLDER. The caller has the lock; closing the directory removes the file. */
 ZERO_NODISCARD zero_status zero_storage_sign(zero_storage_dir *dir);
 /* Says whose lock it is: "process 123 on node7", or "another process" if that is unknown. */

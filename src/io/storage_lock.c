@@ -1,5 +1,5 @@
-/* The lock of a directory. The lock itself is flock() on the directory, which ends with its holder,
- * however that dies. The file only says whose it is, so it may be stale, torn or missing. */
+/* Locks of files and directories. A lock is flock(), which ends with its holder, however that dies. The file
+ * in a locked directory only says whose it is, so it may be stale, torn or missing. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -10,14 +10,18 @@
 
 #define HOST 65 /* bytes of a name, with its end */
 
-zero_status zero_storage_lock(const zero_storage_dir *dir, bool *taken)
+zero_status zero_lock_take(int fd, const char *path, zero_lock *lock)
 {
+    struct stat info;
     int failed;
-    ZERO_AGAIN(failed, flock(dir->fd, LOCK_EX | LOCK_NB));
+    *lock = ZERO_LOCK_TAKEN;
+    if (fstat(fd, &info) != 0) return zero_cannot(ZERO_ERR_ENV, path, "examined");
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ZERO_OK;
+    ZERO_AGAIN(failed, flock(fd, LOCK_EX | LOCK_NB));
     bool has_locks = !failed || (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP);
     if (failed && has_locks && errno != EWOULDBLOCK)
-        return zero_cannot(ZERO_ERR_ENV, dir->path, "locked");
-    *taken = !failed || !has_locks;
+        return zero_cannot(ZERO_ERR_ENV, path, "locked");
+    if (failed) *lock = has_locks ? ZERO_LOCK_BUSY : ZERO_LOCK_NONE;
     return ZERO_OK;
 }
 

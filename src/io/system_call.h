@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
 
@@ -24,4 +25,10 @@ static inline zero_status zero_open_status(void)
 {
     bool is_exhausted = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
     return is_exhausted ? ZERO_ERR_ENV : ZERO_ERR_IO;
+}
+
+/* Both are of one file, whatever its names. */
+static inline bool zero_is_one_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }

@@ -20,6 +20,7 @@ static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
             "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
             ZERO_WHOLE_FILE_NAME);
     memcpy(name, own, n + 1);
+    if (before > 1) before--; /* without its slash */
     snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);
     if (before == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
     return ZERO_OK;
@@ -38,16 +39,100 @@ static zero_status check_target(const zero_whole_file *f, const char *path)
                                              : "device, pipe or socket");
 }
 
-zero_status zero_whole_file_begin(zero_whole_file *f, const char *path)
+/* ---- the temporary name ---- */
+
+#define MOST_ALIKE 9 /* that stay: another user's, or left on a mount without locks */
+#define MOST_TURNS 9 /* with others that look at it at the same time */
+
+typedef enum { OURS, BUSY, IN_THE_WAY, AGAIN } verdict;
+
+/* The name leads to the open file, and not to another one that has taken its place since. */
+static bool is_named(const zero_whole_file *f, int fd)
+{
+    struct stat open, named;
+    return fstat(fd, &open) == 0 &&
+           fstatat(f->dir.fd, f->temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           zero_is_one_file(&open, &named);
+}
+
+/* A leftover that nobody writes is removed. */
+static verdict examine(const zero_whole_file *f)
+{
+    struct stat info;
+    zero_lock lock;
+    int fd;
+    ZERO_AGAIN(fd, openat(f->dir.fd, f->temporary,
+                          O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (fd < 0) return errno == ENOENT ? AGAIN : IN_THE_WAY;
+    verdict v = IN_THE_WAY;
+    bool is_own =
+        fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+    if (is_own && zero_lock_take(fd, f->temporary, &lock) == ZERO_OK) {
+        if (!is_named(f, fd))
+            v = AGAIN;
+        else if (lock == ZERO_LOCK_BUSY)
+            v = BUSY;
+        else if (lock == ZERO_LOCK_TAKEN && unlinkat(f->dir.fd, f->temporary, 0) == 0)
+            v = AGAIN;
+    }
+    close(fd);
+    return v;
+}
+
+static zero_status create(zero_whole_file *f, verdict *v)
+{
+    zero_lock lock;
+    if (zero_storage_has(&f->dir, f->temporary)) {
+        *v = examine(f);
+        return ZERO_OK;
+    }
+    *v = AGAIN;
+    zero_status st = zero_storage_create(&f->dir, f->temporary, 0, &f->file);
+    if (st != ZERO_OK) return zero_storage_has(&f->dir, f->temporary) ? ZERO_OK : st;
+    ZERO_TRY(zero_lock_take(f->file.fd, f->file.path, &lock));
+    /* Another process may have taken it for a leftover before it was locked. */
+    bool is_ours = lock != ZERO_LOCK_BUSY && is_named(f, f->file.fd);
+    if (is_ours) *v = OURS;
+    if (!is_ours) zero_storage_close_file(&f->file);
+    return ZERO_OK;
+}
+
+/* ".NAME.tmp" or, beside files that stay, ".NAME.2.tmp" and so on. */
+static zero_status take_name(zero_whole_file *f, const char *path,
+                             zero_whole_file_wish wish, zero_lock *lock)
+{
+    for (int i = 1; i <= MOST_ALIKE; i++) {
+        char number[8] = "";
+        verdict v = AGAIN;
+        if (i > 1) snprintf(number, sizeof number, ".%d", i);
+        snprintf(f->temporary, sizeof f->temporary, ".%s%s.tmp", f->name, number);
+        for (int turn = 0; v == AGAIN && turn < MOST_TURNS; turn++) ZERO_TRY(create(f, &v));
+        if (v == OURS) return ZERO_OK;
+        if (v == IN_THE_WAY || wish == ZERO_WHOLE_FILE_BESIDE) continue;
+        *lock = ZERO_LOCK_BUSY;
+        return zero_fail(ZERO_ERR_ENV, "%.200s: another process writes this file", path);
+    }
+    return zero_fail(ZERO_ERR_ENV,
+                     "%.200s: cannot be written: %s/.%s.tmp and others like it are in the "
+                     "way: remove them",
+                     path, f->dir.path, f->name);
+}
+
+/* ---- the file ---- */
+
+zero_status zero_whole_file_begin(zero_whole_file *f, const char *path,
+                                  zero_whole_file_wish wish, zero_lock *lock)
 {
     char folder[ZERO_STORAGE_PATH];
+    zero_lock ignored;
     *f = (zero_whole_file){0};
+    lock = lock ? lock : &ignored;
+    *lock = ZERO_LOCK_TAKEN;
     ZERO_TRY(split(path, folder, f->name));
     ZERO_TRY(zero_storage_open(folder, &f->dir));
     f->dir.is_public = true;
-    snprintf(f->temporary, sizeof f->temporary, ".%s.%ld.tmp", f->name, (long)getpid());
     zero_status st = check_target(f, path);
-    if (st == ZERO_OK) st = zero_storage_create(&f->dir, f->temporary, 0, &f->file);
+    if (st == ZERO_OK) st = take_name(f, path, wish, lock);
     if (st != ZERO_OK) zero_whole_file_abandon(f);
     return st;
 }
@@ -74,9 +159,12 @@ void zero_whole_file_abandon(zero_whole_file *f)
     zero_storage_close(&f->dir);
 }
 
-bool zero_whole_file_is_same(const char *a, const char *b)
+zero_status zero_whole_file_put(const char *path, const void *text, size_t len)
 {
-    struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
+    zero_whole_file f;
+    ZERO_TRY(zero_whole_file_begin(&f, path, ZERO_WHOLE_FILE_ALONE, NULL));
+    zero_status st = zero_whole_file_write(&f, text, len);
+    if (st == ZERO_OK) return zero_whole_file_end(&f);
+    zero_whole_file_abandon(&f);
+    return st;
 }

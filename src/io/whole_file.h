@@ -1,8 +1,9 @@
 /* whole_file.h - one file that a user names, there completely or not at all.
  *
- * It is written under a temporary name beside its place, ".NAME.PID.tmp", synced and renamed; an
- * older file of its name stays until then. A process that is killed may leave the temporary one.
- * Nothing here is collective. */
+ * It is written under a temporary name beside its place, ".NAME.tmp", synced and renamed; an older file
+ * of its name stays until then. The temporary file is locked while it is written, so one process at a
+ * time writes a file, and what a killed process left is known as such and replaced. Nothing here is
+ * collective. */
 #pragma once
 
 #include "io/storage.h"
@@ -16,9 +17,17 @@ typedef struct {
     char temporary[ZERO_WHOLE_FILE_NAME + 32];
 } zero_whole_file;
 
+typedef enum {
+    ZERO_WHOLE_FILE_ALONE, /* ZERO_ERR_ENV if another process writes it */
+    ZERO_WHOLE_FILE_BESIDE, /* another rank of this job may have begun it: the last to end wins */
+} zero_whole_file_wish;
+
 /* ZERO_ERR_INVALID if the path cannot name such a file: a device, a link, a directory;
- * ZERO_ERR_ENV or ZERO_ERR_IO if nothing can be written there. */
-ZERO_NODISCARD zero_status zero_whole_file_begin(zero_whole_file *file, const char *path);
+ * ZERO_ERR_ENV or ZERO_ERR_IO if nothing can be written there. *lock is ZERO_LOCK_BUSY if that is so
+ * because another process writes the file; NULL: of no interest. */
+ZERO_NODISCARD zero_status zero_whole_file_begin(zero_whole_file *file, const char *path,
+                                                 zero_whole_file_wish wish,
+                                                 zero_lock *lock);
 /* Not buffered. After a failure call _abandon(). */
 ZERO_NODISCARD zero_status zero_whole_file_write(zero_whole_file *file, const void *data,
                                                  size_t bytes);
@@ -27,5 +36,6 @@ ZERO_NODISCARD zero_status zero_whole_file_end(zero_whole_file *file);
 void zero_whole_file_abandon(
     zero_whole_file *file); /* accepts a zeroed one, and one that ended */
 
-/* Both paths lead to one file that exists, by whatever names and links. */
-bool zero_whole_file_is_same(const char *a, const char *b);
+/* The three calls for text[len]. */
+ZERO_NODISCARD zero_status zero_whole_file_put(const char *path, const void *text,
+                                               size_t len);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/legible.h"
 #include "pages/runs.h"
 #include "pages/study_forms.h"
 
@@ -11,9 +12,10 @@ void zero_csv_text(const char *text, FILE *out)
 {
     bool is_quoted = strpbrk(text, ",\"\r\n") != NULL;
     if (is_quoted) fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"') fputc('"', out);
-        fputc(*text, out);
+    for (size_t n; *text; text += n) {
+        char shown[ZERO_SHOWN_BYTES];
+        n = *text == '"' ? 1 : zero_legible(text, strcspn(text, "\""), shown, sizeof shown);
+        fputs(*text == '"' ? "\"\"" : shown, out);
     }
     if (is_quoted) fputc('"', out);
 }

@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "zero/status.h"
+
 static inline void put_whole(json_t *object, const char *key, int64_t value)
 {
     json_object_set_new(object, key, json_integer(value));
@@ -21,10 +23,5 @@ static inline void put_text(json_t *object, const char *key, const char *value)
     json_object_set_new(object, key, json_string(value));
 }
 
-/* Writes the object and a newline, and releases it. */
-static inline void put_out(json_t *object, FILE *out)
-{
-    json_dumpf(object, out, JSON_INDENT(2));
-    fputc('\n', out);
-    json_decref(object);
-}
+/* Prints the object, legible, and a newline, and releases it. ZERO_ERR_NOMEM, also for NULL. */
+ZERO_NODISCARD zero_status zero_json_print(json_t *object, size_t flags, FILE *out);

@@ -142,7 +142,7 @@ static json_t *cells_json(const zero_paper_table *table, zero_paper_summary *sum
     return cells;
 }
 
-static void print_json(const zero_paper_table *table, FILE *out)
+static zero_status print_json(const zero_paper_table *table, FILE *out)
 {
     zero_paper_summary sum = {0};
     json_t *object = json_object(), *counts = json_object();
@@ -155,7 +155,7 @@ static void print_json(const zero_paper_table *table, FILE *out)
         json_object_set_new(counts, zero_paper_agreement_name((zero_paper_agreement)a),
                             json_integer(sum.count[a]));
     json_object_set_new(object, "counts", counts);
-    put_out(object, out);
+    return zero_json_print(object, JSON_INDENT(2), out);
 }
 
 /* Figures that are not a table of stages. */
@@ -172,9 +172,7 @@ zero_status zero_paper_show(const char *name, bool json, FILE *out)
         if (strcmp(figures[i].name, name) == 0) return figures[i].show(json, out);
     if (speeds) return zero_paper_show_speed(speeds, json, out);
     ZERO_TRY(zero_paper_find(name, &table));
-    if (json)
-        print_json(table, out);
-    else
-        print_table(table, out);
+    if (json) return print_json(table, out);
+    print_table(table, out);
     return ZERO_OK;
 }

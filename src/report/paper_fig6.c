@@ -173,7 +173,7 @@ static json_t *row_json(const zero_paper_largest *row)
     return object;
 }
 
-static void print_json(const zero_paper_largest rows[ZERO_PAPER_CONFIGS], FILE *out)
+static zero_status print_json(const zero_paper_largest rows[ZERO_PAPER_CONFIGS], FILE *out)
 {
     json_t *object = json_object(), *cells_of = json_array();
     put_text(object, "table", "fig6");
@@ -185,16 +185,14 @@ static void print_json(const zero_paper_largest rows[ZERO_PAPER_CONFIGS], FILE *
     for (int i = 0; i < ZERO_PAPER_CONFIGS; i++)
         json_array_append_new(cells_of, row_json(&rows[i]));
     json_object_set_new(object, "cells", cells_of);
-    put_out(object, out);
+    return zero_json_print(object, JSON_INDENT(2), out);
 }
 
 zero_status zero_paper_show_fig6(bool json, FILE *out)
 {
     zero_paper_largest rows[ZERO_PAPER_CONFIGS];
     for (int i = 0; i < ZERO_PAPER_CONFIGS; i++) ZERO_TRY(zero_paper_fig6_row(i, &rows[i]));
-    if (json)
-        print_json(rows, out);
-    else
-        print_rows(rows, out);
+    if (json) return print_json(rows, out);
+    print_rows(rows, out);
     return ZERO_OK;
 }

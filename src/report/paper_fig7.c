@@ -115,7 +115,7 @@ static json_t *cell_json(const zero_paper_held *c)
     return object;
 }
 
-static void print_json(const zero_paper_held cells[ZERO_PAPER_CACHED], FILE *out)
+static zero_status print_json(const zero_paper_held cells[ZERO_PAPER_CACHED], FILE *out)
 {
     json_t *object = json_object(), *array = json_array();
     put_text(object, "table", "fig7");
@@ -126,7 +126,7 @@ static void print_json(const zero_paper_held cells[ZERO_PAPER_CACHED], FILE *out
     for (int i = 0; i < ZERO_PAPER_CACHED; i++)
         json_array_append_new(array, cell_json(&cells[i]));
     json_object_set_new(object, "cells", array);
-    put_out(object, out);
+    return zero_json_print(object, JSON_INDENT(2), out);
 }
 
 zero_status zero_paper_show_fig7(bool json, FILE *out)
@@ -134,9 +134,7 @@ zero_status zero_paper_show_fig7(bool json, FILE *out)
     zero_paper_held cells[ZERO_PAPER_CACHED];
     for (int i = 0; i < ZERO_PAPER_CACHED; i++)
         ZERO_TRY(zero_paper_fig7_cell(i, &cells[i]));
-    if (json)
-        print_json(cells, out);
-    else
-        print_cells(cells, out);
+    if (json) return print_json(cells, out);
+    print_cells(cells, out);
     return ZERO_OK;
 }

@@ -197,8 +197,8 @@ static json_t *more_json(const zero_paper_figure *figure, const zero_machine_fil
     return json_null();
 }
 
-void zero_paper_print_speed_json(const zero_paper_figure *figure,
-                                 const zero_machine_file *m, FILE *out)
+zero_status zero_paper_print_speed_json(const zero_paper_figure *figure,
+                                        const zero_machine_file *m, FILE *out)
 {
     json_t *object = json_object(), *cells = json_array(), *counts = json_object();
     zero_paper_closeness c = zero_paper_compare_runs(figure, m);
@@ -215,5 +215,5 @@ void zero_paper_print_speed_json(const zero_paper_figure *figure,
     json_object_set_new(object, "counts", counts);
     put_real(object, "typically_off", expm1(c.typical)); /* 0.25: a factor of 1.25 */
     json_object_set_new(object, "counterfactual", more_json(figure, m));
-    put_out(object, out);
+    return zero_json_print(object, JSON_INDENT(2), out);
 }

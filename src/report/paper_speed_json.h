@@ -7,5 +7,6 @@
 
 /* One object: machine, cells, how close they are, and the figure's counterfactual. Rates are in
  * flop/s, times in seconds, memory in bytes. */
-void zero_paper_print_speed_json(const zero_paper_figure *figure,
-                                 const zero_machine_file *machine, FILE *out);
+ZERO_NODISCARD zero_status zero_paper_print_speed_json(const zero_paper_figure *figure,
+                                                       const zero_machine_file *machine,
+                                                       FILE *out);

@@ -80,10 +80,7 @@ zero_status zero_paper_show_speed(const zero_paper_figure *figure, bool json, FI
 {
     zero_machine_file machine;
     ZERO_TRY(zero_machine_file_find(ZERO_PAPER_MACHINE, &machine));
-    if (json) {
-        zero_paper_print_speed_json(figure, &machine, out);
-        return ZERO_OK;
-    }
+    if (json) return zero_paper_print_speed_json(figure, &machine, out);
     print_head(figure, &machine, out);
     for (int i = 0; i < figure->n; i++) print_run(&figure->runs[i], &machine, out);
     print_closeness(figure, &machine, out);

@@ -397,10 +397,7 @@ zero_status zero_plan_show_json(const zero_plan_report *r, FILE *out)
     zero_plan_put_setup(r, object);
     for (int k = 0; k < r->n; k++)
         json_array_append_new(stages, stage_json(r, &r->stages[k]));
-    int failed = json_object_set_new(object, "stages", stages);
+    json_object_set_new(object, "stages", stages);
     if (r->request.pipeline > 0) zero_plan_put_pipelines(r, object);
-    if (!failed) failed = json_dumpf(object, out, JSON_INDENT(2));
-    if (!failed) fputc('\n', out);
-    json_decref(object);
-    return failed ? zero_fail(ZERO_ERR_NOMEM, "no memory for the plan as JSON") : ZERO_OK;
+    return zero_json_print(object, JSON_INDENT(2), out);
 }

@@ -207,8 +207,8 @@ static json_t *row_json(const zero_plan_report *r, const zero_node_row *row)
     return object;
 }
 
-void zero_plan_show_nodes_json(const zero_plan_report *r, const zero_plan_nodes *nodes,
-                               FILE *out)
+zero_status zero_plan_show_nodes_json(const zero_plan_report *r,
+                                      const zero_plan_nodes *nodes, FILE *out)
 {
     json_t *object = json_object(), *rows = json_array();
     zero_plan_put_setup(r, object);
@@ -217,5 +217,5 @@ void zero_plan_show_nodes_json(const zero_plan_report *r, const zero_plan_nodes 
     for (int i = 0; i < nodes->n; i++)
         json_array_append_new(rows, row_json(r, &nodes->rows[i]));
     json_object_set_new(object, "per_node", rows);
-    put_out(object, out);
+    return zero_json_print(object, JSON_INDENT(2), out);
 }

@@ -39,5 +39,6 @@ ZERO_NODISCARD zero_status zero_plan_nodes_make(const zero_plan_report *report, 
 
 void zero_plan_show_nodes(const zero_plan_report *report, const zero_plan_nodes *nodes,
                           FILE *out);
-void zero_plan_show_nodes_json(const zero_plan_report *report, const zero_plan_nodes *nodes,
-                               FILE *out);
+ZERO_NODISCARD zero_status zero_plan_show_nodes_json(const zero_plan_report *report,
+                                                     const zero_plan_nodes *nodes,
+                                                     FILE *out);

@@ -92,9 +92,5 @@ zero_status zero_simulation_show_json(const zero_simulation_report *r, FILE *out
     json_object_set_new(object, "simulation", input_json(&r->input));
     for (int k = 0; k < r->plan.n; k++) json_array_append_new(stages, stage_json(r, k));
     json_object_set_new(object, "stages", stages);
-    int failed = json_dumpf(object, out, JSON_INDENT(2));
-    json_decref(object);
-    if (failed) return zero_fail(ZERO_ERR_NOMEM, "no memory for the simulation as JSON");
-    fputc('\n', out);
-    return ZERO_OK;
+    return zero_json_print(object, JSON_INDENT(2), out);
 }

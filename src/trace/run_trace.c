@@ -279,7 +279,7 @@ static zero_status open_file(const zero_run_trace_file *file, const extent *e, d
     head.first_step = (int64_t)e->first;
     head.last_step = (int64_t)-e->minus_last;
     d->origin = e->origin;
-    return zero_trace_file_begin(&d->file, file->path, &head);
+    return zero_trace_file_begin(&d->file, file->place, &head);
 }
 
 static zero_run_trace_result result_of(const extent *e, const desk *d)

@@ -16,7 +16,8 @@
 
 typedef struct {
     zero_trace_head head; /* the steps are filled in */
-    const char *path;
+    zero_whole_file
+        *place; /* begun, on the rank that writes; taken over if there are steps */
 } zero_run_trace_file;
 
 /* The steps that were written. */

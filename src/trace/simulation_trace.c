@@ -245,7 +245,12 @@ static zero_status begin_file(zero_simulation_trace *t)
                             .last_step = step,
                             .class_peak =
                                 schedule_of(t)->peak_of[ZERO_PROGRAM_STEP].of_class};
-    ZERO_TRY(zero_trace_file_begin(&t->file, t->input.path, &head));
+    zero_whole_file place;
+    zero_lock lock;
+    ZERO_TRY(zero_trace_file_place(&place, t->input.path, ZERO_WHOLE_FILE_ALONE, &lock));
+    zero_status st = zero_trace_file_begin(&t->file, &place, &head);
+    zero_whole_file_abandon(&place);
+    ZERO_TRY(st);
     for (int rank = 0; rank < layout->size; rank++)
         if (is_traced(t, rank)) zero_trace_file_rank(t->file, rank);
     return ZERO_OK;

@@ -10,7 +10,6 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/legible.h"
-#include "io/whole_file.h"
 
 #define BUFFER  65536
 #define LONGEST 4096 /* bytes of an event */
@@ -287,16 +286,15 @@ static void release(zero_trace_file *f)
     free(f);
 }
 
-static zero_status open_file(zero_trace_file *f, const char *path)
+zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
+                                  zero_whole_file_wish wish, zero_lock *lock)
 {
-    if (!f->named || !f->has_node || !f->lanes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
-    zero_status st = zero_whole_file_begin(&f->file, path);
-    if (st == ZERO_OK || st == ZERO_ERR_NOMEM) return st;
+    zero_status st = zero_whole_file_begin(place, path, wish, lock);
+    if (st == ZERO_OK || st == ZERO_ERR_NOMEM || *lock == ZERO_LOCK_BUSY) return st;
     return zero_fail(ZERO_ERR_INVALID, "--trace %s", zero_last_error());
 }
 
-zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
+zero_status zero_trace_file_begin(zero_trace_file **file, zero_whole_file *place,
                                   const zero_trace_head *head)
 {
     zero_trace_file *f = calloc(1, sizeof *f);
@@ -305,11 +303,12 @@ zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
     f->named = calloc((size_t)head->layout->size, sizeof *f->named);
     f->lanes = calloc((size_t)head->layout->size, sizeof *f->lanes);
     f->has_node = calloc((size_t)head->layout->n_nodes, sizeof *f->has_node);
-    zero_status st = open_file(f, path);
-    if (st != ZERO_OK) {
+    if (!f->named || !f->has_node || !f->lanes) {
         release(f);
-        return st;
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace");
     }
+    f->file = *place;
+    *place = (zero_whole_file){0};
     put_head(f);
     *file = f;
     return ZERO_OK;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "comm/layout.h"
+#include "io/whole_file.h"
 #include "sharding/schedule.h"
 
 #define ZERO_TRACE_VERSION 1
@@ -80,8 +81,14 @@ int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
 ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
                                                  const char *remedy);
 
-/* Creates it under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path. */
-ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file, const char *path,
+/* Begins the file under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path; ZERO_ERR_ENV
+ * if *lock is ZERO_LOCK_BUSY. */
+ZERO_NODISCARD zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
+                                                 zero_whole_file_wish wish,
+                                                 zero_lock *lock);
+/* Begins the trace in it. After ZERO_OK it is the trace's; else ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_trace_file_begin(zero_trace_file **file,
+                                                 zero_whole_file *place,
                                                  const zero_trace_head *head);
 /* Names a rank; once, before its events. */
 void zero_trace_file_rank(zero_trace_file *f, int rank);

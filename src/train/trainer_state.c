@@ -47,7 +47,7 @@ zero_status zero_trainer_save(zero_trainer *trainer, const char *path, int64_t s
     zero_checkpoint_input in = {.step = step,
                                 .samples = step * zero_trainer_samples(trainer)};
     zero_directory_opening how = {.wish = ZERO_DIRECTORY_MAY_BE_NEW,
-                                  .patience = ZERO_DIRECTORY_PATIENCE};
+                                  .patience = ZERO_LOCK_PATIENCE};
     ZERO_TRY(zero_checkpoint_directory_open(trainer->comm, path, &how, &directory));
     zero_status st = zero_checkpoint_save(&trainer->engine, &directory.dir, &in, &bytes);
     zero_checkpoint_directory_close(&directory);
@@ -60,23 +60,23 @@ static zero_status check_resume(const char *dir, const int64_t *step)
     return check_not_null(step, "the place for the step");
 }
 
+static zero_status load(void *engine, zero_checkpoint *c, const char *found)
+{
+    (void)found;
+    return zero_checkpoint_load(engine, c);
+}
+
 zero_status zero_trainer_resume(zero_trainer *trainer, const char *dir, int64_t *step)
 {
-    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME] = "";
     zero_checkpoint c;
     ZERO_TRY(zero_trainer_check(trainer));
-    zero_comm *comm = trainer->comm;
-    zero_status st = check_resume(dir, step);
-    if (st == ZERO_OK && zero_comm_is_root(comm))
-        st = zero_checkpoint_find(dir, path, sizeof path);
-    ZERO_TRY(zero_agree(comm, st));
-    ZERO_TRY(zero_comm_broadcast(comm, 0, path, sizeof path));
-    ZERO_TRY(zero_checkpoint_open_all(comm, path, &c));
-    st = zero_checkpoint_load(&trainer->engine, &c);
-    if (st == ZERO_OK) *step = c.manifest.step;
+    ZERO_TRY(zero_agree(trainer->comm, check_resume(dir, step)));
+    zero_checkpoint_user user = {dir, load, &trainer->engine};
+    trainer->is_written = false; /* loading sets all */
+    ZERO_TRY(zero_checkpoint_use(trainer->comm, &user, &c));
+    *step = c.manifest.step;
     zero_checkpoint_close(&c);
-    trainer->is_written = false; /* loading has set all */
-    return st;
+    return ZERO_OK;
 }
 
 zero_status zero_trainer_digest(zero_trainer *trainer, char hex[33])

@@ -1,17 +1,24 @@
+#define _GNU_SOURCE /* unshare() */
 /* The cores that a rank's threads keep, on machines that hwloc makes up. */
 #include "base/binding.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/claim.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
 
 static void is_placed(const char *machine, int threads, int local_rank, int node_ranks,
                       const char *text, bool binds)
@@ -72,23 +79,81 @@ static void two_runs_have_different_cores(void **state)
     zero_binding_close(&three);
 }
 
-static void a_name_has_one_claim_at_a_time(void **state)
+/* No core has such a number, and no other test of this machine. */
+static int number(void)
+{
+    return 1000000 + (int)getpid();
+}
+
+/* A descriptor that has the number; -1: another has it. */
+static int claim(int n)
+{
+    const int claims = zero_claims_open();
+    assert_true(claims >= 0);
+    const bool taken = zero_claims_take(claims, n);
+    zero_claims_settle(claims);
+    if (taken) return claims;
+    close(claims);
+    return -1;
+}
+
+static void a_number_has_one_claim_at_a_time(void **state)
 {
     (void)state;
-    char name[48], other[64];
-    snprintf(name, sizeof name, "zero: test_binding %ld", (long)getpid());
-    snprintf(other, sizeof other, "%s again", name);
-    const int first = zero_claim_take(name);
-    if (first == ZERO_CLAIM_CANNOT) skip();
+    const int probe = zero_claims_open();
+    if (probe < 0) skip();
+    close(probe);
+    const int first = claim(number());
     assert_true(first >= 0);
-    assert_int_equal(zero_claim_take(name), ZERO_CLAIM_TAKEN);
-    const int second = zero_claim_take(other);
+    assert_int_equal(claim(number()), -1);
+    const int second = claim(number() + 1);
     assert_true(second >= 0);
     close(first);
-    close(second);
-    const int again = zero_claim_take(name);
+    const int again = claim(number());
     assert_true(again >= 0);
     close(again);
+    close(second);
+}
+
+/* What a process in namespaces of its own, as in a container, says to a claim of ours: 0: another has it,
+ * 1: it has the number, 2: it cannot tell, 3: there are no such namespaces here. */
+static int in_container(int flags, int n)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0 && unshare(flags) != 0) _exit(3);
+    const pid_t inner =
+        child == 0 ? fork() : -1; /* a time of its own begins with a child */
+    if (inner == 0) {
+        const int claims = zero_claims_open();
+        _exit(claims < 0 ? 2 : zero_claims_take(claims, n));
+    }
+    const pid_t waited = child == 0 ? inner : child;
+    while (waitpid(waited, &status, 0) < 0) continue;
+    if (child == 0) _exit(WEXITSTATUS(status));
+    return WEXITSTATUS(status);
+}
+
+static void containers_see_each_others_claims(void **state)
+{
+    (void)state;
+    const int probe = zero_claims_open();
+    if (probe < 0) skip();
+    close(probe);
+    const int all = CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+                    CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWCGROUP;
+    const int own = claim(number());
+    assert_true(own >= 0);
+    const int flags[] = {CLONE_NEWNET, all};
+    for (int i = 0; i < 2; i++) {
+        const int says = in_container(flags[i], number());
+        if (says != 0 && says != 3) fail_msg("container %d says %d", i, says);
+    }
+    const int elsewhere = in_container(CLONE_NEWTIME, number());
+    if (elsewhere != 2 && elsewhere != 3) fail_msg("another time says %d", elsewhere);
+    close(own);
+    const int freed = in_container(CLONE_NEWNET, number());
+    if (freed != 1 && freed != 3) fail_msg("a claim that ended: %d", freed);
 }
 
 static void nothing_is_bound_where_threads_are_too_many(void **state)
@@ -115,7 +180,8 @@ int main(void)
         cmocka_unit_test(ranks_share_the_numa_nodes),
         cmocka_unit_test(a_rank_that_fits_no_numa_node_has_cores_of_several),
         cmocka_unit_test(two_runs_have_different_cores),
-        cmocka_unit_test(a_name_has_one_claim_at_a_time),
+        cmocka_unit_test(a_number_has_one_claim_at_a_time),
+        cmocka_unit_test(containers_see_each_others_claims),
         cmocka_unit_test(nothing_is_bound_where_threads_are_too_many),
         cmocka_unit_test(the_variables_of_openmp_decide),
     };

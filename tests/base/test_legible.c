@@ -105,6 +105,17 @@ static void warnings_are_legible(void **state)
     zero_listener_tell(NULL, "nobody listens");
 }
 
+static void json_stays_what_it_is(void **state)
+{
+    (void)state;
+    char text[256] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    zero_legible_print_json(
+        "{\n \"a\xc2\x9b\": \"\xe2\x80\xae\xf3\xa0\x80\xa0\xc3\xa9\"\n}", out);
+    fclose(out);
+    assert_string_equal(text, "{\n \"a\\u009B\": \"\\u202E\\uDB40\\uDC20\xc3\xa9\"\n}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +124,7 @@ int main(void)
         cmocka_unit_test(every_message_is_legible),
         cmocka_unit_test(a_long_message_stays_utf8),
         cmocka_unit_test(warnings_are_legible),
+        cmocka_unit_test(json_stays_what_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

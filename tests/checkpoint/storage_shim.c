@@ -12,6 +12,11 @@
  *                    eintr: it fails once, if a signal may interrupt it
  *                    short: a write writes half
  *                    slow: it takes 9 s
+ *                    swap: what a mkdir has made is moved away, and a link to SHIM_SWAP takes its place
+ *
+ *     SHIM_REFUSED=NAME   all calls of this name in the log fail with errno SHIM_ERRNO
+ *     SHIM_MODES=1        a mount with modes of its own: all that is made has 0777, and chmod is
+ *                         refused with EPERM
  *
  * Calls that cannot fail in that way succeed: close() after reading, for example, may die but not
  * fail. SHIM_LOG=FILE gets one line per call, in the order in which the calls of all ranks
@@ -48,8 +53,10 @@
 static struct {
     char root[PATH_MAX]; /* "" before start(): then everything passes */
     int rank;
-    long at; /* 0: never */
-    const char *kind;
+    long at;                    /* 0: never */
+    const char *kind, *refused; /* NULL: none */
+    int refused_error;
+    bool has_modes;
     int log, data; /* -1: no log */
     atomic_long calls;
 } shim = {.kind = "", .log = -1, .data = -1};
@@ -59,6 +66,7 @@ typedef struct {
     char path[PATH_MAX], other[PATH_MAX];
     long number, a, b, at;
     bool is_hit;       /* the call that is to fail */
+    bool is_refused;   /* as all of its name are */
     const char *fault; /* how it failed; "-": it did not */
 } shim_call;
 
@@ -112,6 +120,7 @@ static void begin(shim_call *c, const char *name)
 {
     c->name = name;
     c->fault = "-";
+    c->is_refused = shim.refused && strcmp(name, shim.refused) == 0;
     c->number = atomic_fetch_add(&shim.calls, 1) + 1;
     c->is_hit =
         shim.at > 0 && (c->number == shim.at || (c->number > shim.at && kind_is("gone")));
@@ -146,6 +155,8 @@ static bool begin_at(shim_call *c, const char *name, int at, const char *path)
 static int fails(shim_call *c, bool may_be_interrupted)
 {
     int error = 0;
+    if (c->is_refused) c->fault = "refused";
+    if (c->is_refused) return shim.refused_error;
     if (!c->is_hit) return 0;
     if (kind_is("eio") || kind_is("gone")) error = EIO;
     if (kind_is("enospc")) error = ENOSPC;
@@ -237,6 +248,11 @@ __attribute__((constructor)) static void start(void)
     shim.rank = rank ? atoi(rank) : 0;
     if (at && (!only || atoi(only) == shim.rank)) shim.at = atol(at);
     shim.kind = getenv("SHIM_KIND") ? getenv("SHIM_KIND") : "";
+    bool is_here = !only || atoi(only) == shim.rank;
+    shim.has_modes = getenv("SHIM_MODES") != NULL;
+    shim.refused = shim.has_modes ? "chmod" : is_here ? getenv("SHIM_REFUSED") : NULL;
+    shim.refused_error =
+        shim.has_modes || !getenv("SHIM_ERRNO") ? EPERM : atoi(getenv("SHIM_ERRNO"));
     if (dir && log) {
         shim.log = open_log(log, "");
         shim.data = open_log(log, ".data");
@@ -261,7 +277,9 @@ int openat(int at, const char *path, int flags, ...)
     shim_call c;
     if (!begin_at(&c, "open", at, path)) return REAL(openat)(at, path, flags, mode);
     c.a = flags;
-    return end(&c, fails_here(&c, true) ? -1 : REAL(openat)(at, path, flags, mode));
+    int fd = fails_here(&c, true) ? -1 : REAL(openat)(at, path, flags, mode);
+    if (fd >= 0 && shim.has_modes && (flags & O_CREAT)) REAL(fchmod)(fd, 0777);
+    return end(&c, fd);
 }
 
 int open(const char *path, int flags, ...)
@@ -276,12 +294,26 @@ int open(const char *path, int flags, ...)
     return end(&c, fails_here(&c, true) ? -1 : REAL(open)(path, flags, mode));
 }
 
+/* As another user who owns the directory may do at any moment. */
+static void swap(shim_call *c, int at, const char *path)
+{
+    char away[PATH_MAX];
+    snprintf(away, sizeof away, "%s.away", path);
+    if (REAL(renameat)(at, path, at, away) != 0 ||
+        symlinkat(getenv("SHIM_SWAP"), at, path) != 0)
+        abort();
+    c->fault = shim.kind;
+}
+
 int mkdirat(int at, const char *path, mode_t mode)
 {
     shim_call c;
     if (!begin_at(&c, "mkdir", at, path)) return REAL(mkdirat)(at, path, mode);
     c.a = (long)mode;
-    return end(&c, fails_here(&c, false) ? -1 : REAL(mkdirat)(at, path, mode));
+    int failed = fails_here(&c, false) ? -1 : REAL(mkdirat)(at, path, mode);
+    if (!failed && shim.has_modes) REAL(fchmodat)(at, path, 0777, 0);
+    if (!failed && c.is_hit && kind_is("swap")) swap(&c, at, path);
+    return end(&c, failed);
 }
 
 int fchmod(int fd, mode_t mode)

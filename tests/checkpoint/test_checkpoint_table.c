@@ -126,8 +126,12 @@ static void check_tiling(const zero_state_table *t)
         int64_t next[MAX_TENSORS][ZERO_STATES] = {{0}};
         zero_state_local local;
         assert_int_equal(zero_state_local_init(&local, t, p), ZERO_OK);
-        for (int d = 0; d < t->layout.n_ranks / t->layout.tp; d++)
+        uint64_t held[MAX_RANKS] = {0};
+        assert_int_equal(zero_state_add_elements(t, &local, held), ZERO_OK);
+        for (int d = 0; d < t->layout.n_ranks / t->layout.tp; d++) {
             check_rank(t, &local, d, next);
+            assert_int_equal(held[d], owned(t, &local, d));
+        }
         for (int i = 0; i < t->n_tensors; i++) elements[i] += next[i][ZERO_STATE_VARIANCE];
         zero_state_local_destroy(&local);
     }
@@ -331,6 +335,29 @@ static void extents_without_number_are_refused_and_not_walked(void **state)
     zero_state_table_destroy(&t);
 }
 
+/* Numbers that are possible alone, and together would cost a reader hours. */
+static void work_without_limit_is_refused(void **state)
+{
+    (void)state;
+    enum { MANY = 257 };
+    zero_tensor tensors[MANY];
+    for (int i = 0; i < MANY; i++) {
+        tensors[i] = (zero_tensor){.rows = 1, .cols = 1, .group = i};
+        snprintf(tensors[i].name, sizeof tensors[i].name, "t.%d", i);
+    }
+    refuses(MANY, tensors, ZERO_SHARDS_MOST, "257 tensors on 1048576 ranks");
+    zero_state_table t =
+        table_of(MANY - 1, tensors, ZERO_PARTITION_SLICE, ZERO_SHARDS_MOST, 1);
+    zero_state_table_destroy(&t);
+    const int n = (int)(ZERO_PARTS_MOST / ZERO_TP_MOST) + 1;
+    zero_tensor *more = calloc((size_t)n, sizeof *more);
+    zero_state_layout layout = {ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST,
+                                ZERO_TP_MOST};
+    assert_int_equal(zero_state_table_init(&t, n, more, &layout), ZERO_ERR_FORMAT);
+    assert_non_null(strstr(zero_last_error(), "and 4194304 in a TP group"));
+    free(more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +366,7 @@ int main(void)
         cmocka_unit_test(an_extent_of_the_longest_name_and_tensor_has_its_name_whole),
         cmocka_unit_test(what_is_no_table_is_refused_with_the_tensor_named),
         cmocka_unit_test(groups_and_cuts_that_cannot_be_are_refused),
+        cmocka_unit_test(work_without_limit_is_refused),
         cmocka_unit_test(extents_without_number_are_refused_and_not_walked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,7 +188,7 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     test_place place;
     zero_checkpoint_directory d;
     zero_storage_dir dir;
-    bool taken = true;
+    zero_lock lock;
     pid_t holder = 0;
     int has_begun[2];
     char byte = 0;
@@ -197,7 +197,8 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     if (test_rank == 0) holder = fork();
     if (test_rank == 0 && holder == 0) {
         bool is_locked = zero_storage_open(place.path, &dir) == ZERO_OK &&
-                         zero_storage_lock(&dir, &taken) == ZERO_OK && taken;
+                         zero_lock_take(dir.fd, dir.path, &lock) == ZERO_OK &&
+                         lock == ZERO_LOCK_TAKEN;
         if (write(has_begun[1], &byte, 1) == 1) sleep(is_locked ? 3 : 0);
         _exit(0); /* without a signature */
     }
@@ -269,11 +270,13 @@ static void old_checkpoints_that_stay_are_told_once(void **state)
     if (test_rank == 0) assert_int_equal(symlink("else", path), 0);
     told[0] = '\0';
     if (test_rank == 0) {
-        assert_int_equal(zero_checkpoint_prune(&place.dir, 1, &stuck, &listener), ZERO_OK);
+        assert_int_equal(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener),
+                         ZERO_OK);
         assert_non_null(strstr(told, ".del-step-00000001-2/notes: cannot be removed: "));
         assert_non_null(strstr(told, "step-00000002: cannot be removed: it is a symbolic"));
         told[0] = '\0';
-        assert_int_equal(zero_checkpoint_prune(&place.dir, 1, &stuck, &listener), ZERO_OK);
+        assert_int_equal(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener),
+                         ZERO_OK);
         assert_int_equal(strlen(told), 0);
         assert_int_equal(access(path, F_OK), 0); /* the link, and where it leads */
         assert_int_equal(unlink(path), 0);
@@ -282,6 +285,26 @@ static void old_checkpoints_that_stay_are_told_once(void **state)
     assert_all(has(&place, ".del-step-00000001-2/notes") && !has(&place, "step-00000001"));
     drop(&place, ".del-step-00000001/notes");
     drop(&place, ".del-step-00000001-2/notes");
+    test_place_close(&place);
+}
+
+/* Later names are of other runs, or of nobody: they cost none of this run's checkpoints. */
+static void a_step_that_was_saved_stays_whatever_comes_after_it(void **state)
+{
+    (void)state;
+    test_place place;
+    int64_t stuck = -1;
+    test_place_open(&place);
+    make(&place, "step-00000001");
+    make(&place, "step-00000002");
+    make(&place, "step-00000003");
+    make(&place, "step-00000900");
+    make(&place, "step-99999999");
+    if (test_rank == 0)
+        assert_int_equal(zero_checkpoint_prune(&place.dir, 3, 2, &stuck, NULL), ZERO_OK);
+    assert_all(!has(&place, "step-00000001") && has(&place, "step-00000002") &&
+               has(&place, "step-00000003"));
+    assert_all(has(&place, "step-00000900") && has(&place, "step-99999999"));
     test_place_close(&place);
 }
 
@@ -349,6 +372,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_lock_of_one_that_ends_is_taken_over),
         cmocka_unit_test(what_cannot_be_removed_stays_and_is_told),
         cmocka_unit_test(old_checkpoints_that_stay_are_told_once),
+        cmocka_unit_test(a_step_that_was_saved_stays_whatever_comes_after_it),
         cmocka_unit_test(a_rank_without_descriptors_says_so_once),
         cmocka_unit_test(a_moved_directory_is_noticed),
     };

@@ -222,7 +222,7 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
     check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
     assert_true(exists(DIR_NAME "/config.json") && !exists(".tmp-" DIR_NAME));
     refused_write(DIR_NAME, &values, ZERO_ERR_INVALID, "out exists");
-    refused_write("nowhere/" DIR_NAME, &values, ZERO_ERR_IO, "nowhere/");
+    refused_write("nowhere/" DIR_NAME, &values, ZERO_ERR_IO, "nowhere: cannot be opened");
     refused_write("..", &values, ZERO_ERR_INVALID, "the name of a directory");
     refused_write("/", &values, ZERO_ERR_INVALID, "the name of a directory");
     refused_write("", &values, ZERO_ERR_INVALID, "the name of a directory");

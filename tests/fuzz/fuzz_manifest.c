@@ -3,6 +3,42 @@
 #include "checkpoint/manifest.h"
 #include "fuzz.h"
 
+/* What a reader's time is spent on, if a file makes it work: the shards that it looks at for tensors, and
+ * the tensors that it cuts. Both functions are wrapped (CMakeLists.txt). */
+static size_t looks, cuts;
+
+zero_range __real_zero_partition_shard(const zero_partition *part, int rank);
+zero_range __wrap_zero_partition_shard(const zero_partition *part, int rank);
+zero_status __real_zero_share_cut(const zero_share *share, zero_tensor *tensor);
+zero_status __wrap_zero_share_cut(const zero_share *share, zero_tensor *tensor);
+
+zero_range __wrap_zero_partition_shard(const zero_partition *part, int rank)
+{
+    looks++;
+    return __real_zero_partition_shard(part, rank);
+}
+
+zero_status __wrap_zero_share_cut(const zero_share *share, zero_tensor *tensor)
+{
+    cuts++;
+    return __real_zero_share_cut(share, tensor);
+}
+
+/* The work grows with the file, and not with the product of two numbers in it; but each rank of a TP group
+ * has parts of its own, up to a limit. */
+static void check_work(size_t size, const zero_manifest *m)
+{
+    size_t parts = (size_t)ZERO_PARTS_MOST;
+    if (m) {
+        const zero_state_layout *l = &m->table.layout;
+        parts = (size_t)m->table.n_tensors * (size_t)l->tp;
+        FUZZ_LAW((int64_t)m->table.n_tensors * l->n_ranks <= ZERO_PIECES_MOST);
+        FUZZ_LAW(parts <= (size_t)ZERO_PARTS_MOST);
+    }
+    FUZZ_LAW(cuts <= parts);
+    FUZZ_LAW(looks <= size + 3 * parts);
+}
+
 /* The elements in the shards of one p, and those that its ranks hold. */
 static int64_t count_shards(const zero_state_table *t, int p)
 {
@@ -52,7 +88,9 @@ static void check_round_trip(const zero_manifest *m)
 static void parse(const void *bytes, size_t len)
 {
     zero_manifest m = {0};
+    looks = cuts = 0;
     zero_status st = zero_manifest_parse("f", bytes, len, &m);
+    check_work(len, st == ZERO_OK ? &m : NULL);
     fuzz_check_refusal(st);
     if (st != ZERO_OK) return;
     check_extents(&m.table);

@@ -215,6 +215,70 @@ static void a_reader_that_is_gone_costs_lines_and_not_the_process(void **state)
     close(reader);
 }
 
+/* Leads to `to`, and belongs to this user. */
+static void link_as(uid_t owner, const char *to, const char *link)
+{
+    assert_int_equal(symlink(to, link), 0);
+    if (geteuid() == 0) assert_int_equal(lchown(link, owner, (gid_t)-1), 0);
+}
+
+static zero_status try_line(const char *path)
+{
+    zero_line_file file;
+    zero_status st = zero_line_file_open(&file, "--metrics", path);
+    if (st == ZERO_OK) zero_line_file_begin(&file, false);
+    if (st == ZERO_OK) zero_line_file_close(&file);
+    return st;
+}
+
+/* Another user who may add names to a directory could lead us to any file of ours. */
+static void a_link_is_followed_only_if_nobody_else_can_make_it(void **state)
+{
+    (void)state;
+    const uid_t nobody = 65534, own = geteuid();
+    const struct {
+        uid_t folder, link;
+        mode_t mode;
+        bool follows;
+    } cases[] = {{own, own, 0755, true},     {own, own, 01777, true},
+                 {own, own, 0777, false},    {own, own, 0775, false},
+                 {nobody, own, 0755, false}, {own, nobody, 0755, false},
+                 {own, nobody, 01777, false}};
+    assert_int_equal(mkdir("shared", 0755), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool has_others = cases[i].folder == nobody || cases[i].link == nobody;
+        if (has_others && own != 0) continue;
+        int fd = open("m", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+        assert_int_equal(write(fd, "mine\n", 5), 5);
+        close(fd);
+        link_as(cases[i].link, "../m", "shared/link");
+        assert_int_equal(chmod("shared", cases[i].mode), 0);
+        if (own == 0) assert_int_equal(chown("shared", cases[i].folder, (gid_t)-1), 0);
+        zero_status st = try_line("shared/link");
+        if (st != (cases[i].follows ? ZERO_OK : ZERO_ERR_INVALID))
+            fail_msg("case %zu: %s", i, zero_last_error());
+        if (!cases[i].follows)
+            assert_non_null(
+                strstr(zero_last_error(), "it is a link in a directory that other users"));
+        holds("m", cases[i].follows ? "" : "mine\n");
+        assert_int_equal(unlink("shared/link"), 0);
+    }
+    /* Nor may a second name of a file be a trap; a file that has one name is written. */
+    assert_int_equal(chmod("shared", 0777), 0);
+    assert_int_equal(link("m", "shared/link"), 0);
+    assert_int_equal(try_line("shared/link"), ZERO_ERR_INVALID);
+    assert_int_equal(unlink("shared/link"), 0);
+    assert_int_equal(try_line("shared/link"), ZERO_OK);
+    unlink("shared/link");
+    /* What a shell's >(command) names is such a link. */
+    char path[32];
+    const int fd = open("m", O_WRONLY);
+    snprintf(path, sizeof path, "/dev/fd/%d", fd);
+    assert_int_equal(try_line(path), ZERO_OK);
+    close(fd);
+    assert_int_equal(rmdir("shared"), 0);
+}
+
 static int enter(void **state)
 {
     (void)state;
@@ -238,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_pipe_without_a_reader_is_refused),
         cmocka_unit_test(a_slow_reader_costs_lines_and_neither_time_nor_halves),
         cmocka_unit_test(the_last_line_waits_for_its_reader),
+        cmocka_unit_test(a_link_is_followed_only_if_nobody_else_can_make_it),
         cmocka_unit_test(a_reader_that_is_gone_costs_lines_and_not_the_process),
     };
     return cmocka_run_group_tests(tests, enter, leave);

@@ -2,6 +2,7 @@
 #include "io/whole_file.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -39,11 +41,16 @@ static int count_names(void)
     return n;
 }
 
+static zero_status begin(zero_whole_file *file, const char *path)
+{
+    return zero_whole_file_begin(file, path, ZERO_WHOLE_FILE_ALONE, NULL);
+}
+
 static void a_file_replaces_an_older_one_when_it_is_whole(void **state)
 {
     (void)state;
     zero_whole_file file;
-    assert_int_equal(zero_whole_file_begin(&file, "a"), ZERO_OK);
+    assert_int_equal(begin(&file, "a"), ZERO_OK);
     assert_int_equal(zero_whole_file_write(&file, "old", 3), ZERO_OK);
     assert_int_equal(access("a", F_OK), -1);
     assert_int_equal(zero_whole_file_end(&file), ZERO_OK);
@@ -52,7 +59,7 @@ static void a_file_replaces_an_older_one_when_it_is_whole(void **state)
 
     char path[128];
     snprintf(path, sizeof path, "%s/a", place);
-    assert_int_equal(zero_whole_file_begin(&file, path), ZERO_OK);
+    assert_int_equal(begin(&file, path), ZERO_OK);
     assert_int_equal(zero_whole_file_write(&file, "new ", 4), ZERO_OK);
     holds("a", "old");
     assert_int_equal(zero_whole_file_write(&file, "text", 4), ZERO_OK);
@@ -65,7 +72,7 @@ static void an_abandoned_file_leaves_nothing(void **state)
 {
     (void)state;
     zero_whole_file file;
-    assert_int_equal(zero_whole_file_begin(&file, "b"), ZERO_OK);
+    assert_int_equal(begin(&file, "b"), ZERO_OK);
     assert_int_equal(zero_whole_file_write(&file, "part", 4), ZERO_OK);
     assert_int_equal(count_names(), 2);
     zero_whole_file_abandon(&file);
@@ -84,12 +91,83 @@ static void a_full_disk_leaves_the_older_file(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     tight = limit;
     tight.rlim_cur = 4;
-    assert_int_equal(zero_whole_file_begin(&file, "a"), ZERO_OK);
+    assert_int_equal(begin(&file, "a"), ZERO_OK);
     setrlimit(RLIMIT_FSIZE, &tight);
     assert_int_equal(zero_whole_file_write(&file, "too long", 8), ZERO_ERR_ENV);
     setrlimit(RLIMIT_FSIZE, &limit);
     zero_whole_file_abandon(&file);
     holds("a", "new text");
+    assert_int_equal(count_names(), 1);
+}
+
+/* Another process, as of a container, may have had our number. */
+static void what_a_killed_process_left_is_replaced(void **state)
+{
+    (void)state;
+    zero_whole_file file;
+    for (int turn = 0; turn < 2; turn++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            bool ok = begin(&file, "b") == ZERO_OK &&
+                      zero_whole_file_write(&file, "half", 4) == ZERO_OK;
+            if (ok) kill(getpid(), SIGKILL);
+            _exit(1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        holds(".b.tmp", "half");
+    }
+    assert_int_equal(zero_whole_file_put("b", "whole", 5), ZERO_OK);
+    holds("b", "whole");
+    assert_int_equal(unlink("b"), 0);
+    assert_int_equal(count_names(), 1);
+}
+
+static void one_process_at_a_time_writes_a_file(void **state)
+{
+    (void)state;
+    zero_whole_file file, other;
+    zero_lock lock;
+    assert_int_equal(begin(&file, "b"), ZERO_OK);
+    assert_int_equal(zero_whole_file_begin(&other, "./b", ZERO_WHOLE_FILE_ALONE, &lock),
+                     ZERO_ERR_ENV);
+    assert_int_equal(lock, ZERO_LOCK_BUSY);
+    assert_string_equal(zero_last_error(), "./b: another process writes this file");
+    /* Ranks of one job do not wait for each other. */
+    assert_int_equal(zero_whole_file_begin(&other, "b", ZERO_WHOLE_FILE_BESIDE, &lock),
+                     ZERO_OK);
+    assert_int_equal(zero_whole_file_write(&other, "beside", 6), ZERO_OK);
+    assert_int_equal(zero_whole_file_end(&other), ZERO_OK);
+    holds("b", "beside");
+    assert_int_equal(zero_whole_file_write(&file, "alone", 5), ZERO_OK);
+    assert_int_equal(zero_whole_file_end(&file), ZERO_OK);
+    holds("b", "alone");
+    assert_int_equal(unlink("b"), 0);
+    assert_int_equal(count_names(), 1);
+}
+
+/* Links, directories and other users' files have the temporary name: they stay as they are. */
+static void what_is_not_a_leftover_of_ours_stays(void **state)
+{
+    (void)state;
+    const uid_t nobody = 65534;
+    assert_int_equal(symlink("a", ".b.tmp"), 0);
+    assert_int_equal(mkdir(".b.2.tmp", 0700), 0);
+    assert_int_equal(mkfifo(".b.3.tmp", 0600), 0);
+    int theirs = open(".b.4.tmp", O_CREAT | O_WRONLY, 0666);
+    assert_true(theirs >= 0);
+    assert_int_equal(close(theirs), 0);
+    if (geteuid() == 0) assert_int_equal(chown(".b.4.tmp", nobody, nobody), 0);
+    assert_int_equal(zero_whole_file_put("b", "whole", 5), ZERO_OK);
+    holds("b", "whole");
+    holds("a", "new text");
+    assert_int_equal(count_names(), geteuid() == 0 ? 6 : 5);
+    unlink(".b.tmp");
+    rmdir(".b.2.tmp");
+    unlink(".b.3.tmp");
+    unlink(".b.4.tmp");
+    unlink("b");
     assert_int_equal(count_names(), 1);
 }
 
@@ -104,10 +182,10 @@ static void only_regular_files_are_replaced(void **state)
     assert_int_equal(mkdir("folder", 0700), 0);
     char *const paths[] = {"link", "folder", "/dev/null", dots, folder, "", name};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        assert_int_equal(zero_whole_file_begin(&file, paths[i]), ZERO_ERR_INVALID);
+        assert_int_equal(begin(&file, paths[i]), ZERO_ERR_INVALID);
         assert_non_null(strstr(zero_last_error(), "expected"));
     }
-    assert_int_equal(zero_whole_file_begin(&file, "no/such"), ZERO_ERR_IO);
+    assert_int_equal(begin(&file, "no/such"), ZERO_ERR_IO);
     assert_int_equal(count_names(), 3);
     rmdir("folder");
     unlink("link");
@@ -120,6 +198,9 @@ int main(void)
         cmocka_unit_test(a_file_replaces_an_older_one_when_it_is_whole),
         cmocka_unit_test(an_abandoned_file_leaves_nothing),
         cmocka_unit_test(a_full_disk_leaves_the_older_file),
+        cmocka_unit_test(what_a_killed_process_left_is_replaced),
+        cmocka_unit_test(one_process_at_a_time_writes_a_file),
+        cmocka_unit_test(what_is_not_a_leftover_of_ours_stays),
         cmocka_unit_test(only_regular_files_are_replaced),
     };
     if (!mkdtemp(place) || chdir(place) != 0) return 1;

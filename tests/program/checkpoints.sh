@@ -129,9 +129,15 @@ saves=$(grep -c '^checkpoint: step ' out)
 saves_again() { [ "$(grep -c '^checkpoint: step ' out)" -gt "$saves" ]; }
 mv away place
 await 60 saves_again || complain "a moved directory that is back: expected a checkpoint"
+# Later steps that are not this run's cost none of its own, and stay.
+mkdir place/step-99999998 place/step-99999999
+saves=$(grep -c '^checkpoint: step ' out)
+await 60 saves_again || complain "later steps of others: expected a checkpoint"
 kill -USR2 $job
 wait $job
 [ $? -eq 75 ] || complain "a moved directory that is back: expected exit code 75"
+rmdir place/step-99999998 place/step-99999999 || complain "later steps of others are gone"
+[ "$(ls place | wc -l)" -eq 2 ] || complain "beside later steps: expected 2 of this run, not $(ls place)"
 verifies place
 last=$(sed -n 's/^checkpoint: step .* in \(place[^,]*\),.*/\1/p' out | tail -n 1)
 [ -d "$last" ] || complain "$last was announced, and is not there"

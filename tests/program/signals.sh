@@ -98,6 +98,64 @@ begins 0 $tiny --steps 20000
 kill -TERM $job
 ends 143
 
+# So does HUP, when a terminal or a connection goes; under nohup it does nothing.
+launch_one='env --default-signal=HUP'
+$launch_one true 2>/dev/null || launch_one=
+begins 0 $tiny --steps 20000 --checkpoint hung_up
+kill -HUP $job
+ends 75
+says 'stopped on request after step' err
+runs 0 checkpoint verify hung_up
+begins 0 $tiny --steps 20000
+kill -HUP $job
+ends 129
+launch_one=nohup
+begins 0 $tiny --steps 20000 --checkpoint detached
+kill -HUP $job
+kill -USR2 $job
+ends 75
+launch_one=
+
+# A reader of the output that goes away, as head does, stops the run after a checkpoint, too. What the shell
+# waits for is not the run, so its exit code is in a file.
+rm -rf read
+words="zero train --checkpoint read | head"
+{
+    "$zero" $tiny --steps 20000 --log-every 1 --checkpoint read 2>err
+    echo $? >code
+} | head -n 30 >out
+code=$(cat code)
+exits 3
+says 'zero: the standard output cannot be written: Broken pipe; the run stopped after step' err
+says 'which is saved in read; --resume continues' err
+runs 0 checkpoint verify read
+
+# The first process of a container gets no default action from the kernel, and ends all the same.
+first='unshare -fp --mount-proc --kill-child'
+if $first true 2>/dev/null && env --default-signal=INT,HUP true 2>/dev/null; then
+    begins_first() { # begins_first words...: the run is process 1; `job` is what waits for it
+        launch_one="$first env --default-signal=INT,HUP"
+        begins 0 "$@"
+        launch_one=
+        inner=$(cat /proc/$job/task/$job/children)
+    }
+    for signal in INT:130 TERM:143 HUP:129; do
+        begins_first $tiny --steps 20000
+        kill -"${signal%:*}" $inner
+        ends "${signal#*:}"
+    done
+    begins_first $tiny --steps 20000 --checkpoint in_container
+    kill -TERM $inner
+    ends 75
+    begins_first $tiny --hidden 384 --seq 256 --global-batch 16 --steps 20000 --checkpoint twice_first
+    kill -INT $inner
+    await 60 grep -qs 'press Ctrl-C again' err
+    kill -INT $inner
+    ends 130
+else
+    echo "not tried: signals to process 1 of a container, which need unshare and env --default-signal"
+fi
+
 # So does a Ctrl-C, and the second one ends the run at once. The shell starts programs in the
 # background with SIGINT ignored, which they respect.
 begins 0 $tiny --steps 20000 --checkpoint unmoved

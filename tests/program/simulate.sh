@@ -119,7 +119,7 @@ grep -q '"tid":[014678]000[,}]' trace.json && complain "$words: expected no othe
 refuses 2 'cannot be opened as a directory' 0 simulate $gpt2 --trace no/such/trace.json
 refuses 2 'found a device' 0 simulate $gpt2 --trace /dev/null
 echo '{}' >my.machine
-refuses 2 '--trace ./my.machine is the file of --machine' 0 simulate $gpt2 --machine my.machine \
+refuses 2 '--trace ./my.machine is a file of --machine' 0 simulate $gpt2 --machine my.machine \
     --trace ./my.machine
 refuses 2 'most-messages' 0 simulate $gpt2 --most-messages 10 --trace new.json
 [ -e new.json ] && complain "$words: expected no file"

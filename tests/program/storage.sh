@@ -175,6 +175,47 @@ call_of() {
         END { print n }' calls
 }
 
+# mounted RANKS VARIABLES...: a run on a file system that can do less, from the start to step 4.
+mounted() {
+    n=$1
+    shift
+    begin
+    shimmed="SHIM_DIR=tree $* LD_PRELOAD=$SHIM"
+    train "$n" 4
+}
+
+# What a file system cannot do is said in the first second, by one line: privacy and locks as a warning, the
+# rest as a refusal before anything is trained, which leaves nothing behind.
+mounts() { # mounts RANKS
+    mounted "$1" SHIM_MODES=1
+    exits 0
+    check_published
+    says 'zero: warning: tree/ckpt: its file system keeps nothing private: other users may read' err
+    [ "$(grep -c '^zero: .*tree/ckpt' err)" -eq 1 ] || complain "$words: expected one warning"
+    [ "$(stat -c %a tree/ckpt/step-00000004)" = 777 ] || complain "$words: the mount has no mode"
+    mounted "$1" SHIM_REFUSED=chmod SHIM_ERRNO=95 # EOPNOTSUPP
+    exits 0
+    ! grep -q '^zero: .*tree/ckpt' err || complain "$words: expected no message"
+    mounted "$1" SHIM_REFUSED=flock SHIM_ERRNO=38 # ENOSYS
+    exits 0
+    says 'zero: warning: tree/ckpt: its file system has no locks, so nothing keeps another run' err
+    for call in 'rename renamed' 'fsync synced' 'write written' 'mkdir made'; do
+        mounted "$1" SHIM_REFUSED="${call% *}" SHIM_ERRNO=5
+        exits 3
+        [ ! -s out ] || complain "$words: expected nothing on stdout"
+        says "cannot be ${call#* }" err
+        [ "$call" != 'fsync synced' ] || continue # as DIR is opened, before leftovers are removed
+        says '; so no checkpoint can be saved there' err
+        holds tree/ckpt step-00000001 step-00000002
+    done
+    [ "$1" -eq 0 ] && return
+    mounted "$1" SHIM_RANK=2 SHIM_REFUSED=write SHIM_ERRNO=30 # EROFS
+    exits 3
+    says 'rank 2: tree/ckpt/.tmp-step-00000001/rank-2: cannot be written' err
+    says 'so no checkpoint can be saved there' err
+    holds tree/ckpt step-00000001 step-00000002
+}
+
 # A file system that is slow to remove old checkpoints does not end the run: the other ranks wait,
 # at the start, when the next checkpoint is published, and when the directory is closed. The shim takes
 # 9 s; the limit also holds for the start of MPI, on a machine that may have other work.
@@ -182,34 +223,59 @@ patient() { # patient RANKS
     for which in 1 -1 '-1 1'; do wrong "$1" 0 slow "$(call_of unlink $which)" --watchdog 6; done
 }
 
-# A checkpoint that a run removes while it is verified does not count as broken.
-removed_while_verified() {
+# removed_while NAME RANKS words...: the newest checkpoint goes away while zero, on so many ranks, opens its
+# first file of that name. Rank 0 opens it; `gone` is the checkpoint.
+removed_while() {
+    name=$1 ranks=$2 gone=$3
+    shift 3
     begin
+    rm -rf gpt2
+    words="zero $* ($ranks ranks), while $gone is removed"
     shimmed="SHIM_DIR=tree SHIM_LOG=log LD_PRELOAD=$SHIM"
-    env $shimmed "$zero" checkpoint verify tree/ckpt >out 2>err
-    call=$(awk '$3 == "open" && $4 ~ /shard/ { print $2; exit }' log)
-    rm log log.data
-    words="$shimmed SHIM_AT=$call zero checkpoint verify"
-    env $shimmed SHIM_KIND=slow SHIM_AT="$call" "$zero" checkpoint verify tree/ckpt >out 2>err &
-    until [ "$(cat log 2>/dev/null | wc -l)" -ge $((call - 1)) ] || ! kill -0 $!; do
-        sleep 0.1
-    done
-    mv tree/ckpt/step-00000001 tree/ckpt/.del-step-00000001
+    on "$ranks" env $shimmed "$zero" "$@" >out 2>err
+    call=$(awk -v of="$gone/$name" '$1 == 0 && $3 == "open" && index($4, of) { print $2; exit }' log)
+    rm -rf log log.data gpt2
+    [ -n "$call" ] || complain "$words: opens no $name"
+    on "$ranks" env $shimmed SHIM_RANK=0 SHIM_KIND=slow SHIM_AT="${call:-1}" "$zero" "$@" >out 2>err &
+    job=$!
+    reached() { awk -v n="$call" '$1 == 0 && $2 == n - 1 { found = 1 } END { exit !found }' log; }
+    await 120 reached 2>/dev/null || complain "$words: does not come to call $call"
+    mv "tree/ckpt/$gone" tree/ckpt/.del-step-00000001
     rm -r tree/ckpt/.del-step-00000001
-    wait $!
+    wait $job
     code=$?
     exits 0
+}
+
+# A checkpoint that a run removes while it is read is no failure: verify leaves it out, and the others take
+# the newest that is there.
+removed_while_read() {
+    removed_while shard 0 step-00000001 checkpoint verify tree/ckpt
     says 'step-00000001: removed by a run' out
     says 'step-00000002: OK' out
+    removed_while manifest 0 step-00000002 checkpoint show tree/ckpt
+    says 'tree/ckpt/step-00000001' out
+    for file in manifest shard; do
+        removed_while $file 0 step-00000002 checkpoint export tree/ckpt --to gpt2
+        says 'gpt2: GPT-2 of step 1 in fp32' out
+        [ -s gpt2/model.safetensors ] || complain "$words: no model"
+    done
+    removed_while shard 0 step-00000002 generate tree/ckpt --tokens 4 --temperature 0
+    mv out taken
+    "$zero" generate tree/ckpt/step-00000001 --tokens 4 --temperature 0 >out 2>err
+    same out taken "the text of step 1"
 }
 
 limited
 prepare 0
-removed_while_verified
+removed_while_read
+mounts 0
 refused_at_once 0
 walk 0 0 "$every"
 prepare 3
 refused_at_once 3
+mounts 3
+removed_while shard 2 step-00000002 generate tree/ckpt --tokens 4
 patient 3
 walk 3 0 $((3 * every + 1))
 walk 3 2 $((3 * every + 1))

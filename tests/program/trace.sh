@@ -188,21 +188,21 @@ refuses 2 'cannot be opened as a directory' 2 train --trace nowhere/t.json
 # A trace does not take the place of the metrics, which stay, nor of the data.
 echo '{"step": 1}' >both
 cp both before
-refuses 2 '--trace ./both is the file of --metrics as well' 2 train --trace ./both --metrics both
+refuses 2 '--trace ./both is a file of --metrics as well' 2 train --trace ./both --metrics both
 same both before "metrics that a trace would have overwritten"
 # Nor do metrics take the place of the data or the options.
 yes 'a line of text for the model to read' | head -n 400 >text
 cp text before
-refuses 2 '--metrics ./text is the file of --data as well' 2 train --data text --metrics ./text
+refuses 2 '--metrics ./text is a file of --data as well' 2 train --data text --metrics ./text
 same text before "data that metrics would have overwritten"
-refuses 2 '--trace new is the file of --metrics' 2 train --trace new --metrics new
+refuses 2 '--trace new is a file of --metrics' 2 train --trace new --metrics new
 echo '{"steps": 6}' >options.json
-refuses 2 '--metrics options.json is the file of --config' 0 train --metrics options.json \
+refuses 2 '--metrics options.json is a file of --config' 0 train --metrics options.json \
     --config options.json
-refuses 2 '--trace options.json is the file of --config' 0 train --trace options.json \
+refuses 2 '--trace options.json is a file of --config' 0 train --trace options.json \
     --config options.json
 head -c 8192 /dev/zero | tr '\000' 'a' >letters
-refuses 2 '--trace letters is the file of --data' 0 train --trace letters --data letters \
+refuses 2 '--trace letters is a file of --data' 0 train --trace letters --data letters \
     --tokenizer byte
 # shellcheck disable=SC2086
 run 2 train $model --steps 1000000 --trace t.json --trace-steps 1-1000000

@@ -35,7 +35,10 @@ static zero_trace_head head_of(const zero_layout *layout)
 static zero_trace_file *begin(const char *path, const zero_trace_head *head)
 {
     zero_trace_file *file;
-    if (zero_trace_file_begin(&file, path, head) != ZERO_OK)
+    zero_whole_file begun;
+    zero_lock lock;
+    if (zero_trace_file_place(&begun, path, ZERO_WHOLE_FILE_ALONE, &lock) != ZERO_OK ||
+        zero_trace_file_begin(&file, &begun, head) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     return file;
 }
@@ -287,6 +290,8 @@ static void a_long_name_is_cut(void **state)
 static void a_failure_leaves_no_file(void **state)
 {
     (void)state;
+    zero_whole_file begun;
+    zero_lock lock;
     static const double never[] = {-1.0, 1.0 / 0.0, 0.0 / 0.0, 1e10};
     zero_layout layout;
     zero_trace_file *f;
@@ -306,7 +311,9 @@ static void a_failure_leaves_no_file(void **state)
     zero_trace_file_fail(f, zero_fail(ZERO_ERR_IO, "a failure of the caller"));
     assert_int_equal(zero_trace_file_end(f, ZERO_OK), ZERO_ERR_IO);
     assert_int_equal(access("t.json", F_OK), -1);
-    assert_int_equal(zero_trace_file_begin(&f, "no/such/t.json", &head), ZERO_ERR_INVALID);
+    assert_int_equal(
+        zero_trace_file_place(&begun, "no/such/t.json", ZERO_WHOLE_FILE_ALONE, &lock),
+        ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "--trace no/such"));
     zero_layout_destroy(&layout);
 }

@@ -1,0 +1,38 @@
+#include "base/ending.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define SHELLS \
+    128 /* a shell's exit code of a process that signal n has ended is that much more */
+
+static void end(int signal)
+{
+    _exit(SHELLS + signal);
+}
+
+void zero_end_on(int which)
+{
+    signal(which, getpid() == 1 ? end : SIG_DFL);
+}
+
+bool zero_ends_on(int which)
+{
+    struct sigaction now;
+    return sigaction(which, NULL, &now) == 0 &&
+           (now.sa_handler == SIG_DFL || now.sa_handler == end);
+}
+
+void zero_end_by(int which)
+{
+    zero_end_on(which);
+    raise(which);
+}
+
+void zero_ending_begin(void)
+{
+    const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (zero_ends_on(signals[i])) zero_end_on(signals[i]);
+}
