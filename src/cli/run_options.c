@@ -11,6 +11,7 @@
 #include "math/device.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
+#include "train/learning_rate.h"
 #include "train/metrics.h"
 
 #define TEXT   .kind = ZERO_OPTION_TEXT
@@ -66,7 +67,9 @@ const zero_option zero_run_options[] = {
     {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",
      .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling); with --reproducible the default is one for all numbers of ranks"},
     {.name = "lr", REAL(0, 100), FIELD(lr), RUN, PRESET, .help = "learning rate after the warm-up"},
-    {.name = "lr-min", REAL(0, 100), FIELD(lr_min), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the cosine"},
+    {.name = "lr-min", REAL(0, 100), FIELD(lr_min), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the decay"},
+    {.name = "lr-decay", CHOICE, FIELD(lr_decay), RUN, .name_at = zero_decay_name_at, .standard = "cosine",
+     .help = "from --lr to --lr-min after the warm-up, along half a cosine or a line; none: the rate stays"},
     {.name = "warmup", WHOLE(0, MANY), FIELD(warmup), RUN, .absent = "a fifth of --steps", .help = "steps of linear warm-up"},
     {.name = "beta1", REAL(0, 0.999999), FIELD(beta1), RUN, .standard = "0.9", .help = "Adam: decay of the momentum"},
     {.name = "beta2", REAL(0, 0.999999), FIELD(beta2), RUN, .standard = "0.95", .help = "Adam: decay of the variance"},
@@ -196,6 +199,7 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
     static const struct {
         const char *name, *value;
     } before[] = {{"activations", "fp32"},
+                  {"lr-decay", "cosine"},
                   {"tp", "1"},
                   {"tp-slices", "1"},
                   {"tp-across-nodes", "off"},

@@ -13,6 +13,7 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
+#include "train/learning_rate.h"
 
 /* Only what differs from the last tenth of the data, in order. */
 static void show_validation(const zero_run_view *v)
@@ -71,11 +72,16 @@ static void show_training(const zero_run_view *v)
         zero_text_run_row("reproducible");
         printf("the bits depend on both batches, not on the number of ranks\n");
     }
+    zero_decay decay = zero_decay_find(c->lr_decay);
     zero_text_run_row("optimizer");
-    printf("AdamW, %" PRId64 " step%s, lr %g after %" PRId64
-           " step%s, down to %g; decay %g, clip %g\n",
-           c->steps, zero_text_plural(c->steps), c->lr, c->warmup,
-           zero_text_plural(c->warmup), c->lr_min, c->weight_decay, c->clip);
+    printf("AdamW, %" PRId64 " step%s, lr %g after %" PRId64 " step%s, ", c->steps,
+           zero_text_plural(c->steps), c->lr, c->warmup, zero_text_plural(c->warmup));
+    if (decay == ZERO_DECAY_NONE)
+        printf("constant");
+    else
+        printf("down to %g%s", c->lr_min,
+               decay == ZERO_DECAY_LINEAR ? " along a line" : "");
+    printf("; decay %g, clip %g\n", c->weight_decay, c->clip);
 }
 
 /* The traffic between replicas. */
