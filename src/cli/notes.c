@@ -3,61 +3,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sharding/stages.h"
-
-static bool keeps_parameters(const zero_config *c)
+/* Why the option is idle in this run; NULL: it is not. */
+static const char *find_reason(const zero_option *row, const zero_run_facts *run)
 {
-    return zero_stage_at((int)c->stage)->parameters == ZERO_HOLD_WHOLE;
+    const size_t most = sizeof row->idle / sizeof row->idle[0];
+    for (size_t i = 0; i < most && row->idle[i]; i++)
+        if (row->idle[i]->holds(run)) return row->idle[i]->words;
+    return NULL;
 }
 
-static bool shards_nothing(const zero_config *c)
+void zero_notes_show(const zero_options *given, const zero_run_facts *run)
 {
-    return zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_WHOLE;
-}
-
-static bool has_replicas_of_nothing(const zero_config *c)
-{
-    return shards_nothing(c) && zero_config_shard_ranks(c) < c->data_ranks;
-}
-
-static bool sends_nothing(const zero_config *c)
-{
-    return strcmp(c->collectives, "shm") == 0;
-}
-
-/* Options, and the configurations in which they do little. */
-static const struct {
-    const char *name;
-    bool (*is_idle)(const zero_config *config);
-    const char *words;
-} notes[] = {
-    {"prefetch", keeps_parameters,
-     "has no effect below stage 3: parameters are not sharded"},
-    {"persist", keeps_parameters,
-     "has no effect below stage 3: parameters are not sharded"},
-    {"partition", shards_nothing,
-     "shards nothing at stage 0: it only changes which rank sums which gradients"},
-    {"message", sends_nothing,
-     "has no effect with collectives shm, which send no messages"},
-    {"shard-ranks", has_replicas_of_nothing,
-     "shards nothing at stage 0: it only changes which rank sums which gradients"},
-};
-
-void zero_notes_show(const zero_config *config, zero_algorithm collectives)
-{
-    zero_config chosen = *config;
-    chosen.collectives = zero_algorithm_name(collectives); /* not auto */
-    const zero_command *train = &zero_command_train;
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
+    for (const zero_option *row = zero_run_options; row->name; row++) {
         char text[ZERO_OPTION_TEXT_BYTES];
-        const zero_option_table *table;
-        const char *name = notes[i].name;
-        int index = zero_command_find_option(train, 0, name, strlen(name));
-        const zero_option *row = zero_command_option(train, index, &table);
-        const char *value = zero_option_value(row, config, text);
-        bool is_given = value && (!row->standard || strcmp(value, row->standard) != 0);
-        if (is_given && notes[i].is_idle(&chosen))
-            fprintf(stderr, "zero: note: --%s %s %s\n", name, value, notes[i].words);
+        const char *value = zero_option_value(row, run->config, text);
+        const char *reason = find_reason(row, run);
+        bool is_planned = row->is & ZERO_OPTION_PLANNED;
+        if (!reason || !value || (run->n_hosts == 0 && !is_planned)) continue;
+        if (!zero_options_is_set(given, row->name)) continue;
+        if (row->standard && strcmp(value, row->standard) == 0) continue;
+        bool is_flag = row->kind == ZERO_OPTION_FLAG;
+        fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
+                is_flag ? "" : value, reason);
     }
 }
 

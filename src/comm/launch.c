@@ -93,6 +93,11 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
     void *frame;
     (void)backtrace(&frame, 1);
 
+    /* Without mpirun Open MPI would start a daemon, with the ssh that it finds in PATH, and its
+     * libraries read the home directory: a system without either would end here. A single rank needs
+     * no daemon. Ranks that a launcher has started are not asked. */
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+
     int is_up = 0;
     ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
     if (is_up)

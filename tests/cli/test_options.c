@@ -204,24 +204,6 @@ static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
     remove(FILE_NAME);
 }
 
-/* No row has `only` at present. */
-static void later_versions_values_are_refused_unless_they_change_nothing(void **state)
-{
-    (void)state;
-    const zero_option row = {.name = "later",
-                             .kind = ZERO_OPTION_WHOLE,
-                             .offset = ZERO_OPTION_NOWHERE,
-                             .only = "1",
-                             .min = 1,
-                             .max = 9};
-    char into;
-    assert_int_equal(zero_option_store(&row, "1", "--later 1", &into), ZERO_OK);
-    assert_int_equal(zero_option_store(&row, "2", "--later 2", &into),
-                     ZERO_ERR_UNSUPPORTED);
-    assert_non_null(strstr(zero_last_error(), "--later 2: not supported yet"));
-    assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
-}
-
 static void flags_win_over_the_file_whatever_the_order(void **state)
 {
     (void)state;
@@ -380,7 +362,6 @@ int main(void)
         cmocka_unit_test(tp_is_checked_before_ranks_are_known),
         cmocka_unit_test(misplaced_words_are_refused),
         cmocka_unit_test(the_last_one_of_an_option_given_more_than_once_counts),
-        cmocka_unit_test(later_versions_values_are_refused_unless_they_change_nothing),
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
