@@ -48,6 +48,29 @@ static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE
                                      {PMI, "MPI_LOCALNRANKS"},
                                      {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
 
+/* True in a command that the user has typed into a shell of srun --pty. The variables are the shell's: no
+ * srun started this process, and none of its siblings runs it. An interactive shell gives each command
+ * a process group of its own. Launchers in that shell have variables of their own. */
+static bool is_typed_in_step(void)
+{
+    long task = read_number("SLURM_TASK_PID");
+    bool has_launcher =
+        read_number("OMPI_COMM_WORLD_SIZE") >= 0 || read_number("MPI_LOCALNRANKS") >= 0;
+    if (!getenv("SLURM_PTY_PORT") || task <= 0 || has_launcher) return false;
+    pid_t group = getpgid((pid_t)task);
+    return group >= 0 && group != getpgrp();
+}
+
+/* So that MPI starts one rank, in the way that it does without a launcher. */
+static void forget_step(void)
+{
+    static const char *const variables[] = {
+        "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
+        "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        unsetenv(variables[i]);
+}
+
 /* The number of ranks started; -1 without a known launcher. */
 static long count_launched(launcher *found)
 {
@@ -97,6 +120,7 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
      * libraries read the home directory: a system without either would end here. A single rank needs
      * no daemon. Ranks that a launcher has started are not asked. */
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    if (is_typed_in_step()) forget_step();
 
     int is_up = 0;
     ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
