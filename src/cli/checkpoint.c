@@ -97,7 +97,7 @@ static void show_files(const zero_manifest *m)
 {
     char name[64];
     row("files");
-    printf("%.1f MiB\n", (double)bytes_of(m) / 0x1p20);
+    printf("%s\n", ZERO_BYTES(bytes_of(m)));
     for (int r = 0; r < m->table.layout.n_ranks; r++) {
         zero_shard_name(r, m->table.layout.n_ranks, name);
         printf("    %-36s %14" PRIu64 " bytes\n", name, m->shards[r].bytes);
@@ -146,7 +146,7 @@ static void tell_sound(const char *path, const zero_manifest *m)
            l->n_ranks == 1 ? "" : "s");
     if (zero_state_table_is_shared(&m->table))
         printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
-    printf(", %.1f MiB, digest %s\n", (double)bytes_of(m) / 0x1p20, m->digest);
+    printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(m)), m->digest);
 }
 
 static zero_status verify_one(const char *path)
@@ -276,7 +276,7 @@ static zero_status find_verb(const zero_options *given, int *verb)
 {
     if (given->n_operands == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint needs show, verify or export, and a directory");
+                         "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
     return unknown(given->operands[0]);

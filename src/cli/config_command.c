@@ -109,7 +109,7 @@ static zero_status run(int argc, char **argv)
     ZERO_TRY(zero_options_read(&zero_command_config, argc, argv, &options, &given));
     if (given.n_operands != 1 || !options.from)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero config needs --from deepspeed and one FILE, found %s and %d",
+                         "config needs --from deepspeed and one FILE, found %s and %d",
                          options.from ? "it" : "no --from", given.n_operands);
     return convert(given.operands[0], options.n_ranks);
 }

@@ -187,7 +187,7 @@ const zero_option zero_run_options[] = {
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
      .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
-    {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, the oracle of the tests"},
+    {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, slow, one digest on every CPU: the oracle of the tests"},
     {.name = "device", TEXT, FIELD(device), CHECK, .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all; ranks take them in turn and may share one. A plan needs none, and reads no list"},
 
@@ -291,7 +291,7 @@ const zero_option zero_run_options[] = {
      .help = "tell the first step in words, instruction by instruction, with numbers of all ranks; for small models, such as --model lesson --data lesson"},
     {.name = "narrate-steps", WHOLE(1, MANY), FIELD(narrate_steps), IDLE(&not_told), .standard = "1", .help = "steps that --narrate tells"},
     {.name = "log-every", WHOLE(1, MANY), FIELD(log_every), IDLE(&no_output, &no_progress), PER_RANK, PRESET, .help = "steps between lines of progress"},
-    {.name = "sample", WHOLE(0, MANY), FIELD(sample), IDLE(&no_samples), PRESET, .help = "tokens of text generated before and after training"},
+    {.name = "sample", WHOLE(0, MANY), FIELD(sample), IDLE(&no_samples), PRESET, .help = "tokens of text generated after training, and before it from weights that were imported or saved"},
     {.name = "progress", CHOICE, FIELD(progress), IDLE(&no_lines), PER_RANK, .words = "auto|live|lines|none", .standard = "auto",
      .help = "lines on stdout; live: and one on stderr that is redrawn; auto: live on a terminal without mpirun"},
     {.name = "quiet", FLAG, FIELD(quiet), .help = "print warnings, the last loss and the digest alone; make no samples"},

@@ -160,7 +160,8 @@ static void tp_is_checked_before_ranks_are_known(void **state)
     const struct {
         const char *line, *said;
     } wrong[] = {
-        {"--tp 3", "the model has 4 heads"},
+        {"--tp 3", "--tp 3: each rank needs whole heads, and the model has 4 heads; give"},
+        {"--tp 512 --heads 512 --hidden 512", "a slice, and the model has 256 slices at"},
         {"--tp 2 --tp-slices 6 --heads 12 --hidden 48", "--tp-slices 6 with --tp 2"},
         {"--tp-slices 5 --heads 12 --hidden 48", "--tp-slices 5 with --tp 1"},
         {"--tp 4 --vocab 3", "3 words"},

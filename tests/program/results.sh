@@ -98,8 +98,8 @@ run 0 compare loud damaged
 exits 2
 says 'damaged, line 2' err
 : >empty
-refuses 2 'no line of a step' 0 compare empty loud
-refuses 2 'needs two files of --metrics, found 1' 0 compare loud
+refuses 2 'empty: expected the metrics of a run' 0 compare empty loud
+refuses 2 'zero: compare needs two files of --metrics, found 1' 0 compare loud
 
 # Options given more than once.
 notes() { # notes N: the last run printed this many
