@@ -3,28 +3,57 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why the option is idle in this run; NULL: it is not. */
-static const char *find_reason(const zero_option *row, const zero_run_facts *run)
+#define REASON 160
+
+/* True if the option has its default, or was left open. */
+static bool is_standard(const zero_option *row, const char *value)
 {
-    const size_t most = sizeof row->idle / sizeof row->idle[0];
-    for (size_t i = 0; i < most && row->idle[i]; i++)
-        if (row->idle[i]->holds(run)) return row->idle[i]->words;
-    return NULL;
+    return !value || (row->standard && strcmp(value, row->standard) == 0);
+}
+
+static const zero_option *find_row(const char *name)
+{
+    const zero_option *row = zero_run_options;
+    while (strcmp(row->name, name) != 0) row++;
+    return row;
+}
+
+static bool holds(const zero_option_idle *idle, const zero_run_facts *run,
+                  char text[REASON])
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    if (!idle->option) {
+        snprintf(text, REASON, "%s", idle->words ? idle->words : "");
+        return idle->holds && idle->holds(run);
+    }
+    const zero_option *row = find_row(idle->option);
+    const char *value = zero_option_value(row, run->config, buffer);
+    bool is_shown = idle->value && row->kind != ZERO_OPTION_FLAG;
+    snprintf(text, REASON, "has no effect %s --%s%s%s", idle->value ? "with" : "without",
+             idle->option, is_shown ? " " : "", is_shown ? idle->value : "");
+    if (!idle->value) return is_standard(row, value);
+    return value && strcmp(value, idle->value) == 0;
+}
+
+static bool is_idle(const zero_option *row, const zero_run_facts *run, char text[REASON])
+{
+    for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++)
+        if (holds(&row->idle[i], run, text)) return true;
+    return false;
 }
 
 void zero_notes_show(const zero_options *given, const zero_run_facts *run)
 {
     for (const zero_option *row = zero_run_options; row->name; row++) {
-        char text[ZERO_OPTION_TEXT_BYTES];
-        const char *value = zero_option_value(row, run->config, text);
-        const char *reason = find_reason(row, run);
-        bool is_planned = row->is & ZERO_OPTION_PLANNED;
-        if (!reason || !value || (run->n_hosts == 0 && !is_planned)) continue;
-        if (!zero_options_is_set(given, row->name)) continue;
-        if (row->standard && strcmp(value, row->standard) == 0) continue;
+        char buffer[ZERO_OPTION_TEXT_BYTES], reason[REASON];
+        const char *value = zero_option_value(row, run->config, buffer);
+        bool counts = run->n_hosts > 0 || row->is & ZERO_OPTION_PLANNED;
+        if (!counts || !zero_options_is_set(given, row->name) || is_standard(row, value))
+            continue;
         bool is_flag = row->kind == ZERO_OPTION_FLAG;
-        fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
-                is_flag ? "" : value, reason);
+        if (is_idle(row, run, reason))
+            fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
+                    is_flag ? "" : value, reason);
     }
 }
 

@@ -29,10 +29,12 @@ enum {
     ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
 };
 
-/* A run in which an option has no effect, or less than it seems to. */
+/* Where an option has no effect, or less than it seems to. */
 typedef struct {
-    bool (*holds)(const void *run); /* `run` is what the command shows its notes of */
-    const char *words; /* after the option: "has no effect without --offload" */
+    const char *option, *value; /* another option has this value; NULL: its default */
+    /* Without `option`: this holds. `run` is what the command shows notes of. */
+    bool (*holds)(const void *run);
+    const char *words; /* the note, after the option's name: "has no effect ..." */
 } zero_option_idle;
 
 #define ZERO_OPTION_NOWHERE SIZE_MAX
@@ -49,8 +51,7 @@ typedef struct {
     const char *help;
     const char *standard; /* the default, as a user would write it; NULL: left open, and */
     const char *absent;   /* in words, what happens then */
-    const zero_option_idle
-        *idle[3]; /* NULL past the last one; the first that holds is told */
+    zero_option_idle idle[3]; /* the first that holds is told; zeros past the last one */
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */

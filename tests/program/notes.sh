@@ -169,7 +169,7 @@ notes 0 plan --backend naive --threads 2 --offload . --offload-depth 2 --delayed
 END
 notes 0 plan --offload . --delayed-update 3 --steps 4 --threads 2 </dev/null
 notes 0 plan --device cuda --offload host --offload-depth 2 --threads 2 --offload-when end <<'END'
---offload-depth 2 has no effect with --offload host, which has no blocks
+--offload-depth 2 has no effect with --offload host
 END
 notes 0 plan --device cuda --threads 2 <<'END'
 --threads 2 has no effect: one thread computes with this backend or device
