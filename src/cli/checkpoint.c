@@ -231,12 +231,11 @@ static zero_status unknown(const char *name)
 {
     const char *nearest = zero_suggest(name, N_VERBS, verbs);
     if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: did you mean '%s'?", name,
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
                          nearest);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "zero checkpoint %s: expected show, verify or export (zero checkpoint --help)",
-        name);
+        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
 }
 
 typedef struct {
@@ -259,15 +258,14 @@ static const zero_option_table table = {.rows = rows};
 static zero_status check(int verb, const zero_options *given, const char *to)
 {
     if (given->n_operands == 1)
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s needs a directory",
-                         verbs[verb]);
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
     if (given->n_operands > 2)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint %s: expected one directory, found %.200s and "
+                         "checkpoint %s: expected one directory, found %.200s and "
                          "%.200s",
                          verbs[verb], given->operands[1], given->operands[2]);
     if ((to != NULL) == (verb == EXPORT)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s%s", verbs[verb],
+    return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
                      to ? ": --to is for export alone"
                         : " needs --to OUT, the directory to make");
 }

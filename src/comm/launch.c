@@ -10,6 +10,7 @@
 #if defined(OMPI_MAJOR_VERSION) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
+#include <pwd.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -116,10 +117,10 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
     void *frame;
     (void)backtrace(&frame, 1);
 
-    /* Without mpirun Open MPI would start a daemon, with the ssh that it finds in PATH, and its
-     * libraries read the home directory: a system without either would end here. A single rank needs
-     * no daemon. Ranks that a launcher has started are not asked. */
-    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    /* Without mpirun Open MPI starts a daemon beside the rank, which looks for ssh in PATH, though it
+     * has no other node to reach; and its libraries end in a crash without any home directory. */
+    setenv("OMPI_MCA_plm", "isolated", 0);
+    if (!getpwuid(getuid())) setenv("HOME", "/", 0);
     if (is_typed_in_step()) forget_step();
 
     int is_up = 0;
