@@ -42,7 +42,7 @@ verify() { "$program" checkpoint verify "$work/save"; }
 seconds_of_saving() { # as the run prints them
     train --model gpt2 --vocab 50257 --seq 64 --micro-batch 1 --steps 1 --stage 1 \
         --data stories:256K --checkpoint "$work/save" 2>"$work/err" |
-        sed -n 's/^checkpoint: .* MiB, \([0-9.]*\) s$/\1/p' | grep . ||
+        sed -n 's/^checkpoint: .*, \([0-9.]*\) s$/\1/p' | grep . ||
         { cat "$work/err" >&2; exit 1; }
 }
 

@@ -98,7 +98,7 @@ static void show_files(const zero_manifest *m)
 {
     char name[64];
     row("files");
-    printf("%.1f MiB\n", (double)bytes_of(m) / 0x1p20);
+    printf("%s\n", ZERO_BYTES(bytes_of(m)));
     for (int r = 0; r < m->table.layout.n_ranks; r++) {
         zero_shard_name(r, m->table.layout.n_ranks, name);
         printf("    %-36s %14" PRIu64 " bytes\n", name, m->shards[r].bytes);
@@ -143,7 +143,7 @@ static void tell_sound(const char *path, const zero_manifest *m)
            l->n_ranks == 1 ? "" : "s");
     if (zero_state_table_is_shared(&m->table))
         printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
-    printf(", %.1f MiB, digest %s\n", (double)bytes_of(m) / 0x1p20, m->digest);
+    printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(m)), m->digest);
 }
 
 static zero_status verify_one(const char *path)
@@ -235,12 +235,11 @@ static zero_status unknown(const char *name)
 {
     const char *nearest = zero_suggest(name, N_VERBS, verbs);
     if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s: did you mean '%s'?", name,
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
                          nearest);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "zero checkpoint %s: expected show, verify or export (zero checkpoint --help)",
-        name);
+        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
 }
 
 typedef struct {
@@ -263,15 +262,14 @@ static const zero_option_table table = {.rows = rows};
 static zero_status check(int verb, const zero_options *given, const char *to)
 {
     if (given->n_operands == 1)
-        return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s needs a directory",
-                         verbs[verb]);
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
     if (given->n_operands > 2)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint %s: expected one directory, found %.200s and "
+                         "checkpoint %s: expected one directory, found %.200s and "
                          "%.200s",
                          verbs[verb], given->operands[1], given->operands[2]);
     if ((to != NULL) == (verb == EXPORT)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "zero checkpoint %s%s", verbs[verb],
+    return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
                      to ? ": --to is for export alone"
                         : " needs --to OUT, the directory to make");
 }
@@ -280,7 +278,7 @@ static zero_status find_verb(const zero_options *given, int *verb)
 {
     if (given->n_operands == 0)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero checkpoint needs show, verify or export, and a directory");
+                         "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
     return unknown(given->operands[0]);

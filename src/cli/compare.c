@@ -228,8 +228,7 @@ static zero_status run(int argc, char **argv)
     pair p = {.a = {.path = NULL}};
     ZERO_TRY(zero_options_read(&zero_command_compare, argc, argv, NULL, &given));
     if (given.n_operands != 2)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero compare needs two files of --metrics, found %d",
+        return zero_fail(ZERO_ERR_INVALID, "compare needs two files of --metrics, found %d",
                          given.n_operands);
     zero_status st = read_one(given.operands[0], &p.a);
     if (st == ZERO_OK) st = read_one(given.operands[1], &p.b);

@@ -39,11 +39,17 @@ static void print_option(const zero_option *option, const zero_config *config)
 {
     char text[ZERO_OPTION_TEXT_BYTES];
     const char *value = zero_option_value(option, config, text);
-    bool quoted = option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
+    json_t *quoted = NULL;
+    if (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE)
+        quoted = json_string(value);
     if (option->kind == ZERO_OPTION_FLAG)
         value = strcmp(value, "on") == 0 ? "true" : "false";
-    printf("\n  \"%s\": %s%s%s", option->name, quoted ? "\"" : "", value,
-           quoted ? "\"" : "");
+    printf("\n  \"%s\": ", option->name);
+    if (quoted)
+        json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
+    else
+        fputs(value, stdout);
+    json_decref(quoted);
 }
 
 /* As they stand in a --config file, in the order of --help. */
@@ -86,7 +92,7 @@ static zero_status convert(const char *path, int64_t n_ranks)
 {
     json_t *file = NULL;
     zero_deepspeed found;
-    ZERO_TRY(zero_config_file_load("", path, &file));
+    ZERO_TRY(zero_config_file_load(NULL, path, &file));
     zero_status st = zero_deepspeed_translate(path, file, n_ranks, &found);
     json_decref(file);
     ZERO_TRY(st);
@@ -103,7 +109,7 @@ static zero_status run(int argc, char **argv)
     ZERO_TRY(zero_options_read(&zero_command_config, argc, argv, &options, &given));
     if (given.n_operands != 1 || !options.from)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero config needs --from deepspeed and one FILE, found %s and %d",
+                         "config needs --from deepspeed and one FILE, found %s and %d",
                          options.from ? "it" : "no --from", given.n_operands);
     return convert(given.operands[0], options.n_ranks);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "cli/hjson.h"
 #include "io/bytes.h"
 #include "io/json_input.h"
 
@@ -37,10 +38,11 @@ zero_status zero_config_file_load(const char *option, const char *path, json_t *
 {
     zero_bytes text = {0};
     zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
+    if (st == ZERO_OK && !option) zero_hjson_blank(text.bytes, text.len);
     if (st == ZERO_OK)
         st = zero_config_file_parse(path, text.bytes, text.len, file);
     else if (st != ZERO_ERR_NOMEM)
-        st = refuse(option, "");
+        st = refuse(option ? option : "", "");
     zero_bytes_destroy(&text);
     return st;
 }

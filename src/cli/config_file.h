@@ -7,7 +7,8 @@
 
 /* Reads one JSON object; *file is the caller's. ZERO_ERR_INVALID if it cannot be read, has
  * more than 64 MiB, is not JSON (with line and column) or not an object, or says a key
- * twice. `option` precedes the path of a file that cannot be read: "--config ", or "". */
+ * twice. `option` precedes the path of a file that cannot be read: "--config "; NULL: it is another
+ * program's, and may have what hjson.h says. */
 ZERO_NODISCARD zero_status zero_config_file_load(const char *option, const char *path,
                                                  json_t **file);
 

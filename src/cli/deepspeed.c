@@ -186,13 +186,9 @@ static zero_status has_no_effect(const input *in, const char *key)
     return zero_deepspeed_note(in, key, "not taken: it has no effect below stage 3");
 }
 
-static zero_status take_zero(const input *in)
+static zero_status take_zero(const input *in, int64_t stage)
 {
-    int64_t stage = 0;
     bool overlap = false;
-    ZERO_TRY(zero_deepspeed_whole(in, ZERO_KEY("stage"), 0, &stage));
-    if (stage > 3)
-        return zero_deepspeed_type_error(in, ZERO_KEY("stage"), "a stage from 0 to 3");
     if (zero_deepspeed_value(in, ZERO_KEY("stage")))
         ZERO_TRY(zero_deepspeed_put(in, "stage", json_integer(stage)));
     ZERO_TRY(zero_deepspeed_flag(in, ZERO_KEY("overlap_comm"), &overlap));
@@ -211,6 +207,79 @@ static zero_status take_zero(const input *in)
     return take_persist(in);
 }
 
+/* ---- offload ---- */
+
+/* Where DeepSpeed keeps a part of the states. */
+typedef struct {
+    bool in_host;
+    const char *directory; /* NULL: not in a file */
+} place;
+
+/* A place by its section and the flag of older files. */
+static zero_status find_place(const input *in, const char *section, const char *older,
+                              place *p)
+{
+    char device_key[80], path_key[80];
+    const char *device = "none";
+    snprintf(device_key, sizeof device_key, "%s.device", section);
+    snprintf(path_key, sizeof path_key, "%s.nvme_path", section);
+    ZERO_TRY(zero_deepspeed_flag(in, older, &p->in_host));
+    ZERO_TRY(zero_deepspeed_text(in, device_key, &device));
+    if (strcmp(device, "none") == 0) return ZERO_OK;
+    p->in_host = strcmp(device, "cpu") == 0;
+    if (p->in_host) return ZERO_OK;
+    if (strcmp(device, "nvme") != 0)
+        return zero_deepspeed_type_error(in, device_key, "none, cpu or nvme");
+    ZERO_TRY(zero_deepspeed_text(in, path_key, &p->directory));
+    if (p->directory) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: \"%s\" is nvme: expected the directory in \"%s\", found none",
+                     in->path, device_key, path_key);
+}
+
+static zero_status take_parameters(const input *in, const place *states, const place *p)
+{
+    const char *key = ZERO_KEY("offload_param");
+    if (p->in_host)
+        return zero_deepspeed_note(in, key,
+                                   "not taken: --offload-parameters moves them to the file "
+                                   "of --offload DIR; results are the same");
+    if (!p->directory) return ZERO_OK;
+    ZERO_TRY(zero_deepspeed_put(in, "offload-parameters", json_true()));
+    if (!states->directory)
+        return zero_deepspeed_note(in, key,
+                                   "optimizer states lie in that directory, too: --offload "
+                                   "DIR moves them first; results are the same");
+    if (strcmp(states->directory, p->directory) == 0) return ZERO_OK;
+    return zero_deepspeed_note(in, key,
+                               "zero has one file, in the nvme_path of offload_optimizer");
+}
+
+/* Beside a device the host's memory is another tier. Without one it is where states lie anyway. */
+static zero_status take_offload(const input *in, int64_t stage)
+{
+    const char *key = ZERO_KEY("offload_optimizer");
+    place states = {false, NULL}, parameters = {false, NULL};
+    ZERO_TRY(find_place(in, key, ZERO_KEY("cpu_offload"), &states));
+    if (stage == 3) {
+        ZERO_TRY(
+            zero_deepspeed_flag(in, ZERO_KEY("cpu_offload_param"), &parameters.in_host));
+        ZERO_TRY(find_place(in, ZERO_KEY("offload_param"), ZERO_KEY("cpu_offload_params"),
+                            &parameters));
+    } else {
+        ZERO_TRY(has_no_effect(in, ZERO_KEY("offload_param")));
+    }
+    const char *directory = states.directory ? states.directory : parameters.directory;
+    if (directory && strcmp(directory, "host") == 0) directory = "./host";
+    if (directory) ZERO_TRY(zero_deepspeed_put(in, "offload", json_string(directory)));
+    if (states.in_host && !directory)
+        ZERO_TRY(zero_deepspeed_note(
+            in, key,
+            "not taken: where the host computes, optimizer states are in its memory; with "
+            "--device give --offload host; results are the same"));
+    return take_parameters(in, &states, &parameters);
+}
+
 /* ---- activations, output ---- */
 
 /* DeepSpeed's section only says how a script's own checkpointing works. */
@@ -221,13 +290,9 @@ static zero_status take_activations(const input *in)
         "activation_checkpointing.cpu_checkpointing",
         "activation_checkpointing.contiguous_memory_optimization"};
     int64_t number = 0;
-    bool on = false, in_parts = false;
-    for (int i = 0; i < 3; i++) {
-        bool flag = false;
-        ZERO_TRY(zero_deepspeed_flag(in, flags[i], &flag));
-        on = on || flag;
-        in_parts = in_parts || (i == 0 && flag);
-    }
+    bool is_set[3] = {false, false, false};
+    for (int i = 0; i < 3; i++) ZERO_TRY(zero_deepspeed_flag(in, flags[i], &is_set[i]));
+    bool in_parts = is_set[0], in_host = is_set[1], on = in_parts || in_host || is_set[2];
     ZERO_TRY(zero_deepspeed_whole(in, "activation_checkpointing.number_checkpoints", 0,
                                   &number));
     if (!zero_deepspeed_value(in, "activation_checkpointing")) return ZERO_OK;
@@ -236,14 +301,23 @@ static zero_status take_activations(const input *in)
                                    "all of it is off, so recompute stays off; results are "
                                    "the same");
     ZERO_TRY(zero_deepspeed_put(in, "recompute", json_true()));
-    if (in_parts)
-        return zero_deepspeed_note(in, "activation_checkpointing",
-                                   "recompute is on: zero recomputes every block; with "
-                                   "--tp, --partition-activations is an option of its own; "
-                                   "results are the same");
-    return zero_deepspeed_note(in, "activation_checkpointing",
-                               "recompute is on: zero recomputes every block; results are "
-                               "the same");
+    ZERO_TRY(zero_deepspeed_note(in, "activation_checkpointing",
+                                 "recompute is on: zero recomputes every block; results "
+                                 "are the same"));
+    if (in_parts && in->tp > 1)
+        ZERO_TRY(zero_deepspeed_put(in, "partition-activations", json_true()));
+    else if (in_parts)
+        ZERO_TRY(zero_deepspeed_note(in, flags[0],
+                                     "not taken: --partition-activations divides what "
+                                     "recompute keeps among the ranks of --tp"));
+    bool has_file = json_object_get(in->out->options, "offload") != NULL;
+    if (in_host && has_file)
+        ZERO_TRY(zero_deepspeed_put(in, "offload-activations", json_true()));
+    if (!in_host) return ZERO_OK;
+    return zero_deepspeed_note(in, flags[1],
+                               "%s--offload-activations moves what recompute keeps to "
+                               "the file of --offload DIR; results are the same",
+                               has_file ? "" : "not taken: ");
 }
 
 static zero_status take_print(const input *in)
@@ -253,13 +327,33 @@ static zero_status take_print(const input *in)
     return steps == 0 ? ZERO_OK : zero_deepspeed_put(in, "log-every", json_integer(steps));
 }
 
-static zero_status translate(const input *in)
+/* DeepSpeed's batches are those of the ranks that are left when each `tp` share a product. */
+static zero_status take_tp(input *in)
 {
+    const char *key = "tensor_parallel.autotp_size";
+    ZERO_TRY(zero_deepspeed_whole(in, key, 0, &in->tp));
+    if (in->tp <= 1) return ZERO_OK;
+    if (in->n_ranks % in->tp != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: \"%s\": %" PRId64 " does not divide --ranks %" PRId64,
+                         in->path, key, in->tp, in->n_ranks);
+    in->n_ranks /= in->tp;
+    return zero_deepspeed_put(in, "tp", json_integer(in->tp));
+}
+
+static zero_status translate(input *in)
+{
+    int64_t stage = 0;
     ZERO_TRY(visit(in, in->file, ""));
+    ZERO_TRY(take_tp(in));
     ZERO_TRY(zero_deepspeed_take_batches(in));
     ZERO_TRY(zero_deepspeed_take_training(in));
     ZERO_TRY(take_type(in));
-    ZERO_TRY(take_zero(in));
+    ZERO_TRY(zero_deepspeed_whole(in, ZERO_KEY("stage"), 0, &stage));
+    if (stage > 3)
+        return zero_deepspeed_type_error(in, ZERO_KEY("stage"), "a stage from 0 to 3");
+    ZERO_TRY(take_zero(in, stage));
+    ZERO_TRY(take_offload(in, stage));
     ZERO_TRY(take_activations(in));
     return take_print(in);
 }
@@ -268,7 +362,7 @@ zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64
                                      zero_deepspeed *out)
 {
     zero_deepspeed made = {.options = json_object()};
-    const input in = {.path = path, .file = file, .n_ranks = n_ranks, .out = &made};
+    input in = {.path = path, .file = file, .n_ranks = n_ranks, .out = &made};
     zero_status st = made.options ? translate(&in)
                                   : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
     if (st == ZERO_OK)

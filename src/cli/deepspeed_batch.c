@@ -18,13 +18,19 @@ static zero_status put(const input *in, int64_t global, int64_t micro)
     return ZERO_OK;
 }
 
+static const char *ranks_of(const input *in)
+{
+    return in->tp > 1 ? "ranks / autotp_size" : "ranks";
+}
+
 static zero_status contradict(const input *in, const batches *b)
 {
     return zero_fail(ZERO_ERR_INVALID,
                      "%s: train_batch_size %" PRId64
-                     " is not micro batches x gradient_accumulation_steps x ranks, with "
+                     " is not micro batches x gradient_accumulation_steps x %s, with "
                      "%" PRId64 ", %" PRId64 " and %" PRId64 " (0: not given)",
-                     in->path, b->global, b->micro, b->accumulation, b->n_ranks);
+                     in->path, b->global, ranks_of(in), b->micro, b->accumulation,
+                     b->n_ranks);
 }
 
 static zero_status need_ranks(const input *in, const batches *b)
@@ -57,8 +63,8 @@ static zero_status take_all(const input *in, const batches *b)
     if (b->n_ranks > 0) return ZERO_OK;
     return zero_deepspeed_note(in, "gradient_accumulation_steps",
                                "it is %" PRId64 " on %" PRId64
-                               " ranks; zero works it out from both batches and the ranks",
-                               b->accumulation, ranks);
+                               " %s; zero works it out from both batches and the ranks",
+                               b->accumulation, ranks, ranks_of(in));
 }
 
 static zero_status take_global(const input *in, const batches *b)

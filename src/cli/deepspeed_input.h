@@ -22,7 +22,8 @@ typedef struct {
 typedef struct {
     const char *path;   /* the file's, for messages */
     const json_t *file; /* borrowed */
-    int64_t n_ranks;    /* 0: any number */
+    int64_t n_ranks;    /* that ZeRO shards over: ranks / tp; 0: any number */
+    int64_t tp;         /* ranks that share each product; 0 or 1: none do */
     zero_deepspeed *out;
 } zero_deepspeed_input;
 

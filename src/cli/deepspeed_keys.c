@@ -12,7 +12,12 @@
 
 #define PLACE   "zero decides that when it plans memory"
 #define MONITOR "zero writes --metrics FILE"
-#define OFFLOAD "this version keeps everything in memory"
+#define TRANSFERS \
+    "zero chooses the transfers of --offload; zero info --offload DIR shows them"
+#define BESIDE  "--offload-when says what updates run beside"
+#define PINNED  "zero pins what a device copies"
+#define BLOCKS  "--offload-depth counts blocks of 262144 parameters' states instead"
+#define CUT     "zero knows where its model is cut for --tp"
 #define QUANTS  "zero sends what it computes, not quantized"
 #define SCALING "zero's loss scale has DeepSpeed's default here and no other value"
 #define SAVING  "zero's checkpoints load on any ranks and any stage"
@@ -114,12 +119,30 @@ static const zero_deepspeed_key keys[] = {
      NAMED("zero checkpoint export writes whole weights")},
     {"zero_optimization.stage3_gather_fp16_weights_on_model_save",
      NAMED("zero checkpoint export writes whole weights")},
-    {"zero_optimization.offload_optimizer", NAMED(OFFLOAD)},
-    {"zero_optimization.offload_param", NAMED(OFFLOAD)},
-    {"zero_optimization.cpu_offload", NAMED(OFFLOAD)},
-    {"zero_optimization.cpu_offload_params", NAMED(OFFLOAD)},
-    {"zero_optimization.cpu_offload_param", NAMED(OFFLOAD)},
-    {"zero_optimization.cpu_offload_use_pin_memory", NAMED(OFFLOAD)},
+    {"zero_optimization.offload_optimizer", SECTION},
+    {"zero_optimization.offload_optimizer.device", TAKEN},
+    {"zero_optimization.offload_optimizer.nvme_path", TAKEN},
+    {"zero_optimization.offload_optimizer.buffer_count", NAMED(BLOCKS)},
+    {"zero_optimization.offload_optimizer.pin_memory", NAMED(PINNED)},
+    {"zero_optimization.offload_optimizer.pipeline", NAMED(BESIDE)},
+    {"zero_optimization.offload_optimizer.pipeline_read", NAMED(BESIDE)},
+    {"zero_optimization.offload_optimizer.pipeline_write", NAMED(BESIDE)},
+    {"zero_optimization.offload_optimizer.fast_init", NAMED(TRANSFERS)},
+    {"zero_optimization.offload_optimizer.ratio", NAMED("--offload moves all optimizer states")},
+    {"zero_optimization.offload_optimizer.super_offload", NAMED(BESIDE)},
+    {"zero_optimization.offload_optimizer.convert_grad_on_cpu", NAMED(PLACE)},
+    {"zero_optimization.offload_optimizer.cpuadam_cores_perc", NAMED("--threads says how many compute")},
+    {"zero_optimization.offload_param", SECTION},
+    {"zero_optimization.offload_param.device", TAKEN},
+    {"zero_optimization.offload_param.nvme_path", TAKEN},
+    {"zero_optimization.offload_param.buffer_count", NAMED(BLOCKS)},
+    {"zero_optimization.offload_param.buffer_size", NAMED(BLOCKS)},
+    {"zero_optimization.offload_param.max_in_cpu", NAMED(PLACE)},
+    {"zero_optimization.offload_param.pin_memory", NAMED(PINNED)},
+    {"zero_optimization.cpu_offload", TAKEN},
+    {"zero_optimization.cpu_offload_params", TAKEN},
+    {"zero_optimization.cpu_offload_param", TAKEN},
+    {"zero_optimization.cpu_offload_use_pin_memory", NAMED(PINNED)},
     {"zero_optimization.zero_hpz_partition_size", TAKEN},
     {"zero_optimization.mics_shard_size", TAKEN},
     {"zero_optimization.mics_hierarchical_params_gather",
@@ -139,7 +162,7 @@ static const zero_deepspeed_key keys[] = {
     {"zero_optimization.pipeline_loading_checkpoint", NAMED(SAVING)},
     {"zero_optimization.log_trace_cache_warnings", NAMED("zero's schedule has no cache")},
     {"zero_optimization.enable_sanity_checks", NAMED("--check collectives compares the ranks")},
-    {"zero_optimization.save_muon_momentum_buffer_in_memory", NAMED(OFFLOAD)},
+    {"zero_optimization.save_muon_momentum_buffer_in_memory", NAMED("zero has one AdamW")},
     {"zero_allow_untested_optimizer", NAMED("zero has one AdamW")},
     {"zero_force_ds_cpu_optimizer", NAMED("zero has one AdamW")},
 
@@ -161,8 +184,17 @@ static const zero_deepspeed_key keys[] = {
     {"disable_allgather", NAMED("zero always gathers")},
     {"sequence_parallel_size",
      FIXED("1", "zero does not cut sequences, so the batches would differ")},
-    {"tensor_parallel",
-     OFF("zero's --tp is not read from these files, so the batches would differ")},
+    {"tensor_parallel", SECTION},
+    {"tensor_parallel.autotp_size", TAKEN},
+    {"tensor_parallel.dtype", NAMED("--dtype is that of bf16 or fp16")},
+    {"tensor_parallel.tp_overlap_comm", NAMED("--overlap is about all messages")},
+    {"tensor_parallel.tp", NAMED("DeepSpeed trains with autotp_size")},
+    {"tensor_parallel.injection_policy_tuple", NAMED(CUT)},
+    {"tensor_parallel.partition_config", NAMED(CUT)},
+    {"tensor_parallel.preset_model", NAMED(CUT)},
+    {"tensor_parallel.keep_module_on_host", NAMED(PLACE)},
+    {"tensor_parallel.replace_with_kernel_inject", NAMED("zero has kernels of its own")},
+    {"tensor_parallel.kernel_inject", NAMED("zero has kernels of its own")},
     {"use_data_before_expert_parallelism", NAMED("zero's model has no experts")},
     {"pipeline", NAMED("zero does not cut the model into pipeline stages")},
 
@@ -194,7 +226,7 @@ static const zero_deepspeed_key keys[] = {
     {"checkpoint", NAMED(SAVING)},
     {"nebula", NAMED(SAVING)},
     {"datastates_ckpt", NAMED(SAVING)},
-    {"aio", NAMED(OFFLOAD)},
+    {"aio", NAMED(TRANSFERS)},
     {"dataloader_drop_last", NAMED("zero's batches are all full")},
     {"vocabulary_size", NAMED("DeepSpeed only warns by it; --vocab N sets zero's")},
     {"graph_harvesting", NAMED("it is about GPU kernels")},

@@ -98,7 +98,7 @@ static zero_status no_scheduler(const input *in, double lr)
             in, "scheduler",
             "not given: zero warms up and follows a cosine; see --lr, "
             "--lr-min and --warmup");
-    ZERO_TRY(put_real(in, "lr-min", lr));
+    ZERO_TRY(zero_deepspeed_put(in, "lr-decay", json_string("none")));
     ZERO_TRY(zero_deepspeed_put(in, "warmup", json_integer(0)));
     return zero_deepspeed_note(in, "scheduler",
                                "not given: the learning rate is constant, as in DeepSpeed "
@@ -127,9 +127,10 @@ static zero_status take_warmup(const input *in)
                                "DeepSpeed's first two updates have rate 0");
 }
 
-static zero_status take_constant(const input *in, double lr)
+/* WarmupLR and WarmupDecayLR have a peak of their own; `peak` is DeepSpeed's default. */
+static zero_status take_peak(const input *in, double peak)
 {
-    double least = 0.0, peak = lr;
+    double least = 0.0;
     ZERO_TRY(zero_deepspeed_real(in, SCHEDULER("warmup_min_lr"), &least));
     ZERO_TRY(zero_deepspeed_real(in, SCHEDULER("warmup_max_lr"), &peak));
     if (least != 0.0)
@@ -138,8 +139,32 @@ static zero_status take_constant(const input *in, double lr)
     ZERO_TRY(take_warmup(in));
     if (isnan(peak) || zero_deepspeed_is_auto(in, SCHEDULER("warmup_max_lr")))
         return ZERO_OK;
-    ZERO_TRY(put_real(in, "lr", peak));
-    return put_real(in, "lr-min", peak);
+    return put_real(in, "lr", peak);
+}
+
+static zero_status take_constant(const input *in, double lr)
+{
+    ZERO_TRY(take_peak(in, lr));
+    return zero_deepspeed_put(in, "lr-decay", json_string("none"));
+}
+
+static zero_status take_total(const input *in)
+{
+    int64_t steps = 0;
+    ZERO_TRY(zero_deepspeed_whole(in, SCHEDULER("total_num_steps"), 1, &steps));
+    return steps > 0 ? zero_deepspeed_put(in, "steps", json_integer(steps)) : ZERO_OK;
+}
+
+static zero_status take_line(const input *in, double lr)
+{
+    (void)lr; /* the scheduler's peak replaces the optimizer's rate */
+    ZERO_TRY(take_total(in));
+    ZERO_TRY(take_peak(in, 0.001));
+    ZERO_TRY(put_real(in, "lr-min", 0.0));
+    ZERO_TRY(zero_deepspeed_note(in, "scheduler",
+                                 "zero's line reaches 0 in the last step, DeepSpeed's "
+                                 "after it"));
+    return zero_deepspeed_put(in, "lr-decay", json_string("linear"));
 }
 
 /* A product of two decimal numbers without its last binary digits: 3e-4 x 0.1 is 3e-05. */
@@ -152,28 +177,33 @@ static double decimal(double product)
 
 static zero_status take_cosine(const input *in, double lr)
 {
-    const char *key = SCHEDULER("total_num_steps");
     double ratio = 0.0001;
-    int64_t steps = 0;
-    ZERO_TRY(zero_deepspeed_whole(in, key, 1, &steps));
+    ZERO_TRY(take_total(in));
     ZERO_TRY(zero_deepspeed_real(in, SCHEDULER("cos_min_ratio"), &ratio));
     if (ratio < 0.0 || ratio > 1.0)
         return zero_deepspeed_type_error(in, SCHEDULER("cos_min_ratio"),
                                          "a number from 0 to 1");
-    if (steps > 0) ZERO_TRY(zero_deepspeed_put(in, "steps", json_integer(steps)));
     ZERO_TRY(take_warmup(in));
     return isnan(lr) ? ZERO_OK : put_real(in, "lr-min", decimal(lr * ratio));
 }
+
+static const struct {
+    const char *type;
+    zero_status (*take)(const input *in, double lr);
+} schedulers[] = {{"WarmupLR", take_constant},
+                  {"WarmupDecayLR", take_line},
+                  {"WarmupCosineLR", take_cosine}};
 
 static zero_status take_scheduler(const input *in, double lr)
 {
     const char *type = NULL;
     ZERO_TRY(zero_deepspeed_text(in, "scheduler.type", &type));
     if (!type) return no_scheduler(in, lr);
-    if (strcmp(type, "WarmupLR") == 0) return take_constant(in, lr);
-    if (strcmp(type, "WarmupCosineLR") == 0) return take_cosine(in, lr);
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++)
+        if (strcmp(type, schedulers[i].type) == 0) return schedulers[i].take(in, lr);
     return zero_deepspeed_refuse(in, "scheduler.type",
-                                 "zero has WarmupLR and WarmupCosineLR alone");
+                                 "zero has WarmupLR, WarmupDecayLR and "
+                                 "WarmupCosineLR alone");
 }
 
 /* ---- clipping ---- */

@@ -48,8 +48,7 @@ static zero_status run(int argc, char **argv)
     const zero_command *command = NULL;
     ZERO_TRY(zero_options_read(&zero_command_help, argc, argv, &options, &given));
     if (given.n_operands > 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero help takes one command, found %.80s and %.80s",
+        return zero_fail(ZERO_ERR_INVALID, "help takes one command, found %.80s and %.80s",
                          given.operands[0], given.operands[1]);
     if (given.n_operands == 1) {
         command = zero_command_find(given.operands[0]);

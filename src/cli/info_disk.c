@@ -9,6 +9,7 @@
 #include "io/disk_trial.h"
 #include "io/scratch_place.h"
 #include "report/json_put.h"
+#include "report/text.h"
 
 #define RATE 16 /* bytes of a rate as text */
 
@@ -95,10 +96,7 @@ static void print_place(const disk *d)
     const zero_scratch_place *p = &d->place;
     printf("%-18s %s\n", "directory", d->directory);
     printf("%-18s %s\n", "file system", *p->file_system ? p->file_system : "-");
-    const double free_bytes = (double)p->bytes_free;
-    const bool is_large = free_bytes >= 0x1p30;
-    printf("%-18s %.1f %s\n", "free", free_bytes / (is_large ? 0x1p30 : 0x1p20),
-           is_large ? "GiB" : "MiB");
+    printf("%-18s %s\n", "free", ZERO_BYTES(p->bytes_free));
     printf("%-18s %s\n", "transfers",
            p->file.is_direct ? "O_DIRECT, around the page cache"
                              : "through the page cache: no O_DIRECT here");

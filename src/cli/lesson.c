@@ -91,17 +91,15 @@ static zero_status read_number(const zero_options *given, int *number)
     *number = 0;
     if (given->n_operands == 0) return ZERO_OK;
     if (given->n_operands > 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero lesson takes one lesson, found %.40s and %.40s",
+        return zero_fail(ZERO_ERR_INVALID, "lesson takes one lesson, found %.40s and %.40s",
                          given->operands[0], given->operands[1]);
     const char *word = given->operands[0];
     char *end;
     long n = strtol(word, &end, 10);
     if (end == word || *end || n < 1 || n > zero_course_lessons())
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "zero lesson %.40s: there are lessons 1 to %d; zero lesson lists them", word,
-            zero_course_lessons());
+        return zero_fail(ZERO_ERR_INVALID,
+                         "lesson %.40s: there are lessons 1 to %d; zero lesson lists them",
+                         word, zero_course_lessons());
     *number = (int)n;
     return ZERO_OK;
 }

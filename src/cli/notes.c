@@ -3,61 +3,57 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sharding/stages.h"
+#define REASON 160
 
-static bool keeps_parameters(const zero_config *c)
+/* True if the option has its default, or was left open. */
+static bool is_standard(const zero_option *row, const char *value)
 {
-    return zero_stage_at((int)c->stage)->parameters == ZERO_HOLD_WHOLE;
+    return !value || (row->standard && strcmp(value, row->standard) == 0);
 }
 
-static bool shards_nothing(const zero_config *c)
+static const zero_option *find_row(const char *name)
 {
-    return zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_WHOLE;
+    const zero_option *row = zero_run_options;
+    while (strcmp(row->name, name) != 0) row++;
+    return row;
 }
 
-static bool has_replicas_of_nothing(const zero_config *c)
+static bool holds(const zero_option_idle *idle, const zero_run_facts *run,
+                  char text[REASON])
 {
-    return shards_nothing(c) && zero_config_shard_ranks(c) < c->data_ranks;
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    if (!idle->option) {
+        snprintf(text, REASON, "%s", idle->words ? idle->words : "");
+        return idle->holds && idle->holds(run);
+    }
+    const zero_option *row = find_row(idle->option);
+    const char *value = zero_option_value(row, run->config, buffer);
+    bool is_shown = idle->value && row->kind != ZERO_OPTION_FLAG;
+    snprintf(text, REASON, "has no effect %s --%s%s%s", idle->value ? "with" : "without",
+             idle->option, is_shown ? " " : "", is_shown ? idle->value : "");
+    if (!idle->value) return is_standard(row, value);
+    return value && strcmp(value, idle->value) == 0;
 }
 
-static bool sends_nothing(const zero_config *c)
+static bool is_idle(const zero_option *row, const zero_run_facts *run, char text[REASON])
 {
-    return strcmp(c->collectives, "shm") == 0;
+    for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++)
+        if (holds(&row->idle[i], run, text)) return true;
+    return false;
 }
 
-/* Options, and the configurations in which they do little. */
-static const struct {
-    const char *name;
-    bool (*is_idle)(const zero_config *config);
-    const char *words;
-} notes[] = {
-    {"prefetch", keeps_parameters,
-     "has no effect below stage 3: parameters are not sharded"},
-    {"persist", keeps_parameters,
-     "has no effect below stage 3: parameters are not sharded"},
-    {"partition", shards_nothing,
-     "shards nothing at stage 0: it only changes which rank sums which gradients"},
-    {"message", sends_nothing,
-     "has no effect with collectives shm, which send no messages"},
-    {"shard-ranks", has_replicas_of_nothing,
-     "shards nothing at stage 0: it only changes which rank sums which gradients"},
-};
-
-void zero_notes_show(const zero_config *config, zero_algorithm collectives)
+void zero_notes_show(const zero_options *given, const zero_run_facts *run)
 {
-    zero_config chosen = *config;
-    chosen.collectives = zero_algorithm_name(collectives); /* not auto */
-    const zero_command *train = &zero_command_train;
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
-        char text[ZERO_OPTION_TEXT_BYTES];
-        const zero_option_table *table;
-        const char *name = notes[i].name;
-        int index = zero_command_find_option(train, 0, name, strlen(name));
-        const zero_option *row = zero_command_option(train, index, &table);
-        const char *value = zero_option_value(row, config, text);
-        bool is_given = value && (!row->standard || strcmp(value, row->standard) != 0);
-        if (is_given && notes[i].is_idle(&chosen))
-            fprintf(stderr, "zero: note: --%s %s %s\n", name, value, notes[i].words);
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        char buffer[ZERO_OPTION_TEXT_BYTES], reason[REASON];
+        const char *value = zero_option_value(row, run->config, buffer);
+        bool counts = run->n_hosts > 0 || row->is & ZERO_OPTION_PLANNED;
+        if (!counts || !zero_options_is_set(given, row->name) || is_standard(row, value))
+            continue;
+        bool is_flag = row->kind == ZERO_OPTION_FLAG;
+        if (is_idle(row, run, reason))
+            fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
+                    is_flag ? "" : value, reason);
     }
 }
 

@@ -3,11 +3,10 @@
 
 #include "base/listener.h"
 #include "cli/run_options.h"
-#include "comm/algorithm.h"
 
-/* Prints a line on stderr for each option that does little at the configuration's stage, or with the
- * collectives that were chosen, unless it has its default value. Local. */
-void zero_notes_show(const zero_config *config, zero_algorithm collectives);
+/* Prints a line on stderr for each option that was given a value other than its default and has no
+ * effect in this run, or less than it seems to: the rows of zero_run_options say where. Local. */
+void zero_notes_show(const zero_options *given, const zero_run_facts *run);
 
 /* Prints what it is told as a warning on stderr. */
 zero_listener zero_notes_listener(void);

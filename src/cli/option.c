@@ -141,17 +141,14 @@ zero_status zero_option_store(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
     switch (option->kind) {
-    case ZERO_OPTION_WHOLE: ZERO_TRY(store_whole(option, text, where, into)); break;
+    case ZERO_OPTION_WHOLE: return store_whole(option, text, where, into);
     case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: ZERO_TRY(store_real(option, text, where, into)); break;
-    case ZERO_OPTION_FLAG: ZERO_TRY(store_flag(option, text, where, into)); break;
+    case ZERO_OPTION_RATE: return store_real(option, text, where, into);
+    case ZERO_OPTION_FLAG: return store_flag(option, text, where, into);
     case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: ZERO_TRY(store_text(option, text, where, into)); break;
+    case ZERO_OPTION_CHOICE: break;
     }
-    if (!option->only || strcmp(text, option->only) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: not supported yet; this version has %s %s alone", where,
-                     option->name, option->only);
+    return store_text(option, text, where, into);
 }
 
 void zero_option_reset(const zero_option *option, void *into)

@@ -2,8 +2,7 @@
  *
  * Command lines, --config files, --help, man pages, what identifies a run and what ranks must
  * agree on all come from such rows. A row says where its value lies in the struct that a
- * command fills. An option that a later version will honour has a row, too, with the one value
- * that means what this version does anyway; other values are refused, never ignored. */
+ * command fills, and where the option has no effect: a note says so then, nothing is ignored silently. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +29,14 @@ enum {
     ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
 };
 
+/* Where an option has no effect, or less than it seems to. */
+typedef struct {
+    const char *option, *value; /* another option has this value; NULL: its default */
+    /* Without `option`: this holds. `run` is what the command shows notes of. */
+    bool (*holds)(const void *run);
+    const char *words; /* the note, after the option's name: "has no effect ..." */
+} zero_option_idle;
+
 #define ZERO_OPTION_NOWHERE SIZE_MAX
 #define ZERO_OPTION_WORD    INT64_MIN /* the value of a whole number given as its word */
 
@@ -44,7 +51,7 @@ typedef struct {
     const char *help;
     const char *standard; /* the default, as a user would write it; NULL: left open, and */
     const char *absent;   /* in words, what happens then */
-    const char *only;     /* the one value that this version honours; NULL: all */
+    zero_option_idle idle[3]; /* the first that holds is told; zeros past the last one */
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */
@@ -62,7 +69,7 @@ void zero_option_reset(const zero_option *option, void *into);
 
 /* Checks `text` and stores it in the struct; texts and choices are borrowed. `where` is what a
  * message calls the value: "--steps -1", or "\"steps\": -1 in run.json". ZERO_ERR_INVALID with
- * what is allowed; ZERO_ERR_UNSUPPORTED for a value that this version does not honour yet. */
+ * what is allowed. */
 ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
                                              const char *where, void *into);
 

@@ -44,7 +44,7 @@ static zero_status take_operand(struct line *line, const char *word)
     if (line->n_operands == ZERO_OPERANDS_MOST)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s: unexpected argument '%.80s' after %d others",
-                         line->command->name, word, line->n_operands);
+                         zero_command_word(line->command), word, line->n_operands);
     line->operands[line->n_operands++] = word;
     return ZERO_OK;
 }

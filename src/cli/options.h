@@ -31,7 +31,7 @@ void zero_options_reset(const zero_command *command, void *into);
 
 /* Reads what follows the command's name into the struct: argv[0] is the first option. Texts
  * there are borrowed from `argv` and from `given`, which is the caller's to destroy.
- * ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED on the first mistake, in a message that names the
+ * ZERO_ERR_INVALID on the first mistake, in a message that names the
  * option, the value and what is allowed; *given is untouched then, and the struct undefined. */
 ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int argc,
                                              char **argv, void *into, zero_options *given);

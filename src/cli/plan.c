@@ -60,8 +60,9 @@ static zero_status plan(const zero_plan_options *options)
     zero_plan_report report;
     const zero_plan_request *request = &options->request;
     ZERO_TRY(zero_plan_report_make(&report, request));
+    zero_run_facts facts = {&report.config, report.collectives, 0};
     if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_notes_show(&report.config, report.collectives);
+        zero_notes_show(&options->given, &facts);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;

@@ -25,7 +25,7 @@ static const zero_option own[] = {
      .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and batch; with --show-schedule: their programs"},
     {.name = "ranks-per-node", TEXT, FIELD(per_node), .argument = "N,...", .absent = "not asked",
      .help = "the same plan with N ranks on each node, of as many --threads as its cores have room for: memory, messages and bytes of a node, and with --network and --flops the time"},
-    {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2, figure1, fig2, fig3, fig4, fig6, fig7, fig8, turing-nlg or trillion beside ours"},
+    {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none", .help = "the ZeRO paper's table1, table2, fig1, fig2, fig3, fig4, fig6, fig7, fig8, turing-nlg or trillion beside ours"},
     {.name = "models", FLAG, FIELD(models), .help = "all models that --model knows"},
     {.name = "json", FLAG, FIELD(json), .help = "one JSON object instead of tables; sizes in bytes"},
     {.name = NULL},

@@ -75,7 +75,8 @@ static void tell(zero_session *s, const texts *t)
     zero_run_view view = zero_session_view(s);
     zero_metrics_run run = describe(s, t);
     zero_show_setup(&view, &run);
-    zero_notes_show(&s->config, s->engine.schedule.input.collectives);
+    zero_run_facts facts = {&s->config, s->engine.schedule.input.collectives, s->n_hosts};
+    zero_notes_show(&s->given, &facts);
     if (s->saving.start >= s->config.steps) return;
     zero_metrics_begin(&s->metrics);
     zero_metrics_run_line(&s->metrics, &run);

@@ -198,7 +198,7 @@ static zero_status check(const report_options *o, const zero_options *given)
 {
     if (given->n_operands == 0 && !o->trace)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero report needs a file: the metrics of a run (zero train "
+                         "report needs a file: the metrics of a run (zero train "
                          "--metrics FILE), the directory of a study (zero sweep), "
                          "or --trace FILE");
     if (o->csv && o->json)

@@ -12,6 +12,7 @@
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
 #include "cli/notes.h"
+#include "report/text.h"
 
 static bool resumes(const zero_config *c)
 {
@@ -261,9 +262,9 @@ static zero_status check_room(const zero_session *s)
     ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
     if (room >= needed) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
-                     "--checkpoint %s: a checkpoint of this model takes %.1f MiB, and %.1f "
-                     "MiB are free there",
-                     s->config.checkpoint, (double)needed / 0x1p20, (double)room / 0x1p20);
+                     "--checkpoint %s: a checkpoint of this model takes %s, and %s are "
+                     "free there",
+                     s->config.checkpoint, ZERO_BYTES(needed), ZERO_BYTES(room));
 }
 
 static zero_status check_directory(zero_session *s)

@@ -4,9 +4,17 @@
 #include <jansson.h>
 
 #include "cli/options.h"
+#include "comm/algorithm.h"
 #include "train/config.h"
 
 extern const zero_option zero_run_options[];
+
+/* A run, or a plan, in which an option may have no effect. */
+typedef struct {
+    const zero_config *config;  /* completed */
+    zero_algorithm collectives; /* that are used, not auto */
+    int n_hosts;                /* machines of the run; 0: it is a plan */
+} zero_run_facts;
 
 /* The configuration with what the preset decides; what depends on ranks or data stays open. For
  * --help. `config` is a zero_config. */

@@ -12,6 +12,7 @@
 #include "cli/notes.h"
 #include "cli/output.h"
 #include "cli/requests.h"
+#include "report/text.h"
 
 static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
 {
@@ -36,8 +37,8 @@ static void announce(const zero_session *s, int64_t step, uint64_t bytes, double
     char name[ZERO_CHECKPOINT_NAME];
     zero_checkpoint_name(step, name);
     zero_progress_view_erase(&s->progress);
-    printf("checkpoint: step %" PRId64 " in %s/%s, %.1f MiB, %.3f s\n", step,
-           ZERO_SHOWN(s->config.checkpoint), name, (double)bytes / 0x1p20, seconds);
+    printf("checkpoint: step %" PRId64 " in %s/%s, %s, %.3f s\n", step,
+           ZERO_SHOWN(s->config.checkpoint), name, ZERO_BYTES(bytes), seconds);
     fflush(stdout);
 }
 

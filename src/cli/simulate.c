@@ -37,8 +37,8 @@ static zero_status simulate(zero_simulate_options *options)
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
     ZERO_TRY(make_report(options, &report));
-    if (report.plan.n == 1 && is_first)
-        zero_notes_show(&report.plan.config, report.plan.collectives);
+    zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
+    if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
     zero_status st = ZERO_OK;
     if (options->json)
         st = zero_simulation_show_json(&report, stdout);

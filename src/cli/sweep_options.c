@@ -108,7 +108,7 @@ static zero_status read_lists(zero_sweep_options *o)
 {
     if (!o->ranks_list)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero sweep needs the numbers of ranks: give --ranks 1,2,4");
+                         "sweep needs the numbers of ranks: give --ranks 1,2,4");
     ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
                        ZERO_SWEEP_RANKS, &o->n_ranks));
     o->stages[0] = (int)o->request.config.stage;
@@ -167,7 +167,7 @@ static zero_status check_own(const zero_sweep_options *o)
 {
     if (!o->out)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero sweep needs a directory for the study: give --out DIR");
+                         "sweep needs a directory for the study: give --out DIR");
     ZERO_TRY(check_scaling(o));
     if (o->warm_up >= o->steps)
         return zero_fail(ZERO_ERR_INVALID,

@@ -256,8 +256,10 @@ static zero_status train_steps(zero_session *s, sums *sum)
 {
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
-    ZERO_TRY(show_text(s, done,
-                       done > 0 ? "a sample before resuming" : "a sample before training"));
+    /* Random weights write random bytes, which show nothing. */
+    if (zero_session_view(s).has_loaded || s->config.init_from)
+        ZERO_TRY(show_text(
+            s, done, done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
     if (zero_comm_is_root(&s->world))
         zero_progress_view_begin(&s->progress, done, s->saving.saved);

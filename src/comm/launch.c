@@ -10,6 +10,7 @@
 #if defined(OMPI_MAJOR_VERSION) && __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>
 #endif
+#include <pwd.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -47,6 +48,29 @@ static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE
                                      {PMI, "PMI_SIZE"},
                                      {PMI, "MPI_LOCALNRANKS"},
                                      {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
+
+/* True in a command that the user has typed into a shell of srun --pty. The variables are the shell's: no
+ * srun started this process, and none of its siblings runs it. An interactive shell gives each command
+ * a process group of its own. Launchers in that shell have variables of their own. */
+static bool is_typed_in_step(void)
+{
+    long task = read_number("SLURM_TASK_PID");
+    bool has_launcher =
+        read_number("OMPI_COMM_WORLD_SIZE") >= 0 || read_number("MPI_LOCALNRANKS") >= 0;
+    if (!getenv("SLURM_PTY_PORT") || task <= 0 || has_launcher) return false;
+    pid_t group = getpgid((pid_t)task);
+    return group >= 0 && group != getpgrp();
+}
+
+/* So that MPI starts one rank, in the way that it does without a launcher. */
+static void forget_step(void)
+{
+    static const char *const variables[] = {
+        "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
+        "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        unsetenv(variables[i]);
+}
 
 /* The number of ranks started; -1 without a known launcher. */
 static long count_launched(launcher *found)
@@ -92,6 +116,12 @@ static zero_status start(int *argc, char ***argv, int wanted, int *level)
      * it, malloc on a broken heap could hang, and the job would never end. */
     void *frame;
     (void)backtrace(&frame, 1);
+
+    /* Without mpirun Open MPI starts a daemon beside the rank, which looks for ssh in PATH, though it
+     * has no other node to reach; and its libraries end in a crash without any home directory. */
+    setenv("OMPI_MCA_plm", "isolated", 0);
+    if (!getpwuid(getuid())) setenv("HOME", "/", 0);
+    if (is_typed_in_step()) forget_step();
 
     int is_up = 0;
     ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));

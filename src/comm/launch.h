@@ -18,7 +18,7 @@ ZERO_NODISCARD zero_status zero_launch_limit(zero_deadline *d, double watchdog,
                                              bool is_given);
 
 /* Starts MPI (thread level FUNNELED: only the main thread communicates); once per process.
- * Also works without a launcher, as a world of one rank.
+ * Also works without a launcher, as a world of one rank, in a shell of srun --pty, too.
  *
  * ZERO_ERR_ENV if a launcher started several ranks and each of them finds itself alone: the
  * program is linked with an MPI other than the launcher's, and N ranks would train N models.

@@ -53,17 +53,27 @@ static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
     return best;
 }
 
+/* Words are named only where they decide: before the data are open their number is a guess. */
 static zero_status check_ranks(const zero_gpt2_shape *s, int ranks)
 {
     int64_t fits = zero_min(zero_max(ranks, 1), zero_min(s->heads, s->vocab));
     fits = zero_min(fits, ZERO_GPT2_SLICES);
     while (s->heads % fits != 0) fits--;
     if (fits == ranks) return ZERO_OK;
+    int64_t has = s->heads;
+    const char *needs = "whole heads", *of = "heads";
+    bool has_heads = ranks > 0 && s->heads % ranks == 0;
+    if (has_heads && ranks > ZERO_GPT2_SLICES) {
+        needs = "a slice";
+        has = ZERO_GPT2_SLICES, of = "slices at most";
+    } else if (has_heads) {
+        needs = "a word";
+        has = s->vocab, of = "words";
+    }
     return zero_fail(ZERO_ERR_INVALID,
-                     "--tp %d: each rank needs whole heads and at least one word, and the "
-                     "model has %" PRId64 " heads and %" PRId64
-                     " words (and at most %d slices); give --tp %" PRId64,
-                     ranks, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
+                     "--tp %d: each rank needs %s, and the model has %" PRId64
+                     " %s; give --tp %" PRId64,
+                     ranks, needs, has, of, fits);
 }
 
 zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slices)
@@ -78,9 +88,10 @@ zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slice
         snprintf(multiple, sizeof multiple, "%d, or that times 2, 4, 8, ...,", ranks);
     return zero_fail(ZERO_ERR_INVALID,
                      "--tp-slices %d with --tp %d: expected %s which divides the %" PRId64
-                     " heads and is at most the %" PRId64
-                     " words and %d; give --tp-slices %" PRId64,
-                     slices, ranks, multiple, s->heads, s->vocab, ZERO_GPT2_SLICES, fits);
+                     " heads and is at most %" PRId64 "%s; give --tp-slices %" PRId64,
+                     slices, ranks, multiple, s->heads,
+                     zero_min(s->vocab, ZERO_GPT2_SLICES),
+                     s->vocab < ZERO_GPT2_SLICES ? ", the number of words" : "", fits);
 }
 
 int64_t zero_gpt2_count(const zero_gpt2_shape *s)

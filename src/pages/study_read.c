@@ -37,10 +37,16 @@ static bool is_directory(const char *path)
 /* study.json of a directory, or the file itself. */
 static zero_status file_of(const char *path, char file[ZERO_STORAGE_FILE_PATH])
 {
-    int n = snprintf(file, ZERO_STORAGE_FILE_PATH, "%s%s", path,
-                     is_directory(path) ? "/study.json" : "");
-    if (n < ZERO_STORAGE_FILE_PATH) return ZERO_OK;
-    return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
+    bool is_whole = is_directory(path);
+    int n =
+        snprintf(file, ZERO_STORAGE_FILE_PATH, "%s%s", path, is_whole ? "/study.json" : "");
+    if (n >= ZERO_STORAGE_FILE_PATH)
+        return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
+    if (!is_whole || access(file, F_OK) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_IO,
+                     "%.500s: expected the directory of a study, as zero sweep --out makes "
+                     "it, or the metrics of a run, found a directory without study.json",
+                     path);
 }
 
 static bool is_csv(const unsigned char *text, size_t len)

@@ -167,6 +167,12 @@ static const struct {
 zero_status zero_paper_show(const char *name, bool json, FILE *out)
 {
     const zero_paper_table *table;
+    char figure[64];
+    size_t whole = strlen("figure");
+    if (strncmp(name, "figure", whole) == 0) { /* figure2 is fig2 */
+        snprintf(figure, sizeof figure, "fig%.40s", name + whole);
+        name = figure;
+    }
     const zero_paper_figure *speeds = zero_paper_figure_find(name);
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         if (strcmp(figures[i].name, name) == 0) return figures[i].show(json, out);

@@ -55,7 +55,7 @@ static const zero_paper_table tables[] = {
     {"table2",
      "ZeRO paper, table 2: largest model whose states fit 32 GB per rank, 16-bit Adam", "",
      table2, COUNT(table2)},
-    {"figure1", "ZeRO paper, figure 1: model states per rank, 16-bit Adam (K = 12)", "GB",
+    {"fig1", "ZeRO paper, figure 1: model states per rank, 16-bit Adam (K = 12)", "GB",
      figure1, COUNT(figure1)},
 };
 
@@ -67,7 +67,7 @@ zero_status zero_paper_find(const char *name, const zero_paper_table **table)
         return ZERO_OK;
     }
     return zero_fail(ZERO_ERR_INVALID,
-                     "--paper %s: expected table1, table2, figure1, fig6 or fig7, whose "
+                     "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
                      "numbers follow from formulas, or fig2, fig3, fig4, fig8, turing-nlg "
                      "or trillion, which stand "
                      "beside a model of time",

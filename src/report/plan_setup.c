@@ -64,6 +64,8 @@ static void show_collectives(const zero_plan_report *r, FILE *out)
                 r->config.message);
 }
 
+#define ALONE "one rank shards and sends nothing; --ranks N plans for N"
+
 static void show_ranks(const zero_plan_report *r, FILE *out)
 {
     const zero_layout *l = &r->layout;
@@ -71,6 +73,7 @@ static void show_ranks(const zero_plan_report *r, FILE *out)
     fprintf(out, "%d on %d node%s", l->size, l->n_nodes, zero_text_plural(l->n_nodes));
     if (!r->request.simulated) fprintf(out, "; this is rank %d", r->request.rank);
     fputc('\n', out);
+    if (l->size == 1) fprintf(out, "%15s%s\n", "", ALONE);
     if (r->config.fake_nodes == 0 && l->size > 1)
         fprintf(out, "%15sone node per %s; --fake-nodes K: K nodes\n", "",
                 l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");
@@ -121,4 +124,5 @@ void zero_plan_show_title(const zero_plan_report *r, const char *what, FILE *out
             zero_text_plural(r->layout.n_nodes), config->accumulation,
             config->accumulation == 1 ? "" : "es", config->micro_batch,
             zero_text_plural(config->micro_batch));
+    if (r->layout.size == 1) fprintf(out, "%s\n", ALONE);
 }

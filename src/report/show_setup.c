@@ -13,6 +13,7 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
+#include "train/learning_rate.h"
 
 /* Only what differs from the last tenth of the data, in order. */
 static void show_validation(const zero_run_view *v)
@@ -71,11 +72,16 @@ static void show_training(const zero_run_view *v)
         zero_text_run_row("reproducible");
         printf("the bits depend on both batches, not on the number of ranks\n");
     }
+    zero_decay decay = zero_decay_find(c->lr_decay);
     zero_text_run_row("optimizer");
-    printf("AdamW, %" PRId64 " step%s, lr %g after %" PRId64
-           " step%s, down to %g; decay %g, clip %g\n",
-           c->steps, zero_text_plural(c->steps), c->lr, c->warmup,
-           zero_text_plural(c->warmup), c->lr_min, c->weight_decay, c->clip);
+    printf("AdamW, %" PRId64 " step%s, lr %g after %" PRId64 " step%s, ", c->steps,
+           zero_text_plural(c->steps), c->lr, c->warmup, zero_text_plural(c->warmup));
+    if (decay == ZERO_DECAY_NONE)
+        printf("constant");
+    else
+        printf("down to %g%s", c->lr_min,
+               decay == ZERO_DECAY_LINEAR ? " along a line" : "");
+    printf("; decay %g, clip %g\n", c->weight_decay, c->clip);
 }
 
 /* The traffic between replicas. */
@@ -84,8 +90,8 @@ static void show_added(const zero_schedule *plan)
     zero_traffic added = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE);
     if (plan->shard.replicas == 1) return;
     zero_text_run_row("");
-    printf("%.2f MiB of gradients added up between replicas per rank and step\n",
-           zero_text_mib((size_t)zero_traffic_total(&added).bytes_sent));
+    printf("%s of gradients added up between replicas per rank and step\n",
+           ZERO_BYTES(zero_traffic_total(&added).bytes_sent));
 }
 
 /* How the ranks' devices exchange. */
@@ -121,21 +127,24 @@ static void show_collectives(const zero_run_view *v)
            v->fake_nodes ? ": times mean nothing" : "");
     show_exchange(v);
     zero_text_run_row("communication");
-    printf("stage %d, %s: %.2f MiB reduced and %.2f MiB gathered per rank and step\n",
-           plan->input.stage, zero_partition_scheme_name(plan->input.partition),
-           zero_text_mib((size_t)zero_traffic_total(&reduced).bytes_sent),
-           zero_text_mib((size_t)zero_traffic_total(&gathered).bytes_sent));
+    printf("stage %d, %s: ", plan->input.stage,
+           zero_partition_scheme_name(plan->input.partition));
+    if (plan->input.n_ranks == 1)
+        printf("nothing is reduced or gathered, since one rank has it all\n");
+    else
+        printf("%s reduced and %s gathered per rank and step\n",
+               ZERO_BYTES(zero_traffic_total(&reduced).bytes_sent),
+               ZERO_BYTES(zero_traffic_total(&gathered).bytes_sent));
     show_added(plan);
     if (plan->n_joins == 0) return;
     zero_traffic joined = zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_JOIN);
     zero_traffic collected =
         zero_schedule_traffic(plan, ZERO_PROGRAM_STEP, ZERO_OP_COLLECT);
     zero_text_run_row("");
-    printf("%s: %.2f MiB joined", zero_algorithm_name(zero_schedule_join_algorithm(plan)),
-           zero_text_mib((size_t)zero_traffic_total(&joined).bytes_sent));
+    printf("%s: %s joined", zero_algorithm_name(zero_schedule_join_algorithm(plan)),
+           ZERO_BYTES(zero_traffic_total(&joined).bytes_sent));
     if (plan->input.partition_activations)
-        printf(", %.2f MiB collected",
-               zero_text_mib((size_t)zero_traffic_total(&collected).bytes_sent));
+        printf(", %s collected", ZERO_BYTES(zero_traffic_total(&collected).bytes_sent));
     printf(" in the TP group per rank and step\n");
 }
 
@@ -145,12 +154,12 @@ static void show_file(const zero_schedule *plan)
     if (!zero_plan_uses_file(&plan->input)) return;
     for (int c = 0; c < ZERO_CLASSES; c++) sum += zero_offload_bytes(plan, (zero_class)c);
     zero_text_run_row("file");
-    printf("%.1f MiB per rank, in MiB:", zero_text_mib(sum));
+    printf("%s per rank:", ZERO_BYTES(sum));
     for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
         size_t bytes = zero_offload_bytes(plan, (zero_class)c);
         if (bytes == 0) continue;
-        printf("%s %s %.1f", shown++ > 0 ? "," : "", zero_class_name((zero_class)c),
-               zero_text_mib(bytes));
+        printf("%s %s %s", shown++ > 0 ? "," : "", zero_class_name((zero_class)c),
+               ZERO_BYTES(bytes));
     }
     printf("\n");
 }
@@ -162,20 +171,19 @@ static void show_ledgers(const zero_run_view *v)
     size_t beside = plan->host_bytes + plan->window_bytes + plan->tp_window_bytes;
     zero_text_run_row("memory");
     if (plan->input.device)
-        printf("%.1f MiB per rank on the device, %.1f MiB on the host;",
-               zero_text_mib(plan->own_bytes), zero_text_mib(beside));
+        printf("%s per rank on the device, %s on the host;", ZERO_BYTES(plan->own_bytes),
+               ZERO_BYTES(beside));
     else
-        printf("%.1f MiB per rank;", zero_text_mib(plan->own_bytes + beside));
-    printf(" each class at its own peak, in MiB:");
+        printf("%s per rank;", ZERO_BYTES(plan->own_bytes + beside));
+    printf(" each class at its own peak:");
     for (int c = 0, shown = 0; c < ZERO_CLASSES; c++) {
         if (plan->class_peak[c] == 0) continue;
         if (shown > 0) putchar(',');
-        if (shown++ % 4 == 0)
+        if (shown++ % 3 == 0)
             zero_text_run_continue();
         else
             putchar(' ');
-        printf("%s %.1f", zero_class_name((zero_class)c),
-               zero_text_mib(plan->class_peak[c]));
+        printf("%s %s", zero_class_name((zero_class)c), ZERO_BYTES(plan->class_peak[c]));
     }
     printf("\n");
     show_file(plan);
@@ -330,8 +338,8 @@ static void show_beside(const zero_config *c, const zero_schedule *plan)
     else
         printf("the host's CPU updates beside the device");
     zero_text_run_continue();
-    printf("per rank and step %.2f MiB of gradients to it, %.2f MiB of parameters back",
-           zero_text_mib(step.gradients), zero_text_mib(step.parameters));
+    printf("per rank and step %s of gradients to it, %s of parameters back",
+           ZERO_BYTES(step.gradients), ZERO_BYTES(step.parameters));
     if (plan->input.offload_host) show_late(c);
     printf("\n");
 }

@@ -49,23 +49,23 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
     zero_duration spent;
     zero_engine_measured_traffic(v->engine, op, &moved, &spent);
     zero_volume sent = zero_traffic_total(&moved), planned = zero_traffic_total(&plan);
+    if (sent.bytes_sent == 0 && planned.bytes_sent == 0 && op != ZERO_OP_COLLECT) return;
     zero_text_run_row(name);
-    printf("%.2f MiB sent in %" PRId64 " messages (planned: %.2f MiB in %" PRId64 ")",
-           zero_text_mib((size_t)sent.bytes_sent), sent.messages_sent,
-           zero_text_mib((size_t)planned.bytes_sent), planned.messages_sent);
+    printf("%s sent in %" PRId64 " messages (planned: %s in %" PRId64 ")",
+           ZERO_BYTES(sent.bytes_sent), sent.messages_sent, ZERO_BYTES(planned.bytes_sent),
+           planned.messages_sent);
     zero_text_run_continue();
     if (op == ZERO_OP_COLLECT && sent.bytes_sent == 0)
         printf("kept where all ranks read it: once in the node's shared memory");
     else if (v->engine->schedule.input.ipc || v->engine->schedule.input.device_messages)
-        printf("%s, %.2f MiB through the host",
+        printf("%s, %s through the host",
                v->engine->schedule.input.ipc ? "neighbours' devices read it"
                                              : "between devices' memory",
-               zero_text_mib((size_t)(moved.bytes_fetched + moved.bytes_stored)));
+               ZERO_BYTES(moved.bytes_fetched + moved.bytes_stored));
     else if (sent.bytes_sent > 0 && sent.messages_sent == 0)
         printf("neighbours read it in the node's shared memory");
     else
-        printf("%.2f MiB of it to other %snodes",
-               zero_text_mib((size_t)moved.bytes_sent[ZERO_ACROSS]),
+        printf("%s of it to other %snodes", ZERO_BYTES(moved.bytes_sent[ZERO_ACROSS]),
                v->fake_nodes ? "fake " : "");
     printf("; waited %.2f of %.2f s\n", spent.exposed, spent.total);
 }
@@ -73,23 +73,21 @@ static void show_traffic(const zero_run_view *v, const char *name, zero_op op)
 /* MPI chooses how small messages travel, so they count as if sent directly. */
 static void show_control(const zero_run_view *v)
 {
-    char sent[ZERO_PLAN_TEXT], planned[ZERO_PLAN_TEXT], more[ZERO_PLAN_TEXT];
     zero_traffic plan = zero_engine_planned_control(v->engine);
     zero_traffic moved = zero_engine_measured_control(v->engine);
     zero_traffic rest = v->world->traffic[ZERO_CONTROL];
     zero_traffic_add(&rest, -1, &moved);
     zero_volume p = zero_traffic_total(&plan), m = zero_traffic_total(&moved);
     zero_volume r = zero_traffic_total(&rest);
-    zero_text_bytes((double)m.bytes_sent, sent);
-    zero_text_bytes((double)p.bytes_sent, planned);
-    zero_text_bytes((double)r.bytes_sent, more);
     zero_text_run_row("control");
     printf("%s sent in %" PRId64 " messages (planned: %s in %" PRId64
            "): losses, norms, votes;",
-           sent, m.messages_sent, planned, p.messages_sent);
+           ZERO_BYTES(m.bytes_sent), m.messages_sent, ZERO_BYTES(p.bytes_sent),
+           p.messages_sent);
     zero_text_run_continue();
-    printf("%s in %" PRId64 " more to start, save, sample and end; waited %.2f s\n", more,
-           r.messages_sent, v->world->duration[ZERO_CONTROL].exposed);
+    printf("%s in %" PRId64 " more to start, save, sample and end; waited %.2f s\n",
+           ZERO_BYTES(r.bytes_sent), r.messages_sent,
+           v->world->duration[ZERO_CONTROL].exposed);
 }
 
 /* Bytes of a window that are not this rank's. */
@@ -106,14 +104,14 @@ static void show_resident(const zero_run_view *v)
     size_t planned = arena + plan->window_bytes + plan->tp_window_bytes;
     size_t mapped = of_neighbours(&v->engine->window, plan->window_bytes) +
                     of_neighbours(&v->engine->tp_window, plan->tp_window_bytes);
-    double resident = zero_text_mib(zero_metrics_resident_peak());
+    double resident = (double)zero_metrics_resident_peak();
     zero_text_run_row("memory");
-    printf("%.1f MiB planned, %.1f MiB resident at most (rank 0):", zero_text_mib(planned),
-           resident);
+    printf("%s planned, %s resident at most (rank 0):", ZERO_BYTES(planned),
+           ZERO_BYTES(resident));
     zero_text_run_continue();
-    if (mapped > 0) printf("%.1f MiB mapped from neighbours, ", zero_text_mib(mapped));
-    printf("%.1f MiB program, libraries and data\n",
-           resident - zero_text_mib(planned) - zero_text_mib(mapped));
+    if (mapped > 0) printf("%s mapped from neighbours, ", ZERO_BYTES(mapped));
+    printf("%s program, libraries and data\n",
+           ZERO_BYTES(resident - (double)planned - (double)mapped));
 }
 
 /* "per step" is a step with an update. */
@@ -121,19 +119,15 @@ static void show_file(const zero_run_view *v)
 {
     const zero_schedule *s = &v->engine->schedule;
     if (!zero_plan_uses_file(&s->input)) return;
-    char read[ZERO_PLAN_TEXT], written[ZERO_PLAN_TEXT], in[ZERO_PLAN_TEXT],
-        out[ZERO_PLAN_TEXT];
     zero_file_ledger l = zero_runner_file_ledger(&v->engine->runner);
     zero_offload_traffic step = zero_offload_count(s, ZERO_PROGRAM_STEP);
     zero_file_traffic all = zero_offload_total(&l.measured),
                       one = zero_offload_total(&step);
     zero_file_traffic planned = zero_offload_total(&l.planned);
-    zero_text_bytes((double)all.bytes_read, read);
-    zero_text_bytes((double)all.bytes_written, written);
-    zero_text_bytes((double)one.bytes_read, in);
-    zero_text_bytes((double)one.bytes_written, out);
     zero_text_run_row("file");
-    printf("%s read and %s written; %s and %s per step", read, written, in, out);
+    printf("%s read and %s written; %s and %s per step", ZERO_BYTES(all.bytes_read),
+           ZERO_BYTES(all.bytes_written), ZERO_BYTES(one.bytes_read),
+           ZERO_BYTES(one.bytes_written));
     zero_text_run_continue();
     if (zero_file_ledger_is_as_planned(&l))
         printf("as planned, to the byte\n");
@@ -167,6 +161,22 @@ static void show_digest(const char *digest)
     printf("%s\n", digest);
 }
 
+/* What moves nothing in this run is left out. */
+static void show_all_traffic(const zero_run_view *v)
+{
+    zero_text_run_row("traffic");
+    printf("of rank 0, over all steps, evaluations and samples:\n");
+    show_traffic(v, "reduced", ZERO_OP_REDUCE);
+    show_traffic(v, "all-reduced", ZERO_OP_ALL_REDUCE);
+    show_traffic(v, "gathered", ZERO_OP_GATHER);
+    show_traffic(v, "joined", ZERO_OP_JOIN);
+    if (v->engine->schedule.input.partition_activations)
+        show_traffic(v, "collected", ZERO_OP_COLLECT);
+    show_control(v);
+    zero_text_run_row("polls");
+    printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
+}
+
 static void show_work(const zero_run_view *v, const zero_run_totals *t)
 {
     if (v->engine->skipped > 0) {
@@ -179,19 +189,8 @@ static void show_work(const zero_run_view *v, const zero_run_totals *t)
     show_speed(v, t);
     show_time(v, t);
     show_resident(v);
-    zero_text_run_row("traffic");
-    printf("of rank 0, over all steps, evaluations and samples:\n");
-    show_traffic(v, "reduced", ZERO_OP_REDUCE);
-    if (v->engine->schedule.shard.replicas > 1)
-        show_traffic(v, "all-reduced", ZERO_OP_ALL_REDUCE);
-    show_traffic(v, "gathered", ZERO_OP_GATHER);
-    if (v->engine->schedule.n_joins > 0) show_traffic(v, "joined", ZERO_OP_JOIN);
-    if (v->engine->schedule.input.partition_activations)
-        show_traffic(v, "collected", ZERO_OP_COLLECT);
-    show_control(v);
+    if (v->world->size > 1) show_all_traffic(v);
     show_file(v);
-    zero_text_run_row("polls");
-    printf("longest time between polls: %.2f ms\n", 1e3 * v->world->largest_gap);
 }
 
 void zero_show_totals(const zero_run_view *v, const zero_run_totals *t)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])
+const char *zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     size_t unit = 0;
@@ -13,11 +13,7 @@ void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT])
         unit++;
     }
     snprintf(text, ZERO_PLAN_TEXT, "%.*f %s", unit > 0 ? 2 : 0, bytes, units[unit]);
-}
-
-double zero_text_mib(size_t bytes)
-{
-    return (double)bytes / 0x1p20;
+    return text;
 }
 
 const char *zero_text_plural(int64_t n)

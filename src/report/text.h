@@ -7,9 +7,10 @@
 #include "sharding/instruction_text.h"
 #include "train/config.h"
 
-/* "1.25 GiB": three digits and more, binary units; below 1 KiB "512 B". */
-void zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT]);
-double zero_text_mib(size_t bytes);
+/* "1.25 GiB": three digits and more, binary units; below 1 KiB "512 B". Returns `text`. */
+const char *zero_text_bytes(double bytes, char text[ZERO_PLAN_TEXT]);
+/* The same as an argument of printf(). Valid in the enclosing block. */
+#define ZERO_BYTES(bytes) zero_text_bytes((double)(bytes), (char[ZERO_PLAN_TEXT]){""})
 
 /* The ending of a noun: "" for one, else "s". */
 const char *zero_text_plural(int64_t n);

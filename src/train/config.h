@@ -37,6 +37,7 @@ typedef struct {
     bool grows_with_ranks; /* computed: the global batch follows the ranks (weak scaling) */
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
+    const char *lr_decay; /* cosine, linear, none */
     int64_t eval_every, eval_batches;
     bool eval_random; /* validation windows anywhere, not in order */
 

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/utf8.h"
 #include "io/json_input.h"
 
 #define MOST_STEPS INT64_C(1000000000000)
@@ -119,11 +120,57 @@ static zero_status take_lines(reader *r)
                      r->file->path);
 }
 
+static bool has_member(const json_t *object, const char *const *keys)
+{
+    for (; *keys; keys++)
+        if (json_object_get(object, *keys)) return true;
+    return false;
+}
+
+/* What a file without a line of a run is, in words; NULL: it may be metrics, one line of which is
+ * broken. */
+static const char *find_kind(const zero_bytes *t)
+{
+    static const char *const ours[] = {"run", "step", "final", NULL};
+    static const char *const traces[] = {"traceEvents", NULL};
+    const char *kind = "one JSON value, such as a configuration or a plan";
+    size_t at = 0;
+    json_t *value = NULL;
+    for (size_t n; at < t->len; at += n) {
+        n = zero_utf8_length(t->bytes + at, t->len - at);
+        if (n == 0 || t->bytes[at] == '\0') return "a file that is not text";
+    }
+    for (at = 0; at < t->len && strchr(" \t\r\n", t->bytes[at]); at++) continue;
+    if (at == t->len) return "an empty file";
+    if (t->bytes[at] != '{' && t->bytes[at] != '[') return "text";
+    if (zero_json_parse("", t->bytes, t->len, &value) != ZERO_OK) return NULL;
+    if (has_member(value, ours)) kind = NULL;
+    if (json_is_array(value) || has_member(value, traces))
+        kind = "a list such as a trace, which zero report takes as --trace FILE";
+    json_decref(value);
+    return kind;
+}
+
+/* A file with nothing of a run in it is another file, not one with a broken line. */
+static zero_status refuse(const zero_metrics_file *file)
+{
+    zero_failure broken = zero_failure_keep(ZERO_ERR_FORMAT);
+    bool has_lines = file->n > 0 || file->n_runs > 0 || file->final;
+    const char *kind = has_lines ? NULL : find_kind(&file->text);
+    if (!kind) return zero_failure_restore(&broken);
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%.500s: expected the metrics of a run, as zero train --metrics writes "
+        "them, found %s",
+        file->path, kind);
+}
+
 /* Takes over new->text. */
 static zero_status finish(zero_metrics_file *file, zero_metrics_file *new, zero_status st)
 {
     reader r = {.file = new};
     if (st == ZERO_OK) st = take_lines(&r);
+    if (st == ZERO_ERR_FORMAT) st = refuse(new);
     if (st == ZERO_OK)
         *file = *new;
     else

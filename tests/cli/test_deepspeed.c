@@ -11,6 +11,9 @@
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
 #include "cli/deepspeed_keys.h"
+#include "cli/hjson.h"
+#include "cli/run_options.h"
+#include "support/mentions.h"
 
 static json_t *parsed(const char *text)
 {
@@ -28,6 +31,7 @@ static zero_deepspeed translated(const char *text, int64_t n_ranks)
         fail_msg("%s: %s", text, zero_last_error());
     json_decref(file);
     assert_int_equal(zero_bytes_append(&d.notes, "", 1), ZERO_OK); /* a text for strstr() */
+    mentions_exist(text, (const char *)d.notes.bytes);
     return d;
 }
 
@@ -127,15 +131,16 @@ static void the_optimizer_has_deepspeeds_defaults(void **state)
     (void)state;
     gives(ADAM(""), 0,
           "{\"lr\": 0.001, \"beta1\": 0.9, \"beta2\": 0.999, \"eps\": 1e-8, "
-          "\"weight-decay\": 0, \"clip\": 0, \"lr-min\": 0.001, \"warmup\": 0}");
+          "\"weight-decay\": 0, \"clip\": 0, \"lr-decay\": \"none\", \"lr-min\": null, "
+          "\"warmup\": 0}");
     gives(ADAM("\"torch_adam\": true"), 0, "{\"weight-decay\": 0.01}");
     gives(
         ADAM("\"lr\": 3e-5, \"betas\": [0.8, 0.99], \"eps\": 1e-6, \"weight_decay\": 3e-7"),
         0,
         "{\"lr\": 3e-5, \"beta1\": 0.8, \"beta2\": 0.99, \"eps\": 1e-6, "
-        "\"weight-decay\": 3e-7, \"lr-min\": 3e-5}");
+        "\"weight-decay\": 3e-7, \"lr-decay\": \"none\"}");
     gives(ADAM("\"lr\": \"auto\", \"betas\": \"auto\", \"weight_decay\": \"auto\""), 0,
-          "{\"lr\": null, \"beta1\": null, \"weight-decay\": null, \"lr-min\": null, "
+          "{\"lr\": null, \"beta1\": null, \"weight-decay\": null, \"lr-decay\": null, "
           "\"eps\": 1e-8}");
     gives("{\"gradient_clipping\": 0.5}", 0, "{\"clip\": 0.5, \"lr\": null}");
     gives("{\"gradient_clipping\": \"auto\"}", 0, "{\"clip\": null}");
@@ -161,21 +166,34 @@ static void schedulers_with_linear_warm_up_have_a_counterpart(void **state)
 {
     (void)state;
     gives(SCHEDULED("WarmupLR", LINEAR), 0,
-          "{\"lr\": 0.5, \"lr-min\": 0.5, \"warmup\": 1000, \"steps\": null}");
+          "{\"lr\": 0.5, \"lr-decay\": \"none\", \"warmup\": 1000, \"steps\": null}");
     gives(SCHEDULED("WarmupLR", LINEAR ", \"warmup_max_lr\": 2, \"warmup_num_steps\": 7"),
-          0, "{\"lr\": 2, \"lr-min\": 2, \"warmup\": 7}");
+          0, "{\"lr\": 2, \"lr-decay\": \"none\", \"lr-min\": null, \"warmup\": 7}");
+    gives(SCHEDULED("WarmupDecayLR", LINEAR ", \"total_num_steps\": 300, "
+                                            "\"warmup_num_steps\": 30"),
+          0,
+          "{\"lr\": 0.001, \"lr-decay\": \"linear\", \"lr-min\": 0, \"warmup\": 30, "
+          "\"steps\": 300}");
+    gives(SCHEDULED("WarmupDecayLR",
+                    "\"total_num_steps\": \"auto\", \"warmup_min_lr\": \"auto\", "
+                    "\"warmup_max_lr\": \"auto\", \"warmup_num_steps\": \"auto\""),
+          0,
+          "{\"lr\": 0.5, \"lr-decay\": \"linear\", \"lr-min\": 0, \"warmup\": null, "
+          "\"steps\": null}");
     gives(SCHEDULED("WarmupCosineLR", LINEAR ", \"total_num_steps\": 300"), 0,
-          "{\"lr\": 0.5, \"lr-min\": 0.00005, \"warmup\": 1000, \"steps\": 300}");
+          "{\"lr\": 0.5, \"lr-min\": 0.00005, \"lr-decay\": null, \"warmup\": 1000, "
+          "\"steps\": 300}");
     gives(SCHEDULED("WarmupCosineLR", LINEAR ", \"cos_min_ratio\": 0.1"), 0,
           "{\"lr-min\": 0.05}");
     gives(SCHEDULED("WarmupLR",
                     "\"warmup_num_steps\": \"auto\", \"warmup_max_lr\": \"auto\""),
-          0, "{\"lr\": 0.5, \"lr-min\": null, \"warmup\": null}");
+          0, "{\"lr\": 0.5, \"lr-decay\": \"none\", \"warmup\": null}");
     names(SCHEDULED("WarmupLR", LINEAR), "scheduler", "two steps ahead", false);
     names(SCHEDULED("WarmupLR", ""), "scheduler.params.warmup_type", "logarithmic", true);
     names(SCHEDULED("WarmupLR", LINEAR ", \"warmup_min_lr\": 1e-5"),
           "scheduler.params.warmup_min_lr", "begins near 0", true);
-    names(SCHEDULED("WarmupDecayLR", LINEAR), "scheduler.type", "alone", true);
+    names(SCHEDULED("WarmupDecayLR", ""), "scheduler.params.warmup_type", "logarithmic",
+          true);
     names(SCHEDULED("OneCycle", ""), "scheduler.type", "alone", true);
     wrong(SCHEDULED("WarmupCosineLR", LINEAR ", \"cos_min_ratio\": 2"), 0, "from 0 to 1");
 }
@@ -219,8 +237,6 @@ static void stages_buckets_and_thresholds(void **state)
           "zero_optimization.reduce_bucket_size", "64 to 268435456", false);
     names(SHARDED("\"stage\": 2, \"stage3_prefetch_bucket_size\": 5"),
           "zero_optimization.stage3_prefetch_bucket_size", "below stage 3", false);
-    names(SHARDED("\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}"),
-          "zero_optimization.offload_param", "not taken", false);
     names(SHARDED("\"zero_quantized_weights\": true"),
           "zero_optimization.zero_quantized_weights", "not quantized", true);
     gives(SHARDED("\"zero_quantized_weights\": false"), 0, "{\"stage\": null}");
@@ -255,12 +271,115 @@ static void activations_are_recomputed_where_a_file_says_how(void **state)
 {
     (void)state;
     gives(ACTIVATIONS("\"partition_activations\": true"), 0, "{\"recompute\": true}");
-    names(ACTIVATIONS("\"partition_activations\": true"), "activation_checkpointing",
-          "--partition-activations is an option", false);
+    names(ACTIVATIONS("\"partition_activations\": true"),
+          "activation_checkpointing.partition_activations", "--partition-activations",
+          false);
     gives(ACTIVATIONS("\"number_checkpoints\": 4"), 0, "{\"recompute\": true}");
     gives(ACTIVATIONS("\"partition_activations\": false, \"number_checkpoints\": null"), 0,
           "{\"recompute\": null}");
     gives("{\"steps_per_print\": 10}", 0, "{\"log-every\": 10, \"recompute\": null}");
+}
+
+#define OPTIMIZER_IN(place)  "\"offload_optimizer\": {" place "}"
+#define PARAMETERS_IN(place) "\"offload_param\": {" place "}"
+#define NVME(path)           "\"device\": \"nvme\", \"nvme_path\": \"" path "\", \"pin_memory\": true"
+#define CPU                  "\"device\": \"cpu\""
+#define NOWHERE              "{\"offload\": null, \"offload-parameters\": null}"
+
+static void states_go_to_the_directory_of_a_file(void **state)
+{
+    (void)state;
+    gives(SHARDED("\"stage\": 2, " OPTIMIZER_IN(NVME("/d"))), 0,
+          "{\"offload\": \"/d\", \"offload-parameters\": null}");
+    gives(SHARDED("\"stage\": 3, " OPTIMIZER_IN(NVME("/d")) ", " PARAMETERS_IN(NVME("/d"))),
+          0, "{\"offload\": \"/d\", \"offload-parameters\": true}");
+    gives(SHARDED("\"stage\": 3, " PARAMETERS_IN(NVME("/d"))), 0,
+          "{\"offload\": \"/d\", \"offload-parameters\": true}");
+    names(SHARDED("\"stage\": 3, " PARAMETERS_IN(NVME("/d")) ", " OPTIMIZER_IN(CPU)),
+          "zero_optimization.offload_param: ", "optimizer states lie in", false);
+    names(SHARDED("\"stage\": 3, " OPTIMIZER_IN(NVME("/d")) ", " PARAMETERS_IN(NVME("/e"))),
+          "zero_optimization.offload_param: ", "one file", false);
+    gives(SHARDED("\"stage\": 2, " OPTIMIZER_IN(NVME("host"))), 0,
+          "{\"offload\": \"./host\"}"); /* host alone would be the host's memory */
+    gives(SHARDED("\"stage\": 2, " PARAMETERS_IN(NVME("/d"))), 0, NOWHERE);
+    names(SHARDED("\"stage\": 2, " PARAMETERS_IN(NVME("/d"))),
+          "zero_optimization.offload_param: ", "below stage 3", false);
+    /* The memory of a host that computes is no other place. */
+    gives(SHARDED("\"stage\": 3, " OPTIMIZER_IN(CPU) ", " PARAMETERS_IN(CPU)), 0, NOWHERE);
+    gives(SHARDED("\"stage\": 3, \"cpu_offload\": true, \"cpu_offload_params\": true"), 0,
+          NOWHERE);
+    names(SHARDED("\"stage\": 1, " OPTIMIZER_IN(CPU)),
+          "zero_optimization.offload_optimizer", "--offload host", false);
+    names(SHARDED("\"stage\": 1, \"cpu_offload\": true"),
+          "zero_optimization.offload_optimizer", "--offload host", false);
+    names(SHARDED("\"stage\": 3, " PARAMETERS_IN(CPU)),
+          "zero_optimization.offload_param: ", "--offload-parameters", false);
+    gives(SHARDED("\"stage\": 3, " OPTIMIZER_IN("\"device\": \"none\"")), 0, NOWHERE);
+    gives("{\"aio\": {\"block_size\": 262144}}", 0, NOWHERE);
+    wrong(SHARDED("\"stage\": 2, " OPTIMIZER_IN("\"device\": \"nvme\"")), 0,
+          "expected the directory in \"zero_optimization.offload_optimizer.nvme_path\"");
+    wrong(SHARDED("\"stage\": 2, " OPTIMIZER_IN("\"device\": \"disk\"")), 0,
+          "expected none, cpu or nvme, found disk");
+    wrong(SHARDED(OPTIMIZER_IN("\"device\": 3")), 0, "expected a text in quotes, found 3");
+    wrong(SHARDED("\"offload_optimizer\": true"), 0, "expected an object, found true");
+}
+
+static void activations_go_there_with_the_states(void **state)
+{
+    (void)state;
+    const char *with = "{\"zero_optimization\": {\"stage\": 1, " OPTIMIZER_IN(
+        NVME("/d")) "}, \"activation_checkpointing\": {\"cpu_checkpointing\": true}}";
+    gives(with, 0, "{\"recompute\": true, \"offload-activations\": true}");
+    gives(ACTIVATIONS("\"cpu_checkpointing\": true"), 0,
+          "{\"recompute\": true, \"offload-activations\": null}");
+    names(ACTIVATIONS("\"cpu_checkpointing\": true"),
+          "activation_checkpointing.cpu_checkpointing", "not taken", false);
+}
+
+#define SHARES(more) "{\"tensor_parallel\": {\"autotp_size\": 2}, " more "}"
+
+static void batches_are_those_of_the_ranks_that_shard(void **state)
+{
+    (void)state;
+    gives(SHARES(MICRO "4, " STEPS "8"), 6,
+          "{\"tp\": 2, \"global-batch\": 96, \"micro-batch\": 4}");
+    gives(SHARES(TOTAL "64, " MICRO "4, " STEPS "8"), 4,
+          "{\"tp\": 2, \"global-batch\": 64}");
+    gives(SHARES("\"activation_checkpointing\": {\"partition_activations\": true}"), 0,
+          "{\"tp\": 2, \"partition-activations\": true}");
+    gives("{\"tensor_parallel\": {\"autotp_size\": 1}}", 3, "{\"tp\": null}");
+    wrong(SHARES(TOTAL "64"), 3, "2 does not divide --ranks 3");
+    wrong(SHARES(TOTAL "64, " MICRO "4, " STEPS "8"), 2, "x ranks / autotp_size, with");
+}
+
+/* A file with what Hjson allows, and the same as JSON: lines and columns are those of the file. */
+static void comments_and_last_commas_are_blanks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hjson, *json;
+    } files[] = {
+        {"{ // a\n\"b\": 1, # c\n}", "{     \n\"b\": 1     \n}"},
+        {"# a\n{\"b\": [1, 2,], /* c,\n } */ }", "   \n{\"b\": [1, 2 ]       \n      }"},
+        {"{\"#\": \"//, }\", \"/*\": \"\\\"#,]\"}//",
+         "{\"#\": \"//, }\", \"/*\": \"\\\"#,]\"}  "},
+        {"{\"a\": 1,/**/ /* */ // \n }", "{\"a\": 1               \n }"},
+        {"{\"a\": 1,, }", "{\"a\": 1,  }"},
+        {"{\"a\": 1 / 2}", "{\"a\": 1 / 2}"},
+        {"{} /* no end\n, }", "{}          \n   "},
+        {"{\"no end, }#", "{\"no end, }#"},
+        {"{\"a\\", "{\"a\\"},
+        {"/", "/"},
+        {"#", " "},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        unsigned char text[64];
+        size_t len = strlen(files[i].hjson);
+        memcpy(text, files[i].hjson, len + 1);
+        zero_hjson_blank(text, len);
+        assert_string_equal((char *)text, files[i].json);
+    }
 }
 
 static void keys_that_nobody_knows_are_refused(void **state)
@@ -301,6 +420,82 @@ static void each_path_has_its_section(void **state)
     }
 }
 
+/* ---- no text says that an option is missing which exists ---- */
+
+/* True if each part of the option's name is a part of the key's last member, as "offload" is of
+ * "offload_optimizer". */
+static bool has_the_words(const char *path, const char *option)
+{
+    const char *dot = strrchr(path, '.'), *key = dot ? dot + 1 : path;
+    for (const char *word = option, *end; word; word = *end ? end + 1 : NULL) {
+        end = word + strcspn(word, "-");
+        size_t length = (size_t)(end - word);
+        const char *at = key;
+        while (*at && !(strcspn(at, "_") == length && memcmp(at, word, length) == 0)) {
+            at += strcspn(at, "_");
+            at += *at == '_';
+        }
+        if (!*at) return false;
+    }
+    return true;
+}
+
+/* The option is about something else. */
+static bool is_by_chance(const char *path, const char *option)
+{
+    static const char *const pairs[][2] = {
+        {"scheduler.params.warmup_min_ratio", "warmup"},
+        {"bf16.check_grad_overflow", "check"},
+        {"data_types.grad_accum_dtype", "dtype"},
+        {"zero_optimization.allgather_bucket_size", "bucket"},
+        {"zero_optimization.use_multi_rank_bucket_allreduce", "bucket"},
+        {"zero_optimization.stage3_model_persistence_threshold", "model"},
+        {"zero_optimization.stage3_partition_stream_chunk_size", "partition"},
+        {"zero_optimization.stage3_gather_16bit_weights_on_model_save", "model"},
+        {"zero_optimization.stage3_gather_fp16_weights_on_model_save", "model"},
+        {"zero_optimization.cpu_offload_use_pin_memory", "offload"},
+        {"zero_optimization.elastic_checkpoint", "checkpoint"},
+        {"zero_optimization.pipeline_loading_checkpoint", "checkpoint"},
+        {"zero_optimization.log_trace_cache_warnings", "trace"},
+        {"activation_checkpointing.synchronize_checkpoint_boundary", "checkpoint"},
+        {"communication_data_type", "data"},
+        {"seq_parallel_comm_data_type", "data"},
+        {"seq_parallel_comm_data_type", "seq"},
+        {"tensor_parallel.tp_overlap_comm", "tp"},
+        {"tensor_parallel.tp", "tp"},
+        {"tensor_parallel.partition_config", "partition"},
+        {"tensor_parallel.partition_config", "config"},
+        {"tensor_parallel.preset_model", "model"},
+        {"tensor_parallel.keep_module_on_host", "keep"},
+        {"use_data_before_expert_parallelism", "data"},
+        {"data_efficiency", "data"},
+        {"checkpoint", "checkpoint"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (strcmp(pairs[i][0], path) == 0 && strcmp(pairs[i][1], option) == 0) return true;
+    return false;
+}
+
+/* A key that shares its words with an option is taken, or its reason names the option. */
+static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
+{
+    (void)state;
+    const zero_deepspeed_key *key;
+    for (int i = 0; (key = zero_deepspeed_key_at(i)); i++) {
+        if (!key->reason) continue; /* taken */
+        mentions_exist(key->path, key->reason);
+        assert_null(strstr(key->reason, "this version"));
+        for (const zero_option *o = zero_run_options; o->name; o++) {
+            char mention[64];
+            snprintf(mention, sizeof mention, "--%s", o->name);
+            if (has_the_words(key->path, o->name) && !strstr(key->reason, mention) &&
+                !is_by_chance(key->path, o->name))
+                fail_msg("%s: --%s exists, and the reason is '%s'", key->path, o->name,
+                         key->reason);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +507,11 @@ int main(void)
         cmocka_unit_test(stages_buckets_and_thresholds),
         cmocka_unit_test(smaller_shard_groups_and_secondary_shards_have_a_counterpart),
         cmocka_unit_test(activations_are_recomputed_where_a_file_says_how),
+        cmocka_unit_test(states_go_to_the_directory_of_a_file),
+        cmocka_unit_test(activations_go_there_with_the_states),
+        cmocka_unit_test(batches_are_those_of_the_ranks_that_shard),
+        cmocka_unit_test(comments_and_last_commas_are_blanks),
+        cmocka_unit_test(a_key_with_the_words_of_an_option_is_taken_or_names_it),
         cmocka_unit_test(keys_that_nobody_knows_are_refused),
         cmocka_unit_test(each_path_has_its_section),
     };

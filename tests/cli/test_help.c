@@ -12,6 +12,7 @@
 
 #include "cli/run_options.h"
 #include "cli/suggest.h"
+#include "support/mentions.h"
 #include "support/within.h"
 
 #define MOST_WORDS 16
@@ -51,6 +52,23 @@ static void help_shows_every_option_within_80_columns(void **state)
         assert_non_null(strstr(text, "\nExample:\n"));
         assert_non_null(strstr(text, "\nExit codes:\n"));
         free(text);
+    }
+}
+
+static void texts_name_options_that_exist(void **state)
+{
+    (void)state;
+    const zero_command *command;
+    for (int c = 0; (command = zero_command_at(c)); c++) {
+        const zero_option_table *table;
+        const zero_option *option;
+        mentions_exist(command->name, command->about);
+        mentions_exist(command->name, command->example);
+        mentions_exist(command->name, command->usage);
+        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+            mentions_exist(option->name, option->help);
+            mentions_exist(option->name, option->absent);
+        }
     }
 }
 
@@ -140,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_shows_every_option_within_80_columns),
+        cmocka_unit_test(texts_name_options_that_exist),
         cmocka_unit_test(help_shows_what_the_preset_decides),
         cmocka_unit_test(a_plans_help_leaves_out_what_changes_no_plan),
         cmocka_unit_test(asking_for_help_is_always_possible),

@@ -160,7 +160,8 @@ static void tp_is_checked_before_ranks_are_known(void **state)
     const struct {
         const char *line, *said;
     } wrong[] = {
-        {"--tp 3", "the model has 4 heads"},
+        {"--tp 3", "--tp 3: each rank needs whole heads, and the model has 4 heads; give"},
+        {"--tp 512 --heads 512 --hidden 512", "a slice, and the model has 256 slices at"},
         {"--tp 2 --tp-slices 6 --heads 12 --hidden 48", "--tp-slices 6 with --tp 2"},
         {"--tp-slices 5 --heads 12 --hidden 48", "--tp-slices 5 with --tp 1"},
         {"--tp 4 --vocab 3", "3 words"},
@@ -204,22 +205,27 @@ static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
     remove(FILE_NAME);
 }
 
-/* No row has `only` at present. */
-static void later_versions_values_are_refused_unless_they_change_nothing(void **state)
+/* Conditions of idle options name an option of the table and one of its values. */
+static void idle_options_name_options_and_their_values(void **state)
 {
     (void)state;
-    const zero_option row = {.name = "later",
-                             .kind = ZERO_OPTION_WHOLE,
-                             .offset = ZERO_OPTION_NOWHERE,
-                             .only = "1",
-                             .min = 1,
-                             .max = 9};
-    char into;
-    assert_int_equal(zero_option_store(&row, "1", "--later 1", &into), ZERO_OK);
-    assert_int_equal(zero_option_store(&row, "2", "--later 2", &into),
-                     ZERO_ERR_UNSUPPORTED);
-    assert_non_null(strstr(zero_last_error(), "--later 2: not supported yet"));
-    assert_int_equal(zero_exit_code(ZERO_ERR_UNSUPPORTED), 2);
+    zero_config config;
+    int n = 0;
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++) {
+            const zero_option_idle *idle = &row->idle[i];
+            const zero_option *other = zero_run_options;
+            if (!idle->option) assert_int_equal(idle->holds != NULL, idle->words != NULL);
+            if (!idle->option) continue;
+            while (other->name && strcmp(other->name, idle->option) != 0) other++;
+            if (!other->name) fail_msg("--%s: no option --%s", row->name, idle->option);
+            if (idle->value)
+                assert_int_equal(zero_option_store(other, idle->value, row->name, &config),
+                                 ZERO_OK);
+            n++;
+        }
+    }
+    assert_true(n > 5);
 }
 
 static void flags_win_over_the_file_whatever_the_order(void **state)
@@ -380,7 +386,7 @@ int main(void)
         cmocka_unit_test(tp_is_checked_before_ranks_are_known),
         cmocka_unit_test(misplaced_words_are_refused),
         cmocka_unit_test(the_last_one_of_an_option_given_more_than_once_counts),
-        cmocka_unit_test(later_versions_values_are_refused_unless_they_change_nothing),
+        cmocka_unit_test(idle_options_name_options_and_their_values),
         cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
         cmocka_unit_test(a_file_and_flags_give_the_same_bits),
         cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),

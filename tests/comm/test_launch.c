@@ -76,6 +76,49 @@ static void the_refusal_names_the_launcher_and_our_library(void **state)
     }
 }
 
+static void set_step_variables(pid_t task)
+{
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)task);
+    setenv("SLURM_PTY_PORT", "4711", 1);
+    setenv("SLURM_TASK_PID", pid, 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_PROCID", "0", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "5", 1);
+}
+
+/* srun --pty has started a shell with the step's variables. A command typed into it has a process group
+ * of its own; what a script or srun itself started has the shell's. */
+static void a_command_typed_into_a_shell_of_srun_is_one_rank(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *also; /* a launcher inside the shell */
+        bool is_typed;
+        zero_status expected;
+    } cases[] = {{NULL, true, ZERO_OK},
+                 {NULL, false, ZERO_ERR_ENV},
+                 {"OMPI_COMM_WORLD_SIZE", true, ZERO_ERR_ENV},
+                 {"MPI_LOCALNRANKS", true, ZERO_ERR_ENV}};
+    if (getenv("PMI_SIZE")) skip(); /* a launcher started us */
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int how = -1;
+        pid_t shell = getpid(), child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            set_step_variables(shell);
+            if (cases[i].also) setenv(cases[i].also, "5", 1);
+            if (cases[i].is_typed && setpgid(0, 0) != 0) _exit(2);
+            _exit(zero_launch_start(NULL, NULL) == cases[i].expected &&
+                          zero_launch_stop() == ZERO_OK
+                      ? 0
+                      : 1);
+        }
+        assert_int_equal(waitpid(child, &how, 0), child);
+        assert_int_equal(how, 0);
+    }
+}
+
 /* Under the launcher's own promise, or without a launcher under one made here. */
 static void ranks_that_find_themselves_alone_are_refused(void **state)
 {
@@ -113,6 +156,7 @@ int main(void)
         cmocka_unit_test(the_rank_hint_comes_from_the_environment),
         cmocka_unit_test(the_library_has_a_name_of_one_line),
         cmocka_unit_test(the_refusal_names_the_launcher_and_our_library),
+        cmocka_unit_test(a_command_typed_into_a_shell_of_srun_is_one_rank),
         cmocka_unit_test(ranks_that_find_themselves_alone_are_refused),
         cmocka_unit_test(mpi_is_not_started_twice),
         cmocka_unit_test(mpi_stops),

@@ -178,7 +178,7 @@ static void a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy(void
     expect_refusal(six, 1, 5, "give --tp-slices 3"); /* one rank has the whole tree */
     expect_refusal(six, 3, 4, "give --tp-slices 3");
     expect_refusal(six, 2, 1, "give --tp-slices 2");
-    expect_refusal(few, 2, 32, "17 words");
+    expect_refusal(few, 2, 32, "at most 17, the number of words");
     expect_refusal(few, 2, 32, "give --tp-slices 16");
     expect_refusal(few, 32, 32, "give --tp 16");
     six.heads = 5;

@@ -138,6 +138,7 @@ refuses() {
     [ "$messages" -eq 1 ] || { [ "$messages" -eq "$1" ] && with_mpich; } ||
         complain "$words: expected one message"
     grep '^zero: ' err | grep -qF -e "$text" || complain "$words: expected '$text' in the message"
+    grep -q '^zero: zero ' err && complain "$words: the message begins with two names"
     [ $seconds -le 60 ] || complain "$words: the job took $seconds s, expected at most 60 s"
     [ -s out ] && complain "$words: expected nothing on stdout"
     [ "$1" -gt 0 ] || [ "$(wc -l <err)" -eq 1 ] || complain "$words: expected one line on stderr"

@@ -50,7 +50,7 @@ cat >expected.notes <<'END'
 zero_optimization.contiguous_gradients: not taken: zero decides that when it plans memory
 zero_optimization.sub_group_size: not taken: zero updates a group at a time
 zero_optimization.allgather_bucket_size: not taken: zero gathers a group at a time
-zero_optimization.offload_optimizer: not taken: this version keeps everything in memory
+zero_optimization.offload_optimizer.pin_memory: not taken: zero pins what a device copies
 activation_checkpointing.profile: not taken: zero's summary has a profile
 wall_clock_breakdown: not taken: zero's summary has a profile
 gradient_accumulation_steps: it is 2 on 3 ranks; zero works it out from both batches and the ranks
@@ -58,7 +58,9 @@ optimizer.params.weight_decay: zero decays matrices and embeddings, as trainers 
 scheduler: zero's rates are two steps ahead in the warm-up: DeepSpeed's first two updates have rate 0
 zero_optimization.stage3_prefetch_bucket_size: prefetch is 1: zero counts groups that are gathered ahead, not elements
 zero_optimization.stage3_param_persistence_threshold: persist is about whole groups, such as a block, not about single tensors
-activation_checkpointing: recompute is on: zero recomputes every block; with --tp, --partition-activations is an option of its own; results are the same
+zero_optimization.offload_optimizer: not taken: where the host computes, optimizer states are in its memory; with --device give --offload host; results are the same
+activation_checkpointing: recompute is on: zero recomputes every block; results are the same
+activation_checkpointing.partition_activations: not taken: --partition-activations divides what recompute keeps among the ranks of --tp
 END
 
 # What is printed is a --config file: it trains like the same words on the command line.
@@ -95,6 +97,64 @@ for key in optimizer.params.lr gradient_clipping train_batch_size \
     says "$key: \"auto\" is for Hugging Face's Trainer; not taken" err
 done
 says 'bf16: enabled is "auto": not taken; give --dtype' err
+
+# States, parameters and activations go to a scratch file, and what is printed trains; comments, last
+# commas, and a name that JSON has to quote.
+mkdir -p 'a "disk"'
+cat >nvme.json <<'END'
+{ // DeepSpeed reads this,
+  "train_batch_size": 6,  # and this
+  "zero_optimization": {
+    "stage": 3, /* and
+    this */
+    "offload_optimizer": {"device": "nvme", "nvme_path": "a \"disk\""},
+    "offload_param": {"device": "nvme", "nvme_path": "a \"disk\""}, },
+  "optimizer": {"type": "AdamW", "params": {"lr": 3e-4}},
+  "scheduler": {"type": "WarmupDecayLR", "params": {"total_num_steps": 5, "warmup_num_steps": 2,
+                                                    "warmup_type": "linear",}},
+  "activation_checkpointing": {"cpu_checkpointing": true},
+  "aio": {"block_size": 262144},
+}
+END
+cat >expected.json <<'END'
+{
+  "steps": 5,
+  "global-batch": 6,
+  "lr": 0.001,
+  "lr-min": 0,
+  "lr-decay": "linear",
+  "warmup": 2,
+  "beta1": 0.9,
+  "beta2": 0.999,
+  "eps": 1e-08,
+  "weight-decay": 0,
+  "clip": 0,
+  "stage": 3,
+  "recompute": true,
+  "offload": "a \"disk\"",
+  "offload-parameters": true,
+  "offload-activations": true
+}
+END
+runs 0 config --from deepspeed nvme.json
+same expected.json out "the options of a file on a disk"
+is_json out
+cp out run.json
+tail -n +3 nvme.json | sed '1i {,' >comma.json
+refuses 2 'comma.json:1:2' 0 config --from deepspeed comma.json
+finds_a_disk
+if [ -n "$disk" ]; then
+    runs 3 train $shape --config run.json --offload "$disk" --metrics linear.jsonl
+    says ', lr 0.001 after 2 steps, down to 0 along a line;' out
+    digest_of out >digest
+    rates=$(sed -n 's/^{"step":.*"lr":\([^,]*\),.*/\1/p' linear.jsonl | tr '\n' ' ')
+    [ "$rates" = '0.00050000000000000001 0.001 0.001 0.00050000000000000001 0.0 ' ] ||
+        complain "$words: the rates are $rates"
+    runs 3 train $shape --steps 5 --global-batch 6 --lr 1e-3 --lr-min 0 --lr-decay linear --warmup 2 \
+        --beta2 0.999 --weight-decay 0 --clip 0
+    digest_of out >digest_words
+    same digest digest_words "states in a file and in memory"
+fi
 
 # Keys that change results: all are named, nothing is printed.
 cat >other.json <<'END'

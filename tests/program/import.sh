@@ -28,6 +28,7 @@ cp "$golden/gpt2.json" model/tokenizer.json
 runs 3 train $short --data text --init-from model
 says '(tokenizer.json)' out
 says '2 layers, 48 hidden, 3 heads, T 32, V 330' out
+says '---- a sample before training' out
 digest_of out >digest
 runs 3 train $short --data text --init-from model/model.safetensors
 digest_of out >digest_file

@@ -106,7 +106,7 @@ done
 
 runs 2 train $model
 says 'exchange      ipc: devices read each other'"'"'s memory (all ranks on one node); MPI is ' out
-says "neighbours' devices read it, 0.00 MiB through the host" out
+says "neighbours' devices read it, 0 B through the host" out
 digest_of out >digest_ipc
 words="no peers"
 on 2 env ZERO_EMULATED_PEERS=0 "$zero" train $model >out 2>err || complain "$words: it fails"

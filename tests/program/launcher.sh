@@ -12,4 +12,15 @@ exit $code
 END
 launch="sh $work/launcher RANKS"
 refuses 2 'did you mean --steps' 1 train --stesp 1
+# One rank without a launcher needs neither a home directory, nor PATH, nor ssh.
+launch=
+for variables in '' "PATH=$PATH" 'HOME=/'; do
+    words="env -i $variables zero train"
+    # shellcheck disable=SC2086 # words; sanitizers have options of their own
+    env -i ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} $variables "$zero" train $tiny \
+        --steps 1 --global-batch 2 --quiet >out 2>err
+    code=$?
+    exits 0
+    [ "$(digest_of out | wc -c)" -eq 33 ] || complain "$words: no digest"
+done
 finish

@@ -15,11 +15,17 @@ runs 0 plan --help
 for word in --ranks --network --show-schedule --micro-batch; do says "$word" out; done
 runs 0 plan --models
 says 'paper-1t' out
-for paper in table1 table2 figure1; do
+for paper in table1 table2 fig1 figure1; do
     runs 0 plan --paper $paper
     says ' 0 differ' out
     runs 0 plan --paper $paper --json
     is_json out
+done
+for figure in 1 2 3 4 6 7 8; do
+    runs 0 plan --paper fig$figure
+    cp out short
+    runs 0 plan --paper figure$figure
+    same short out "both names of figure $figure"
 done
 for paper in fig2 fig3 fig4 fig8 turing-nlg trillion; do
     runs 0 plan --paper $paper
@@ -259,7 +265,7 @@ refuses 2 'did you mean --show-schedule' 0 plan --show-schedul
 refuses 2 'did you mean --micro-batch' 0 plan --micro-bach 3
 refuses 2 'there are only 2 ranks' 0 plan --ranks 2 --fake-nodes 3
 refuses 2 'is not a multiple of' 0 plan --ranks 5 --global-batch 6
-refuses 2 'expected table1, table2, figure1, fig6 or fig7' 0 plan --paper table9
+refuses 2 'expected table1, table2, fig1, fig6 or fig7' 0 plan --paper table9
 refuses 2 'there are tiny' 0 plan --model nosuch
 refuses 2 'backend' 0 plan --backend nosuch
 

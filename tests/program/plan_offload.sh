@@ -22,7 +22,7 @@ compare() {
     shift 2
     runs $ranks train $options "$@" --steps 3 --sample 0 --metrics run.jsonl
     says 'as planned, to the byte' out
-    says 'MiB per rank, in MiB:' out
+    says 'B per rank: ' out
     "$checker" $ranks 3 run.jsonl >checked 2>&1 || complain "$words: $(cat checked)"
     tail -n 1 run.jsonl >run.json
     runs 0 plan $options "$@" --ranks $ranks --fake-nodes 1 --json

@@ -91,7 +91,9 @@ refuses 4 'bad.jsonl, line 5: "tokens": expected a whole number from 0' 0 report
 sed '14s/"planned_bytes_sent"/"bytes"/' a.jsonl >bad.jsonl
 refuses 4 'bad.jsonl, line 14: "reduce": "planned_bytes_sent" is missing' 0 report bad.jsonl
 echo 'no metrics' >text
-refuses 4 'text, line 1' 0 report text
+printf '{\n  "steps": 5\n}\n' >other.json
+refuses 4 'text: expected the metrics of a run, as zero train --metrics writes them, found text' 0 report text
+refuses 4 'found one JSON value' 0 report other.json
 refuses 4 'nosuch.jsonl' 0 report a.jsonl nosuch.jsonl
 mkfifo pipe
 refuses 4 'expected a regular file' 0 report pipe
@@ -137,7 +139,7 @@ ln a.jsonl linked
 refuses 2 'would be overwritten' 0 report a.jsonl --out linked
 same a.jsonl before "a file to report on"
 refuses 2 'give one, not both' 0 report a.jsonl --csv --json
-refuses 2 'needs a file' 0 report
+refuses 2 'zero: report needs a file' 0 report
 run 0 report a.jsonl --out nosuch/report.html
 [ "$code" -ne 0 ] || complain "$words: expected a failure"
 
@@ -218,6 +220,6 @@ refuses 4 'bad.csv, row 2: scaling: expected weak or strong, found week' 0 repor
 sed '2s/,/,"/' study/study.csv >bad.csv
 refuses 4 'bad.csv, row 2' 0 report bad.csv
 mkdir empty
-refuses 4 'empty/study.json' 0 report empty
+refuses 4 'empty: expected the directory of a study' 0 report empty
 
 finish

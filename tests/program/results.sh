@@ -98,37 +98,13 @@ run 0 compare loud damaged
 exits 2
 says 'damaged, line 2' err
 : >empty
-refuses 2 'no line of a step' 0 compare empty loud
-refuses 2 'needs two files of --metrics, found 1' 0 compare loud
+refuses 2 'empty: expected the metrics of a run' 0 compare empty loud
+refuses 2 'zero: compare needs two files of --metrics, found 1' 0 compare loud
 
-# Options without effect, and options given more than once.
+# Options given more than once.
 notes() { # notes N: the last run printed this many
     [ "$(grep -c '^zero: note: ' err)" -eq "$1" ] || complain "$words: expected $1 notes"
 }
-for stage in 0 1 2 3; do
-    runs 2 train $once --stage $stage --prefetch 3 --persist 2K
-    [ $stage -eq 3 ] && notes 0 && continue
-    notes 2
-    says 'note: --prefetch 3 has no effect below stage 3' err
-    says 'note: --persist 2000 has no effect below stage 3' err
-done
-for stage in 0 1; do
-    runs 3 train $once --stage $stage --partition owner
-    notes $((1 - stage))
-    [ $stage -eq 1 ] || says 'note: --partition owner shards nothing at stage 0' err
-done
-runs 0 train $once --prefetch 1 --persist 0 --partition slice
-notes 0
-runs 0 plan $small --stage 2 --ranks 2 --prefetch 3
-notes 1
-runs 0 plan $small --ranks 2 --shard-ranks 1
-notes 1
-says 'note: --shard-ranks 1 shards nothing at stage 0' err
-runs 0 plan $small --ranks 2 --shard-ranks 2
-notes 0
-runs 0 plan $small --stage all --ranks 2 --prefetch 3 --json
-notes 0
-is_json out
 runs 2 train $once --steps 9 --steps 1 --stage=0 --stage 2
 notes 2
 says 'note: --steps is given more than once; the last one counts: 1' err

@@ -4,6 +4,7 @@ length="--steps 30 --eval-every 10"
 
 runs 3 train $small $length --metrics m --sample 30 --log-every 5
 check 3 30 m bits
+grep -q 'a sample before' out && complain "$words: a sample of random weights"
 for line in '^zero .*3 ranks' '^---- a sample after training' '^step     30/30 | loss' \
     '^done' '^  step time .* median of 27 steps .*, without the first 3$' \
     '^  control .* (planned: .*): losses, norms, votes;$' '^  digest'; do

@@ -22,7 +22,7 @@
 static const struct {
     const char *name;
     int cells, rounded, scaled, truncated;
-} papers[] = {{"table1", 54, 46, 0, 8}, {"table2", 20, 13, 7, 0}, {"figure1", 4, 4, 0, 0}};
+} papers[] = {{"table1", 54, 46, 0, 8}, {"table2", 20, 13, 7, 0}, {"fig1", 4, 4, 0, 0}};
 #define N_PAPERS 3
 
 static const zero_paper_table *table_of(int i)

@@ -79,6 +79,33 @@ labelled() {
 labelled || labelled || labelled || complain "$words: the run fails: $(cat out)"
 grep -q "$(printf '\033')" out && complain "$words: unexpected live line: $(cat out)"
 
+# A command that is typed into a shell of srun --pty is one rank, again and again, whatever the shell's
+# step has: the shell's siblings have ended, or sleep.
+few="--layers 1 --hidden 16 --heads 2 --seq 16 --data stories:64K --steps 1 --quiet"
+typed_are() { # typed_are N: the shell has run that many commands
+    [ "$(grep -c '^done' typed 2>/dev/null)" -ge "$1" ]
+}
+for step in '-N1 -n2' '-N2 -n2 --mpi=pmix'; do
+    words="srun $step --pty bash"
+    rm -f keys typed
+    mkfifo keys
+    # shellcheck disable=SC2094 # the shell reads what is typed
+    on head script -qec "srun $step --pty bash --norc" /dev/null <keys >screen 2>&1 &
+    shell=$!
+    exec 3>keys
+    echo "cd $work" >&3
+    for k in 1 2; do
+        echo "$zero train $few >>typed 2>&1; echo done \$? >>typed" >&3
+        await 300 typed_are $k || complain "$words: command $k did not end: $(cat typed screen)"
+    done
+    echo exit >&3
+    exec 3>&-
+    wait $shell
+    [ "$(grep -c '^done 0$' typed)" -eq 2 ] || complain "$words: expected two runs: $(cat typed)"
+    [ "$(grep '^  digest ' typed | sort -u | wc -l)" -eq 1 ] ||
+        complain "$words: expected one digest: $(cat typed)"
+done
+
 # All ranks save after the same step, and the run continues.
 begins asked --checkpoint asked --save-every 1000
 on head scancel --signal=USR1 --name=asked

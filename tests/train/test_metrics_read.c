@@ -93,8 +93,16 @@ static void other_files_are_refused_with_their_line(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        {"", "no line of a step"},
-        {"no JSON at all", "line 1"},
+        {"", "expected the metrics of a run, as zero train --metrics writes them, found an "
+             "empty file"},
+        {" \n", "an empty file"},
+        {"no JSON at all", "found text"},
+        {"{\"steps\": 5,\n \"lr\": 1}\n", "found one JSON value"},
+        {"7", "found text"},
+        {"[{\"ph\": \"X\"}]", "as --trace FILE"},
+        {"{\"traceEvents\": []}", "as --trace FILE"},
+        {"\x1f\x8b\x08", "found a file that is not text"},
+        {"{\"loss\": 1}\n{\"loss\": 2}\n", "line 1: \"step\" is missing"},
         {RUN(0, "a") FINAL("00"), "no line of a step"},
         {STEP(1, 1.5) "{\"st\n" STEP(2, 2.5), "line 2"},
         {STEP(1, 1.5) "{\"st\n{\"st", "line 2"},

@@ -140,17 +140,41 @@ static void the_learning_rate_rises_evenly_and_falls_to_its_least(void **state)
     assert_true(zero_learning_rate_at(&lr, 109) == 0.5);
 }
 
+static void other_decays_are_a_line_and_none(void **state)
+{
+    (void)state;
+    zero_learning_rate lr = {.peak = 4.0, .least = 0.5, .warmup = 10, .steps = 110};
+    for (int64_t s = 0; s < 110; s++) {
+        lr.decay = ZERO_DECAY_COSINE;
+        double cosine = zero_learning_rate_at(&lr, s);
+        lr.decay = ZERO_DECAY_LINEAR;
+        double line = zero_learning_rate_at(&lr, s);
+        lr.decay = ZERO_DECAY_NONE;
+        double none = zero_learning_rate_at(&lr, s);
+        assert_true(none == (s < 10 ? cosine : 4.0));
+        assert_true(s >= 10 || line == cosine);
+        if (s >= 10) assert_true(close_to(line, 4.0 - 3.5 / 99 * (double)(s - 10), 1e-14));
+    }
+    lr.decay = ZERO_DECAY_LINEAR;
+    assert_true(zero_learning_rate_at(&lr, 10) == 4.0);
+    assert_true(zero_learning_rate_at(&lr, 109) == 0.5);
+    for (int i = 0; i <= ZERO_DECAY_NONE; i++)
+        assert_int_equal(zero_decay_find(zero_decay_name_at(i)), i);
+    assert_null(zero_decay_name_at(ZERO_DECAY_NONE + 1));
+}
+
 static void short_schedules_stay_between_least_and_peak(void **state)
 {
     (void)state;
     for (int64_t steps = 1; steps <= 5; steps++)
-        for (int64_t warmup = 0; warmup <= steps; warmup++) {
-            zero_learning_rate lr = {3.0, 1.0, warmup, steps};
+        for (int64_t warmup = 0; warmup <= 3 * steps + 2; warmup++) {
+            zero_decay decay = (zero_decay)(warmup % 3);
+            zero_learning_rate lr = {3.0, 1.0, warmup / 3, steps, decay};
             double most = 0.0;
             for (int64_t s = 0; s < steps; s++) {
                 double rate = zero_learning_rate_at(&lr, s);
                 assert_true(rate > 0.0 && rate <= 3.0);
-                assert_true(s < warmup || rate >= 1.0);
+                assert_true(s < warmup / 3 || rate >= 1.0);
                 most = fmax(most, rate);
             }
             assert_true(most == 3.0);
@@ -165,6 +189,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(weight_decay_shrinks_matrices_and_spares_vectors),
         cmocka_unit_test(a_repeated_batch_is_learned_by_heart),
         cmocka_unit_test(the_learning_rate_rises_evenly_and_falls_to_its_least),
+        cmocka_unit_test(other_decays_are_a_line_and_none),
         cmocka_unit_test(short_schedules_stay_between_least_and_peak),
     };
     test_begin(&argc, &argv);
