@@ -33,34 +33,53 @@ ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_weights *weights,
                                                    const zero_tokenizer *tokenizer);
 
-/* The place of a tensor's elements in the file. */
+/* Where a model lies (hugging_face_find.c). */
 typedef struct {
-    uint64_t at; /* bytes from the start of the file */
+    char folder[ZERO_STORAGE_PATH]; /* of the weights and what is beside them */
+    char weights
+        [ZERO_STORAGE_FILE_PATH]; /* the file; "": the folder has none that is read */
+    bool is_index;                /* it names the files with the tensors */
+} zero_hugging_face_found;
+
+/* Finds the model at a path: its folder, one of the hub's cache (models--NAME, of which the snapshot
+ * of refs/main is taken), or the file of its weights. Nothing is opened but refs/main. ZERO_ERR_IO if
+ * there is no such path; ZERO_ERR_FORMAT for a refs/main that names no snapshot. */
+ZERO_NODISCARD zero_status zero_hugging_face_find(const char *path,
+                                                  zero_hugging_face_found *found);
+/* "FOLDER/NAME" */
+void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
+                              char path[ZERO_STORAGE_FILE_PATH]);
+
+/* The place of a tensor's elements. */
+typedef struct {
+    int file;
+    uint64_t at; /* bytes from the start of that file; 0: nowhere */
     zero_type type;
 } zero_hugging_face_place;
 
 typedef struct {
     const zero_model *model; /* borrowed */
-    zero_file file;
+    zero_file *files;        /* [n_files] owned */
+    int n_files;
     zero_hugging_face_place *places; /* [n_tensors] owned */
 } zero_hugging_face;
 
-/* Opens a safetensors file, or the model.safetensors of a directory, for this model. The file
- * must hold its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
+/* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They must
+ * have its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
  * information: masks (attn.bias, attn.masked_bias) and a head that equals the embedding. A
- * config.json beside it must agree. Positions beyond the model's are ignored. Values are not read
+ * config.json beside them must agree. Positions beyond the model's are ignored. Values are not read
  * yet, except to compare a head.
  *
  * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another shape;
- * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_IO. */
+ * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_UNSUPPORTED,
+ * with the command that converts them, for weights of other formats; ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                                   zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
 /* The shape of the model there: that of its tensors, with the heads of the config.json beside
- * them. Numbers that are not known are 0: the heads without a config.json, all of it if the tensors
- * are not a GPT-2's. ZERO_ERR_IO, ZERO_ERR_FORMAT; ZERO_ERR_UNSUPPORTED for a config.json of
- * another calculation. */
+ * them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT unless it is a
+ * GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_gpt2_shape *shape);
 
@@ -90,6 +109,11 @@ ZERO_NODISCARD zero_status zero_hugging_face_write_generation(
 ZERO_NODISCARD zero_status zero_hugging_face_write_tokenizer(
     const zero_gpt2_shape *shape, const zero_tokenizer *tokenizer, zero_bytes *out);
 
+/* hugging_face_find.c: fails for a folder without weights that are read here, and for a file of
+ * another format. */
+ZERO_NODISCARD zero_status
+zero_hugging_face_check_weights(const zero_hugging_face_found *found);
+
 /* hugging_face_config.c: the shape in a config.json. `path` is for messages. */
 ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
                                                          const zero_bytes *text,
@@ -98,14 +122,22 @@ ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
                                                      const zero_gpt2_shape *found,
                                                      const zero_gpt2_shape *wanted);
+/* ZERO_ERR_FORMAT unless a config.json says what the tensors of the weights show. */
+ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
+                                                          const char *weights,
+                                                          const zero_gpt2_shape *said,
+                                                          const zero_gpt2_shape *tensors);
 
-/* hugging_face_check.c: compares a table of tensors with the model. Sets places[n_tensors], and
- * *head, whose `at` is 0 without one. */
+/* hugging_face_check.c: compares a table of tensors with the model. Names may have any one prefix:
+ * "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose `at` is 0 without
+ * one. */
 ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_safetensors *table,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have if they are a GPT-2's. Unknown numbers, such as heads,
- * are 0. */
-zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table);
+/* The shape that the table's tensors have; the heads are 0. ZERO_ERR_FORMAT unless they are a
+ * GPT-2's. */
+ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
+                                                   const zero_safetensors *table,
+                                                   zero_gpt2_shape *shape);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "checkpoint/hugging_face.h"
 #include "data/tokenizer_find.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and characters
@@ -26,10 +25,10 @@ zero_status zero_importing_open(zero_config *config, bool has_model,
                                 zero_importing *importing)
 {
     zero_importing im = {.tokenizer = ""};
-    ZERO_TRY(zero_storage_check_length(config->init_from, ZERO_STORAGE_PATH - 64));
+    ZERO_TRY(zero_hugging_face_find(config->init_from, &im.found));
     ZERO_TRY(zero_hugging_face_find_shape(config->init_from, &im.shape));
     ZERO_TRY(zero_config_take_shape(config, &im.shape, has_model));
-    if (!zero_tokenizer_beside(config->init_from, im.tokenizer)) im.tokenizer[0] = '\0';
+    if (!zero_tokenizer_beside(im.found.folder, im.tokenizer)) im.tokenizer[0] = '\0';
     ZERO_TRY(check_name(&im, config));
     *importing = im;
     return ZERO_OK;

@@ -2,11 +2,12 @@
  * shape, and the tokenizer of its texts. Each rank reads the files; nothing is collective. */
 #pragma once
 
+#include "checkpoint/hugging_face.h"
 #include "data/corpus.h"
-#include "io/storage.h"
 #include "train/config.h"
 
 typedef struct {
+    zero_hugging_face_found found;
     zero_gpt2_shape shape;             /* of the weights; heads 0: not known */
     char tokenizer[ZERO_STORAGE_PATH]; /* its path; "": there is none */
 } zero_importing;

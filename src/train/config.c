@@ -245,10 +245,12 @@ static zero_status check_heads(const zero_config *c, const zero_gpt2_shape *foun
 {
     bool is_preset = found->layers == preset->layers && found->hidden == preset->hidden;
     if (found->heads > 0 || c->heads > 0 || is_preset) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--init-from %s: without a config.json beside the weights the number "
-                     "of heads is not known: give --heads N, or --model NAME",
-                     c->init_from);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--init-from %s: the number of heads is not known, without a config.json "
+        "beside the weights that says it (n_head): give --heads N, or --model "
+        "NAME",
+        c->init_from);
 }
 
 zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
@@ -256,7 +258,6 @@ zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
 {
     zero_gpt2_shape preset;
     bool is_open = !has_model && c->layers == 0 && c->hidden == 0 && c->heads == 0;
-    if (found->hidden == 0) return ZERO_OK;
     ZERO_TRY(zero_gpt2_preset(c->model, &preset));
     if (!has_model || preset.vocab == 0) take_default(&c->vocab, 0, found->vocab);
     if (has_model) return ZERO_OK;
