@@ -6,8 +6,9 @@
  *     generation_config.json   the token that ends a text
  *     tokenizer.json           the tokenizer (tokenizer_file.h)
  *     tokenizer_config.json    how transformers loads it
+ *     special_tokens_map.json, chat_template.jinja and others
  *
- * Only the first two are read here. The tensors:
+ * Only the first two decide anything here; the others are kept, and written again. The tensors:
  *
  *     ours                          theirs, with or without "transformer." before it
  *     wte.weight        [V, C]      the same; the head is this matrix, stored once
@@ -24,14 +25,21 @@
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
 
+/* What is written; all borrowed. */
+typedef struct {
+    const zero_model *model;
+    const zero_weights *weights;
+    const zero_tokenizer *tokenizer; /* NULL: its files are left out */
+    const json_t *kept;              /* zero_hugging_face_keep()'s; NULL: nothing */
+} zero_hugging_face_export;
+
 /* Writes a new directory, which exists completely or not at all: fp32, names with "transformer.",
- * without the head; files of mode 0644, less the umask. A tokenizer of NULL leaves out its files.
+ * without the head; files of mode 0644, less the umask. Kept files are written as they were, but for
+ * the numbers of shape and type in config.json, which are the model's.
  * ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
  * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
-                                                   const zero_model *model,
-                                                   const zero_weights *weights,
-                                                   const zero_tokenizer *tokenizer);
+                                                   const zero_hugging_face_export *e);
 
 /* Where a model lies (hugging_face_find.c). */
 typedef struct {
@@ -83,6 +91,17 @@ void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one *
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_gpt2_shape *shape);
 
+/* What lies beside the weights and no computation needs (hugging_face_keep.c): the texts of
+ * config.json, generation_config.json, tokenizer_config.json and others, by their names. *kept is the
+ * caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT for a file that is not UTF-8 or
+ * too long. */
+ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
+                                                  json_t **kept);
+/* The config.json among them, parsed: the caller's; NULL without one. */
+ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
+/* The positions of a parsed config.json, or of NULL; 0: it does not say them. */
+int64_t zero_hugging_face_positions(const json_t *root);
+
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
@@ -99,15 +118,18 @@ ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
 
-/* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json.
- * The tokenizer may be NULL for the first two. */
-ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_gpt2_shape *shape,
-                                                          const zero_tokenizer *tokenizer,
+/* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json,
+ * which needs a tokenizer or a kept file. */
+ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
                                                           zero_bytes *out);
-ZERO_NODISCARD zero_status zero_hugging_face_write_generation(
-    const zero_gpt2_shape *shape, const zero_tokenizer *tokenizer, zero_bytes *out);
-ZERO_NODISCARD zero_status zero_hugging_face_write_tokenizer(
-    const zero_gpt2_shape *shape, const zero_tokenizer *tokenizer, zero_bytes *out);
+ZERO_NODISCARD zero_status
+zero_hugging_face_write_generation(const zero_hugging_face_export *e, zero_bytes *out);
+ZERO_NODISCARD zero_status
+zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e, zero_bytes *out);
+
+/* hugging_face_keep.c: ZERO_ERR_FORMAT unless an object has texts of such files, and only them. */
+ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
+                                                        const json_t *kept);
 
 /* hugging_face_find.c: fails for a folder without weights that are read here, and for a file of
  * another format. */

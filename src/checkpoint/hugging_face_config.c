@@ -114,6 +114,16 @@ static zero_status read_shape(const char *path, const json_t *root, zero_gpt2_sh
     return ZERO_OK;
 }
 
+int64_t zero_hugging_face_positions(const json_t *root)
+{
+    static const char *const keys[] = {"n_positions", "max_position_embeddings"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        int64_t n = json_integer_value(json_object_get(root, keys[i]));
+        if (n > 0) return n;
+    }
+    return 0;
+}
+
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
                                           zero_gpt2_shape *shape)
 {

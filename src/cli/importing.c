@@ -1,5 +1,7 @@
 #include "cli/importing.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -50,4 +52,78 @@ zero_status zero_importing_compare(const zero_importing *importing,
         "--tokenizer %.400s is not the model's: %.400s, beside the weights, has "
         "another text for token %d; leave --tokenizer out",
         config->tokenizer, importing->tokenizer, (int)token);
+}
+
+/* ---- what checkpoints keep ---- */
+
+/* The model's three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
+static void read_dropout(const json_t *config, char text[64])
+{
+    static const char *const keys[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
+    double rates[3];
+    text[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        const json_t *rate = json_object_get(config, keys[i]);
+        if (!json_is_number(rate)) return;
+        rates[i] = json_number_value(rate);
+    }
+    if (rates[0] == rates[1] && rates[1] == rates[2])
+        snprintf(text, 64, "%g", rates[0]);
+    else
+        snprintf(text, 64, "%g, %g, %g", rates[0], rates[1], rates[2]);
+}
+
+static void describe(const json_t *files, const zero_config *c,
+                     const zero_gpt2_shape *model, zero_importing *im)
+{
+    char theirs[64], ours[32];
+    read_dropout(files, theirs);
+    snprintf(ours, sizeof ours, "%g", c->dropout);
+    im->note[0] = '\0';
+    if (theirs[0] && strcmp(ours, theirs) != 0)
+        snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
+                 ours, theirs);
+    size_t n = strlen(im->note);
+    if (model->seq < im->shape.seq)
+        snprintf(im->note + n, sizeof im->note - n,
+                 "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
+                 model->seq, im->shape.seq);
+}
+
+/* Tokens are the model's, so its tokenizer turns what it generates into text. */
+static void keep_tokenizer(zero_importing *im, const zero_gpt2_shape *model)
+{
+    zero_tokenizer found;
+    zero_status st = zero_tokenizer_open(im->tokenizer, &found);
+    if (st == ZERO_OK && found.vocab > model->vocab) {
+        zero_tokenizer_destroy(&found);
+        st = zero_fail(ZERO_ERR_FORMAT,
+                       "%s: expected at most the model's %" PRId64 " tokens, found %d",
+                       im->tokenizer, model->vocab, (int)found.vocab);
+    }
+    if (st == ZERO_OK)
+        im->of_tokens = found;
+    else
+        fprintf(stderr,
+                "zero: warning: checkpoints are without the model's tokenizer: %s\n",
+                zero_last_error());
+}
+
+zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
+                                const zero_corpus *corpus, const zero_gpt2_shape *model)
+{
+    json_t *files;
+    ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
+    ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
+    describe(files, config, model, im);
+    json_decref(files);
+    if (!corpus->tokenizer && im->tokenizer[0]) keep_tokenizer(im, model);
+    return ZERO_OK;
+}
+
+void zero_importing_close(zero_importing *im)
+{
+    json_decref(im->kept);
+    zero_tokenizer_destroy(&im->of_tokens);
+    *im = (zero_importing){.tokenizer = ""};
 }

@@ -1,5 +1,6 @@
 /* importing.h - what a run takes from the folder of --init-from besides the weights: the model's
- * shape, and the tokenizer of its texts. Each rank reads the files; nothing is collective. */
+ * shape, the tokenizer of its texts, and what checkpoints keep of it. Each rank reads the files;
+ * nothing is collective. */
 #pragma once
 
 #include "checkpoint/hugging_face.h"
@@ -10,6 +11,11 @@ typedef struct {
     zero_hugging_face_found found;
     zero_gpt2_shape shape;             /* of the weights; heads 0: not known */
     char tokenizer[ZERO_STORAGE_PATH]; /* its path; "": there is none */
+
+    /* Rank 0's, for checkpoints; owned. */
+    json_t *kept;             /* zero_hugging_face_keep()'s; NULL: nothing */
+    zero_tokenizer of_tokens; /* the tokenizer if the data are tokens; zeroed: none */
+    char note[200]; /* what the run does otherwise than the model's files say, in words */
 } zero_importing;
 
 /* Lets the configuration take the shape, where the user gave none (zero_config_take_shape()), and
@@ -23,3 +29,11 @@ ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_mod
 ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importing,
                                                   const zero_config *config,
                                                   const zero_corpus *corpus);
+
+/* Reads what checkpoints keep; for rank 0, which writes them. Data that are tokens get the model's
+ * tokenizer, or a warning that it cannot be kept. */
+ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
+                                               const zero_config *config,
+                                               const zero_corpus *corpus,
+                                               const zero_gpt2_shape *model);
+void zero_importing_close(zero_importing *importing); /* accepts a zeroed one */

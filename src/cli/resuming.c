@@ -173,6 +173,21 @@ static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
                      c->dir.path, step, B);
 }
 
+/* The next checkpoints keep what this one does. */
+static zero_status take_kept(zero_session *s, zero_checkpoint *c)
+{
+    zero_importing *im = &s->importing;
+    bool needs_tokenizer = zero_comm_is_root(&s->world) && c->manifest.has_tokenizer &&
+                           !s->dataset.corpus.tokenizer && im->of_tokens.vocab == 0;
+    if (c->manifest.kept) {
+        json_decref(im->kept);
+        im->kept = json_incref(c->manifest.kept);
+    }
+    zero_status st =
+        needs_tokenizer ? zero_checkpoint_tokenizer(c, &im->of_tokens) : ZERO_OK;
+    return zero_agree_after_files(&s->world, st);
+}
+
 static zero_status load_into(zero_session *s, zero_checkpoint *c)
 {
     zero_saving *saving = &s->saving;
@@ -181,6 +196,7 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     ZERO_TRY(zero_agree(&s->world, check_order(s, c)));
     ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
+    ZERO_TRY(take_kept(s, c));
     saving->start = saving->saved = m->step;
     zero_loader_resume(&s->loader, m->step, m->samples);
     snprintf(saving->from, sizeof saving->from, "step %" PRId64 " of %d rank%s, digest %s",

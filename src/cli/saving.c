@@ -17,14 +17,18 @@ static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *byt
     char arithmetic[256];
     zero_run_view view = zero_session_view(s);
     zero_show_arithmetic(&view, arithmetic, sizeof arithmetic);
+    const zero_importing *im = &s->importing;
+    const zero_tokenizer *of_tokens = im->of_tokens.vocab > 0 ? &im->of_tokens : NULL;
+    const zero_tokenizer *of_text = s->dataset.corpus.tokenizer;
     json_t *options = zero_run_options_identity(&s->config);
     zero_checkpoint_input in = {.step = step,
                                 .samples = zero_loader_used(&s->loader, step),
                                 .data = s->saving.data,
                                 .arithmetic = arithmetic,
                                 .gpt2 = s->model.shape,
-                                .tokenizer = s->dataset.corpus.tokenizer,
-                                .options = options};
+                                .tokenizer = of_text ? of_text : of_tokens,
+                                .options = options,
+                                .kept = im->kept};
     zero_status st = zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, bytes);
     json_decref(options);
     return st;

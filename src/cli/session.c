@@ -211,6 +211,8 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
+    if (is_root && c->init_from)
+        ZERO_TRY(zero_importing_keep(&s->importing, c, &s->dataset.corpus, s->model.shape));
     /* It leaves a file that exists as it is. A new one has two names only once it is there. */
     ZERO_TRY(zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
                                c->resume || c->resume_older));
@@ -371,6 +373,7 @@ zero_run_view zero_session_view(const zero_session *s)
                            .threads_from = s->threads.from,
                            .binding = s->binding.text,
                            .why_collectives = s->why_collectives,
+                           .import_note = s->importing.note,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,
                            .from = s->saving.from,
@@ -385,6 +388,7 @@ zero_status zero_session_close(zero_session *s)
     zero_model_destroy(&s->made);
     zero_model_destroy(&s->model);
     zero_dataset_close(&s->dataset);
+    zero_importing_close(&s->importing);
     fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
     zero_facts_destroy(&s->facts);

@@ -24,6 +24,7 @@ typedef struct {
         *threads_from;   /* the option or the variable that gave them; NULL: none did */
     const char *binding; /* of several threads: where they run */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
+    const char *import_note; /* what differs from an imported model's files; may be empty */
 
     int64_t start;       /* steps that were done before this run */
     bool has_loaded;     /* the weights come from a checkpoint */

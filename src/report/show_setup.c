@@ -31,7 +31,8 @@ static void show_inputs(const zero_run_view *v)
     if (v->has_loaded)
         printf("from the checkpoint below\n");
     else if (v->config->init_from)
-        printf("from %s\n", ZERO_SHOWN(v->config->init_from));
+        printf("from %s%s%s\n", ZERO_SHOWN(v->config->init_from),
+               v->import_note[0] ? ": " : "", v->import_note);
     else
         printf("random, seed %" PRId64 "\n", v->config->seed);
     zero_text_run_row("data");

@@ -232,7 +232,8 @@ static void text_of_an_exported_model_is_the_models_own(void **state)
     assert_all(test_rank != 0 || mkdtemp(folder));
     MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
     snprintf(path, sizeof path, "%s/out", folder);
-    if (test_rank == 0) st = zero_hugging_face_write(path, &run.model, &weights, NULL);
+    const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL};
+    if (test_rank == 0) st = zero_hugging_face_write(path, &e);
     assert_all(st == ZERO_OK);
     for (int stage = 0; stage <= 3; stage++) {
         zero_hugging_face file;

@@ -41,7 +41,7 @@ static void refuses(const char *path, zero_status code, const char *text)
 static void write_folder(void)
 {
     zero_model model = model_of(&shape);
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
+    check_ok(write_to(DIR_NAME, &model, &values, NULL));
     zero_model_destroy(&model);
 }
 

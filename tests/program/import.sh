@@ -60,6 +60,56 @@ refuses 2 'give --heads N' 0 train $short --data text --init-from model
 runs 0 train $short --data text --init-from model --heads 3
 mv config.json model
 
+# ---- what no computation needs goes with the checkpoints, and out again ----
+cp -r model whole
+cp "$golden/gpt2.json" whole/tokenizer.json
+sed -e 's/"eos_token_id": 0/"eos_token_id": 1, "pad_token_id": 2/' -e 's/_pdrop": 0.0/_pdrop": 0.1/' \
+    model/config.json >whole/config.json
+echo '{"eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 32}' \
+    >whole/tokenizer_config.json
+echo '{"top_p": 0.9, "eos_token_id": [1, 2]}' >whole/generation_config.json
+printf '{{ "chat" }}\n' >whole/chat_template.jinja
+echo '{"pad_token": "<pad>"}' >whole/special_tokens_map.json
+runs 3 train $short --data text --init-from whole --checkpoint kept
+says 'from whole: dropout 0, where its config.json has 0.1' out
+runs 0 checkpoint show kept
+says 'chat_template.jinja' out
+says 'kept for export' out
+runs 0 checkpoint export kept --to again
+for file in tokenizer.json tokenizer_config.json generation_config.json chat_template.jinja \
+    special_tokens_map.json; do
+    same whole/$file again/$file "$file of the model that a run began with"
+done
+says '"eos_token_id": 1' again/config.json
+says '"pad_token_id": 2' again/config.json
+says '"attn_pdrop": 0.1' again/config.json
+says '"n_positions": 32' again/config.json
+# A run that resumes keeps what its checkpoint does, whatever lies beside its weights now.
+mv whole gone
+runs 2 train $short --steps 4 --data text --layers 2 --hidden 48 --heads 3 --seq 32 \
+    --tokenizer gone --resume --checkpoint kept
+runs 0 checkpoint export kept --to later
+for file in again/*.json* ; do
+    [ "$file" = again/config.json ] || same "$file" "later/${file#again/}" "$file, resumed"
+done
+same again/config.json later/config.json "config.json, resumed"
+mv gone whole
+# Of data that are tokens the model's tokenizer makes text.
+runs 2 train $short --data tokens.bin --init-from whole --seq 16 --checkpoint ids
+says 'where its config.json has 0.1; the first 16 of its 32 positions' out
+runs 0 generate ids --prompt 'the grapes' --tokens 3
+runs 0 checkpoint export ids --to short
+says 'the first 16 of the 32 positions that it began with' out
+says '"n_positions": 16' short/config.json
+says '"model_max_length": 16' short/tokenizer_config.json
+same whole/tokenizer.json short/tokenizer.json "the tokenizer of data that are tokens"
+echo '{"model": {"type": "Unigram"}}' >whole/tokenizer.json
+runs 0 train $short --data tokens.bin --init-from whole --checkpoint bare
+says "checkpoints are without the model's tokenizer: whole/tokenizer.json" err
+runs 2 train $short --data text --dropout 0.25 --checkpoint scratch --layers 1 --hidden 16 --heads 1
+runs 0 checkpoint export scratch --to scratch_out
+says '"resid_pdrop": 0.25' scratch_out/config.json
+
 # ---- the rate ----
 runs 0 train $short --data text --init-from model --lr 2e-3
 says 'try --lr 0.0004' err
