@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and characters
@@ -23,11 +24,27 @@ static zero_status check_name(const zero_importing *im, const zero_config *c)
         c->tokenizer, c->init_from);
 }
 
+/* A checkpoint has no such file, and two ways to continue with it. */
+static zero_status name_checkpoint(const char *path, zero_status st)
+{
+    char found[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+    zero_failure failure = zero_failure_keep(st);
+    if (st != ZERO_ERR_IO || zero_checkpoint_find(path, found, sizeof found) != ZERO_OK)
+        return zero_failure_restore(&failure);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--init-from %.300s holds a checkpoint of zero train: --resume "
+                     "--checkpoint DIR continues it, with --new-data on other data; for "
+                     "its weights alone, without their moments, give --init-from what zero "
+                     "checkpoint export %.300s --to OUT makes",
+                     path, path);
+}
+
 zero_status zero_importing_open(zero_config *config, bool has_model,
                                 zero_importing *importing)
 {
     zero_importing im = {.tokenizer = ""};
-    ZERO_TRY(zero_hugging_face_find(config->init_from, &im.found));
+    zero_status st = zero_hugging_face_find(config->init_from, &im.found);
+    if (st != ZERO_OK) return name_checkpoint(config->init_from, st);
     ZERO_TRY(zero_hugging_face_find_shape(config->init_from, &im.shape));
     ZERO_TRY(zero_config_take_shape(config, &im.shape, has_model));
     if (!zero_tokenizer_beside(im.found.folder, im.tokenizer)) im.tokenizer[0] = '\0';

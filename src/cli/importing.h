@@ -1,6 +1,6 @@
 /* importing.h - what a run takes from the folder of --init-from besides the weights: the model's
- * shape, the tokenizer of its texts, and what checkpoints keep of it. Each rank reads the files;
- * nothing is collective. */
+ * shape, the tokenizer of its texts, and what checkpoints keep of it. A checkpoint that is resumed gives
+ * the same (resumed_options.h). Each rank reads the files; nothing is collective. */
 #pragma once
 
 #include "checkpoint/hugging_face.h"
@@ -20,7 +20,8 @@ typedef struct {
 
 /* Lets the configuration take the shape, where the user gave none (zero_config_take_shape()), and
  * finds the tokenizer. `has_model`: the user gave --model. ZERO_ERR_INVALID for a --tokenizer whose
- * tokens cannot be those of the weights; errors of files are hugging_face.h's. */
+ * tokens cannot be those of the weights, and for a checkpoint; errors of files are
+ * hugging_face.h's. */
 ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_model,
                                                zero_importing *importing);
 

@@ -118,24 +118,43 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
+/* True if the run's weights are those of --init-from. */
+static bool imports(const zero_session *s)
+{
+    return s->config.init_from && !s->saving.resumed.is_there;
+}
+
+/* A failure may be of an option that the user did not give. */
+static zero_status name_source(const zero_session *s, zero_status st)
+{
+    const zero_resumed *r = &s->saving.resumed;
+    if ((st != ZERO_ERR_INVALID && st != ZERO_ERR_IO) || !r->taken[0]) return st;
+    return zero_fail(st, "%s; options that were not given are those of %s",
+                     zero_last_error(), r->path);
+}
+
 /* Imported weights decide the shape, and by it what the preset decides. */
 static zero_status complete(zero_session *s)
 {
     bool has_model = zero_options_is_set(&s->given, "model");
-    if (s->config.init_from)
-        ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
+    if (zero_config_resumes(&s->config)) ZERO_TRY(zero_config_check(&s->config));
+    if (imports(s)) ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
     return zero_config_complete(&s->config, s->world.size);
 }
 
+/* A tokenizer that was learnt lies in the checkpoint: from other data another one would be learnt. */
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
+    bool has_model = imports(s) || s->saving.resumed.is_there;
+    bool is_chosen =
+        !s->saving.resumed.is_there || zero_options_is_set(&s->given, "tokenizer");
     zero_gpt2_shape shape;
-    ZERO_TRY(zero_config_shape(c, 0, &shape));
+    ZERO_TRY(zero_config_shape(c, has_model ? s->importing.shape.vocab : 0, &shape));
     zero_corpus_source from = {.data = c->data,
                                .validation = c->val_data,
-                               .tokenizer = c->tokenizer,
-                               .imported = c->init_from ? s->importing.tokenizer : NULL,
+                               .tokenizer = is_chosen ? c->tokenizer : NULL,
+                               .imported = has_model ? s->importing.tokenizer : NULL,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab,
                                .threads = (int)s->threads.n};
@@ -147,7 +166,8 @@ static zero_status open_model(zero_session *s)
     const zero_config *c = &s->config;
     const zero_corpus *corpus = &s->dataset.corpus;
     zero_gpt2_shape shape;
-    if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
+    if (zero_options_is_set(&s->given, "tokenizer"))
+        ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
@@ -161,7 +181,7 @@ static zero_status open_model(zero_session *s)
 
 static zero_status open_weights(zero_session *s)
 {
-    if (!s->config.init_from) return ZERO_OK;
+    if (!imports(s)) return ZERO_OK;
     return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
 }
 
@@ -211,11 +231,11 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
-    if (is_root && c->init_from)
+    if (is_root && imports(s))
         ZERO_TRY(zero_importing_keep(&s->importing, c, &s->dataset.corpus, s->model.shape));
     /* It leaves a file that exists as it is. A new one has two names only once it is there. */
     ZERO_TRY(zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
-                               c->resume || c->resume_older));
+                               zero_config_resumes(c)));
     return is_root ? zero_overwriting_check(c) : ZERO_OK;
 }
 
@@ -235,7 +255,7 @@ static zero_status compare_weights(zero_session *s)
 {
     uint64_t hash = 0;
     bool same;
-    if (!s->config.init_from) return ZERO_OK;
+    if (!imports(s)) return ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, zero_hugging_face_fingerprint(&s->initial, &hash)));
     ZERO_TRY(is_rank_0s(s, hash, &same));
     zero_status st = ZERO_OK;
@@ -316,23 +336,16 @@ static zero_status find_backend(const zero_config *c, const zero_backend **backe
     return ZERO_OK;
 }
 
-static zero_status open_all(zero_session *s)
+zero_status zero_session_build(zero_session *s)
 {
     const zero_backend *backend;
-    ZERO_TRY(zero_config_check(&s->config));
-    ZERO_TRY(zero_tracing_check(&s->config));
+    ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
     ZERO_TRY(find_backend(&s->config, &backend));
-    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
-     * signals. */
-    zero_requests_expect(s->config.checkpoint != NULL);
-    zero_progress_view_open(&s->progress, &s->config);
-    ZERO_TRY(start_mpi(s));
-    ZERO_TRY(zero_agree(&s->world, complete(s)));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
     ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
     /* Before the first window, and after devices: those are the real nodes'. */
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
-    ZERO_TRY(open_data(s));
+    ZERO_TRY(name_source(s, open_data(s)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     ZERO_TRY(compare_weights(s));
@@ -340,14 +353,21 @@ static zero_status open_all(zero_session *s)
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
-    if (s->config.init_from) spec.weights = &weights;
-    /* A checkpoint overwrites them; without one zero_saving_open() draws. */
-    spec.awaits_states =
-        (s->config.resume || s->config.resume_older) && !s->config.init_from;
+    if (imports(s)) spec.weights = &weights;
+    spec.awaits_states = s->saving.resumed.is_there;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
     return st;
+}
+
+/* Mistakes are found before MPI starts, as far as a checkpoint does not decide. */
+static zero_status check(const zero_config *c)
+{
+    const zero_backend *backend;
+    ZERO_TRY(zero_config_resumes(c) ? zero_config_check_given(c) : zero_config_check(c));
+    ZERO_TRY(zero_tracing_check(c));
+    return find_backend(c, &backend);
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
@@ -355,7 +375,12 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
     *s = (zero_session){0};
     ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
     ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
-    return open_all(s);
+    ZERO_TRY(check(&s->config));
+    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
+     * signals. */
+    zero_requests_expect(s->config.checkpoint != NULL);
+    zero_progress_view_open(&s->progress, &s->config);
+    return start_mpi(s);
 }
 
 zero_run_view zero_session_view(const zero_session *s)
@@ -377,7 +402,8 @@ zero_run_view zero_session_view(const zero_session *s)
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,
                            .from = s->saving.from,
-                           .changes = s->saving.changes};
+                           .taken = s->saving.resumed.taken,
+                           .changes = s->saving.resumed.changes};
 }
 
 zero_status zero_session_close(zero_session *s)
@@ -391,6 +417,7 @@ zero_status zero_session_close(zero_session *s)
     zero_importing_close(&s->importing);
     fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
+    json_decref(s->saving.resumed.options);
     zero_facts_destroy(&s->facts);
     zero_options_destroy(&s->given);
     return zero_launch_leave(&s->world);

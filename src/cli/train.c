@@ -235,10 +235,12 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     return st == ZERO_OK ? check_digest(&s->config, totals->digest) : st;
 }
 
-/* The checkpoint has all steps already. Metrics of the run that made them stay as they are. */
+/* The checkpoint has all steps already, or there are none. Metrics of the run that made them stay as
+ * they are. */
 static zero_status show_finished(zero_session *s)
 {
     char digest[33];
+    ZERO_TRY(zero_saving_step(s, s->config.steps));
     ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_run_view view = zero_session_view(s);
     if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
@@ -288,13 +290,20 @@ static zero_status train(zero_session *s)
     return st;
 }
 
+static zero_status prepare(zero_session *s)
+{
+    ZERO_TRY(zero_saving_find(s));
+    ZERO_TRY(zero_session_build(s));
+    ZERO_TRY(zero_saving_open(s));
+    ZERO_TRY(zero_tracing_open(s));
+    return zero_telling_open(s);
+}
+
 static zero_status run_session(zero_session *s, int argc, char **argv)
 {
     ZERO_TRY(zero_session_open(s, argc, argv));
-    ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_tracing_open(s));
-    ZERO_TRY(zero_telling_open(s));
-    zero_status st = zero_tracing_close(s, train(s));
+    zero_status st = prepare(s);
+    if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);

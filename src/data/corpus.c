@@ -108,12 +108,13 @@ static zero_status choose_tokenizer(const source *r, const char *fallback,
 {
     *name = r->tokenizer ? r->tokenizer : r->imported ? r->imported : fallback;
     if ((*name)[0] != '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--data %s is text, and beside the weights of --init-from there is no "
-                     "tokenizer (" ZERO_TOKENIZER_FILES
-                     "), so its tokens would not be the model's: put the model's tokenizer "
-                     "there, give it as --tokenizer FILE, or give token files",
-                     r->data);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--data %s is text, and there is no tokenizer beside the model's weights "
+        "(" ZERO_TOKENIZER_FILES
+        "), so its tokens would not be the model's: put the model's tokenizer "
+        "there, give it as --tokenizer FILE, or give token files",
+        r->data);
 }
 
 static zero_status finish_text(const source *r, const char *fallback, material *text,

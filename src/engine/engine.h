@@ -21,7 +21,7 @@ typedef struct {
     int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
-    /* Init writes no weights; before any other call zero_engine_draw() does, or a checkpoint. */
+    /* Init writes no weights; before any other call a checkpoint does. */
     bool awaits_states;
     int64_t eval_batches;  /* global batches that one evaluation averages over */
     size_t memory_limit;   /* bytes that this rank may take; 0: no limit */
@@ -56,9 +56,6 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
-
-/* Draws the weights of the spec's seed, as init does if the spec names none. */
-ZERO_NODISCARD zero_status zero_engine_draw(zero_engine *e);
 
 /* From here on steps are recorded in the trace (borrowed), between its _step_begin() and
  * _step_end(); with NULL nothing is any more. Local. */

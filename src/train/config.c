@@ -279,7 +279,12 @@ double zero_config_scratch_rate(const zero_config *c)
 
 /* ---- checking ---- */
 
-/* Options that need --checkpoint. */
+bool zero_config_resumes(const zero_config *c)
+{
+    return c->resume || c->resume_older;
+}
+
+/* Options that need --checkpoint, or --resume. */
 static zero_status check_checkpoint(const zero_config *c)
 {
     const char *without = c->save_every > 0     ? "save-every"
@@ -289,11 +294,14 @@ static zero_status check_checkpoint(const zero_config *c)
                           : c->resume_older     ? "resume-older"
                           : c->save_required    ? "save-required"
                                                 : NULL;
-    if (c->checkpoint || !without) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s needs a directory for checkpoints: give --checkpoint DIR as "
-                     "well",
-                     without);
+    if (!c->checkpoint && without)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--%s needs a directory for checkpoints: give --checkpoint DIR as "
+                         "well",
+                         without);
+    if (!c->new_data || zero_config_resumes(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--new-data continues a checkpoint on other data: "
+                                       "give --resume as well");
 }
 
 static zero_status check_output(const zero_config *c)
@@ -311,16 +319,21 @@ static zero_status check_output(const zero_config *c)
                      digest, DIGEST_DIGITS);
 }
 
+zero_status zero_config_check_given(const zero_config *config)
+{
+    ZERO_TRY(check_checkpoint(config));
+    ZERO_TRY(check_output(config));
+    return zero_config_check_shards(config);
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_gpt2_shape shape;
     zero_type activations;
     int32_t vocab;
-    ZERO_TRY(check_checkpoint(config));
-    ZERO_TRY(check_output(config));
+    ZERO_TRY(zero_config_check_given(config));
     ZERO_TRY(zero_config_check_places(config));
-    ZERO_TRY(zero_config_check_shards(config));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, zero_config_type(&c), c.device,
                                      &activations));

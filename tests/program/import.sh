@@ -50,6 +50,12 @@ refuses 2 'there is no such path' 0 train --data text --tokenizer nowhere
 echo '{"model": {"type": "Unigram"}}' >unigram.json
 refuses 2 'Unigram is not supported' 0 train --data text --tokenizer unigram.json
 
+for path in ck ck/step-00000002; do
+    refuses 2 "--init-from $path holds a checkpoint of zero train: --resume" 3 train $short \
+        --data text --init-from $path
+    says "zero checkpoint export $path --to OUT" err
+done
+
 # ---- the shape ----
 runs 2 train $short --data text --init-from model --seq 16
 says 'T 16' out
