@@ -21,6 +21,7 @@
 #pragma once
 
 #include "data/tokenizer.h"
+#include "engine/sampling.h"
 #include "engine/weights.h"
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
@@ -99,6 +100,12 @@ ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found 
                                                   json_t **kept);
 /* The config.json among them, parsed: the caller's; NULL without one. */
 ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
+/* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else of the
+ * config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that is a token or a
+ * list of at most ZERO_ENDS. */
+ZERO_NODISCARD zero_status zero_hugging_face_ends(const json_t *kept,
+                                                  const zero_tokenizer *tokenizer,
+                                                  int64_t vocab, zero_ends *ends);
 /* The positions of a parsed config.json, or of NULL; 0: it does not say them. */
 int64_t zero_hugging_face_positions(const json_t *root);
 
@@ -117,6 +124,10 @@ ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face
 #define ZERO_HUGGING_FACE_CONFIG     "config.json"
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
+
+/* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a tokenizer a
+ * vocabulary as large as GPT-2's is taken for it. */
+int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, int64_t vocab);
 
 /* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json,
  * which needs a tokenizer or a kept file. */

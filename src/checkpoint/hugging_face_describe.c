@@ -10,13 +10,9 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
-
-/* The token that ends a text. Without a tokenizer a vocabulary as large as GPT-2's is taken for
- * it. */
 static json_t *end_of_text(const zero_gpt2_shape *s, const zero_tokenizer *tok)
 {
-    int64_t end = tok ? tok->end_of_text : s->vocab > GPT2_END ? GPT2_END : -1;
+    int64_t end = zero_hugging_face_end(tok, s->vocab);
     return end >= 0 ? json_integer(end) : json_null();
 }
 

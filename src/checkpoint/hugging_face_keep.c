@@ -1,4 +1,5 @@
 /* What lies beside weights and no computation needs, as texts by the names of their files. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,13 +71,64 @@ zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
     return ZERO_OK;
 }
 
+/* One of the kept files, parsed; NULL without it. */
+static zero_status parse_kept(const json_t *kept, const char *name, json_t **root)
+{
+    char path[64];
+    json_t *parsed = NULL;
+    const char *text = json_string_value(json_object_get(kept, name));
+    snprintf(path, sizeof path, "the kept %s", name);
+    if (text) ZERO_TRY(zero_json_parse(path, text, strlen(text), &parsed));
+    *root = parsed;
+    return ZERO_OK;
+}
+
 zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root)
 {
-    json_t *parsed = NULL;
-    const char *name = ZERO_HUGGING_FACE_CONFIG;
-    const char *text = json_string_value(json_object_get(kept, name));
-    if (text)
-        ZERO_TRY(zero_json_parse("the kept config.json", text, strlen(text), &parsed));
-    *root = parsed;
+    return parse_kept(kept, ZERO_HUGGING_FACE_CONFIG, root);
+}
+
+/* ---- the ends of texts ---- */
+
+enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
+
+int32_t zero_hugging_face_end(const zero_tokenizer *tok, int64_t vocab)
+{
+    return tok ? tok->end_of_text : vocab > GPT2_END ? GPT2_END : -1;
+}
+
+static zero_status take_ends(const char *name, const json_t *value, zero_ends *ends)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
+        int64_t token = json_integer_value(id);
+        if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "the kept %s: \"eos_token_id\": expected a token or a list of "
+                             "at most %d",
+                             name, ZERO_ENDS);
+        ends->id[ends->n++] = (int32_t)token;
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok,
+                                   int64_t vocab, zero_ends *ends)
+{
+    static const char *const files[] = {ZERO_HUGGING_FACE_GENERATION,
+                                        ZERO_HUGGING_FACE_CONFIG};
+    int32_t own = zero_hugging_face_end(tok, vocab);
+    *ends = (zero_ends){.n = 0};
+    for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
+        json_t *root;
+        ZERO_TRY(parse_kept(kept, files[i], &root));
+        const json_t *value = json_object_get(root, "eos_token_id");
+        bool is_said = value && !json_is_null(value);
+        zero_status st = is_said ? take_ends(files[i], value, ends) : ZERO_OK;
+        json_decref(root);
+        ZERO_TRY(st);
+    }
+    if (ends->n == 0 && own >= 0) ends->id[ends->n++] = own;
     return ZERO_OK;
 }

@@ -10,8 +10,10 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"
+#include "checkpoint/hugging_face.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/model.h"
@@ -234,7 +236,8 @@ static void warn_of_long_prompt(const job *j, const zero_text *t)
 
 static zero_status print(const job *j, const zero_text *t)
 {
-    int64_t n = t->n_known + j->options.tokens;
+    bool hides_end = !speaks_tokens(j) && t->has_ended;
+    int64_t n = t->n_known + t->n_drawn - hides_end;
     if (!speaks_tokens(j))
         ZERO_TRY(zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
     for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
@@ -253,16 +256,30 @@ static zero_status print_all(const job *j)
     return ZERO_OK;
 }
 
+static zero_status find_ends(const job *j, zero_ends *ends)
+{
+    const zero_manifest *m = &j->checkpoint.manifest;
+    return zero_hugging_face_ends(m->kept, m->has_tokenizer ? &j->tokenizer : NULL,
+                                  j->model.vocab, ends);
+}
+
 static zero_status write_text(job *j)
 {
     const zero_generate_options *o = &j->options;
     zero_sampling how = {.seed = o->seed,
                          .temperature = o->temperature,
                          .top_k = o->top_k,
+                         .top_p = o->top_p,
                          .known = speaks_tokens(j) ? j->model.vocab : j->tokenizer.vocab};
     bool is_root = zero_comm_is_root(&j->world);
+    if (!o->ignore_end) ZERO_TRY(zero_agree(&j->world, find_ends(j, &how.ends)));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) warn_of_long_prompt(j, &p->texts[i]);
+    if (is_root && p->first_empty > 0)
+        fprintf(stderr,
+                "zero: note: --prompts %s: line %" PRId64
+                " is empty: such texts begin as without --prompt\n",
+                ZERO_SHOWN(o->prompts), p->first_empty);
     ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
     return zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK);
 }

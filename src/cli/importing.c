@@ -44,8 +44,8 @@ zero_status zero_importing_open(zero_config *config, bool has_model,
 {
     zero_importing im = {.tokenizer = ""};
     zero_status st = zero_hugging_face_find(config->init_from, &im.found);
+    if (st == ZERO_OK) st = zero_hugging_face_find_shape(config->init_from, &im.shape);
     if (st != ZERO_OK) return name_checkpoint(config->init_from, st);
-    ZERO_TRY(zero_hugging_face_find_shape(config->init_from, &im.shape));
     ZERO_TRY(zero_config_take_shape(config, &im.shape, has_model));
     if (!zero_tokenizer_beside(im.found.folder, im.tokenizer)) im.tokenizer[0] = '\0';
     ZERO_TRY(check_name(&im, config));
@@ -130,7 +130,9 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
                                 const zero_corpus *corpus, const zero_gpt2_shape *model)
 {
     json_t *files;
+    zero_ends ends; /* found again where texts are generated; a mistake is found here */
     ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
+    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
     ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
     describe(files, config, model, im);
     json_decref(files);

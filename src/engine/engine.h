@@ -94,17 +94,19 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 typedef struct {
     int64_t n_known;
     int32_t *tokens; /* [n_known + n] */
+
+    /* The result: the last of them ends the text. */
+    int64_t n_drawn;
+    bool has_ended;
 } zero_text;
 
-/* Appends n drawn tokens to each text. The model sees at most the last T tokens of a text. A
- * plan with `texts` computes that number of texts at one time, and each token once, until a text is
- * longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
+/* Appends n drawn tokens to each text, or fewer if one of them ends it. The model sees at most the
+ * last T tokens of a text. A plan with `texts` computes that number of texts at one time, and each
+ * token once, until a text is longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if
+ * logits are not finite. generate.c */
 ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
                                                       const zero_sampling *how, int64_t n,
                                                       zero_text *texts, int64_t n_texts);
-/* The same with one text[n_known + n]. */
-ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
-                                                int64_t n_known, int64_t n, int32_t *text);
 
 /* Around programs that update nothing: before, so that they read the parameters after the last
  * step's update; and after, for there was no vote, and wrong parameters may have been read. */

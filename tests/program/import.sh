@@ -116,6 +116,61 @@ runs 2 train $short --data text --dropout 0.25 --checkpoint scratch --layers 1 -
 runs 0 checkpoint export scratch --to scratch_out
 says '"resid_pdrop": 0.25' scratch_out/config.json
 
+# ---- the ends of texts ----
+until_one_of() { # until_one_of 'IDS' FILE: the ids of a text up to the first of these that was drawn
+    awk -F, -v ids="$1" 'BEGIN { split(ids, list, " "); for (i in list) is_end[list[i]] = 1 }
+        { text = $1; for (i = 2; i <= NF; i++) { text = text "," $i; if ($i in is_end) break }; print text }' "$2"
+}
+# The tokenizer's own, <|endoftext|>; so hot that any token comes soon.
+hot="--temperature 1000 --tokens 3000"
+runs 0 generate ck --prompt-tokens 5 $hot --ignore-end
+grep -q ',0,' out || complain "$words: token 0 was not drawn"
+until_one_of 0 out >ended
+runs 3 generate ck --prompt-tokens 5 $hot
+same ended out "a text up to the end that its tokenizer knows"
+run 0 generate ck --prompt 'the grapes' $hot --ignore-end --raw # any bytes
+exits 0
+mv out endless
+run 2 generate ck --prompt 'the grapes' $hot --raw
+exits 0
+head -c "$(($(wc -c <out) - 1))" endless >begin
+printf '<|endoftext|>' >>begin
+head -c "$(wc -c <begin)" endless >begin_of_endless
+same begin_of_endless begin "a text without its end"
+# Those of a generation_config.json, which may be several; else that of the config.json.
+runs 0 generate ck --prompt-tokens 5 --tokens 30 --temperature 5
+mv out endless
+set -- $(cut -d, -f 9,20 endless | tr , ' ')
+cp -r model several
+echo "{\"eos_token_id\": [$2, $1, 99999]}" >several/generation_config.json
+sed 's/"eos_token_id": 0/"eos_token_id": 1/' model/config.json >several/config.json
+cp "$golden/gpt2.json" several/tokenizer.json
+runs 0 train $short --data text --init-from several --steps 0 --checkpoint several_ends
+until_one_of "$1 $2" endless >ended
+runs 3 generate several_ends --prompt-tokens 5 --tokens 30 --temperature 5 --stage 3
+same ended out "a text up to one of two ends"
+runs 0 generate several_ends --prompt-tokens 5 --tokens 30 --temperature 5 --ignore-end
+same endless out "--ignore-end"
+rm several/generation_config.json
+sed "s/\"eos_token_id\": 0/\"eos_token_id\": $2/" model/config.json >several/config.json
+runs 0 train $short --data text --init-from several --steps 0 --checkpoint one_end
+until_one_of "$2" endless >ended
+runs 0 generate one_end --prompt-tokens 5 --tokens 30 --temperature 5
+same ended out "a text up to the end in config.json"
+# A run's samples, too: ranks other than the first know no kept file.
+sample="--global-batch 6 --eval-every 0 --data tokens.bin --sample 40 --steps 1"
+echo '{"eos_token_id": [0]}' >several/generation_config.json
+runs 2 train $sample --init-from several
+sed -n '/^---- a sample before/{n;p;q}' out | sed 's/ *$//; s/ /,/g' >endless
+set -- $(cut -d, -f 7 endless)
+echo "{\"eos_token_id\": [0, $1]}" >several/generation_config.json
+runs 2 train $sample --init-from several
+sed -n '/^---- a sample before/{n;p;q}' out | sed 's/ *$//; s/ /,/g' >got
+until_one_of "0 $1" endless >ended
+same ended got "a run's sample up to its end"
+echo '{"eos_token_id": "none"}' >several/generation_config.json
+refuses 4 '"eos_token_id": expected a token or a list' 2 train $sample --init-from several
+
 # ---- the rate ----
 runs 0 train $short --data text --init-from model --lr 2e-3
 says 'try --lr 0.0004' err
