@@ -12,7 +12,7 @@
 #include "base/half.h"
 #include "base/number.h"
 
-#define AT_ONCE 16384 /* elements or bytes of a buffer on the stack */
+#define PIECE ZERO_HUGGING_FACE_PIECE
 
 /* ---- values ---- */
 
@@ -42,11 +42,42 @@ static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
                      path, t->name, element / t->cols, element % t->cols, (double)value);
 }
 
-/* Reads n <= AT_ONCE elements of a tensor, from `begin` on. */
-static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t begin,
-                             int64_t n, float *out)
+/* Counts a whole piece by its bytes: no copy of the file has others. */
+static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
+                        const unsigned char *bytes)
 {
-    unsigned char bytes[AT_ONCE * sizeof(float)];
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_type type = f->places[tensor].type;
+    zero_hugging_face_block *block =
+        &f->blocks[f->first_block[tensor] + begin / f->block_len];
+    block->is_read = true;
+    if (begin % PIECE != 0 || (n < PIECE && begin + n < t->rows * t->cols)) return;
+    block->sum += XXH3_64bits_withSeed(bytes, (size_t)n * zero_type_size(type),
+                                       (uint64_t)begin + (uint64_t)type);
+    block->n++;
+}
+
+/* A download that has not finished leaves zeros, and training does not: two rows of a matrix, or all
+ * of a tensor, are more than chance. Biases may be zeros. */
+static void note_zero(zero_hugging_face *f, int tensor, int64_t element)
+{
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_hugging_face_zeros *run = &f->run;
+    if (t->init == ZERO_INIT_ZEROS) return;
+    if (run->tensor != tensor || run->end != element)
+        *run = (zero_hugging_face_zeros){tensor, element, element};
+    run->end++;
+    bool is_long = run->end - run->begin >= zero_min(2 * t->cols, t->rows * t->cols);
+    bool is_first =
+        f->zeros.tensor < 0 || (f->zeros.tensor == tensor && f->zeros.begin == run->begin);
+    if (is_long && is_first) f->zeros = *run;
+}
+
+/* Reads n <= PIECE elements of a tensor, from `begin` on. */
+static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
+                             float *out)
+{
+    unsigned char bytes[PIECE * sizeof(float)];
     const zero_hugging_face_place *place = &f->places[tensor];
     size_t size = zero_type_size(place->type);
     ZERO_TRY(zero_file_read(&f->files[place->file], place->at + (uint64_t)begin * size,
@@ -55,15 +86,17 @@ static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t beg
         out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i]))
             return not_finite(f, &f->model->tensors[tensor], begin + i, out[i]);
+        if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
+    count_piece(f, tensor, begin, n, bytes);
     return ZERO_OK;
 }
 
 static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
-    for (int64_t at = begin; at < end; at += AT_ONCE) {
-        int64_t n = zero_min(end - at, AT_ONCE);
-        ZERO_TRY(read_some(arg, tensor, at, n, out + (at - begin)));
+    for (int64_t at = begin, stop; at < end; at = stop) {
+        stop = zero_min((at / PIECE + 1) * PIECE, end);
+        ZERO_TRY(read_some(arg, tensor, at, stop - at, out + (at - begin)));
     }
     return ZERO_OK;
 }
@@ -73,20 +106,12 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file)
     return (zero_weights){.fill = fill, .arg = file};
 }
 
-zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *hash)
+zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor, int64_t begin,
+                                     int64_t end)
 {
-    unsigned char first[4096];
-    uint64_t sum = 0;
-    for (int i = 0; i < f->model->n_tensors; i++) {
-        const zero_tensor *t = &f->model->tensors[i];
-        const uint64_t place[] = {f->places[i].at, (uint64_t)f->places[i].type};
-        size_t all = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
-        size_t bytes = zero_min_size(all, sizeof first);
-        ZERO_TRY(zero_file_read(&f->files[f->places[i].file], place[0], first, bytes));
-        sum = XXH3_64bits_withSeed(place, sizeof place, sum);
-        sum = XXH3_64bits_withSeed(first, bytes, sum);
-    }
-    *hash = sum;
+    float values[PIECE];
+    for (int64_t at = begin; at < end; at += PIECE)
+        ZERO_TRY(fill(file, tensor, at, zero_min(at + PIECE, end), values));
     return ZERO_OK;
 }
 
@@ -99,9 +124,9 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
     zero_hugging_face_place own = f->places[ZERO_WTE];
     size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
     bool same = head.type == own.type;
-    for (size_t k = 0; same && k < bytes; k += AT_ONCE) {
-        unsigned char a[AT_ONCE], b[AT_ONCE];
-        size_t n = zero_min_size(bytes - k, AT_ONCE);
+    for (size_t k = 0; same && k < bytes; k += PIECE) {
+        unsigned char a[PIECE], b[PIECE];
+        size_t n = zero_min_size(bytes - k, PIECE);
         ZERO_TRY(zero_file_read(&f->files[own.file], own.at + k, a, n));
         ZERO_TRY(zero_file_read(&f->files[head.file], head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
@@ -216,13 +241,34 @@ static zero_status check(const zero_hugging_face_found *found,
     return head.at > 0 ? check_head(f, head) : ZERO_OK;
 }
 
+#define BLOCKS_MOST 65536 /* beside one for each tensor */
+
+/* A block has a power of two of pieces, the same in all tensors. */
+static zero_status make_blocks(zero_hugging_face *f)
+{
+    const zero_model *m = f->model;
+    f->block_len = 16 * PIECE;
+    while (m->n_params / f->block_len > BLOCKS_MOST) f->block_len *= 2;
+    f->first_block = calloc((size_t)m->n_tensors + 1, sizeof *f->first_block);
+    for (int i = 0; f->first_block && i < m->n_tensors; i++)
+        f->first_block[i + 1] =
+            f->first_block[i] +
+            (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f->block_len);
+    if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
+    f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
+    f->run.tensor = f->zeros.tensor = -1;
+    if (f->first_block && f->blocks) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d blocks", f->n_blocks);
+}
+
 static zero_status find_places(const zero_hugging_face_found *found, zero_hugging_face *f)
 {
     zero_safetensors table = {0};
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
     if (!f->places)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st = open_files(found, f, &table);
+    zero_status st = make_blocks(f);
+    if (st == ZERO_OK) st = open_files(found, f, &table);
     if (st == ZERO_OK) st = check(found, &table, f);
     zero_safetensors_destroy(&table);
     return st;
@@ -247,6 +293,8 @@ void zero_hugging_face_close(zero_hugging_face *file)
     for (int i = 0; i < file->n_files; i++) zero_file_close(&file->files[i]);
     free(file->files);
     free(file->places);
+    free(file->blocks);
+    free(file->first_block);
     *file = (zero_hugging_face){0};
 }
 

@@ -66,11 +66,31 @@ typedef struct {
     zero_type type;
 } zero_hugging_face_place;
 
+/* What was read of a block: ZERO_HUGGING_FACE_PIECE elements of a tensor, and more such pieces of a
+ * large model. A piece that is read in parts does not count. */
+typedef struct {
+    uint64_t sum; /* of the hashes of its pieces */
+    int n;        /* these pieces */
+    bool is_read; /* something of it was */
+} zero_hugging_face_block;
+
+/* Zeros one after another in what training does not leave so; tensor -1: none. */
+typedef struct {
+    int tensor;
+    int64_t begin, end;
+} zero_hugging_face_zeros;
+
 typedef struct {
     const zero_model *model; /* borrowed */
     zero_file *files;        /* [n_files] owned */
     int n_files;
     zero_hugging_face_place *places; /* [n_tensors] owned */
+
+    /* What was read: hugging_face_copies.h compares it. */
+    zero_hugging_face_block *blocks;    /* [n_blocks] of all tensors in order; owned */
+    int n_blocks, *first_block;         /* [n_tensors + 1] owned */
+    int64_t block_len;                  /* elements */
+    zero_hugging_face_zeros run, zeros; /* the last, and the first long one */
 } zero_hugging_face;
 
 /* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They must
@@ -112,11 +132,6 @@ int64_t zero_hugging_face_positions(const json_t *root);
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
-/* A hash of the tensors' places and first elements: enough to find that ranks were given
- * different files. */
-ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face *file,
-                                                         uint64_t *hash);
-
 /* ---- for the files of this folder ---- */
 
 #define ZERO_HUGGING_FACE_PREFIX     "transformer."
@@ -128,6 +143,12 @@ ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face
 /* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a tokenizer a
  * vocabulary as large as GPT-2's is taken for it. */
 int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, int64_t vocab);
+
+enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
+
+/* Reads elements [begin, end) of a tensor and forgets their values. */
+ZERO_NODISCARD zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor,
+                                                    int64_t begin, int64_t end);
 
 /* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json,
  * which needs a tokenizer or a kept file. */

@@ -369,34 +369,6 @@ static void the_configuration_beside_it_must_agree(void **state)
     }
 }
 
-/* ---- the hash ---- */
-
-static uint64_t fingerprint(made_file made)
-{
-    uint64_t hash;
-    zero_hugging_face file;
-    zero_model model = model_of(&shape);
-    made.prefix = "";
-    if (!made.type) made.type = "F32";
-    make(&made);
-    check_ok(zero_hugging_face_open(FILE_NAME, &model, &file));
-    check_ok(zero_hugging_face_fingerprint(&file, &hash));
-    zero_hugging_face_close(&file);
-    zero_model_destroy(&model);
-    return hash;
-}
-
-static void other_files_have_other_fingerprints(void **state)
-{
-    (void)state;
-    uint64_t plain = fingerprint((made_file){0});
-    assert_true(plain == fingerprint((made_file){0}));
-    assert_true(plain != fingerprint((made_file){.type = "F16"}));
-    assert_true(plain != fingerprint((made_file){.spoils = "h.1.mlp.c_fc.bias",
-                                                 .spoilt = 3.0f,
-                                                 .spoilt_at = 2}));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,7 +380,6 @@ int main(void)
         cmocka_unit_test(another_shape_is_told_by_the_options_that_give_it),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(the_configuration_beside_it_must_agree),
-        cmocka_unit_test(other_files_have_other_fingerprints),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

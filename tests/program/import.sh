@@ -171,6 +171,54 @@ same ended got "a run's sample up to its end"
 echo '{"eos_token_id": "none"}' >several/generation_config.json
 refuses 4 '"eos_token_id": expected a token or a list' 2 train $sample --init-from several
 
+# ---- nodes with copies of their own: each rank stands for one, in the folder of its number ----
+
+# on_nodes words...: trains on 3 of them.
+on_nodes() {
+    words="zero train $* on 3 nodes"
+    # shellcheck disable=SC2016 # expanded by the ranks
+    on 3 sh -c 'cd "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh "$zero" train \
+        $short --lr 1e-4 --data text --init-from whole --fake-nodes 3 "$@" >out 2>err
+    code=$?
+    legible err
+}
+
+cp "$golden/gpt2.json" whole/tokenizer.json
+for node in 0 1 2; do mkdir $node && cp -r whole text $node; done
+for stage in 0 1 3; do
+    on_nodes --stage $stage
+    exits 0
+    digest_of out >digest.$stage
+done
+runs 3 train $short --lr 1e-4 --data text --init-from whole
+digest_of out >digest
+same digest digest.0 "copies in stage 0 and one file"
+same digest digest.1 "copies in stage 1 and one file"
+same digest digest.3 "copies in stage 3 and one file"
+# The middle of the embedding is missing in one.
+header=$(od -An -tu4 -N4 2/whole/model.safetensors)
+dd if=/dev/zero of=2/whole/model.safetensors bs=48 seek=$(((8 + header + 48 * 4 * 200) / 48)) \
+    count=400 conv=notrunc 2>/dev/null
+for stage in 0 1 2 3; do
+    on_nodes --stage $stage
+    exits 4
+    says "rank 2: whole/model.safetensors differs from rank 0's copy in wte.weight" err
+    says 'where it has zeros from element' err
+done
+# One file with zeros trains, with a warning.
+runs 2 train $short --lr 1e-4 --data text --init-from 2/whole --stage 3
+says 'warning: 2/whole/model.safetensors: wte.weight has zeros from element' err
+cp whole/model.safetensors 2/whole
+sed -i 's/"n_head": 3/"n_head": 4/' 1/whole/config.json
+on_nodes --stage 1
+exits 4
+says "rank 1: whole describes another model than rank 0's (4 heads" err
+cp whole/config.json 1/whole
+sed 's/"<|endoftext|>"/"<|end|>"/g' "$golden/gpt2.json" >1/whole/tokenizer.json
+on_nodes --stage 1
+exits 4
+says "rank 1: --data text differs from rank 0's, or its tokenizer does" err
+
 # ---- the rate ----
 runs 0 train $short --data text --init-from model --lr 2e-3
 says 'try --lr 0.0004' err
