@@ -39,7 +39,7 @@ static const zero_option rows[] = {
     {.name = "raw", FLAG, FIELD(raw), .help = "print all bytes, not only those harmless to a terminal"},
     {.group = "Placement", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .standard = "0",
      .help = "where the model lies: 0 on every rank; 1, 2 once per node; 3 in shards on all ranks"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's",
+    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .name_at = zero_type_name_at, .absent = "the run's; of an imported model fp32",
      .help = "of parameters and products"},
     {.name = "activations", .kind = ZERO_OPTION_CHOICE, FIELD(activations), .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
      .help = "what units hand on: of fp32, or of --dtype's 16 bits"},
@@ -86,9 +86,10 @@ static zero_status read_ids(const char *text, zero_generate_options *o)
 static zero_status check_operands(const zero_options *given)
 {
     if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero generate needs a checkpoint, as in zero generate DIR "
-                         "--prompt 'Once'");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "zero generate needs a checkpoint or a model, as in zero generate DIR "
+            "--prompt 'Once'");
     if (given->n_operands == 1) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "expected one checkpoint, found %.200s and %.200s; quote a prompt of "

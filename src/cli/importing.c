@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "base/fail.h"
+#include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
 
@@ -69,6 +72,34 @@ zero_status zero_importing_compare(const zero_importing *importing,
         "--tokenizer %.400s is not the model's: %.400s, beside the weights, has "
         "another text for token %d; leave --tokenizer out",
         config->tokenizer, importing->tokenizer, (int)token);
+}
+
+/* ---- what ranks have read ---- */
+
+zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
+                                          const zero_gpt2_shape *shape)
+{
+    const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
+                               shape->vocab};
+    const uint64_t mine = XXH3_64bits(numbers, sizeof numbers);
+    uint64_t first = mine;
+    ZERO_TRY(zero_comm_broadcast(world, 0, &first, sizeof first));
+    zero_status st = ZERO_OK;
+    if (mine != first)
+        st = zero_fail(ZERO_ERR_FORMAT,
+                       "%s describes another model than rank 0's (%" PRId64
+                       " heads, %" PRId64 " positions): every node needs the same files",
+                       path, shape->heads, shape->seq);
+    return zero_agree(world, st);
+}
+
+zero_status zero_importing_check_weights(zero_comm *world, zero_hugging_face *file)
+{
+    char zeros[ZERO_HUGGING_FACE_TEXT];
+    ZERO_TRY(zero_hugging_face_compare_copies(file, world));
+    ZERO_TRY(zero_hugging_face_tell_zeros(file, world, zeros));
+    if (zero_comm_is_root(world) && zeros[0]) fprintf(stderr, "zero: warning: %s\n", zeros);
+    return ZERO_OK;
 }
 
 /* ---- what checkpoints keep ---- */

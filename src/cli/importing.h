@@ -1,9 +1,10 @@
 /* importing.h - what a run takes from the folder of --init-from besides the weights: the model's
  * shape, the tokenizer of its texts, and what checkpoints keep of it. A checkpoint that is resumed gives
- * the same (resumed_options.h). Each rank reads the files; nothing is collective. */
+ * the same (resumed_options.h). Each rank reads the files; nothing is collective unless it says so. */
 #pragma once
 
 #include "checkpoint/hugging_face.h"
+#include "comm/comm.h"
 #include "data/corpus.h"
 #include "train/config.h"
 
@@ -37,4 +38,12 @@ ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
                                                const zero_config *config,
                                                const zero_corpus *corpus,
                                                const zero_gpt2_shape *model);
+/* Ranks that read files of their own must have read the same model. Collective: ZERO_ERR_FORMAT names
+ * the rank that has another shape, or other weights (hugging_face_copies.h), once they were read. Zeros
+ * that training does not leave are a warning of rank 0. */
+ZERO_NODISCARD zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
+                                                         const zero_gpt2_shape *shape);
+ZERO_NODISCARD zero_status zero_importing_check_weights(zero_comm *world,
+                                                        zero_hugging_face *file);
+
 void zero_importing_close(zero_importing *importing); /* accepts a zeroed one */

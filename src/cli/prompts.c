@@ -171,7 +171,7 @@ zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, s
 {
     if (!r->options->prompt_tokens && !r->tokenizer)
         return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer, for its run was trained on tokens: give "
+                         "%s has no tokenizer, as after training on tokens: give "
                          "--prompt-tokens 1,2,3",
                          r->path);
     return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);

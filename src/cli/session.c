@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/fail.h"
-#include "checkpoint/hugging_face_copies.h"
 #include "cli/machine.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
@@ -145,21 +142,6 @@ static zero_status complete(zero_session *s)
     return zero_config_complete(&s->config, s->world.size);
 }
 
-/* Tensors do not show what config.json says, so ranks must have read the same there. */
-static zero_status compare_shapes(zero_session *s)
-{
-    bool same;
-    const zero_gpt2_shape *shape = &s->importing.shape;
-    const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
-                               shape->vocab};
-    ZERO_TRY(is_rank_0s(s, XXH3_64bits(numbers, sizeof numbers), &same));
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s describes another model than rank 0's (%" PRId64 " heads, %" PRId64
-                     " positions): every node needs the same files",
-                     s->importing.found.folder, shape->heads, shape->seq);
-}
-
 /* A tokenizer that was learnt lies in the checkpoint: from other data another one would be learnt. */
 static zero_status open_data(zero_session *s)
 {
@@ -270,18 +252,6 @@ static zero_status compare_data(zero_session *s)
         s->config.data);
 }
 
-/* Ranks must not start from different weights: each has read its own part of the files. */
-static zero_status check_weights(zero_session *s)
-{
-    char zeros[ZERO_HUGGING_FACE_TEXT];
-    if (!imports(s)) return ZERO_OK;
-    ZERO_TRY(zero_hugging_face_compare_copies(&s->initial, &s->world));
-    ZERO_TRY(zero_hugging_face_tell_zeros(&s->initial, &s->world, zeros));
-    if (zero_comm_is_root(&s->world) && zeros[0])
-        fprintf(stderr, "zero: warning: %s\n", zeros);
-    return ZERO_OK;
-}
-
 /* The node with the least memory decides. A table helps only if the plan was too large, not if
  * the system had less memory than it said. */
 static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
@@ -356,7 +326,9 @@ zero_status zero_session_build(zero_session *s)
     const zero_backend *backend;
     ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
     ZERO_TRY(find_backend(&s->config, &backend));
-    ZERO_TRY(zero_agree(&s->world, compare_shapes(s)));
+    if (imports(s))
+        ZERO_TRY(zero_importing_compare_shapes(&s->world, s->config.init_from,
+                                               &s->importing.shape));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
     ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
     /* Before the first window, and after devices: those are the real nodes'. */
@@ -372,7 +344,8 @@ zero_status zero_session_build(zero_session *s)
     spec.awaits_states = s->saving.resumed.is_there;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
-    if (st == ZERO_OK) st = check_weights(s);
+    if (st == ZERO_OK && imports(s))
+        st = zero_importing_check_weights(&s->world, &s->initial);
     zero_hugging_face_close(&s->initial);
     return st;
 }

@@ -177,6 +177,28 @@ says 'with its tokenizer' out
 says '"model_type": "gpt2"' exported/config.json
 find exported -type d ! -perm 0755 -o -type f ! -perm 0644 >modes
 [ ! -s modes ] || complain "$words: unexpected modes: $(cat modes)"
+# The exported model generates the same text by itself.
+runs 0 generate exported --prompt "$prompt" --tokens 50
+same text out "the text of the exported model"
+runs 3 generate exported/model.safetensors --prompt "$prompt" --tokens 50 --stage 3
+same text out "the text of the exported file on 3 ranks"
+runs 3 generate exported --prompt-tokens 1,2,3 --tokens 5 --tp 3 --dtype bf16
+grep -Eqx '1,2,3(,[0-9]+){5}' out || complain "$words: expected eight ids"
+runs 0 generate ids_exported --prompt-tokens 1,2,3 --tokens 4
+refuses 2 'has no tokenizer' 0 generate ids_exported --prompt Once
+refuses 2 'beyond the model' 0 generate exported --prompt-tokens 1,100000
+mkdir bare && cp exported/model.safetensors bare
+refuses 4 'the number of heads is not known: expected a config.json' 3 generate bare
+refuses 4 'or model.safetensors' 0 generate folder
+mv bare/model.safetensors bare/pytorch_model.bin && cp exported/config.json bare
+refuses 2 'a file of PyTorch, and this program reads safetensors' 2 generate bare
+mkdir 0 1 && cp -r exported 0/model && cp -r exported 1/model
+sed -i 's/"n_head": 3/"n_head": 6/' 1/model/config.json
+# shellcheck disable=SC2016 # expanded by the ranks
+on 2 sh -c 'cd "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$0" generate model' "$zero" >out 2>err
+code=$?
+exits 4
+says "rank 1: model describes another model than rank 0's (6 heads" err
 runs 2 train $shape $data $stories --steps 0 --stage 3 --init-from exported --checkpoint back
 says 'weights       from exported' out
 runs 0 checkpoint export back --to=exported_again
