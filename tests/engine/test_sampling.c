@@ -128,6 +128,25 @@ static void lower_ids_come_first_into_the_nucleus(void **state)
     assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 1);
 }
 
+/* A share that the first token reaches exactly needs no second one. */
+static void a_share_that_is_reached_is_enough(void **state)
+{
+    (void)state;
+    int n_exact = 0;
+    for (int i = 1; i < 50; i++) {
+        const float logits[2] = {2.0f, 2.0f - 0.03f * (float)i};
+        const double sum = 1.0 + exp((double)logits[1] - (double)logits[0]);
+        zero_sampling how = {.known = 2, .top_p = 1.0 / sum, .temperature = 1.0};
+        if (how.top_p * sum != 1.0) continue;
+        n_exact++;
+        assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 0);
+        how.top_p = nextafter(how.top_p, 1.0);
+        if (how.top_p * sum > 1.0)
+            assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 1);
+    }
+    assert_true(n_exact > 10);
+}
+
 static void draws_come_as_often_as_their_probability_says(void **state)
 {
     (void)state;
@@ -179,6 +198,7 @@ int main(void)
         cmocka_unit_test(any_k_and_temperature_draw_by_the_definition),
         cmocka_unit_test(any_p_draws_from_the_nucleus_by_the_definition),
         cmocka_unit_test(lower_ids_come_first_into_the_nucleus),
+        cmocka_unit_test(a_share_that_is_reached_is_enough),
         cmocka_unit_test(draws_come_as_often_as_their_probability_says),
         cmocka_unit_test(logits_that_are_not_finite_choose_nothing),
         cmocka_unit_test(extreme_temperatures_are_numbers_like_others),

@@ -55,7 +55,7 @@ says '--micro-batch 3 (saved: 2)' out
 # The tokenizer is the checkpoint's own: the text from which it was learnt is not needed.
 resumes saved 3 --tokenizer bpe:270
 same undisturbed resumed "resumed with the tokenizer that it had"
-refuses 2 "another text for token" 3 train --resume --checkpoint saved --tokenizer byte --vocab 270
+refuses 2 "another text for token" 0 train --resume --checkpoint saved --tokenizer byte --vocab 270
 # A default that follows another option follows the one that is given.
 resumes saved 0 --lr 0.02
 says '--lr 0.02 (saved: 0.013), --lr-min 0.002 (saved: 0.0031)' out
@@ -68,12 +68,12 @@ refuses 2 '--layers 3 (saved: 2), --seed 4 (saved: 3)' 3 train --resume --checkp
     --layers 3 --seed 4
 refuses 2 '--layers 12 (saved: 2), --hidden 768 (saved: 24)' 0 train --resume --checkpoint saved \
     --model gpt2
-refuses 2 'it is at step 4, beyond --steps 3: give --steps 4 or more' 3 train --resume \
+refuses 2 'it is at step 4, beyond --steps 3: give --steps 4 or more' 0 train --resume \
     --checkpoint saved --steps 3
 refuses 2 '--tp-slices 2 with --device fake' 0 train --resume --checkpoint saved --device fake
 says 'options that were not given are those of saved/step-00000004' err
 mv text moved
-refuses 4 'options that were not given are those of saved/step-00000004' 3 train --resume \
+refuses 4 'options that were not given are those of saved/step-00000004' 0 train --resume \
     --checkpoint saved
 resumes saved 3 --data moved
 same undisturbed resumed "resumed with the data in another place"
@@ -81,18 +81,18 @@ mv moved text
 
 # ---- a longer run keeps its warm-up ----
 tiny="$tiny --global-batch 6"
-runs 3 train $tiny --steps 10 --checkpoint short --save-every 4 --keep 9 --metrics m
+runs 0 train $tiny --steps 10 --checkpoint short --save-every 4 --keep 9 --metrics m
 says 'lr 0.004 after 2 steps' out
 stops_at 4 short
-runs 3 train $tiny --steps 40 --warmup 2 --metrics whole
-resumes short 3 --steps 40 --metrics m
+runs 0 train $tiny --steps 40 --warmup 2 --metrics whole
+resumes short 0 --steps 40 --metrics m
 says 'lr 0.004 after 2 steps' out
 says 'note: the learning rate goes from 0.00382 in step 4 to 0.00397 ' err
 lr_of_step_5() { sed -n 's/^{"step":5,.*"lr":\([^,]*\),.*/\1/p' "$1"; }
 lr_of_step_5 whole >expected
 lr_of_step_5 m | tail -n 1 >got
 same expected got "the rate of step 5 of a run of 40 steps and 2 of warm-up"
-runs 3 train $tiny --steps 10 --resume --checkpoint short
+runs 0 train $tiny --steps 10 --resume --checkpoint short
 [ ! -s err ] || ! grep 'learning rate' err || complain "$words: the schedule is the same"
 
 # ---- other data, from their first sample, with the same moments ----
@@ -132,19 +132,19 @@ done
 says 'note: --new-data has no effect: the checkpoint was trained on this data, which continues after sample 12' err
 resumes again 3
 same undisturbed resumed "a run that changed its data, resumed"
-refuses 2 'give --data SPEC as well' 3 train --resume --checkpoint again --new-data
+refuses 2 'give --data SPEC as well' 0 train --resume --checkpoint again --new-data
 refuses 2 'give --resume as well' 0 train --checkpoint again --new-data --data second
 mkdir empty
-refuses 2 'empty holds none' 3 train --resume --checkpoint empty --new-data --data second
+refuses 2 'empty holds none' 0 train --resume --checkpoint empty --new-data --data second
 # Another text gets the tokens of the checkpoint's tokenizer, not of one that would be learnt from it.
-resumes saved 3 --data first --new-data
-says '(bpe:270)' out
+resumes saved 0 --data first --new-data
+same saved/step-00000004/tokenizer.json copy/step-00000008/tokenizer.json "the tokenizer"
 grep -q 'validation    validation' out && complain "$words: validation data of other training data"
 write_tokens tokens.bin
 resumes saved 0 --data tokens.bin --new-data
 says 'vocabulary 270' out
 rm -rf ids && runs 0 train $byte --data tokens.bin --vocab 64 --checkpoint ids
-refuses 2 "there is no tokenizer beside the model's weights" 3 train --resume --checkpoint ids \
+refuses 2 "there is no tokenizer beside the model's weights" 0 train --resume --checkpoint ids \
     --data text --new-data
 
 # ---- a run of no steps saves its initial weights ----
@@ -157,7 +157,7 @@ cp -r zero none
 resumes zero 3 --steps 12 --lr 0.01
 same undisturbed resumed "a run that begins with saved initial weights"
 says 'after 2 steps' out # a fifth of 12, not of 0
-runs 2 train --steps 0 --resume --checkpoint none --sample 0
+runs 0 train --steps 0 --resume --checkpoint none --sample 0
 grep '^checkpoint: ' out && complain "$words: it saved again what is there"
 runs 0 checkpoint export none --to exported
 runs 2 train --steps 0 --init-from exported --data stories:16K --sample 0 --checkpoint imported
@@ -165,8 +165,8 @@ runs 0 checkpoint export imported --to exported_again
 same exported/model.safetensors exported_again/model.safetensors "weights imported and exported"
 runs 0 generate imported --tokens 3
 rm -r exported # a run that resumes reads no file of --init-from
-resumes imported 3 --steps 2 --global-batch 6
+resumes imported 0 --steps 2 --global-batch 6
 says 'is a rate for random weights' err
-runs 3 train --sample 0 --resume --checkpoint copy --steps 3
+runs 0 train --sample 0 --resume --checkpoint copy --steps 3
 grep -q 'random weights' err && complain "$words: the model has been trained"
 finish
