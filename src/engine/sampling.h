@@ -26,7 +26,7 @@ typedef struct {
     int64_t top_k;      /* draws among this many largest logits; 0: among all */
     double top_p;   /* in (0, 1): draws among the likeliest of these; 0 or 1: among all */
     int64_t known;  /* at most V; ids from here on are never drawn */
-    zero_ends ends; /* a text that draws one of them is complete */
+    zero_ends ends; /* complete a text that draws one; equal on all ranks */
 } zero_sampling;
 
 bool zero_sampling_ends(const zero_sampling *how, int32_t token);
