@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     const char *data, *validation; /* --data; --val-data, NULL: not given */
     const char *tokenizer;         /* NULL: the default above, or */
-    const char *imported; /* the path of the imported model's; "": text is refused */
+    const char *imported; /* the path of an existing model's; "": text is refused */
     uint64_t seed;        /* of stories */
     int64_t vocab;        /* the model's; 0: the data's */
     int threads;          /* of the rank, which tokenize; 0: one */
