@@ -2,10 +2,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -14,7 +12,7 @@
 #include "base/half.h"
 #include "base/number.h"
 
-#define AT_ONCE 16384 /* elements or bytes of a buffer on the stack */
+#define PIECE ZERO_HUGGING_FACE_PIECE
 
 /* ---- values ---- */
 
@@ -34,37 +32,71 @@ static float value_at(const unsigned char *bytes, zero_type type, int64_t i)
 static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
                               int64_t element, float value)
 {
+    const char *path = f->files[f->places[t - f->model->tensors].file].path;
     if (!t->decays)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", f->file.path,
+                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
                          t->name, element, (double)value);
-    return zero_fail(
-        ZERO_ERR_FORMAT, "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
-        f->file.path, t->name, element / t->cols, element % t->cols, (double)value);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
+                     path, t->name, element / t->cols, element % t->cols, (double)value);
 }
 
-/* Reads n <= AT_ONCE elements of a tensor, from `begin` on. */
-static zero_status read_some(const zero_hugging_face *f, int tensor, int64_t begin,
-                             int64_t n, float *out)
+/* Counts a whole piece by its bytes: no copy of the file has others. */
+static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
+                        const unsigned char *bytes)
 {
-    unsigned char bytes[AT_ONCE * sizeof(float)];
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_type type = f->places[tensor].type;
+    zero_hugging_face_block *block =
+        &f->blocks[f->first_block[tensor] + begin / f->block_len];
+    block->is_read = true;
+    if (begin % PIECE != 0 || (n < PIECE && begin + n < t->rows * t->cols)) return;
+    block->sum += XXH3_64bits_withSeed(bytes, (size_t)n * zero_type_size(type),
+                                       (uint64_t)begin + (uint64_t)type);
+    block->n++;
+}
+
+/* A download that has not finished leaves zeros, and training does not: two rows of a matrix, or all
+ * of a tensor, are more than chance. Biases may be zeros. */
+static void note_zero(zero_hugging_face *f, int tensor, int64_t element)
+{
+    const zero_tensor *t = &f->model->tensors[tensor];
+    zero_hugging_face_zeros *run = &f->run;
+    if (t->init == ZERO_INIT_ZEROS) return;
+    if (run->tensor != tensor || run->end != element)
+        *run = (zero_hugging_face_zeros){tensor, element, element};
+    run->end++;
+    bool is_long = run->end - run->begin >= zero_min(2 * t->cols, t->rows * t->cols);
+    bool is_first =
+        f->zeros.tensor < 0 || (f->zeros.tensor == tensor && f->zeros.begin == run->begin);
+    if (is_long && is_first) f->zeros = *run;
+}
+
+/* Reads n <= PIECE elements of a tensor, from `begin` on. */
+static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
+                             float *out)
+{
+    unsigned char bytes[PIECE * sizeof(float)];
     const zero_hugging_face_place *place = &f->places[tensor];
     size_t size = zero_type_size(place->type);
-    ZERO_TRY(zero_file_read(&f->file, place->at + (uint64_t)begin * size, bytes,
-                            (size_t)n * size));
+    ZERO_TRY(zero_file_read(&f->files[place->file], place->at + (uint64_t)begin * size,
+                            bytes, (size_t)n * size));
     for (int64_t i = 0; i < n; i++) {
         out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i]))
             return not_finite(f, &f->model->tensors[tensor], begin + i, out[i]);
+        if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
+    count_piece(f, tensor, begin, n, bytes);
     return ZERO_OK;
 }
 
 static zero_status fill(void *arg, int tensor, int64_t begin, int64_t end, float *out)
 {
-    for (int64_t at = begin; at < end; at += AT_ONCE) {
-        int64_t n = zero_min(end - at, AT_ONCE);
-        ZERO_TRY(read_some(arg, tensor, at, n, out + (at - begin)));
+    for (int64_t at = begin, stop; at < end; at = stop) {
+        stop = zero_min((at / PIECE + 1) * PIECE, end);
+        ZERO_TRY(read_some(arg, tensor, at, stop - at, out + (at - begin)));
     }
     return ZERO_OK;
 }
@@ -74,20 +106,12 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file)
     return (zero_weights){.fill = fill, .arg = file};
 }
 
-zero_status zero_hugging_face_fingerprint(const zero_hugging_face *f, uint64_t *hash)
+zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor, int64_t begin,
+                                     int64_t end)
 {
-    unsigned char first[4096];
-    uint64_t sum = XXH3_64bits(&f->file.bytes, sizeof f->file.bytes);
-    for (int i = 0; i < f->model->n_tensors; i++) {
-        const zero_tensor *t = &f->model->tensors[i];
-        const uint64_t place[] = {f->places[i].at, (uint64_t)f->places[i].type};
-        size_t all = (size_t)(t->rows * t->cols) * zero_type_size(f->places[i].type);
-        size_t bytes = zero_min_size(all, sizeof first);
-        ZERO_TRY(zero_file_read(&f->file, place[0], first, bytes));
-        sum = XXH3_64bits_withSeed(place, sizeof place, sum);
-        sum = XXH3_64bits_withSeed(first, bytes, sum);
-    }
-    *hash = sum;
+    float values[PIECE];
+    for (int64_t at = begin; at < end; at += PIECE)
+        ZERO_TRY(fill(file, tensor, at, zero_min(at + PIECE, end), values));
     return ZERO_OK;
 }
 
@@ -100,59 +124,32 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
     zero_hugging_face_place own = f->places[ZERO_WTE];
     size_t bytes = (size_t)(wte->rows * wte->cols) * zero_type_size(own.type);
     bool same = head.type == own.type;
-    for (size_t k = 0; same && k < bytes; k += AT_ONCE) {
-        unsigned char a[AT_ONCE], b[AT_ONCE];
-        size_t n = zero_min_size(bytes - k, AT_ONCE);
-        ZERO_TRY(zero_file_read(&f->file, own.at + k, a, n));
-        ZERO_TRY(zero_file_read(&f->file, head.at + k, b, n));
+    for (size_t k = 0; same && k < bytes; k += PIECE) {
+        unsigned char a[PIECE], b[PIECE];
+        size_t n = zero_min_size(bytes - k, PIECE);
+        ZERO_TRY(zero_file_read(&f->files[own.file], own.at + k, a, n));
+        ZERO_TRY(zero_file_read(&f->files[head.file], head.at + k, b, n));
         same = memcmp(a, b, n) == 0;
     }
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%s: lm_head.weight is not wte.weight: this program's models have one "
                      "matrix for both",
-                     f->file.path);
+                     f->files[head.file].path);
 }
 
-/* The shape in the config.json beside the file; all zeros without one. */
-static zero_status read_config(const char *path, zero_gpt2_shape *shape)
+/* The shape in the config.json of the folder; all zeros without one. */
+static zero_status read_config(const zero_hugging_face_found *found,
+                               char path[ZERO_STORAGE_FILE_PATH], zero_gpt2_shape *shape)
 {
     zero_bytes text = {0};
     *shape = (zero_gpt2_shape){0};
+    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
     if (access(path, F_OK) != 0) return ZERO_OK;
     zero_status st = zero_bytes_read(&text, path);
     if (st == ZERO_OK) st = zero_hugging_face_read_config(path, &text, shape);
     zero_bytes_destroy(&text);
     return st;
-}
-
-/* The path of the config.json beside a file. */
-static void config_beside(const char *path, char config[ZERO_STORAGE_PATH])
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(config, ZERO_STORAGE_PATH, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path,
-             ZERO_HUGGING_FACE_CONFIG);
-}
-
-/* Tensors are compared first. They do not show the number of heads, so that is config.json's. */
-static zero_status compare_shape(const char *path, const zero_safetensors *table,
-                                 const zero_model *model)
-{
-    char config[ZERO_STORAGE_PATH];
-    zero_gpt2_shape said, found = zero_hugging_face_shape(table);
-    config_beside(path, config);
-    ZERO_TRY(read_config(config, &said));
-    found.heads = said.heads;
-    ZERO_TRY(zero_hugging_face_compare(path, &found, model->shape));
-    return zero_hugging_face_compare(config, &said, model->shape);
-}
-
-static zero_status check(zero_hugging_face *f, const zero_safetensors *table)
-{
-    zero_hugging_face_place head;
-    ZERO_TRY(compare_shape(f->file.path, table, f->model));
-    ZERO_TRY(zero_hugging_face_match(f->file.path, table, f->model, f->places, &head));
-    return head.at > 0 ? check_head(f, head) : ZERO_OK;
 }
 
 static zero_status read_table(const zero_file *file, zero_safetensors *table)
@@ -164,33 +161,126 @@ static zero_status read_table(const zero_file *file, zero_safetensors *table)
     return st;
 }
 
-static zero_status find_places(zero_hugging_face *f)
+/* Adds a file and its tensors. */
+static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
+{
+    zero_safetensors table = {0};
+    zero_file *file = &f->files[f->n_files];
+    ZERO_TRY(zero_file_open(path, file));
+    f->n_files++;
+    zero_status st = read_table(file, &table);
+    if (st == ZERO_OK) st = zero_safetensors_add(path, &table, f->n_files - 1, all);
+    zero_safetensors_destroy(&table);
+    return st;
+}
+
+static zero_status make_room(zero_hugging_face *f, int n)
+{
+    f->files = calloc((size_t)n, sizeof *f->files);
+    return f->files ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d files", n);
+}
+
+static zero_status open_listed(const zero_hugging_face_found *found,
+                               const zero_safetensors_index *index, zero_hugging_face *f,
+                               zero_safetensors *all)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    ZERO_TRY(make_room(f, index->n_files));
+    for (int i = 0; i < index->n_files; i++) {
+        zero_hugging_face_beside(found, index->files[i], path);
+        ZERO_TRY(open_file(path, f, all));
+    }
+    return zero_safetensors_check_index(found->weights, index, all);
+}
+
+static zero_status open_index(const zero_hugging_face_found *found, zero_hugging_face *f,
+                              zero_safetensors *all)
+{
+    zero_bytes text = {0};
+    zero_safetensors_index index = {0};
+    zero_status st =
+        zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
+    if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
+    if (st == ZERO_OK) st = open_listed(found, &index, f, all);
+    zero_safetensors_destroy_index(&index);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* Opens the files, and makes a table of their tensors. */
+static zero_status open_files(const zero_hugging_face_found *found, zero_hugging_face *f,
+                              zero_safetensors *all)
+{
+    ZERO_TRY(zero_hugging_face_check_weights(found));
+    if (found->is_index) return open_index(found, f, all);
+    ZERO_TRY(make_room(f, 1));
+    return open_file(found->weights, f, all);
+}
+
+/* Tensors do not show the number of heads, so that is config.json's. */
+static zero_status read_shape(const zero_hugging_face_found *found,
+                              const zero_safetensors *table, zero_gpt2_shape *shape)
+{
+    char config[ZERO_STORAGE_FILE_PATH];
+    zero_gpt2_shape said;
+    ZERO_TRY(read_config(found, config, &said));
+    ZERO_TRY(zero_hugging_face_shape(found->weights, table, shape));
+    shape->heads = said.heads;
+    return zero_hugging_face_check_config(config, found->weights, &said, shape);
+}
+
+static zero_status check(const zero_hugging_face_found *found,
+                         const zero_safetensors *table, zero_hugging_face *f)
+{
+    zero_gpt2_shape shape;
+    zero_hugging_face_place head;
+    const char *path = found->weights;
+    ZERO_TRY(read_shape(found, table, &shape));
+    ZERO_TRY(zero_hugging_face_compare(path, &shape, f->model->shape));
+    ZERO_TRY(zero_hugging_face_match(path, table, f->model, f->places, &head));
+    return head.at > 0 ? check_head(f, head) : ZERO_OK;
+}
+
+#define BLOCKS_MOST 65536 /* beside one for each tensor */
+
+/* A block has a power of two of pieces, the same in all tensors. */
+static zero_status make_blocks(zero_hugging_face *f)
+{
+    const zero_model *m = f->model;
+    f->block_len = 16 * PIECE;
+    while (m->n_params / f->block_len > BLOCKS_MOST) f->block_len *= 2;
+    f->first_block = calloc((size_t)m->n_tensors + 1, sizeof *f->first_block);
+    for (int i = 0; f->first_block && i < m->n_tensors; i++)
+        f->first_block[i + 1] =
+            f->first_block[i] +
+            (int)zero_divide_up(m->tensors[i].rows * m->tensors[i].cols, f->block_len);
+    if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
+    f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
+    f->run.tensor = f->zeros.tensor = -1;
+    if (f->first_block && f->blocks) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d blocks", f->n_blocks);
+}
+
+static zero_status find_places(const zero_hugging_face_found *found, zero_hugging_face *f)
 {
     zero_safetensors table = {0};
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
     if (!f->places)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st = read_table(&f->file, &table);
-    if (st == ZERO_OK) st = check(f, &table);
+    zero_status st = make_blocks(f);
+    if (st == ZERO_OK) st = open_files(found, f, &table);
+    if (st == ZERO_OK) st = check(found, &table, f);
     zero_safetensors_destroy(&table);
     return st;
-}
-
-static zero_status open_file(const char *path, zero_file *file)
-{
-    char inner[ZERO_STORAGE_PATH];
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return zero_file_open(path, file);
-    snprintf(inner, sizeof inner, "%s/%s", path, ZERO_HUGGING_FACE_MODEL);
-    return zero_file_open(inner, file);
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                    zero_hugging_face *file)
 {
     zero_hugging_face f = {.model = model};
-    zero_status st = open_file(path, &f.file);
-    if (st == ZERO_OK) st = find_places(&f);
+    zero_hugging_face_found found;
+    ZERO_TRY(zero_hugging_face_find(path, &found));
+    zero_status st = find_places(&found, &f);
     if (st == ZERO_OK)
         *file = f;
     else
@@ -200,26 +290,27 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
 
 void zero_hugging_face_close(zero_hugging_face *file)
 {
-    zero_file_close(&file->file);
+    for (int i = 0; i < file->n_files; i++) zero_file_close(&file->files[i]);
+    free(file->files);
     free(file->places);
+    free(file->blocks);
+    free(file->first_block);
     *file = (zero_hugging_face){0};
 }
 
 zero_status zero_hugging_face_find_shape(const char *path, zero_gpt2_shape *shape)
 {
-    char config[ZERO_STORAGE_PATH];
-    zero_file file = {0};
+    char config[ZERO_STORAGE_FILE_PATH];
+    zero_hugging_face f = {.n_files = 0};
+    zero_hugging_face_found found;
     zero_safetensors table = {0};
-    zero_gpt2_shape said = {0};
-    zero_status st = open_file(path, &file);
-    if (st == ZERO_OK) st = read_table(&file, &table);
-    config_beside(file.path, config);
-    if (st == ZERO_OK) st = read_config(config, &said);
-    if (st == ZERO_OK) {
-        *shape = zero_hugging_face_shape(&table);
-        shape->heads = said.heads;
-    }
+    zero_gpt2_shape made;
+    ZERO_TRY(zero_hugging_face_find(path, &found));
+    ZERO_TRY(read_config(&found, config, &made)); /* before files of another model */
+    zero_status st = open_files(&found, &f, &table);
+    if (st == ZERO_OK) st = read_shape(&found, &table, &made);
+    if (st == ZERO_OK) *shape = made;
     zero_safetensors_destroy(&table);
-    zero_file_close(&file);
+    zero_hugging_face_close(&f);
     return st;
 }

@@ -6,8 +6,9 @@
  *     generation_config.json   the token that ends a text
  *     tokenizer.json           the tokenizer (tokenizer_file.h)
  *     tokenizer_config.json    how transformers loads it
+ *     special_tokens_map.json, chat_template.jinja and others
  *
- * Only the first two are read here. The tensors:
+ * Only the first two decide anything here; the others are kept, and written again. The tensors:
  *
  *     ours                          theirs, with or without "transformer." before it
  *     wte.weight        [V, C]      the same; the head is this matrix, stored once
@@ -20,57 +21,116 @@
 #pragma once
 
 #include "data/tokenizer.h"
+#include "engine/sampling.h"
 #include "engine/weights.h"
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
 
+/* What is written; all borrowed. */
+typedef struct {
+    const zero_model *model;
+    const zero_weights *weights;
+    const zero_tokenizer *tokenizer; /* NULL: its files are left out */
+    const json_t *kept;              /* zero_hugging_face_keep()'s; NULL: nothing */
+} zero_hugging_face_export;
+
 /* Writes a new directory, which exists completely or not at all: fp32, names with "transformer.",
- * without the head; files of mode 0644, less the umask. A tokenizer of NULL leaves out its files.
+ * without the head; files of mode 0644, less the umask. Kept files are written as they were, but for
+ * the numbers of shape and type in config.json, which are the model's.
  * ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
  * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
-                                                   const zero_model *model,
-                                                   const zero_weights *weights,
-                                                   const zero_tokenizer *tokenizer);
+                                                   const zero_hugging_face_export *e);
 
-/* The place of a tensor's elements in the file. */
+/* Where a model lies (hugging_face_find.c). */
 typedef struct {
-    uint64_t at; /* bytes from the start of the file */
+    char folder[ZERO_STORAGE_PATH]; /* of the weights and what is beside them */
+    char weights
+        [ZERO_STORAGE_FILE_PATH]; /* the file; "": the folder has none that is read */
+    bool is_index;                /* it names the files with the tensors */
+} zero_hugging_face_found;
+
+/* Finds the model at a path: its folder, one of the hub's cache (models--NAME, of which the snapshot
+ * of refs/main is taken), or the file of its weights. Nothing is opened but refs/main. ZERO_ERR_IO if
+ * there is no such path; ZERO_ERR_FORMAT for a refs/main that names no snapshot. */
+ZERO_NODISCARD zero_status zero_hugging_face_find(const char *path,
+                                                  zero_hugging_face_found *found);
+/* "FOLDER/NAME" */
+void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
+                              char path[ZERO_STORAGE_FILE_PATH]);
+
+/* The place of a tensor's elements. */
+typedef struct {
+    int file;
+    uint64_t at; /* bytes from the start of that file; 0: nowhere */
     zero_type type;
 } zero_hugging_face_place;
 
+/* What was read of a block: ZERO_HUGGING_FACE_PIECE elements of a tensor, and more such pieces of a
+ * large model. A piece that is read in parts does not count. */
+typedef struct {
+    uint64_t sum; /* of the hashes of its pieces */
+    int n;        /* these pieces */
+    bool is_read; /* something of it was */
+} zero_hugging_face_block;
+
+/* Zeros one after another in what training does not leave so; tensor -1: none. */
+typedef struct {
+    int tensor;
+    int64_t begin, end;
+} zero_hugging_face_zeros;
+
 typedef struct {
     const zero_model *model; /* borrowed */
-    zero_file file;
+    zero_file *files;        /* [n_files] owned */
+    int n_files;
     zero_hugging_face_place *places; /* [n_tensors] owned */
+
+    /* What was read: hugging_face_copies.h compares it. */
+    zero_hugging_face_block *blocks;    /* [n_blocks] of all tensors in order; owned */
+    int n_blocks, *first_block;         /* [n_tensors + 1] owned */
+    int64_t block_len;                  /* elements */
+    zero_hugging_face_zeros run, zeros; /* the last, and the first long one */
 } zero_hugging_face;
 
-/* Opens a safetensors file, or the model.safetensors of a directory, for this model. The file
- * must hold its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
+/* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They must
+ * have its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
  * information: masks (attn.bias, attn.masked_bias) and a head that equals the embedding. A
- * config.json beside it must agree. Positions beyond the model's are ignored. Values are not read
+ * config.json beside them must agree. Positions beyond the model's are ignored. Values are not read
  * yet, except to compare a head.
  *
  * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another shape;
- * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_IO. */
+ * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_UNSUPPORTED,
+ * with the command that converts them, for weights of other formats; ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                                   zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
 /* The shape of the model there: that of its tensors, with the heads of the config.json beside
- * them. Numbers that are not known are 0: the heads without a config.json, all of it if the tensors
- * are not a GPT-2's. ZERO_ERR_IO, ZERO_ERR_FORMAT; ZERO_ERR_UNSUPPORTED for a config.json of
- * another calculation. */
+ * them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT unless it is a
+ * GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_gpt2_shape *shape);
 
+/* What lies beside the weights and no computation needs (hugging_face_keep.c): the texts of
+ * config.json, generation_config.json, tokenizer_config.json and others, by their names. *kept is the
+ * caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT for a file that is not UTF-8 or
+ * too long. */
+ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
+                                                  json_t **kept);
+/* The config.json among them, parsed: the caller's; NULL without one. */
+ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
+/* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else of the
+ * config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that is a token or a
+ * list of at most ZERO_ENDS. */
+ZERO_NODISCARD zero_status zero_hugging_face_ends(const json_t *kept,
+                                                  const zero_tokenizer *tokenizer,
+                                                  int64_t vocab, zero_ends *ends);
+/* The positions of a parsed config.json, or of NULL; 0: it does not say them. */
+int64_t zero_hugging_face_positions(const json_t *root);
+
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
-
-/* A hash of the tensors' places and first elements: enough to find that ranks were given
- * different files. */
-ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face *file,
-                                                         uint64_t *hash);
 
 /* ---- for the files of this folder ---- */
 
@@ -80,15 +140,33 @@ ZERO_NODISCARD zero_status zero_hugging_face_fingerprint(const zero_hugging_face
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
 
-/* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json.
- * The tokenizer may be NULL for the first two. */
-ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_gpt2_shape *shape,
-                                                          const zero_tokenizer *tokenizer,
+/* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a tokenizer a
+ * vocabulary as large as GPT-2's is taken for it. */
+int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, int64_t vocab);
+
+enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
+
+/* Reads elements [begin, end) of a tensor and forgets their values. */
+ZERO_NODISCARD zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor,
+                                                    int64_t begin, int64_t end);
+
+/* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json,
+ * which needs a tokenizer or a kept file. */
+ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
                                                           zero_bytes *out);
-ZERO_NODISCARD zero_status zero_hugging_face_write_generation(
-    const zero_gpt2_shape *shape, const zero_tokenizer *tokenizer, zero_bytes *out);
-ZERO_NODISCARD zero_status zero_hugging_face_write_tokenizer(
-    const zero_gpt2_shape *shape, const zero_tokenizer *tokenizer, zero_bytes *out);
+ZERO_NODISCARD zero_status
+zero_hugging_face_write_generation(const zero_hugging_face_export *e, zero_bytes *out);
+ZERO_NODISCARD zero_status
+zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e, zero_bytes *out);
+
+/* hugging_face_keep.c: ZERO_ERR_FORMAT unless an object has texts of such files, and only them. */
+ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
+                                                        const json_t *kept);
+
+/* hugging_face_find.c: fails for a folder without weights that are read here, and for a file of
+ * another format. */
+ZERO_NODISCARD zero_status
+zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 
 /* hugging_face_config.c: the shape in a config.json. `path` is for messages. */
 ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
@@ -98,14 +176,22 @@ ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
                                                      const zero_gpt2_shape *found,
                                                      const zero_gpt2_shape *wanted);
+/* ZERO_ERR_FORMAT unless a config.json says what the tensors of the weights show. */
+ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
+                                                          const char *weights,
+                                                          const zero_gpt2_shape *said,
+                                                          const zero_gpt2_shape *tensors);
 
-/* hugging_face_check.c: compares a table of tensors with the model. Sets places[n_tensors], and
- * *head, whose `at` is 0 without one. */
+/* hugging_face_check.c: compares a table of tensors with the model. Names may have any one prefix:
+ * "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose `at` is 0 without
+ * one. */
 ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_safetensors *table,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have if they are a GPT-2's. Unknown numbers, such as heads,
- * are 0. */
-zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table);
+/* The shape that the table's tensors have; the heads are 0. ZERO_ERR_FORMAT unless they are a
+ * GPT-2's. */
+ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
+                                                   const zero_safetensors *table,
+                                                   zero_gpt2_shape *shape);

@@ -8,7 +8,9 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-#define HEAD "lm_head.weight"
+#define EMBEDDING "wte.weight"
+#define POSITIONS "wpe.weight"
+#define HEAD      "lm_head.weight"
 
 static const struct {
     const char *name;
@@ -48,16 +50,56 @@ static zero_status tell(const struct problems *p, const char *path)
 
 /* ---- names ---- */
 
-static const char *without_prefix(const char *name)
+enum { PREFIX = 160, NAME = PREFIX + 64 }; /* bytes, at most */
+
+/* The tensors, and what stands before all of their names, as torch.compile, DDP and classes around
+ * a model add it: "", "transformer.", "_orig_mod.transformer.". */
+struct names {
+    const zero_safetensors *table;
+    char prefix[PREFIX];
+};
+
+/* The prefix is that of the first embedding. False if there is none. */
+static bool read_names(const zero_safetensors *table, struct names *names)
 {
-    size_t n = strlen(ZERO_HUGGING_FACE_PREFIX);
-    return strncmp(name, ZERO_HUGGING_FACE_PREFIX, n) == 0 ? name + n : name;
+    const size_t n = sizeof EMBEDDING - 1;
+    *names = (struct names){.table = table};
+    for (int i = 0; i < table->n; i++) {
+        const char *name = table->entries[i].name;
+        size_t len = strlen(name), before = len - n;
+        if (len < n || strcmp(name + before, EMBEDDING) != 0) continue;
+        if (before > 0 && (name[before - 1] != '.' || before >= PREFIX)) continue;
+        memcpy(names->prefix, name, before);
+        return true;
+    }
+    return false;
 }
 
-/* "h.12.attn.bias": returns 12 and sets *rest to "attn.bias"; -1 for other names. */
-static int64_t layer_of(const char *name, const char **rest)
+static const zero_safetensors_entry *find(const struct names *names, const char *name)
+{
+    char prefixed[NAME];
+    snprintf(prefixed, sizeof prefixed, "%s%s", names->prefix, name);
+    return zero_safetensors_find(names->table, prefixed);
+}
+
+/* The head is not within the transformer. */
+static const zero_safetensors_entry *find_head(const struct names *names)
+{
+    struct names outer = *names;
+    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
+    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
+        outer.prefix[n - k] = '\0';
+    return find(&outer, HEAD);
+}
+
+/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for other
+ * names. */
+static int64_t layer_of(const struct names *names, const char *name, const char **rest)
 {
     char *end;
+    size_t n = strlen(names->prefix);
+    if (strncmp(name, names->prefix, n) != 0) return -1;
+    name += n;
     if (strncmp(name, "h.", 2) != 0 || name[2] < '0' || name[2] > '9') return -1;
     long long layer = strtoll(name + 2, &end, 10);
     *rest = end;
@@ -65,22 +107,11 @@ static int64_t layer_of(const char *name, const char **rest)
 }
 
 /* The causal mask, which older files store beside the weights. */
-static bool is_mask(const char *name)
+static bool is_mask(const struct names *names, const char *name)
 {
     const char *rest;
-    return layer_of(name, &rest) >= 0 &&
+    return layer_of(names, name, &rest) >= 0 &&
            (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
-}
-
-static const zero_safetensors_entry *find(const zero_safetensors *table, const char *name,
-                                          bool *twice)
-{
-    char prefixed[96];
-    snprintf(prefixed, sizeof prefixed, "%s%s", ZERO_HUGGING_FACE_PREFIX, name);
-    const zero_safetensors_entry *plain = zero_safetensors_find(table, name),
-                                 *other = zero_safetensors_find(table, prefixed);
-    *twice = plain && other;
-    return other ? other : plain;
 }
 
 /* ---- shapes ---- */
@@ -114,8 +145,14 @@ static bool fits(const zero_tensor *t, const zero_safetensors_entry *e)
     int64_t dims[2];
     int n = dims_of(t, dims);
     bool has_more_rows = n == 2 && e->n_dims == 2 && e->dims[0] > dims[0] &&
-                         e->dims[1] == dims[1] && strcmp(t->name, "wpe.weight") == 0;
+                         e->dims[1] == dims[1] && strcmp(t->name, POSITIONS) == 0;
     return has_more_rows || has_dims(e, n, dims);
+}
+
+/* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
+static bool is_transposed(const zero_tensor *t, const zero_safetensors_entry *e)
+{
+    return t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows});
 }
 
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
@@ -138,24 +175,16 @@ static void check_tensor(const zero_tensor *t, const char *name,
     int n = dims_of(t, dims);
     print_dims(n, dims, ours);
     if (e) print_dims(e->n_dims, e->dims, theirs);
-    if (e) place->at = e->begin;
+    if (e) *place = (zero_hugging_face_place){.file = e->file, .at = e->begin};
     if (e && fits(t, e) && find_type(e, &place->type)) return;
     if (!e)
         snprintf(text, sizeof text, "%s %s is missing", name, ours);
     else if (!fits(t, e))
-        snprintf(text, sizeof text, "%s is %s and should be %s", name, theirs, ours);
+        snprintf(text, sizeof text, "%s is %s and should be %s%s", name, theirs, ours,
+                 is_transposed(t, e) ? ", transposed: this is nn.Linear's order" : "");
     else
         snprintf(text, sizeof text, "%s has type %.16s: expected F32, F16 or BF16", name,
                  e->type);
-    add(p, text);
-}
-
-static void check_once(const char *name, bool twice, struct problems *p)
-{
-    char text[320];
-    if (!twice) return;
-    snprintf(text, sizeof text, "%s exists twice, with and without %s", name,
-             ZERO_HUGGING_FACE_PREFIX);
     add(p, text);
 }
 
@@ -168,57 +197,56 @@ static void check_extra(const zero_safetensors_entry *e, struct problems *p)
     add(p, text);
 }
 
-/* Tensors that are neither the model's (`used`) nor ignorable. */
-static void check_others(const zero_safetensors *table, const bool *used,
-                         struct problems *p)
-{
-    for (int i = 0; i < table->n; i++) {
-        const zero_safetensors_entry *e = &table->entries[i];
-        if (used[i] || is_mask(without_prefix(e->name)) || strcmp(e->name, HEAD) == 0)
-            continue;
-        check_extra(e, p);
-    }
-}
-
 zero_status zero_hugging_face_match(const char *path, const zero_safetensors *table,
                                     const zero_model *model,
                                     zero_hugging_face_place *places,
                                     zero_hugging_face_place *head)
 {
     struct problems p = {0};
+    struct names names;
     bool *used = calloc((size_t)table->n + 1, sizeof *used);
     if (!used) return zero_fail(ZERO_ERR_NOMEM, "no memory to check %d tensors", table->n);
+    (void)read_names(table, &names); /* without the embedding it is missing below */
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
-        bool twice;
-        const zero_safetensors_entry *e = find(table, t->name, &twice);
-        check_once(t->name, twice, &p);
+        const zero_safetensors_entry *e = find(&names, t->name);
         check_tensor(t, t->name, e, &places[i], &p);
         if (e) used[e - table->entries] = true;
-        if (twice) used[zero_safetensors_find(table, t->name) - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    const zero_safetensors_entry *e = zero_safetensors_find(table, HEAD);
-    if (e) check_tensor(&model->tensors[ZERO_WTE], HEAD, e, head, &p);
-    check_others(table, used, &p);
+    const zero_safetensors_entry *e = find_head(&names);
+    if (e) {
+        check_tensor(&model->tensors[ZERO_WTE], HEAD, e, head, &p);
+        used[e - table->entries] = true;
+    }
+    for (int i = 0; i < table->n; i++)
+        if (!used[i] && !is_mask(&names, table->entries[i].name))
+            check_extra(&table->entries[i], &p);
     free(used);
     return tell(&p, path);
 }
 
-zero_gpt2_shape zero_hugging_face_shape(const zero_safetensors *table)
+zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,
+                                    zero_gpt2_shape *shape)
 {
-    zero_gpt2_shape shape = {0};
-    bool twice;
-    const zero_safetensors_entry *wte = find(table, "wte.weight", &twice),
-                                 *wpe = find(table, "wpe.weight", &twice);
-    if (!wte || !wpe || wte->n_dims != 2 || wpe->n_dims != 2) return shape;
-    shape.vocab = wte->dims[0];
-    shape.hidden = wte->dims[1];
-    shape.seq = wpe->dims[0];
+    struct names names;
+    char shown[ZERO_JSON_SHOWN] = "none";
+    bool has_names = read_names(table, &names);
+    const zero_safetensors_entry *wte = find(&names, EMBEDDING),
+                                 *wpe = find(&names, POSITIONS);
+    if (!has_names || !wpe || wte->n_dims != 2 || wpe->n_dims != 2)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: not the weights of a GPT-2: expected matrices " EMBEDDING " and " POSITIONS
+            ", after any one prefix; its first tensor is %s",
+            path, table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown);
+    zero_gpt2_shape s = {
+        .vocab = wte->dims[0], .hidden = wte->dims[1], .seq = wpe->dims[0]};
     for (int i = 0; i < table->n; i++) {
         const char *rest;
-        int64_t layer = layer_of(without_prefix(table->entries[i].name), &rest);
-        if (layer >= shape.layers) shape.layers = layer + 1;
+        int64_t layer = layer_of(&names, table->entries[i].name, &rest);
+        if (layer >= s.layers) s.layers = layer + 1;
     }
-    return shape;
+    *shape = s;
+    return ZERO_OK;
 }

@@ -19,6 +19,22 @@ static zero_status read_whole(const char *path, const json_t *root, const char *
     return zero_json_whole(path, root, key, 1, INT64_C(1) << 40, value);
 }
 
+/* The same under two names: transformers' attributes are not called as GPT-2's keys are. */
+static zero_status read_named(const char *path, const json_t *root, const char *key,
+                              const char *attribute, int64_t *value)
+{
+    int64_t other = 0;
+    ZERO_TRY(read_whole(path, root, key, value));
+    ZERO_TRY(read_whole(path, root, attribute, &other));
+    if (*value > 0 && other > 0 && *value != other)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"%s\" is %" PRId64 ", but \"%s\", which means the same, is "
+                         "%" PRId64,
+                         path, key, *value, attribute, other);
+    if (other > 0) *value = other;
+    return ZERO_OK;
+}
+
 static zero_status expect_flag(const char *path, const json_t *root, const char *key,
                                bool expected)
 {
@@ -47,13 +63,26 @@ static zero_status expect_text(const char *path, const json_t *root, const char 
                      path, key, zero_json_shown(found, shown), words[0]);
 }
 
+/* Old files have only the class: "architectures": ["GPT2LMHeadModel"]. */
+static zero_status check_type(const char *path, const json_t *root)
+{
+    const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    char shown[ZERO_JSON_SHOWN];
+    if (!type) type = json_string_value(class);
+    if (!type || strcmp(type, "gpt2") == 0 || strncmp(type, "GPT2", 4) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s: describes a model of the type %s: this program computes GPT-2 "
+                     "alone",
+                     path, zero_json_shown(type, shown));
+}
+
 static zero_status check_calculation(const char *path, const json_t *root)
 {
     /* Three names of one approximation by tanh. */
     static const char *const gelu[] = {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", NULL};
-    static const char *const type[] = {"gpt2", NULL};
     double eps = 1e-5;
-    ZERO_TRY(expect_text(path, root, "model_type", type));
+    ZERO_TRY(check_type(path, root));
     ZERO_TRY(expect_text(path, root, "activation_function", gelu));
     ZERO_TRY(expect_flag(path, root, "scale_attn_weights", true));
     ZERO_TRY(expect_flag(path, root, "scale_attn_by_inverse_layer_idx", false));
@@ -70,10 +99,10 @@ static zero_status read_shape(const char *path, const json_t *root, zero_gpt2_sh
 {
     zero_gpt2_shape s = {0};
     int64_t inner = 0;
-    ZERO_TRY(read_whole(path, root, "n_layer", &s.layers));
-    ZERO_TRY(read_whole(path, root, "n_head", &s.heads));
-    ZERO_TRY(read_whole(path, root, "n_embd", &s.hidden));
-    ZERO_TRY(read_whole(path, root, "n_positions", &s.seq));
+    ZERO_TRY(read_named(path, root, "n_layer", "num_hidden_layers", &s.layers));
+    ZERO_TRY(read_named(path, root, "n_head", "num_attention_heads", &s.heads));
+    ZERO_TRY(read_named(path, root, "n_embd", "hidden_size", &s.hidden));
+    ZERO_TRY(read_named(path, root, "n_positions", "max_position_embeddings", &s.seq));
     ZERO_TRY(read_whole(path, root, "vocab_size", &s.vocab));
     ZERO_TRY(read_whole(path, root, "n_inner", &inner));
     if (inner > 0 && inner != 4 * s.hidden)
@@ -83,6 +112,16 @@ static zero_status read_shape(const char *path, const json_t *root, zero_gpt2_sh
                          path, inner, 4 * s.hidden);
     *shape = s;
     return ZERO_OK;
+}
+
+int64_t zero_hugging_face_positions(const json_t *root)
+{
+    static const char *const keys[] = {"n_positions", "max_position_embeddings"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        int64_t n = json_integer_value(json_object_get(root, keys[i]));
+        if (n > 0) return n;
+    }
+    return 0;
 }
 
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
@@ -101,40 +140,59 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 
 /* ---- comparing ---- */
 
-struct difference {
-    const char *option;
-    int64_t found, wanted;
-    bool may_be_less;
+/* Numbers that differ, as options that give what was found, and as words for what was wanted. */
+struct differences {
+    char found[256], wanted[256];
 };
 
-/* Fewer positions than the file's are its first ones. */
-static bool differ(const struct difference *d)
+/* Zeros in `found` are unknown. */
+static bool differ(const zero_gpt2_shape *found, const zero_gpt2_shape *wanted,
+                   struct differences *d)
 {
-    bool fits = d->may_be_less && d->wanted < d->found;
-    return d->found > 0 && d->found != d->wanted && !fits;
+    const struct {
+        const char *option;
+        int64_t found, wanted;
+    } all[] = {{"--layers", found->layers, wanted->layers},
+               {"--hidden", found->hidden, wanted->hidden},
+               {"--heads", found->heads, wanted->heads},
+               {"--seq", found->seq, wanted->seq},
+               {"--vocab", found->vocab, wanted->vocab}};
+    *d = (struct differences){.found = ""};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        size_t n = strlen(d->found), k = strlen(d->wanted);
+        if (all[i].found == 0 || all[i].found == all[i].wanted) continue;
+        snprintf(d->found + n, sizeof d->found - n, " %s %" PRId64, all[i].option,
+                 all[i].found);
+        snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %" PRId64, k > 0 ? ", " : "",
+                 all[i].option + 2, all[i].wanted);
+    }
+    return d->found[0] != '\0';
 }
 
 zero_status zero_hugging_face_compare(const char *path, const zero_gpt2_shape *found,
                                       const zero_gpt2_shape *wanted)
 {
-    const struct difference all[] = {{"--layers", found->layers, wanted->layers, false},
-                                     {"--hidden", found->hidden, wanted->hidden, false},
-                                     {"--heads", found->heads, wanted->heads, false},
-                                     {"--seq", found->seq, wanted->seq, true},
-                                     {"--vocab", found->vocab, wanted->vocab, false}};
-    char options[256] = "", ours[256] = "";
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        size_t n = strlen(options), k = strlen(ours);
-        if (!differ(&all[i])) continue;
-        snprintf(options + n, sizeof options - n, " %s %" PRId64, all[i].option,
-                 all[i].found);
-        snprintf(ours + k, sizeof ours - k, "%s%s %" PRId64, k > 0 ? ", " : "",
-                 all[i].option + 2, all[i].wanted);
-    }
-    if (!options[0]) return ZERO_OK;
+    struct differences d;
+    zero_gpt2_shape read = *found;
+    if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
+    if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s holds a GPT-2 of another shape than this run's (%s): give%s, or the "
         "--model that has all of it",
-        path, ours, options);
+        path, d.wanted, d.found);
+}
+
+zero_status zero_hugging_face_check_config(const char *path, const char *weights,
+                                           const zero_gpt2_shape *said,
+                                           const zero_gpt2_shape *tensors)
+{
+    struct differences d;
+    zero_gpt2_shape found = *said;
+    found.heads = 0; /* tensors do not show them */
+    if (!differ(&found, tensors, &d)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s describes another model (%s) than that of the tensors in %s (%s): "
+                     "files of two models, or not all files of one",
+                     path, d.found + 1, weights, d.wanted);
 }

@@ -1,5 +1,8 @@
 /* The files that transformers reads beside the tensors and the tokenizer's own: config.json,
  * generation_config.json and tokenizer_config.json, written. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,20 +10,20 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
-
-/* The token that ends a text. Without a tokenizer a vocabulary as large as GPT-2's is taken for
- * it. */
 static json_t *end_of_text(const zero_gpt2_shape *s, const zero_tokenizer *tok)
 {
-    int64_t end = tok ? tok->end_of_text : s->vocab > GPT2_END ? GPT2_END : -1;
+    int64_t end = zero_hugging_face_end(tok, s->vocab);
     return end >= 0 ? json_integer(end) : json_null();
 }
 
+/* A float has 9 digits, and a number of another program 15 that any double keeps. */
+enum { OWN_DIGITS = 9, KEPT_DIGITS = 15 };
+
 /* Takes the reference. */
-static zero_status append(const char *name, json_t *root, zero_bytes *out)
+static zero_status append(const char *name, json_t *root, size_t digits, zero_bytes *out)
 {
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    char *text =
+        root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) : NULL;
     json_decref(root);
     zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %s", name);
     if (st == ZERO_OK) st = zero_bytes_append(out, text, strlen(text));
@@ -29,11 +32,12 @@ static zero_status append(const char *name, json_t *root, zero_bytes *out)
     return st;
 }
 
-zero_status zero_hugging_face_write_config(const zero_gpt2_shape *s,
-                                           const zero_tokenizer *tok, zero_bytes *out)
+/* ---- config.json ---- */
+
+static json_t *own_config(const zero_gpt2_shape *s, const zero_tokenizer *tok)
 {
     double dropout = (double)s->dropout;
-    json_t *root = json_pack(
+    return json_pack(
         "{s:[s], s:s, s:I, s:I, s:I, s:n, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, "
         "s:b, "
         "s:b, s:b, s:b, s:s, s:o, s:o}",
@@ -46,22 +50,84 @@ zero_status zero_hugging_face_write_config(const zero_gpt2_shape *s,
         "scale_attn_by_inverse_layer_idx", 0, "reorder_and_upcast_attn", 0,
         "tie_word_embeddings", 1, "torch_dtype", "float32", "bos_token_id",
         end_of_text(s, tok), "eos_token_id", end_of_text(s, tok));
-    return append(ZERO_HUGGING_FACE_CONFIG, root, out);
 }
 
-zero_status zero_hugging_face_write_generation(const zero_gpt2_shape *s,
-                                               const zero_tokenizer *tok, zero_bytes *out)
+/* Makes a kept config.json that of the model as it is written. */
+static zero_status renew(json_t *kept, const json_t *own)
 {
-    json_t *root = json_pack("{s:o, s:o}", "bos_token_id", end_of_text(s, tok),
-                             "eos_token_id", end_of_text(s, tok));
-    return append(ZERO_HUGGING_FACE_GENERATION, root, out);
+    static const char *const ours[] = {"architectures", "model_type", "n_layer",
+                                       "n_head",        "n_embd",     "n_positions",
+                                       "n_ctx",         "vocab_size", "torch_dtype"};
+    static const char *const others[] = {"num_hidden_layers", "num_attention_heads",
+                                         "hidden_size", "max_position_embeddings", "dtype"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        json_object_del(kept, others[i]);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (json_object_set(kept, ours[i], json_object_get(own, ours[i])) != 0)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
+    return ZERO_OK;
+}
+
+/* The config.json that is written: the caller's. */
+static zero_status make_config(const zero_hugging_face_export *e, json_t **root)
+{
+    json_t *kept, *own;
+    ZERO_TRY(zero_hugging_face_kept_config(e->kept, &kept));
+    own = own_config(e->model->shape, e->tokenizer);
+    if (!own) {
+        json_decref(kept);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
+    }
+    if (!kept) {
+        *root = own;
+        return ZERO_OK;
+    }
+    zero_status st = renew(kept, own);
+    json_decref(own);
+    if (st == ZERO_OK)
+        *root = kept;
+    else
+        json_decref(kept);
+    return st;
+}
+
+zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
+                                           zero_bytes *out)
+{
+    json_t *root;
+    ZERO_TRY(make_config(e, &root));
+    return append(ZERO_HUGGING_FACE_CONFIG, root, e->kept ? KEPT_DIGITS : OWN_DIGITS, out);
+}
+
+/* ---- the others ---- */
+
+/* NULL: it was not kept. */
+static const char *kept_text(const zero_hugging_face_export *e, const char *name)
+{
+    return json_string_value(json_object_get(e->kept, name));
+}
+
+zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e,
+                                               zero_bytes *out)
+{
+    static const char *const keys[] = {"bos_token_id", "eos_token_id", "pad_token_id"};
+    const char *text = kept_text(e, ZERO_HUGGING_FACE_GENERATION);
+    json_t *root, *config;
+    if (text) return zero_bytes_append(out, text, strlen(text));
+    ZERO_TRY(make_config(e, &config));
+    root = json_object();
+    for (size_t i = 0; root && i < sizeof keys / sizeof keys[0]; i++)
+        if (json_object_get(config, keys[i]))
+            json_object_set(root, keys[i], json_object_get(config, keys[i]));
+    json_decref(config);
+    return append(ZERO_HUGGING_FACE_GENERATION, root, OWN_DIGITS, out);
 }
 
 /* The class is the one that takes a tokenizer.json as it is: GPT2Tokenizer would cut text by
  * GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's. Without its
  * inputs the class would give types of tokens, too, which GPT2LMHeadModel adds to the embedding. */
-zero_status zero_hugging_face_write_tokenizer(const zero_gpt2_shape *s,
-                                              const zero_tokenizer *tok, zero_bytes *out)
+static zero_status describe_tokenizer(const zero_gpt2_shape *s, const zero_tokenizer *tok,
+                                      zero_bytes *out)
 {
     json_t *root =
         json_pack("{s:s, s:I, s:b, s:[s, s]}", "tokenizer_class", "PreTrainedTokenizerFast",
@@ -73,5 +139,48 @@ zero_status zero_hugging_face_write_tokenizer(const zero_gpt2_shape *s,
         json_object_set_new(root, "bos_token", json_stringn((const char *)text, len));
         json_object_set_new(root, "eos_token", json_stringn((const char *)text, len));
     }
-    return append(ZERO_HUGGING_FACE_TOKENIZER, root, out);
+    return append(ZERO_HUGGING_FACE_TOKENIZER, root, OWN_DIGITS, out);
+}
+
+/* The number of a member `"key": 1024` in JSON; NULL: none. Quotes within texts have a backslash
+ * before them, so they do not end the key. */
+static const char *find_number(const char *text, const char *key, size_t *len)
+{
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "\"%s\"", key);
+    const char *at = strstr(text, quoted);
+    if (!at) return NULL;
+    for (at += strlen(quoted); isspace((unsigned char)*at) || *at == ':'; at++) {
+    }
+    *len = strspn(at, "0123456789.eE+");
+    return *len > 0 ? at : NULL;
+}
+
+/* transformers' tokenizer_config.json may have 10^30 as model_max_length, which no strict reader
+ * takes. So a text that was kept stays as it is, but for that number if the model has fewer positions
+ * than it began with. */
+static zero_status append_shortened(const char *text, int64_t seq, zero_bytes *out)
+{
+    char number[32];
+    size_t len, n = (size_t)snprintf(number, sizeof number, "%" PRId64, seq);
+    const char *at = find_number(text, "model_max_length", &len);
+    if (!at || strtod(at, NULL) <= (double)seq)
+        return zero_bytes_append(out, text, strlen(text));
+    ZERO_TRY(zero_bytes_append(out, text, (size_t)(at - text)));
+    ZERO_TRY(zero_bytes_append(out, number, n));
+    return zero_bytes_append(out, at + len, strlen(at + len));
+}
+
+zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
+                                              zero_bytes *out)
+{
+    const zero_gpt2_shape *s = e->model->shape;
+    const char *text = kept_text(e, ZERO_HUGGING_FACE_TOKENIZER);
+    json_t *config;
+    if (!text) return describe_tokenizer(s, e->tokenizer, out);
+    ZERO_TRY(zero_hugging_face_kept_config(e->kept, &config));
+    int64_t positions = zero_hugging_face_positions(config);
+    json_decref(config);
+    return positions > s->seq ? append_shortened(text, s->seq, out)
+                              : zero_bytes_append(out, text, strlen(text));
 }

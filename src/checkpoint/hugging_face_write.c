@@ -111,48 +111,66 @@ static zero_status write_model(const zero_storage_dir *dir, const zero_model *mo
 
 /* ---- the other files ---- */
 
-/* The arguments of zero_hugging_face_write(). */
-struct export
-{
-    const zero_model *model;
-    const zero_weights *weights;
-    const zero_tokenizer *tokenizer; /* NULL: none */
-};
-
 static zero_status write_text(const zero_storage_dir *dir, const char *name,
-                              const zero_bytes *text)
+                              const void *bytes, size_t len)
 {
     zero_storage_file file = {0};
-    zero_status st = zero_storage_create(dir, name, text->len, &file);
-    if (st == ZERO_OK) st = zero_storage_write(&file, text->bytes, text->len);
+    zero_status st = zero_storage_create(dir, name, len, &file);
+    if (st == ZERO_OK) st = zero_storage_write(&file, bytes, len);
     if (st == ZERO_OK) st = zero_storage_finish(&file);
     zero_storage_close_file(&file);
     return st;
 }
 
-/* One of the files that describe shape and tokenizer. */
-static zero_status
-write_description(const zero_storage_dir *dir, const char *name, const struct export *e,
-                  zero_status (*describe_as)(const zero_gpt2_shape *shape,
-                                             const zero_tokenizer *tok, zero_bytes *out))
+static zero_status tokenizer_itself(const zero_hugging_face_export *e, zero_bytes *out)
+{
+    return zero_tokenizer_write(e->tokenizer, out);
+}
+
+/* Files that are made, and what they need. */
+static const struct {
+    const char *name;
+    zero_status (*make)(const zero_hugging_face_export *e, zero_bytes *out);
+    bool is_tokenizers;
+} made[] = {{ZERO_HUGGING_FACE_CONFIG, zero_hugging_face_write_config, false},
+            {ZERO_HUGGING_FACE_GENERATION, zero_hugging_face_write_generation, false},
+            {ZERO_TOKENIZER_NAME, tokenizer_itself, true},
+            {ZERO_HUGGING_FACE_TOKENIZER, zero_hugging_face_write_tokenizer, true}};
+
+enum { N_MADE = sizeof made / sizeof made[0] };
+
+static zero_status write_made(const zero_storage_dir *dir, int i,
+                              const zero_hugging_face_export *e)
 {
     zero_bytes text = {0};
-    zero_status st = describe_as(e->model->shape, e->tokenizer, &text);
-    if (st == ZERO_OK) st = write_text(dir, name, &text);
+    if (made[i].is_tokenizers && !e->tokenizer) return ZERO_OK;
+    zero_status st = made[i].make(e, &text);
+    if (st == ZERO_OK) st = write_text(dir, made[i].name, text.bytes, text.len);
     zero_bytes_destroy(&text);
     return st;
 }
 
-static zero_status write_tokenizer(const zero_storage_dir *dir, const struct export *e)
+/* Without its tokenizer what describes it stays as it was. */
+static bool is_made(const char *name, const zero_hugging_face_export *e)
 {
-    zero_bytes text = {0};
-    if (!e->tokenizer) return ZERO_OK;
-    zero_status st = zero_tokenizer_write(e->tokenizer, &text);
-    if (st == ZERO_OK) st = write_text(dir, ZERO_TOKENIZER_NAME, &text);
-    zero_bytes_destroy(&text);
-    ZERO_TRY(st);
-    return write_description(dir, ZERO_HUGGING_FACE_TOKENIZER, e,
-                             zero_hugging_face_write_tokenizer);
+    for (int i = 0; i < N_MADE; i++)
+        if (strcmp(made[i].name, name) == 0) return !made[i].is_tokenizers || e->tokenizer;
+    return false;
+}
+
+static zero_status write_others(const zero_storage_dir *dir,
+                                const zero_hugging_face_export *e)
+{
+    const char *name;
+    json_t *value;
+    for (int i = 0; i < N_MADE; i++) ZERO_TRY(write_made(dir, i, e));
+    json_object_foreach((json_t *)e->kept, name, value)
+    {
+        if (!is_made(name, e))
+            ZERO_TRY(
+                write_text(dir, name, json_string_value(value), json_string_length(value)));
+    }
+    return ZERO_OK;
 }
 
 /* ---- the directory ---- */
@@ -205,14 +223,11 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
                      "%s exists: remove it, or give the export another name", path);
 }
 
-static zero_status write_inside(const zero_storage_dir *dir, const struct export *e)
+static zero_status write_inside(const zero_storage_dir *dir,
+                                const zero_hugging_face_export *e)
 {
     ZERO_TRY(write_model(dir, e->model, e->weights));
-    ZERO_TRY(write_description(dir, ZERO_HUGGING_FACE_CONFIG, e,
-                               zero_hugging_face_write_config));
-    ZERO_TRY(write_description(dir, ZERO_HUGGING_FACE_GENERATION, e,
-                               zero_hugging_face_write_generation));
-    ZERO_TRY(write_tokenizer(dir, e));
+    ZERO_TRY(write_others(dir, e));
     return zero_storage_sync(dir);
 }
 
@@ -264,11 +279,8 @@ static zero_status clean_up(const zero_storage_dir *parent, const char *temporar
     return zero_fail(st, "%s (and %s/%s remains)", failure.text, parent->path, temporary);
 }
 
-zero_status zero_hugging_face_write(const char *path, const zero_model *model,
-                                    const zero_weights *weights,
-                                    const zero_tokenizer *tokenizer)
+zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_export *e)
 {
-    const struct export e = {model, weights, tokenizer};
     char folder[ZERO_STORAGE_PATH], name[NAME_MAX_BYTES + 1];
     char temporary[NAME_MAX_BYTES + 8];
     zero_storage_dir parent, dir;
@@ -278,7 +290,7 @@ zero_status zero_hugging_face_write(const char *path, const zero_model *model,
     zero_status st = check_free(&parent, name, path);
     if (st == ZERO_OK) st = begin(&parent, temporary, &dir);
     if (st == ZERO_OK) {
-        st = write_inside(&dir, &e);
+        st = write_inside(&dir, e);
         if (st == ZERO_OK) st = finish(&parent, temporary, name);
         if (st != ZERO_OK) st = clean_up(&parent, temporary, st);
         zero_storage_close(&dir);

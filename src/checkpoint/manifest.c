@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/type.h"
+#include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
 bool zero_manifest_is_plain(const char *text)
@@ -179,23 +180,34 @@ static zero_status take_choices(const char *path, const json_t *root, zero_manif
     return zero_manifest_take_file(path, object, &m->tokenizer);
 }
 
-/* Those of version 1, then "tp" of version 2. */
-static zero_status check_members(const char *path, const json_t *root, bool is_shared)
+static zero_status take_kept(const char *path, const json_t *root, zero_manifest *m)
+{
+    const json_t *object;
+    ZERO_TRY(zero_json_object(path, root, "kept", &object));
+    ZERO_TRY(zero_hugging_face_check_kept(path, object));
+    m->kept = json_deep_copy(object);
+    return m->kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for what is kept");
+}
+
+/* Those of version 1, then "tp" of version 2, then "kept" of version 3. */
+static zero_status check_members(const char *path, const json_t *root, int version)
 {
     static const char *const keys[] = {
         "format",    "version",    "step",    "samples", "updates",    "skipped", "seed",
         "dtype",     "loss_scale", "digest",  "data",    "arithmetic", "gpt2",    "options",
-        "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp"};
+        "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp",      "kept"};
     const int n = sizeof keys / sizeof keys[0];
-    return zero_json_only(path, root, is_shared ? n : n - 1, keys);
+    return zero_json_only(path, root, n - ZERO_MANIFEST_VERSION + version, keys);
 }
 
 static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
 {
-    bool is_shared = json_integer_value(json_object_get(root, "version")) > 1;
-    ZERO_TRY(check_members(path, root, is_shared));
+    int version = (int)json_integer_value(json_object_get(root, "version"));
+    bool is_shared = version == 2 || json_object_get(root, "tp");
+    ZERO_TRY(check_members(path, root, version));
     ZERO_TRY(take_numbers(path, root, m));
     ZERO_TRY(take_choices(path, root, m));
+    if (version == 3) ZERO_TRY(take_kept(path, root, m));
     ZERO_TRY(zero_manifest_take_table(path, root, is_shared, m));
     return zero_manifest_take_shards(path, root, m);
 }
@@ -222,5 +234,6 @@ void zero_manifest_destroy(zero_manifest *m)
     zero_state_table_destroy(&m->table);
     free(m->shards);
     json_decref(m->options);
+    json_decref(m->kept);
     *m = (zero_manifest){0};
 }

@@ -12,7 +12,11 @@
  *
  * Version 2 is of a shared model (nn/share.h): it has "tp": {"size": T, "slices": S}, and for each
  * tensor, whose shape is the whole one, its cut: "none", "rows" or "cols", and the number of parts side
- * by side. Shards are numbered by the ranks of the job. Nothing here is collective. */
+ * by side. Shards are numbered by the ranks of the job.
+ *
+ * Version 3 began with another program's weights: "kept" has the files beside them that no
+ * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is shared.
+ * Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +31,7 @@
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
-    2 /* the newest; runs whose model is not shared write version 1 */
+    3 /* the newest; a run writes the least that has all of its members */
 #define ZERO_MANIFEST_NAME  "manifest.json"
 #define ZERO_TOKENIZER_NAME "tokenizer.json"
 #define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */
@@ -53,6 +57,7 @@ typedef struct {
     zero_state_table table;     /* owned; has the layout */
     zero_manifest_file *shards; /* [table.layout.n_ranks] owned */
     json_t *options;            /* of the run, as in --config; owned; NULL: none */
+    json_t *kept;               /* zero_hugging_face_keep()'s; owned; NULL: nothing */
 } zero_manifest;
 
 /* The bytes of the file. ZERO_ERR_NOMEM. */

@@ -66,7 +66,9 @@ static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
     const struct {
         const char *key;
         int64_t value;
-    } wholes[] = {{"version", zero_state_table_is_shared(&m->table) ? 2 : 1},
+    } wholes[] = {{"version", m->kept                                 ? 3
+                              : zero_state_table_is_shared(&m->table) ? 2
+                                                                      : 1},
                   {"step", m->step},
                   {"samples", m->samples},
                   {"updates", m->updates},
@@ -87,6 +89,7 @@ static zero_status append_choices(const zero_manifest *m, zero_bytes *out)
     if (m->options) ZERO_TRY(append_member(out, "options", json_incref(m->options)));
     if (m->has_tokenizer)
         ZERO_TRY(append_member(out, "tokenizer", file_value(&m->tokenizer)));
+    if (m->kept) ZERO_TRY(append_member(out, "kept", json_incref(m->kept)));
     const zero_state_layout *l = &m->table.layout;
     json_t *partition = json_pack(
         "{s:s, s:i}", "scheme", zero_partition_scheme_name(l->scheme), "ranks", l->n_ranks);

@@ -1,6 +1,7 @@
 #include "checkpoint/model.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -54,18 +55,27 @@ zero_weights zero_checkpoint_weights(zero_checkpoint *c)
     return (zero_weights){.fill = fill, .arg = c};
 }
 
+/* The run's own, which no tensor shows. */
+static float dropout_of(const zero_manifest *m)
+{
+    const char *text = json_string_value(json_object_get(m->options, "dropout"));
+    double share = text ? strtod(text, NULL) : 0.0;
+    return share > 0.0 && share < 1.0 ? (float)share : 0.0f;
+}
+
 zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
 {
     zero_model model;
     zero_weights weights = zero_checkpoint_weights(c);
+    c->manifest.gpt2.dropout = dropout_of(&c->manifest);
     ZERO_TRY(zero_checkpoint_describe(c, &model));
     zero_status st = ZERO_OK;
     zero_tokenizer tokenizer = {0};
     bool has_tokenizer = c->manifest.has_tokenizer;
     if (has_tokenizer) st = zero_checkpoint_tokenizer(c, &tokenizer);
-    if (st == ZERO_OK)
-        st = zero_hugging_face_write(to, &model, &weights,
-                                     has_tokenizer ? &tokenizer : NULL);
+    const zero_hugging_face_export e = {&model, &weights, has_tokenizer ? &tokenizer : NULL,
+                                        c->manifest.kept};
+    if (st == ZERO_OK) st = zero_hugging_face_write(to, &e);
     zero_tokenizer_destroy(&tokenizer);
     zero_model_destroy(&model);
     return st;

@@ -252,6 +252,7 @@ static zero_status describe(struct save *s)
     m->has_gpt2 = in->gpt2 != NULL;
     if (in->gpt2) m->gpt2 = *in->gpt2;
     if (in->options) m->options = json_incref(in->options);
+    if (in->kept) m->kept = json_incref(in->kept);
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
     snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
              in->arithmetic ? in->arithmetic : "");

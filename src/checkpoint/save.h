@@ -24,6 +24,7 @@ typedef struct {
     const zero_gpt2_shape *gpt2;     /* of a GPT-2 */
     const zero_tokenizer *tokenizer; /* of the data */
     json_t *options;                 /* of the run */
+    json_t *kept;                    /* zero_hugging_face_keep()'s */
 } zero_checkpoint_input;
 
 /* Writes and publishes `dir`/step-X. After ZERO_OK the checkpoint survives any crash and, on a

@@ -105,6 +105,12 @@ static void show_files(const zero_manifest *m)
     }
     if (m->has_tokenizer)
         printf("    %-36s %14" PRIu64 " bytes\n", ZERO_TOKENIZER_NAME, m->tokenizer.bytes);
+    const char *kept;
+    json_t *text;
+    json_object_foreach(m->kept, kept, text)
+    {
+        printf("    %-36s %14zu bytes, kept for export\n", kept, json_string_length(text));
+    }
 }
 
 static void show_tensors(const zero_manifest *m)
@@ -199,13 +205,21 @@ static zero_status export_to(zero_checkpoint *c, const char *found, const char *
 {
     const zero_gpt2_shape *g = &c->manifest.gpt2;
     char shape[ZERO_PLAN_TEXT];
+    json_t *began;
     ZERO_TRY(zero_overwriting_check_export(to, found));
+    ZERO_TRY(zero_hugging_face_kept_config(c->manifest.kept, &began));
+    int64_t positions = zero_hugging_face_positions(began);
+    json_decref(began);
     ZERO_TRY(zero_checkpoint_export(c, to));
     zero_text_shape(g, shape);
-    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s\n", ZERO_SHOWN(to),
+    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
            c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
+    if (positions > g->seq)
+        printf("; the first %" PRId64 " of the %" PRId64 " positions that it began with",
+               g->seq, positions);
+    printf("\n");
     return ZERO_OK;
 }
 

@@ -13,11 +13,9 @@
 #include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"
-#include "checkpoint/list.h"
-#include "checkpoint/load.h"
-#include "checkpoint/model.h"
 #include "cli/machine.h"
 #include "cli/prompts.h"
+#include "cli/trained.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
@@ -30,16 +28,13 @@ typedef struct {
     zero_generate_options options;
     zero_deadline deadline; /* of starting and ending MPI */
     zero_comm world;
-    char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME]; /* of the checkpoint */
-    zero_checkpoint checkpoint;
-    zero_model model;       /* the whole one */
+    zero_trained from;
     zero_model made;        /* the rank's part, if that is another one */
     const zero_model *part; /* what the rank has of the model */
     const zero_backend *backend;
     zero_device_place place;
     zero_thread_choice threads;
     zero_binding binding;
-    zero_tokenizer tokenizer; /* zeroed if the checkpoint has none */
     zero_engine engine;
     char *lines; /* [bytes] of --prompts; owned */
     size_t bytes;
@@ -48,20 +43,28 @@ typedef struct {
 
 static bool speaks_tokens(const job *j)
 {
-    return j->options.prompt_tokens || !j->checkpoint.manifest.has_tokenizer;
+    return j->options.prompt_tokens || !j->from.has_tokenizer;
 }
 
 /* ---- start-up ---- */
+
+static zero_status is_rank_0s(job *j, uint64_t hash, bool *same)
+{
+    uint64_t first = hash;
+    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &first, sizeof first));
+    *same = hash == first;
+    return ZERO_OK;
+}
 
 /* Ranks with different options would generate different texts, or deadlock. */
 static zero_status compare_arguments(job *j, int argc, char **argv)
 {
     uint64_t mine = 0;
+    bool same;
     for (int i = 0; i < argc; i++)
         mine = XXH3_64bits_withSeed(argv[i], strlen(argv[i]) + 1, mine);
-    uint64_t first = mine;
-    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &first, sizeof first));
-    if (mine == first) return ZERO_OK;
+    ZERO_TRY(is_rank_0s(j, mine, &same));
+    if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "options differ from rank 0's: start all ranks with one command line");
 }
@@ -98,26 +101,10 @@ static zero_status start(job *j, int argc, char **argv)
 
 /* ---- the model ---- */
 
-static zero_status read_tokenizer(job *j)
-{
-    if (!j->checkpoint.manifest.has_tokenizer) return ZERO_OK;
-    const zero_tokenizer *tok = &j->tokenizer;
-    ZERO_TRY(zero_checkpoint_tokenizer(&j->checkpoint, &j->tokenizer));
-    if (tok->around[0] && zero_comm_is_root(&j->world))
-        fprintf(
-            stderr,
-            "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
-            ZERO_SHOWN(tok->around));
-    if (j->tokenizer.vocab <= j->model.vocab) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its tokenizer has %" PRId32 " tokens, its model only %" PRId64,
-                     j->path, j->tokenizer.vocab, j->model.vocab);
-}
-
 static zero_type type_of(const job *j)
 {
     zero_type type = ZERO_FP32;
-    if (!j->options.dtype) return j->checkpoint.manifest.loss_scale.type;
+    if (!j->options.dtype) return j->from.type;
     (void)zero_type_find(j->options.dtype, &type); /* an option's name is valid */
     return type;
 }
@@ -162,7 +149,7 @@ static zero_status open_engine(job *j)
 {
     const char *why;
     size_t limit = 0;
-    zero_weights weights = zero_checkpoint_weights(&j->checkpoint);
+    zero_weights weights = zero_trained_weights(&j->from);
     ZERO_TRY(zero_agree(&j->world, read_machine(j, &limit)));
     zero_engine_spec spec = {.plan =
                                  plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
@@ -174,7 +161,8 @@ static zero_status open_engine(job *j)
                              .may_use_p2p = true,
                              .may_stage = true,
                              .memory_limit = limit};
-    return zero_engine_init(&j->engine, &spec, &j->world);
+    ZERO_TRY(zero_engine_init(&j->engine, &spec, &j->world));
+    return zero_trained_check(&j->from, &j->world);
 }
 
 /* ---- the prompts ---- */
@@ -183,10 +171,39 @@ static zero_status take_prompts(job *j)
 {
     const zero_prompts_reader reader = {
         .options = &j->options,
-        .path = j->path,
-        .tokenizer = j->checkpoint.manifest.has_tokenizer ? &j->tokenizer : NULL,
-        .vocab = j->model.vocab};
+        .path = j->from.path,
+        .tokenizer = j->from.has_tokenizer ? &j->from.tokenizer : NULL,
+        .vocab = j->from.model.vocab};
     return zero_prompts_take(&reader, j->lines, j->bytes, &j->prompts);
+}
+
+/* Nodes may have tokenizers of their own. */
+static zero_status compare_prompts(job *j)
+{
+    uint64_t mine = 0;
+    bool same;
+    for (int64_t i = 0; i < j->prompts.n; i++) {
+        const zero_text *t = &j->prompts.texts[i];
+        mine = XXH3_64bits_withSeed(t->tokens, (size_t)t->n_known * sizeof *t->tokens,
+                                    mine ^ (uint64_t)t->n_known);
+    }
+    ZERO_TRY(is_rank_0s(j, mine, &same));
+    if (same) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%s: its tokenizer makes other tokens of the prompt than rank 0's: every "
+        "node needs the same files",
+        j->from.path);
+}
+
+static void tell_of_around(const job *j)
+{
+    const char *around = j->from.tokenizer.around;
+    if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->world))
+        fprintf(
+            stderr,
+            "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
+            ZERO_SHOWN(around));
 }
 
 static zero_status cut(job *j)
@@ -195,17 +212,16 @@ static zero_status cut(job *j)
     zero_type activations;
     ZERO_TRY(zero_activations_choose(j->options.activations, type_of(j), j->options.device,
                                      &activations));
-    ZERO_TRY(zero_model_activate(&j->model, activations));
-    if (j->checkpoint.manifest.has_gpt2)
-        ZERO_TRY(zero_tp_check(tp, &j->checkpoint.manifest.gpt2));
-    return zero_tp_cut(tp, &j->model, j->world.rank, &j->made, &j->part);
+    ZERO_TRY(zero_model_activate(&j->from.model, activations));
+    ZERO_TRY(zero_tp_check(tp, j->from.model.shape));
+    return zero_tp_cut(tp, &j->from.model, j->world.rank, &j->made, &j->part);
 }
 
 static zero_status prepare(job *j)
 {
-    ZERO_TRY(zero_checkpoint_describe(&j->checkpoint, &j->model));
+    ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
+    tell_of_around(j);
     ZERO_TRY(cut(j));
-    ZERO_TRY(read_tokenizer(j));
     return take_prompts(j);
 }
 
@@ -213,18 +229,15 @@ static void close_model(job *j)
 {
     zero_engine_destroy(&j->engine);
     zero_model_destroy(&j->made);
-    zero_model_destroy(&j->model);
-    zero_tokenizer_destroy(&j->tokenizer);
     zero_prompts_destroy(&j->prompts);
     zero_binding_close(&j->binding);
 }
 
-static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *found)
+static zero_status use_model(void *arg)
 {
     job *j = arg;
-    (void)c; /* j->checkpoint */
-    snprintf(j->path, sizeof j->path, "%s", found);
     zero_status st = zero_agree(&j->world, prepare(j));
+    if (st == ZERO_OK) st = zero_agree(&j->world, compare_prompts(j));
     if (st == ZERO_OK) st = open_engine(j);
     zero_failure failure = zero_failure_keep(st);
     if (st != ZERO_OK) close_model(j);
@@ -233,29 +246,31 @@ static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *fou
 
 static zero_status open_all(job *j, int argc, char **argv)
 {
+    const zero_trained_user user = {j->options.checkpoint, use_model, j};
     ZERO_TRY(start(j, argc, argv));
     ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
     ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
-    zero_checkpoint_user user = {j->options.checkpoint, use_checkpoint, j};
-    return zero_checkpoint_use(&j->world, &user, &j->checkpoint);
+    return zero_trained_open(&j->world, &user, &j->from);
 }
 
 /* ---- the text ---- */
 
 static void warn_of_long_prompt(const job *j, const zero_text *t)
 {
-    if (t->n_known <= j->model.seq) return;
+    if (t->n_known <= j->from.model.seq) return;
     fprintf(stderr,
             "zero: warning: the prompt has %" PRId64
             " tokens, and the model sees the last %" PRId64 " of them\n",
-            t->n_known, j->model.seq);
+            t->n_known, j->from.model.seq);
 }
 
 static zero_status print(const job *j, const zero_text *t)
 {
-    int64_t n = t->n_known + j->options.tokens;
+    bool hides_end = !speaks_tokens(j) && t->has_ended;
+    int64_t n = t->n_known + t->n_drawn - hides_end;
     if (!speaks_tokens(j))
-        ZERO_TRY(zero_print_tokens(&j->tokenizer, t->tokens, n, j->options.raw, stdout));
+        ZERO_TRY(
+            zero_print_tokens(&j->from.tokenizer, t->tokens, n, j->options.raw, stdout));
     for (int64_t i = 0; speaks_tokens(j) && i < n; i++)
         printf("%s%" PRId32, i > 0 ? "," : "", t->tokens[i]);
     putchar('\n');
@@ -272,16 +287,33 @@ static zero_status print_all(const job *j)
     return ZERO_OK;
 }
 
+static zero_status find_ends(const job *j, zero_ends *ends)
+{
+    const zero_trained *from = &j->from;
+    return zero_hugging_face_ends(from->kept, from->has_tokenizer ? &from->tokenizer : NULL,
+                                  from->model.vocab, ends);
+}
+
 static zero_status write_text(job *j)
 {
     const zero_generate_options *o = &j->options;
     zero_sampling how = {.seed = o->seed,
                          .temperature = o->temperature,
                          .top_k = o->top_k,
-                         .known = speaks_tokens(j) ? j->model.vocab : j->tokenizer.vocab};
+                         .top_p = o->top_p,
+                         .known = speaks_tokens(j) ? j->from.model.vocab
+                                                   : j->from.tokenizer.vocab};
     bool is_root = zero_comm_is_root(&j->world);
+    if (!o->ignore_end) ZERO_TRY(zero_agree(&j->world, find_ends(j, &how.ends)));
+    /* Nodes may have files of their own, and all ranks must end a text after the same token. */
+    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &how.ends, sizeof how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) warn_of_long_prompt(j, &p->texts[i]);
+    if (is_root && p->first_empty > 0)
+        fprintf(stderr,
+                "zero: note: --prompts %s: line %" PRId64
+                " is empty: such texts begin as without --prompt\n",
+                ZERO_SHOWN(o->prompts), p->first_empty);
     ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
     return zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK);
 }
@@ -289,7 +321,7 @@ static zero_status write_text(job *j)
 static zero_status close_all(job *j)
 {
     close_model(j);
-    zero_checkpoint_close(&j->checkpoint);
+    zero_trained_close(&j->from);
     free(j->lines);
     zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */
@@ -316,18 +348,20 @@ static zero_status run(int argc, char **argv)
 
 const zero_command zero_command_generate = {
     .name = "zero generate",
-    .summary = "generate text from a checkpoint",
-    .usage = "zero generate CHECKPOINT [options]\n"
-             "mpirun -n RANKS zero generate CHECKPOINT [options]",
+    .summary = "generate text from a checkpoint, or a model of Hugging Face's",
+    .usage = "zero generate MODEL [options]\n"
+             "mpirun -n RANKS zero generate MODEL [options]",
     .about =
         "Continues a prompt with the model of a checkpoint: a directory step-00000100, or "
-        "a directory of them, of which the newest is taken. The text depends on model, "
-        "prompt and options alone, not on the number of ranks, nor on texts beside it.",
+        "a directory of them, of which the newest is taken. Or with a GPT-2 of Hugging "
+        "Face's: its folder, with config.json and the tokenizer, or its model.safetensors. "
+        "The text depends on model, prompt and options alone, not on the number of ranks, "
+        "nor on texts beside it.",
     .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
     .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = &zero_generate_table,
     .n_tables = 1,
-    .operand = "CHECKPOINT",
+    .operand = "MODEL",
     .size = sizeof(zero_generate_options),
     .run = run,
 };

@@ -13,8 +13,8 @@ typedef struct {
     int64_t tokens, top_k, seed, stage, batch;
     const char *activations; /* NULL: as the device likes */
     int64_t threads;         /* per rank; 0: 1, or what the environment says */
-    double temperature;
-    bool raw;
+    double temperature, top_p;
+    bool raw, ignore_end;
     const char *dtype;    /* NULL: the checkpoint's */
     const char *device;   /* cpu: none */
     int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */

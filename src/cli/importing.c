@@ -1,9 +1,14 @@
 #include "cli/importing.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "base/fail.h"
-#include "checkpoint/hugging_face.h"
+#include "checkpoint/hugging_face_copies.h"
+#include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and characters
@@ -24,14 +29,30 @@ static zero_status check_name(const zero_importing *im, const zero_config *c)
         c->tokenizer, c->init_from, named);
 }
 
+/* A checkpoint has no such file, and two ways to continue with it. */
+static zero_status name_checkpoint(const char *path, zero_status st)
+{
+    char found[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+    zero_failure failure = zero_failure_keep(st);
+    if (st != ZERO_ERR_IO || zero_checkpoint_find(path, found, sizeof found) != ZERO_OK)
+        return zero_failure_restore(&failure);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--init-from %.300s holds a checkpoint of zero train: --resume "
+                     "--checkpoint DIR continues it, with --new-data on other data; for "
+                     "its weights alone, without their moments, give --init-from what zero "
+                     "checkpoint export %.300s --to OUT makes",
+                     path, path);
+}
+
 zero_status zero_importing_open(zero_config *config, bool has_model,
                                 zero_importing *importing)
 {
     zero_importing im = {.tokenizer = ""};
-    ZERO_TRY(zero_storage_check_length(config->init_from, ZERO_STORAGE_PATH - 64));
-    ZERO_TRY(zero_hugging_face_find_shape(config->init_from, &im.shape));
+    zero_status st = zero_hugging_face_find(config->init_from, &im.found);
+    if (st == ZERO_OK) st = zero_hugging_face_find_shape(config->init_from, &im.shape);
+    if (st != ZERO_OK) return name_checkpoint(config->init_from, st);
     ZERO_TRY(zero_config_take_shape(config, &im.shape, has_model));
-    if (!zero_tokenizer_beside(config->init_from, im.tokenizer)) im.tokenizer[0] = '\0';
+    if (!zero_tokenizer_beside(im.found.folder, im.tokenizer)) im.tokenizer[0] = '\0';
     ZERO_TRY(check_name(&im, config));
     *importing = im;
     return ZERO_OK;
@@ -53,4 +74,87 @@ zero_status zero_importing_compare(const zero_importing *importing,
         "--tokenizer %.400s is not the model's: %.400s, beside the weights, has "
         "another text for token %d; leave --tokenizer out",
         config->tokenizer, importing->tokenizer, (int)token);
+}
+
+/* ---- what ranks have read ---- */
+
+zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
+                                          const zero_gpt2_shape *shape)
+{
+    const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
+                               shape->vocab};
+    const uint64_t mine = XXH3_64bits(numbers, sizeof numbers);
+    uint64_t first = mine;
+    ZERO_TRY(zero_comm_broadcast(world, 0, &first, sizeof first));
+    zero_status st = ZERO_OK;
+    if (mine != first)
+        st = zero_fail(ZERO_ERR_FORMAT,
+                       "%s describes another model than rank 0's (%" PRId64
+                       " heads, %" PRId64 " positions): every node needs the same files",
+                       path, shape->heads, shape->seq);
+    return zero_agree(world, st);
+}
+
+zero_status zero_importing_check_weights(zero_comm *world, zero_hugging_face *file)
+{
+    char zeros[ZERO_HUGGING_FACE_TEXT];
+    ZERO_TRY(zero_hugging_face_compare_copies(file, world));
+    ZERO_TRY(zero_hugging_face_tell_zeros(file, world, zeros));
+    if (zero_comm_is_root(world) && zeros[0]) fprintf(stderr, "zero: warning: %s\n", zeros);
+    return ZERO_OK;
+}
+
+/* ---- what checkpoints keep ---- */
+
+/* The model's three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
+static void read_dropout(const json_t *config, char text[64])
+{
+    static const char *const keys[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
+    double rates[3];
+    text[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        const json_t *rate = json_object_get(config, keys[i]);
+        if (!json_is_number(rate)) return;
+        rates[i] = json_number_value(rate);
+    }
+    if (rates[0] == rates[1] && rates[1] == rates[2])
+        snprintf(text, 64, "%g", rates[0]);
+    else
+        snprintf(text, 64, "%g, %g, %g", rates[0], rates[1], rates[2]);
+}
+
+static void describe(const json_t *files, const zero_config *c,
+                     const zero_gpt2_shape *model, zero_importing *im)
+{
+    char theirs[64], ours[32];
+    read_dropout(files, theirs);
+    snprintf(ours, sizeof ours, "%g", c->dropout);
+    im->note[0] = '\0';
+    if (theirs[0] && strcmp(ours, theirs) != 0)
+        snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
+                 ours, theirs);
+    size_t n = strlen(im->note);
+    if (model->seq < im->shape.seq)
+        snprintf(im->note + n, sizeof im->note - n,
+                 "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
+                 model->seq, im->shape.seq);
+}
+
+zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
+                                const zero_corpus *corpus, const zero_gpt2_shape *model)
+{
+    json_t *files;
+    zero_ends ends; /* found again where texts are generated; a mistake is found here */
+    ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
+    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
+    ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
+    describe(files, config, model, im);
+    json_decref(files);
+    return ZERO_OK;
+}
+
+void zero_importing_close(zero_importing *im)
+{
+    json_decref(im->kept);
+    *im = (zero_importing){.tokenizer = ""};
 }

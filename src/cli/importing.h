@@ -1,19 +1,27 @@
 /* importing.h - what a run takes from the folder of --init-from besides the weights: the model's
- * shape, and the tokenizer of its texts. Each rank reads the files; nothing is collective. */
+ * shape, the tokenizer of its texts, and what checkpoints keep of it. A checkpoint that is resumed gives
+ * the same (resumed_options.h). Each rank reads the files; nothing is collective unless it says so. */
 #pragma once
 
+#include "checkpoint/hugging_face.h"
+#include "comm/comm.h"
 #include "data/corpus.h"
-#include "io/storage.h"
 #include "train/config.h"
 
 typedef struct {
+    zero_hugging_face_found found;
     zero_gpt2_shape shape;             /* of the weights; heads 0: not known */
     char tokenizer[ZERO_STORAGE_PATH]; /* its path; "": there is none */
+
+    /* Rank 0's, for checkpoints; owned. */
+    json_t *kept;   /* zero_hugging_face_keep()'s; NULL: nothing */
+    char note[200]; /* what the run does otherwise than the model's files say, in words */
 } zero_importing;
 
 /* Lets the configuration take the shape, where the user gave none (zero_config_take_shape()), and
  * finds the tokenizer. `has_model`: the user gave --model. ZERO_ERR_INVALID for a --tokenizer whose
- * tokens cannot be those of the weights; errors of files are hugging_face.h's. */
+ * tokens cannot be those of the weights, and for a checkpoint; errors of files are
+ * hugging_face.h's. */
 ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_model,
                                                zero_importing *importing);
 
@@ -22,3 +30,18 @@ ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_mod
 ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importing,
                                                   const zero_config *config,
                                                   const zero_corpus *corpus);
+
+/* Reads what checkpoints keep; for rank 0, which writes them. */
+ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
+                                               const zero_config *config,
+                                               const zero_corpus *corpus,
+                                               const zero_gpt2_shape *model);
+/* Ranks that read files of their own must have read the same model. Collective: ZERO_ERR_FORMAT names
+ * the rank that has another shape, or other weights (hugging_face_copies.h), once they were read. Zeros
+ * that training does not leave are a warning of rank 0. */
+ZERO_NODISCARD zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
+                                                         const zero_gpt2_shape *shape);
+ZERO_NODISCARD zero_status zero_importing_check_weights(zero_comm *world,
+                                                        zero_hugging_face *file);
+
+void zero_importing_close(zero_importing *importing); /* accepts a zeroed one */

@@ -27,6 +27,8 @@ enum {
     ZERO_OPTION_PLANNED = 2,      /* means something to a plan */
     ZERO_OPTION_PER_RANK = 4,     /* may differ between ranks */
     ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
+    ZERO_OPTION_RESUMED = 16, /* decides numbers: a resumed run that is not given it takes
+                                   * that of its checkpoint */
 };
 
 /* Where an option has no effect, or less than it seems to. */

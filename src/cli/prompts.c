@@ -11,6 +11,7 @@
 #include "io/file.h"
 
 #define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
+#define NO_PROMPT  "\n\n"              /* an empty line, after which a text begins */
 
 /* ---- the file ---- */
 
@@ -119,11 +120,13 @@ static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_te
 
 /* ---- all texts ---- */
 
-static int64_t count_lines(const char *lines, size_t bytes)
+/* Lines that end with the file or with more lines; those at its end that are empty do not count. */
+static int64_t count_lines(const char *lines, size_t *bytes)
 {
-    int64_t n = 0;
-    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
-    return bytes > 0 && lines[bytes - 1] != '\n' ? n + 1 : n;
+    while (*bytes > 0 && strchr("\r\n", lines[*bytes - 1])) --*bytes;
+    int64_t n = *bytes > 0;
+    for (size_t i = 0; i < *bytes; i++) n += lines[i] == '\n';
+    return n;
 }
 
 static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
@@ -143,24 +146,23 @@ static size_t length_of(const char *line, const char *end)
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t bytes,
                               zero_prompts *p)
 {
-    const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
+    const int64_t n = count_lines(lines, &bytes), more = r->options->tokens;
     if (n == 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--prompts %.200s: the file is empty; expected a text in each line",
-            r->options->prompts);
-    ZERO_TRY(allocate(p, n, (int64_t)bytes + n * more));
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--prompts %.200s: there is no text in the file; expected one in "
+                         "each line",
+                         r->options->prompts);
+    ZERO_TRY(allocate(p, n, (int64_t)bytes + n * (more + (int64_t)sizeof NO_PROMPT)));
     int32_t *room = p->tokens;
     for (const char *at = lines, *end; p->n < n; at = end + 1) {
         const size_t left = (size_t)(lines + bytes - at);
         end = memchr(at, '\n', left);
         if (!end) end = at + left;
-        const prompt line = {at, length_of(at, end), p->n + 1};
-        if (line.bytes == 0)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--prompts %.200s: line %" PRId64
-                             " is empty; expected a text in each line",
-                             r->options->prompts, line.line);
+        prompt line = {at, length_of(at, end), p->n + 1};
+        if (line.bytes == 0) {
+            line = (prompt){NO_PROMPT, strlen(NO_PROMPT), line.line};
+            if (p->first_empty == 0) p->first_empty = line.line;
+        }
         zero_text *t = &p->texts[p->n++];
         t->tokens = room;
         ZERO_TRY(encode(r, &line, t));
@@ -172,7 +174,7 @@ static zero_status take_lines(const zero_prompts_reader *r, const char *lines, s
 static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
 {
     const zero_generate_options *o = r->options;
-    const char *text = o->prompt ? o->prompt : "\n\n"; /* an empty line */
+    const char *text = o->prompt ? o->prompt : NO_PROMPT;
     const prompt given = {text, strlen(text), 0};
     int64_t room = o->prompt_tokens ? o->n_prompt_tokens : (int64_t)given.bytes;
     ZERO_TRY(allocate(p, 1, room + o->tokens));
@@ -189,7 +191,7 @@ zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, s
 {
     if (!r->options->prompt_tokens && !r->tokenizer)
         return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer, for its run was trained on tokens: give "
+                         "%s has no tokenizer, as after training on tokens: give "
                          "--prompt-tokens 1,2,3",
                          r->path);
     return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);

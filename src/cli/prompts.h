@@ -17,7 +17,8 @@ typedef struct {
 typedef struct {
     zero_text *texts; /* [n], each with room for options.tokens more */
     int64_t n;
-    int32_t *tokens; /* of all texts; owned, like texts */
+    int32_t *tokens;     /* of all texts; owned, like texts */
+    int64_t first_empty; /* the first line that is empty, from 1; 0: none is */
 } zero_prompts;
 
 /* The file of --prompts as rank 0 sees it, on all ranks: *lines, to be freed; NULL without the option.
@@ -25,7 +26,8 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_prompts_read(zero_comm *world, const char *file,
                                              char **lines, size_t *bytes);
 
-/* ZERO_ERR_INVALID names the prompt, and what of it the model does not know. */
+/* An empty line begins as a text without --prompt does; those at the end of the file are left out.
+ * ZERO_ERR_INVALID names the prompt, and what of it the model does not know. */
 ZERO_NODISCARD zero_status zero_prompts_take(const zero_prompts_reader *reader,
                                              const char *lines, size_t bytes,
                                              zero_prompts *prompts);

@@ -1,4 +1,4 @@
-/* zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
+/* zero_saving_find(), zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
 #include "cli/saving.h"
 
 #include <inttypes.h>
@@ -7,160 +7,12 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/legible.h"
 #include "checkpoint/list.h"
 #include "checkpoint/load.h"
 #include "checkpoint/save.h"
 #include "cli/notes.h"
+#include "cli/resumed_options.h"
 #include "report/text.h"
-
-static bool resumes(const zero_config *c)
-{
-    return c->resume || c->resume_older;
-}
-
-/* ---- is it the same run? ---- */
-
-/* Appends an option's value now, and that of the saved run, to a list of differences. */
-static void differ(char *list, size_t size, const char *name, const char *now,
-                   const char *then)
-{
-    size_t len = strlen(list);
-    snprintf(list + len, size - len, "%s--%s %s (saved: %s)", len > 0 ? ", " : "", name,
-             now, then);
-}
-
-static void differ_whole(char *list, size_t size, const char *name, int64_t now,
-                         int64_t then)
-{
-    char a[32], b[32];
-    snprintf(a, sizeof a, "%" PRId64, now);
-    snprintf(b, sizeof b, "%" PRId64, then);
-    if (now != then) differ(list, size, name, a, b);
-}
-
-static void list_shape(const zero_gpt2_shape *now, const zero_gpt2_shape *then, char *list,
-                       size_t size)
-{
-    differ_whole(list, size, "layers", now->layers, then->layers);
-    differ_whole(list, size, "hidden", now->hidden, then->hidden);
-    differ_whole(list, size, "heads", now->heads, then->heads);
-    differ_whole(list, size, "seq", now->seq, then->seq);
-    differ_whole(list, size, "vocab", now->vocab, then->vocab);
-}
-
-/* Options that must not change: with another shape nothing fits, with another seed or other data
- * it is another run. */
-static zero_status compare(const zero_session *s, const zero_checkpoint *c)
-{
-    const zero_manifest *m = &c->manifest;
-    char list[512] = "";
-    if (!m->has_gpt2)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s holds another program's model, not a GPT-2 of zero train",
-                         c->dir.path);
-    list_shape(s->model.shape, &m->gpt2, list, sizeof list);
-    differ_whole(list, sizeof list, "seed", s->config.seed, m->seed);
-    if (list[0] == '\0' && strcmp(s->saving.data, m->data) != 0)
-        snprintf(list, sizeof list, "--data %.200s holds other tokens for training",
-                 s->config.data);
-    if (list[0] == '\0') return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "cannot resume %s: these options differ from the saved run: %s; restore "
-        "them, or give another --checkpoint",
-        c->dir.path, list);
-}
-
-static bool was(const json_t *options, const char *name, const char *value)
-{
-    const char *text = json_string_value(json_object_get(options, name));
-    return text && strcmp(text, value) == 0;
-}
-
-static zero_status check_same(const zero_checkpoint *c, const char *name, const char *saved,
-                              int64_t value)
-{
-    char now[32];
-    snprintf(now, sizeof now, "%" PRId64, value);
-    if (strcmp(saved, now) == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "cannot resume %s: it was saved with --reproducible --%s %.20s, and this run has "
-        "--%s %s, which adds in another order and gives other bits; give --%s %.20s, or "
-        "resume without --reproducible",
-        c->dir.path, name, saved, name, now, name, saved);
-}
-
-static const char *saved_as(const json_t *options, const char *name, const char *absent)
-{
-    const char *text = json_string_value(json_object_get(options, name));
-    return text ? text : absent;
-}
-
-/* A reproducible run adds gradients in the order that its micro batch gives, and products in the
- * order of its slices: with others it would end with another digest than it promised. Runs that do
- * not name slices were saved before there were any. */
-static zero_status check_order(const zero_session *s, const zero_checkpoint *c)
-{
-    const json_t *then = c->manifest.options;
-    const char *micro = saved_as(then, "micro-batch", NULL);
-    if (!s->config.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
-    if (micro) ZERO_TRY(check_same(c, "micro-batch", micro, s->config.micro_batch));
-    return check_same(c, "tp-slices", saved_as(then, "tp-slices", "1"),
-                      s->config.tp.slices);
-}
-
-/* Options that may change, but not unnoticed. */
-static void list_changes(zero_session *s, const zero_manifest *m)
-{
-    json_t *now = zero_run_options_identity(&s->config);
-    char *list = s->saving.changes;
-    const size_t size = sizeof s->saving.changes;
-    const char *key;
-    json_t *value;
-    if (s->world.size != m->table.layout.n_ranks)
-        snprintf(list, size, "ranks %d (saved: %d)", s->world.size,
-                 m->table.layout.n_ranks);
-    json_object_foreach(now, key, value)
-    {
-        const json_t *then = json_object_get(m->options, key);
-        if (!m->options || json_equal(value, then)) continue;
-        if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
-        differ(list, size, key, json_string_value(value),
-               json_is_string(then) ? json_string_value(then) : "its default");
-    }
-    json_object_foreach(m->options, key, value)
-    {
-        if (!json_object_get(now, key))
-            differ(list, size, key, "at its default", json_string_value(value));
-    }
-    json_decref(now);
-}
-
-static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
-{
-    char now[256];
-    zero_run_view view = zero_session_view(s);
-    zero_show_arithmetic(&view, now, sizeof now);
-    if (zero_comm_is_root(&s->world) && strcmp(now, m->arithmetic) != 0)
-        fprintf(
-            stderr,
-            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
-            ZERO_SHOWN(m->arithmetic));
-}
-
-/* Another number of ranks that share the model changes no bits, but another order of sums does. */
-static void warn_of_slices(const zero_session *s, const zero_manifest *m)
-{
-    int now = s->engine.schedule.input.model->share.slices, then = m->table.layout.slices;
-    if (now == then || !zero_comm_is_root(&s->world)) return;
-    fprintf(stderr,
-            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
-            "saved along %d, so bits differ from a run that never stopped; give "
-            "--tp-slices %d\n",
-            now, now == 1 ? "" : "s", then, then);
-}
 
 /* ---- resuming ---- */
 
@@ -174,33 +26,58 @@ static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
                      c->dir.path, step, B);
 }
 
+/* Other data begin with their first sample. */
+static void tell_origin(zero_saving *saving, const zero_manifest *m, bool has_new_data)
+{
+    snprintf(saving->from, sizeof saving->from,
+             "step %" PRId64 " of %d rank%s, digest %s%s", m->step, m->table.layout.n_ranks,
+             m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
+             has_new_data ? "; on other data, from their first sample" : "");
+}
+
 static zero_status load_into(zero_session *s, zero_checkpoint *c)
 {
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
-    ZERO_TRY(zero_agree(&s->world, compare(s, c)));
-    ZERO_TRY(zero_agree(&s->world, check_order(s, c)));
+    bool has_new_data = zero_resumed_options_has_new_data(s, m);
+    ZERO_TRY(zero_agree(&s->world, zero_resumed_options_check(s, m)));
     ZERO_TRY(check_cursor(s, c));
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
+    if (m->kept) { /* the next checkpoints keep what this one does */
+        json_decref(s->importing.kept);
+        s->importing.kept = json_incref(m->kept);
+    }
     saving->start = saving->saved = m->step;
-    zero_loader_resume(&s->loader, m->step, m->samples);
-    snprintf(saving->from, sizeof saving->from, "step %" PRId64 " of %d rank%s, digest %s",
-             m->step, m->table.layout.n_ranks, m->table.layout.n_ranks == 1 ? "" : "s",
-             m->digest);
-    list_changes(s, m);
-    warn_of_arithmetic(s, m);
-    warn_of_slices(s, m);
+    zero_loader_resume(&s->loader, m->step, has_new_data ? 0 : m->samples);
+    tell_origin(saving, m, has_new_data);
+    zero_resumed_options_tell(s, m);
     return ZERO_OK;
 }
 
-static zero_status load_step(zero_session *s, int64_t step)
+/* Takes what a run needs before it can be built. The tokenizer makes its tokens. */
+static zero_status take_from(zero_session *s, zero_checkpoint *c)
 {
-    char name[ZERO_CHECKPOINT_NAME], path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+    zero_status st = ZERO_OK;
+    if (zero_comm_is_root(&s->world) && c->manifest.has_tokenizer) {
+        zero_tokenizer tokenizer;
+        st = zero_checkpoint_tokenizer(c, &tokenizer);
+        if (st == ZERO_OK) zero_tokenizer_destroy(&tokenizer);
+    }
+    ZERO_TRY(zero_agree_after_files(&s->world, st));
+    return zero_agree(&s->world, zero_resumed_options_take(s, &c->manifest));
+}
+
+typedef zero_status with_checkpoint(zero_session *s, zero_checkpoint *c);
+
+static zero_status open_step(zero_session *s, int64_t step, with_checkpoint *use)
+{
+    char name[ZERO_CHECKPOINT_NAME], *path = s->saving.resumed.path;
     zero_checkpoint c = {0};
     zero_checkpoint_name(step, name);
-    snprintf(path, sizeof path, "%s/%s", s->config.checkpoint, name);
+    snprintf(path, sizeof s->saving.resumed.path, "%.*s/%s",
+             ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME - 1, s->config.checkpoint, name);
     zero_status st = zero_checkpoint_open_all(&s->world, path, &c);
-    if (st == ZERO_OK) st = load_into(s, &c);
+    if (st == ZERO_OK) st = use(s, &c);
     zero_checkpoint_close(&c);
     return st;
 }
@@ -235,21 +112,47 @@ static zero_status set_aside(zero_session *s, const int64_t *steps, int from, in
     return zero_agree_after_files(&s->world, st);
 }
 
-static zero_status load_newest(zero_session *s, const int64_t *steps, int n)
+/* Uses checkpoint `at`, or an older one if it is broken and the user allows that. */
+static zero_status use_newest(zero_session *s, with_checkpoint *use)
 {
-    int i = n - 1;
-    for (zero_status st; (st = load_step(s, steps[i])) != ZERO_OK; i--) {
+    const int64_t *steps = s->saving.directory.steps;
+    int *at = &s->saving.resumed.at;
+    for (zero_status st; (st = open_step(s, steps[*at], use)) != ZERO_OK; --*at) {
         if (!is_broken(st)) return st;
-        ZERO_TRY(go_back(s, st, steps, i));
+        ZERO_TRY(go_back(s, st, steps, *at));
     }
-    return set_aside(s, steps, i + 1, n);
+    return ZERO_OK;
 }
 
 /* ---- opening ---- */
 
+static zero_status open_directory(zero_session *s, zero_directory_wish wish)
+{
+    zero_directory_opening how = {
+        .wish = wish, .patience = ZERO_LOCK_PATIENCE, .listener = zero_notes_listener()};
+    return zero_checkpoint_directory_open(&s->world, s->config.checkpoint, &how,
+                                          &s->saving.directory);
+}
+
+zero_status zero_saving_find(zero_session *s)
+{
+    zero_saving *saving = &s->saving;
+    *saving = (zero_saving){.saved = -1};
+    if (!zero_config_resumes(&s->config)) return ZERO_OK;
+    ZERO_TRY(open_directory(s, ZERO_DIRECTORY_MUST_EXIST));
+    saving->resumed.at = saving->directory.n - 1;
+    saving->resumed.is_there = saving->directory.n > 0;
+    if (saving->resumed.is_there) return use_newest(s, take_from);
+    snprintf(saving->from, sizeof saving->from, "from nothing: there is no checkpoint yet");
+    if (!s->config.new_data) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--new-data continues a checkpoint, and %s holds none: leave it out",
+                     s->config.checkpoint);
+}
+
 static zero_status refuse_to_overwrite(const zero_config *c, const int64_t *steps, int n)
 {
-    if (n == 0 || resumes(c)) return ZERO_OK;
+    if (n == 0 || zero_config_resumes(c)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--checkpoint %s holds checkpoints up to step %" PRId64
                      ": continue with --resume, or give another directory",
@@ -275,28 +178,17 @@ static zero_status check_directory(zero_session *s)
                                   zero_comm_is_root(&s->world) ? check_room(s) : ZERO_OK);
 }
 
-static zero_status load(zero_session *s)
-{
-    const zero_checkpoint_directory *d = &s->saving.directory;
-    if (!resumes(&s->config)) return ZERO_OK;
-    if (d->n > 0) return load_newest(s, d->steps, d->n);
-    snprintf(s->saving.from, sizeof s->saving.from,
-             "from nothing: there is no checkpoint yet");
-    return s->engine.spec.awaits_states ? zero_engine_draw(&s->engine) : ZERO_OK;
-}
-
 zero_status zero_saving_open(zero_session *s)
 {
-    const zero_config *c = &s->config;
-    s->saving = (zero_saving){.saved = -1, .attempt = zero_clock_seconds()};
-    if (!c->checkpoint) return ZERO_OK;
-    zero_corpus_checksum(&s->dataset.corpus, s->saving.data);
-    zero_directory_opening how = {.patience = ZERO_LOCK_PATIENCE,
-                                  .listener = zero_notes_listener()};
-    how.wish = resumes(c) ? ZERO_DIRECTORY_MUST_EXIST : ZERO_DIRECTORY_MAY_BE_NEW;
-    ZERO_TRY(zero_checkpoint_directory_open(&s->world, c->checkpoint, &how,
-                                            &s->saving.directory));
-    zero_status st = check_directory(s);
-    if (st == ZERO_OK) st = load(s);
-    return st == ZERO_OK ? ZERO_OK : zero_saving_close(s, st);
+    zero_saving *saving = &s->saving;
+    saving->attempt = zero_clock_seconds();
+    if (!s->config.checkpoint) return ZERO_OK;
+    zero_corpus_checksum(&s->dataset.corpus, saving->data);
+    if (!zero_config_resumes(&s->config))
+        ZERO_TRY(open_directory(s, ZERO_DIRECTORY_MAY_BE_NEW));
+    ZERO_TRY(check_directory(s));
+    if (!saving->resumed.is_there) return ZERO_OK;
+    ZERO_TRY(use_newest(s, load_into));
+    return set_aside(s, saving->directory.steps, saving->resumed.at + 1,
+                     saving->directory.n);
 }

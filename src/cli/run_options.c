@@ -25,9 +25,13 @@
 #define NO_FIELD    .offset = ZERO_OPTION_NOWHERE
 #define PRESET      .absent = "the preset's"
 
-/* What rows are: see zero_option. */
-#define RUN      .is = ZERO_OPTION_IDENTITY
-#define PLAN     .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED
+/* What rows are: see zero_option. NUMBERS and RUN decide a run's numbers, PLAN where they are computed. */
+#define RUN     .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_RESUMED
+#define PLAN    .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED
+#define NUMBERS .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_RESUMED
+#define SOURCE \
+    .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK | \
+          ZERO_OPTION_RESUMED
 #define PLANNED  .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK
 #define CHECK    .is = ZERO_OPTION_PLANNED
 #define PER_RANK .is = ZERO_OPTION_PER_RANK
@@ -115,13 +119,13 @@ static bool hides_lines(const void *run)
 #define AT_STAGE_0 IF(has_whole_states, "shards nothing at stage 0: it only changes which rank sums which gradients")
 
 const zero_option zero_run_options[] = {
-    {.group = "Model", .name = "model", TEXT, FIELD(model), PLAN, .argument = "NAME", .standard = "tiny",
+    {.group = "Model", .name = "model", TEXT, FIELD(model), NUMBERS, .argument = "NAME", .standard = "tiny",
      .help = "tiny, gpt2, gpt2-medium, gpt2-large, gpt2-xl, lesson, ...; zero plan --models lists all"},
-    {.name = "layers", WHOLE(1, 10000), FIELD(layers), PLAN, PRESET, .help = "transformer blocks"},
-    {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), PLAN, PRESET, .help = "channels, a multiple of heads"},
-    {.name = "heads", WHOLE(1, 65536), FIELD(heads), PLAN, PRESET, .help = "attention heads"},
-    {.name = "seq", WHOLE(1, 16777216), FIELD(seq), PLAN, PRESET, .help = "positions: tokens in a sequence"},
-    {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), PLAN, .absent = "the tokenizer's", .help = "words in the vocabulary"},
+    {.name = "layers", WHOLE(1, 10000), FIELD(layers), NUMBERS, PRESET, .help = "transformer blocks"},
+    {.name = "hidden", WHOLE(1, 131072), FIELD(hidden), NUMBERS, PRESET, .help = "channels, a multiple of heads"},
+    {.name = "heads", WHOLE(1, 65536), FIELD(heads), NUMBERS, PRESET, .help = "attention heads"},
+    {.name = "seq", WHOLE(1, 16777216), FIELD(seq), NUMBERS, PRESET, .help = "positions: tokens in a sequence"},
+    {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), NUMBERS, .absent = "the tokenizer's", .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
      .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
@@ -129,11 +133,11 @@ const zero_option zero_run_options[] = {
     {.name = "device", TEXT, FIELD(device), CHECK, .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all; ranks take them in turn and may share one. A plan needs none, and reads no list"},
 
-    {.group = "Data", .name = "data", TEXT, FIELD(data), PLANNED, .argument = "SPEC", .standard = "stories",
+    {.group = "Data", .name = "data", TEXT, FIELD(data), SOURCE, .argument = "SPEC", .standard = "stories",
      .help = "stories, stories:SIZE, self (zero's own sources), lesson (eight letters, for --model lesson), a file, a directory or a 'pattern'"},
-    {.name = "val-data", TEXT, FIELD(val_data), IDLE(WITH("eval-every", "0")), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK, .argument = "SPEC", .absent = "--data's files named val, else its last tenth",
+    {.name = "val-data", TEXT, FIELD(val_data), IDLE(WITH("eval-every", "0")), .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PER_RANK | ZERO_OPTION_RESUMED, .argument = "SPEC", .absent = "--data's files named val, else its last tenth",
      .help = "data for validation: a file, a directory or a 'pattern' of the same kind"},
-    {.name = "tokenizer", TEXT, FIELD(tokenizer), PLANNED, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
+    {.name = "tokenizer", TEXT, FIELD(tokenizer), SOURCE, .argument = "NAME|PATH", .absent = "the imported model's; stories: bpe:512, else byte",
      .help = "how text becomes tokens: byte, char, bpe:N with N words, or a tokenizer.json, a vocab.json beside its merges.txt, or their folder"},
     {.name = "token-bytes", WHOLE(1, 8), FIELD(token_bytes), RUN, .absent = "what the files say; 2 for *.bin, as nanoGPT's",
      .help = "--data and --val-data are raw tokens of 1, 2, 4 or 8 bytes each, low byte first, whatever the files are called"},
@@ -141,9 +145,9 @@ const zero_option zero_run_options[] = {
     {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), RUN, .standard = "1337", .help = "of weights, dropout, data and sampling"},
 
     {.group = "Optimisation", .name = "steps", WHOLE(0, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps; 0: none"},
-    {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), PLAN, .absent = "--micro-batch x ranks: weak scaling",
+    {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), NUMBERS, .absent = "--micro-batch x ranks: weak scaling",
      .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
-    {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), PLAN, .absent = "--global-batch / ranks",
+    {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), NUMBERS, .absent = "--global-batch / ranks",
      .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling); with --reproducible the default is one for all numbers of ranks"},
     {.name = "lr", REAL(0, 100), FIELD(lr), RUN, PRESET, .help = "learning rate after the warm-up"},
     {.name = "lr-min", REAL(0, 100), FIELD(lr_min), IDLE(WITH("lr-decay", "none")), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the decay"},
@@ -165,15 +169,15 @@ const zero_option zero_run_options[] = {
      .help = "elements of other ranks' gradients staged at a time; without --bucket, very many ranks get the least that they need"},
     {.name = "message", .kind = ZERO_OPTION_WHOLE, .min = ZERO_LEAST_MESSAGE, .max = INT64_C(1) << 30, .argument = "BYTES", FIELD(message), IDLE(ALONE, IF(works_in_place, "has no effect with collectives shm, which send no messages")), PLAN, .absent = "512 KiB between nodes, sent as soon as possible",
      .help = "largest message of p2p and hier; ranks then also keep pace with each other. For networks of up to 1 Gbit/s: 60K, which TCP sends at once; equal bits"},
-    {.name = "dtype", CHOICE, FIELD(dtype), PLAN, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
-    {.name = "activations", CHOICE, FIELD(activations), PLAN, .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
+    {.name = "dtype", CHOICE, FIELD(dtype), NUMBERS, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
+    {.name = "activations", CHOICE, FIELD(activations), NUMBERS, .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
      .help = "what units hand on and keep for backward: of fp32, or of --dtype's 16 bits in half the memory"},
     {.name = "partition", CHOICE, FIELD(partition), IDLE(IF(has_one_shard, "has no effect: one rank has all that is sharded"), AT_STAGE_0), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},
     {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), IDLE(BELOW_3), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
     {.name = "persist", WHOLE(0, MANY), FIELD(persist), IDLE(BELOW_3), PLAN, .standard = "0", .help = "stage 3: groups of up to N parameters stay whole"},
     {.name = "overlap", CHOICE, FIELD(overlap), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
-    {.name = "reproducible", FLAG, FIELD(reproducible), PLAN, .help = "the same bits on 1, 2, 4, 8, ... ranks, for one --global-batch"},
+    {.name = "reproducible", FLAG, FIELD(reproducible), NUMBERS, .help = "the same bits on 1, 2, 4, 8, ... ranks, for one --global-batch"},
     {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need of the host's memory; 0: do not check"},
@@ -186,7 +190,7 @@ const zero_option zero_run_options[] = {
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), IDLE(ALONE, IF(has_one_node, "has no effect: there is one node")), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
     {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), PLAN, .standard = "1",
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
-    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), PLAN, .absent = "--tp; with --reproducible and --tp at least 4",
+    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), NUMBERS, .absent = "--tp; with --reproducible and --tp at least 4",
      .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
     {.name = "partition-activations", FLAG, FIELD(partition_activations), PLAN,
      .help = "with --tp: each rank of N keeps 1/N of what --recompute keeps, the paper's P_a; with --offload-activations that goes to the file; equal bits"},
@@ -206,8 +210,8 @@ const zero_option zero_run_options[] = {
     {.name = "offload-activations", FLAG, FIELD(offload_activations), PLAN, .help = "no device: keep in DIR, too, what --recompute keeps"},
     {.name = "offload-depth", WHOLE(1, ZERO_OFFLOAD_MAX_DEPTH), FIELD(offload_depth), IDLE(WITHOUT("offload"), WITH("offload", "host")), PLAN, .standard = "4",
      .help = "blocks of 262144 parameters' states in memory at once"},
-    {.name = "delayed-update", WHOLE(1, MANY), FIELD(delayed_update), IDLE(IF(ends_before_delay, "has no effect: no step comes after that one")), PLAN, .absent = "never",
-     .help = "from step N on a gradient's update runs beside the whole next step and is seen by the one after it (ZeRO-Offload's DPU): OTHER NUMBERS than without"},
+    {.name = "delayed-update", WHOLE(0, MANY), FIELD(delayed_update), IDLE(IF(ends_before_delay, "has no effect: no step comes after that one")), NUMBERS, .standard = "0",
+     .help = "from step N on a gradient's update runs beside the whole next step and is seen by the one after it (ZeRO-Offload's DPU): OTHER NUMBERS than without; 0: never"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
      .help = "save there at the end, on SIGUSR1, and on SIGUSR2, SIGTERM, SIGHUP and SIGINT, which also stop the run"},
@@ -215,8 +219,11 @@ const zero_option zero_run_options[] = {
     {.name = "save-minutes", REAL(0, 1e6), FIELD(save_minutes), .absent = "10, and never with --save-every",
      .help = "minutes between checkpoints, by the clock of rank 0; 0: never"},
     {.name = "keep", WHOLE(1, 1000000), FIELD(keep), .absent = "2", .help = "newest checkpoints that stay; older ones are removed"},
-    {.name = "resume", FLAG, FIELD(resume), .help = "resume from the newest checkpoint, if there is one"},
+    {.name = "resume", FLAG, FIELD(resume),
+     .help = "resume from the newest checkpoint, if there is one; options that decide numbers, such as shape, data, batch and rates, are its unless they are given"},
     {.name = "resume-older", FLAG, FIELD(resume_older), .help = "the same, or from an older one if it is broken"},
+    {.name = "new-data", FLAG, FIELD(new_data),
+     .help = "with --resume: continue on another --data, from its first sample, with the same model, moments and schedule"},
     {.name = "save-required", FLAG, FIELD(save_required), .help = "end the run with 3 when a checkpoint cannot be written"},
 
     {.group = "Output", .name = "metrics", TEXT, FIELD(metrics), PER_RANK, .argument = "FILE", .absent = "no file",
@@ -283,7 +290,8 @@ bool zero_run_options_is_as_ever(const char *name, const char *value)
                   {"tp-slices", "1"},
                   {"tp-across-nodes", "off"},
                   {"partition-activations", "off"},
-                  {"node-parameters", "off"}};
+                  {"node-parameters", "off"},
+                  {"delayed-update", "0"}};
     for (size_t k = 0; k < sizeof before / sizeof before[0]; k++)
         if (strcmp(before[k].name, name) == 0) return strcmp(before[k].value, value) == 0;
     return false;

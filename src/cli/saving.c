@@ -26,7 +26,8 @@ static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *byt
                                 .arithmetic = arithmetic,
                                 .gpt2 = s->model.shape,
                                 .tokenizer = s->dataset.corpus.tokenizer,
-                                .options = options};
+                                .options = options,
+                                .kept = s->importing.kept};
     zero_status st = zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, bytes);
     json_decref(options);
     return st;

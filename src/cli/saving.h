@@ -8,15 +8,19 @@
 
 #include "cli/session.h"
 
-/* Opens the directory, removes leftovers of crashed runs, and with --resume loads the newest
- * checkpoint into the engine and the loader. Collective, one verdict: ZERO_ERR_INVALID if the
- * options do not fit the directory, ZERO_ERR_IO and ZERO_ERR_FORMAT if a checkpoint is
- * unreadable. Does nothing without --checkpoint. */
+/* With --resume opens the directory, removes leftovers of crashed runs, and takes from the newest
+ * checkpoint what the run is not told: options, shape, tokenizer (resumed_options.h). Collective, one
+ * verdict: ZERO_ERR_INVALID if the options do not fit the directory, ZERO_ERR_IO and ZERO_ERR_FORMAT
+ * if a checkpoint is unreadable. */
+ZERO_NODISCARD zero_status zero_saving_find(zero_session *s);
+
+/* Once the run is built, loads that checkpoint into the engine and the loader; without --resume opens
+ * the directory. The same verdicts. Does nothing without --checkpoint. */
 ZERO_NODISCARD zero_status zero_saving_open(zero_session *s);
 
-/* Call after each step: saves if that is due or requested. ZERO_STOPPED after the checkpoint of a
- * requested stop; ZERO_ERR_ENV if a required one, or the standard output, cannot be written.
- * Collective. */
+/* Call after each step, or once if there is none to do: saves if that is due or requested.
+ * ZERO_STOPPED after the checkpoint of a requested stop; ZERO_ERR_ENV if a required one, or the standard
+ * output, cannot be written. Collective. */
 ZERO_NODISCARD zero_status zero_saving_step(zero_session *s, int64_t step);
 
 /* Call before zero_saving_step(), on rank 0: ZERO_ERR_ENV if the standard output cannot be written. With

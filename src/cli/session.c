@@ -119,27 +119,46 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
                      s->config.collectives);
 }
 
+/* True if the run's weights are those of --init-from. */
+static bool imports(const zero_session *s)
+{
+    return s->config.init_from && !s->saving.resumed.is_there;
+}
+
+/* A failure may be of an option that the user did not give. */
+static zero_status name_source(const zero_session *s, zero_status st)
+{
+    const zero_resumed *r = &s->saving.resumed;
+    if ((st != ZERO_ERR_INVALID && st != ZERO_ERR_IO) || !r->taken[0]) return st;
+    return zero_fail(st, "%s; options that were not given are those of %s",
+                     zero_last_error(), r->path);
+}
+
 /* Imported weights decide the shape, and by it what the preset decides. What rank 0 writes is compared
  * with what is read before anything is written. */
 static zero_status complete(zero_session *s)
 {
     if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
     bool has_model = zero_options_is_set(&s->given, "model");
-    if (s->config.init_from)
-        ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
+    if (zero_config_resumes(&s->config)) ZERO_TRY(zero_config_check(&s->config));
+    if (imports(s)) ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
     return zero_config_complete(&s->config, s->world.size);
 }
 
+/* A tokenizer that was learnt lies in the checkpoint: from other data another one would be learnt. */
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
+    bool has_model = imports(s) || s->saving.resumed.is_there;
+    bool is_chosen =
+        !s->saving.resumed.is_there || zero_options_is_set(&s->given, "tokenizer");
     zero_gpt2_shape shape;
-    ZERO_TRY(zero_config_shape(c, 0, &shape));
+    ZERO_TRY(zero_config_shape(c, has_model ? s->importing.shape.vocab : 0, &shape));
     zero_corpus_source from = {.data = c->data,
                                .validation = c->val_data,
-                               .tokenizer = c->tokenizer,
-                               .imported = c->init_from ? s->importing.tokenizer : NULL,
-                               .imported_from = c->init_from,
+                               .tokenizer = is_chosen ? c->tokenizer : NULL,
+                               .imported = has_model ? s->importing.tokenizer : NULL,
+                               .imported_from = imports(s) ? c->init_from : NULL,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab,
                                .threads = (int)s->threads.n,
@@ -154,7 +173,8 @@ static zero_status open_model(zero_session *s)
     const zero_config *c = &s->config;
     const zero_corpus *corpus = &s->dataset.corpus;
     zero_gpt2_shape shape;
-    if (c->init_from) ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
+    if (zero_options_is_set(&s->given, "tokenizer"))
+        ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
@@ -168,7 +188,7 @@ static zero_status open_model(zero_session *s)
 
 static zero_status open_weights(zero_session *s)
 {
-    if (!s->config.init_from) return ZERO_OK;
+    if (!imports(s)) return ZERO_OK;
     return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
 }
 
@@ -218,9 +238,11 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(open_weights(s));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
+    if (is_root && imports(s))
+        ZERO_TRY(zero_importing_keep(&s->importing, c, &s->dataset.corpus, s->model.shape));
     /* It leaves a file that exists as it is. */
     return zero_metrics_open(&s->metrics, is_root ? c->metrics : NULL,
-                             c->resume || c->resume_older);
+                             zero_config_resumes(c));
 }
 
 zero_status zero_session_await(zero_session *s, const char *option, const char *path,
@@ -254,26 +276,11 @@ static zero_status compare_data(zero_session *s)
     bool same;
     ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "--data %s differs from rank 0's: every node needs the same files",
-                     s->config.data);
-}
-
-/* Ranks must not start from different weights: each reads its own part of the file. */
-static zero_status compare_weights(zero_session *s)
-{
-    uint64_t hash = 0;
-    bool same;
-    if (!s->config.init_from) return ZERO_OK;
-    ZERO_TRY(zero_agree(&s->world, zero_hugging_face_fingerprint(&s->initial, &hash)));
-    ZERO_TRY(is_rank_0s(s, hash, &same));
-    zero_status st = ZERO_OK;
-    if (!same)
-        st = zero_fail(
-            ZERO_ERR_FORMAT,
-            "--init-from %s differs from rank 0's: every node needs the same file",
-            s->config.init_from);
-    return zero_agree(&s->world, st);
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "--data %s differs from rank 0's, or its tokenizer does: every node needs "
+        "the same files",
+        s->config.data);
 }
 
 /* The node with the least memory decides. A table helps only if the plan was too large, not if
@@ -345,41 +352,45 @@ static zero_status find_backend(const zero_config *c, const zero_backend **backe
     return ZERO_OK;
 }
 
-static zero_status open_all(zero_session *s)
+zero_status zero_session_build(zero_session *s)
 {
     const zero_backend *backend;
-    ZERO_TRY(zero_config_check(&s->config));
-    ZERO_TRY(zero_tracing_check(&s->config));
+    ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
     ZERO_TRY(find_backend(&s->config, &backend));
-    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
-     * signals. */
-    zero_requests_expect(s->config.checkpoint != NULL);
-    zero_progress_view_open(&s->progress, &s->config);
-    ZERO_TRY(start_mpi(s));
-    ZERO_TRY(zero_agree(&s->world, complete(s)));
+    if (imports(s))
+        ZERO_TRY(zero_importing_compare_shapes(&s->world, s->config.init_from,
+                                               &s->importing.shape));
     ZERO_TRY(zero_agree(&s->world, read_machine(s)));
     ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
     /* Before the first window, and after devices: those are the real nodes'. */
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
-    ZERO_TRY(open_data(s));
+    ZERO_TRY(name_source(s, open_data(s)));
     ZERO_TRY(zero_agree(&s->world, prepare(s)));
     /* --metrics may be given to rank 0 alone; the others wait with it. */
     ZERO_TRY(zero_session_await(s, "--metrics", s->metrics.path ? s->metrics.path : "none",
                                 lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
-    ZERO_TRY(compare_weights(s));
     zero_algorithm collectives;
     ZERO_TRY(choose_collectives(s, &collectives));
     zero_engine_spec spec = engine_spec(s, backend, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
-    if (s->config.init_from) spec.weights = &weights;
-    /* A checkpoint overwrites them; without one zero_saving_open() draws. */
-    spec.awaits_states =
-        (s->config.resume || s->config.resume_older) && !s->config.init_from;
+    if (imports(s)) spec.weights = &weights;
+    spec.awaits_states = s->saving.resumed.is_there;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
-    zero_hugging_face_close(&s->initial);
     if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
+    if (st == ZERO_OK && imports(s))
+        st = zero_importing_check_weights(&s->world, &s->initial);
+    zero_hugging_face_close(&s->initial);
     return st;
+}
+
+/* Mistakes are found before MPI starts, as far as a checkpoint does not decide. */
+static zero_status check(const zero_config *c)
+{
+    const zero_backend *backend;
+    ZERO_TRY(zero_config_resumes(c) ? zero_config_check_given(c) : zero_config_check(c));
+    ZERO_TRY(zero_tracing_check(c));
+    return find_backend(c, &backend);
 }
 
 zero_status zero_session_open(zero_session *s, int argc, char **argv)
@@ -387,7 +398,12 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
     *s = (zero_session){0};
     ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
     ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
-    return open_all(s);
+    ZERO_TRY(check(&s->config));
+    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
+     * signals. */
+    zero_requests_expect(s->config.checkpoint != NULL);
+    zero_progress_view_open(&s->progress, &s->config);
+    return start_mpi(s);
 }
 
 zero_run_view zero_session_view(const zero_session *s)
@@ -405,10 +421,12 @@ zero_run_view zero_session_view(const zero_session *s)
                            .threads_from = s->threads.from,
                            .binding = s->binding.text,
                            .why_collectives = s->why_collectives,
+                           .import_note = s->importing.note,
                            .start = s->saving.start,
                            .has_loaded = s->saving.saved >= 0,
                            .from = s->saving.from,
-                           .changes = s->saving.changes};
+                           .taken = s->saving.resumed.taken,
+                           .changes = s->saving.resumed.changes};
 }
 
 zero_status zero_session_close(zero_session *s)
@@ -419,8 +437,10 @@ zero_status zero_session_close(zero_session *s)
     zero_model_destroy(&s->made);
     zero_model_destroy(&s->model);
     zero_dataset_close(&s->dataset);
+    zero_importing_close(&s->importing);
     fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
+    json_decref(s->saving.resumed.options);
     zero_facts_destroy(&s->facts);
     zero_options_destroy(&s->given);
     return zero_launch_leave(&s->world);

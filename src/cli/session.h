@@ -23,12 +23,24 @@
 #include "train/devices.h"
 #include "train/metrics.h"
 
+/* The checkpoint that a run resumes, and what its options have to do with it (resumed_options.h). */
+typedef struct {
+    bool is_there; /* false: the run begins with its initial weights */
+    int at;        /* its number among the directory's steps */
+    char path[ZERO_STORAGE_PATH];
+    json_t
+        *options; /* of the run that saved it; texts in the configuration are its; owned */
+    char taken[2048];   /* options that were not given and are its, in words */
+    char changes[1024]; /* options that differ from it, in words */
+} zero_resumed;
+
 /* A run's checkpoints and what it resumed from; see saving.h. */
 typedef struct {
     zero_checkpoint_directory directory; /* --checkpoint; not open without it */
-    int64_t start;                       /* steps that were done before this run */
-    int64_t saved;                       /* the newest step that is safe; -1: none */
-    double attempt;                      /* when rank 0 last began to wait for the clock */
+    zero_resumed resumed;
+    int64_t start;       /* steps that were done before this run */
+    int64_t saved;       /* the newest step that is safe; -1: none */
+    double attempt;      /* when rank 0 last began to wait for the clock */
     int64_t asked;       /* requests for a checkpoint that this rank has seen */
     int64_t answered;    /* requests that all ranks have acted on */
     int64_t stop_at;     /* the step after which a requested stop is tried; 0: no request */
@@ -36,7 +48,6 @@ typedef struct {
     zero_failure output; /* of rank 0's standard output */
     char data[ZERO_CHECKSUM]; /* of the tokens */
     char from[256];           /* in words, what the run resumed from */
-    char changes[512];        /* options that differ from the saved run's, in words */
 } zero_saving;
 
 /* A run's trace; see tracing.h. */
@@ -80,8 +91,8 @@ typedef struct {
     zero_model model;            /* the whole one */
     zero_model made;             /* the rank's part, if that is another one */
     const zero_model *part;      /* what the rank has of the model */
-    zero_importing importing;    /* with --init-from */
-    zero_hugging_face initial;   /* the same, while the engine begins */
+    zero_importing importing;  /* with --init-from, or of the checkpoint that is resumed */
+    zero_hugging_face initial; /* the same, while the engine begins */
     zero_engine engine;
     zero_metrics metrics;        /* rank 0's; the others write nothing */
     bool metrics_warned;         /* that the file is incomplete */
@@ -91,14 +102,15 @@ typedef struct {
     zero_telling telling;
 } zero_session;
 
-/* Reads options (no MPI yet), starts MPI, then builds everything above but
- * `saving` (saving.h). Collective over MPI_COMM_WORLD; every rank gets the same verdict. After a
- * failure the caller closes `deadline`, too. */
+/* Reads options (no MPI yet), then starts MPI. Collective over MPI_COMM_WORLD, like what follows;
+ * every rank gets the same verdict. After a failure the caller closes `deadline`, too. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
 /* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries to get for the
  * session on rank 0 (await_lock.h). Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
                                               const char *path, zero_lock_taker *take);
+/* Builds everything above but `saving`; if a checkpoint is resumed, zero_saving_find() has found it. */
+ZERO_NODISCARD zero_status zero_session_build(zero_session *s);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);
 /* Collective; ends MPI. What saving.h opened is closed before, and `deadline` after. */

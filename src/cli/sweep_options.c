@@ -123,12 +123,11 @@ static zero_status read_lists(zero_sweep_options *o)
 /* A point has its own metrics and its own output, and saves nothing. */
 static zero_status check_run_options(const zero_sweep_options *o)
 {
-    static const char *const not_here[] = {"checkpoint",  "save-every",    "save-minutes",
-                                           "keep",        "resume",        "resume-older",
-                                           "metrics",     "trace",         "trace-steps",
-                                           "trace-ranks", "narrate",       "narrate-steps",
-                                           "progress",    "quiet",         "expect-digest",
-                                           "sample",      "save-required", NULL};
+    static const char *const not_here[] = {
+        "checkpoint",   "save-every",    "save-minutes", "keep",        "resume",
+        "resume-older", "metrics",       "trace",        "trace-steps", "trace-ranks",
+        "narrate",      "narrate-steps", "progress",     "quiet",       "expect-digest",
+        "sample",       "save-required", "new-data",     NULL};
     const char *other = zero_options_find_given(&o->given, not_here);
     if (other)
         return zero_fail(

@@ -32,21 +32,19 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
 }
 
 /* Writes the tokens that a sample starts from and their number: the end of a text, or an empty
- * line, after which a story or a paragraph begins; for token files GPT-2's end of text, if the
- * vocabulary has it. */
-static zero_status begin_text(const zero_session *s, int32_t text[2], int64_t *n)
+ * line, after which a story or a paragraph begins; without these token 0. */
+static zero_status begin_text(const zero_session *s, const zero_ends *ends, int32_t text[2],
+                              int64_t *n)
 {
-    const int32_t gpt2s = 50256;
     const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
-    *n = 1;
-    if (tok && tok->end_of_text < 0) {
+    *n = 0;
+    if (ends->n > 0)
+        text[(*n)++] = ends->id[0];
+    else if (tok)
         ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n));
-        if (text[0] >= 0) return ZERO_OK;
-        text[0] = 0; /* characters without a line's end: the first one */
-        *n = 1;
-        return ZERO_OK;
-    }
-    text[0] = tok ? tok->end_of_text : s->model.vocab > gpt2s ? gpt2s : 0;
+    if (*n > 0 && text[0] >= 0) return ZERO_OK;
+    text[0] = 0; /* characters without a line's end: the first one */
+    *n = 1;
     return ZERO_OK;
 }
 
@@ -56,20 +54,23 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     if (n == 0) return ZERO_OK;
     int32_t *text = malloc((size_t)(n + 2) * sizeof *text);
     zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
-    int64_t known = 0;
-    if (st == ZERO_OK) st = begin_text(s, text, &known);
-    ZERO_TRY(zero_agree(&s->world, st));
-
+    const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
                          .temperature = 0.6,
-                         .known = s->dataset.corpus.tokenizer
-                                      ? s->dataset.corpus.tokenizer->vocab
-                                      : s->model.vocab};
-    st = zero_engine_generate(&s->engine, &how, known, n, text);
+                         .known = tok ? tok->vocab : s->model.vocab};
+    zero_text sample = {.tokens = text};
+    if (st == ZERO_OK) /* rank 0 alone may have what lay beside the weights */
+        st = zero_hugging_face_ends(s->importing.kept, tok, s->model.vocab, &how.ends);
+    ZERO_TRY(zero_agree(&s->world, st));
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &how.ends, sizeof how.ends));
+    ZERO_TRY(zero_agree(&s->world, begin_text(s, &how.ends, text, &sample.n_known)));
+
+    st = zero_engine_generate_texts(&s->engine, &how, n, &sample, 1);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
-        zero_show_sample(&view, title, text + known, n);
+        zero_show_sample(&view, title, text + sample.n_known,
+                         sample.n_drawn - (tok && sample.has_ended));
     free(text);
     return st;
 }
@@ -234,10 +235,12 @@ static zero_status report(zero_session *s, zero_run_totals *totals)
     return st == ZERO_OK ? check_digest(&s->config, totals->digest) : st;
 }
 
-/* The checkpoint has all steps already. Metrics of the run that made them stay as they are. */
+/* The checkpoint has all steps already, or there are none. Metrics of the run that made them stay as
+ * they are. */
 static zero_status show_finished(zero_session *s)
 {
     char digest[33];
+    ZERO_TRY(zero_saving_step(s, s->config.steps));
     ZERO_TRY(zero_engine_digest(&s->engine, digest));
     zero_run_view view = zero_session_view(s);
     if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
@@ -289,13 +292,20 @@ static zero_status train(zero_session *s)
     return st;
 }
 
+static zero_status prepare(zero_session *s)
+{
+    ZERO_TRY(zero_saving_find(s));
+    ZERO_TRY(zero_session_build(s));
+    ZERO_TRY(zero_saving_open(s));
+    ZERO_TRY(zero_tracing_open(s));
+    return zero_telling_open(s);
+}
+
 static zero_status run_session(zero_session *s, int argc, char **argv)
 {
     ZERO_TRY(zero_session_open(s, argc, argv));
-    ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_tracing_open(s));
-    ZERO_TRY(zero_telling_open(s));
-    zero_status st = zero_tracing_close(s, train(s));
+    zero_status st = prepare(s);
+    if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
     ZERO_TRY(zero_saving_close(s, zero_saving_name_newest(s, st)));
     return zero_session_close(s);

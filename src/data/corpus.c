@@ -109,8 +109,15 @@ void zero_corpus_close(zero_corpus *corpus)
 
 uint64_t zero_corpus_fingerprint(const zero_corpus *c)
 {
+    const zero_tokenizer *tok = c->tokenizer;
     uint64_t border = c->has_validation ? (uint64_t)c->n_train : 0;
-    return XXH3_64bits_withSeed(c->tokens, (size_t)c->n_tokens * (size_t)c->width, border);
+    uint64_t sum = XXH3_64bits_withSeed(&c->vocab, sizeof c->vocab, border);
+    if (tok) {
+        size_t n = (size_t)tok->vocab + 1;
+        sum = XXH3_64bits_withSeed(tok->starts, n * sizeof *tok->starts, sum);
+        sum = XXH3_64bits_withSeed(tok->bytes, tok->starts[tok->vocab], sum);
+    }
+    return XXH3_64bits_withSeed(c->tokens, (size_t)c->n_tokens * (size_t)c->width, sum);
 }
 
 void zero_corpus_checksum(const zero_corpus *c, char hex[ZERO_CHECKSUM])

@@ -64,7 +64,7 @@ ZERO_NODISCARD zero_status zero_corpus_expect_vocab(const char *spec, const char
                                                     int64_t *vocab, const char **why);
 void zero_corpus_close(zero_corpus *corpus);
 
-/* A hash of all tokens: equal on all ranks that opened the same corpus. */
+/* A hash of all tokens and their texts: equal on all ranks that opened the same corpus. */
 uint64_t zero_corpus_fingerprint(const zero_corpus *corpus);
 
 /* A checksum of the data that decide training, for checkpoints: of all tokens if the last tenth is

@@ -24,13 +24,12 @@ static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fal
     if ((*name)[0] != '\0') return ZERO_OK;
     char named[ZERO_TOKENIZER_NAMED] = "";
     if (r->imported_from) zero_tokenizer_name_stranger(r->imported_from, named);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--data %.200s is text, and beside the weights of --init-from there is no "
-        "tokenizer (" ZERO_TOKENIZER_FILES
-        "), so its tokens would not be the model's: put the model's tokenizer "
-        "there, give it as --tokenizer FILE, or give token files%s",
-        r->data, named);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--data %.200s is text, and beside the model's weights there is no "
+                     "tokenizer (" ZERO_TOKENIZER_FILES
+                     "), so its tokens would not be the model's: put the model's tokenizer "
+                     "there, give it as --tokenizer FILE, or give token files%s",
+                     r->data, named);
 }
 
 /* Before a text of that many bytes is read or made. *name is its tokenizer's. */

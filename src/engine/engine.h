@@ -21,7 +21,7 @@ typedef struct {
     int device;                  /* which one, if the backend has several */
     int64_t seed;                /* of random initial weights */
     const zero_weights *weights; /* initial weights; borrowed by init. NULL: random ones */
-    /* Init writes no weights; before any other call zero_engine_draw() does, or a checkpoint. */
+    /* Init writes no weights; before any other call a checkpoint does. */
     bool awaits_states;
     int64_t eval_batches;  /* global batches that one evaluation averages over */
     size_t memory_limit;   /* bytes that this rank may take; 0: no limit */
@@ -56,9 +56,6 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
-
-/* Draws the weights of the spec's seed, as init does if the spec names none. */
-ZERO_NODISCARD zero_status zero_engine_draw(zero_engine *e);
 
 /* From here on steps are recorded in the trace (borrowed), between its _step_begin() and
  * _step_end(); with NULL nothing is any more. Local. */
@@ -97,17 +94,19 @@ ZERO_NODISCARD zero_status zero_engine_evaluate(zero_engine *e, const zero_sourc
 typedef struct {
     int64_t n_known;
     int32_t *tokens; /* [n_known + n] */
+
+    /* The result: the last of them ends the text. */
+    int64_t n_drawn;
+    bool has_ended;
 } zero_text;
 
-/* Appends n drawn tokens to each text. The model sees at most the last T tokens of a text. A
- * plan with `texts` computes that number of texts at one time, and each token once, until a text is
- * longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
+/* Appends n drawn tokens to each text, or fewer if one of them ends it. The model sees at most the
+ * last T tokens of a text. A plan with `texts` computes that number of texts at one time, and each
+ * token once, until a text is longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if
+ * logits are not finite. generate.c */
 ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
                                                       const zero_sampling *how, int64_t n,
                                                       zero_text *texts, int64_t n_texts);
-/* The same with one text[n_known + n]. */
-ZERO_NODISCARD zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how,
-                                                int64_t n_known, int64_t n, int32_t *text);
 
 /* Around programs that update nothing: before, so that they read the parameters after the last
  * step's update; and after, for there was no vote, and wrong parameters may have been read. */

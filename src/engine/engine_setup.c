@@ -100,19 +100,13 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
                      zero_engine_eval_microbatches(e));
 }
 
-zero_status zero_engine_draw(zero_engine *e)
-{
-    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
-    zero_weights random = zero_weights_drawn(&drawn);
-    return zero_engine_set_weights(e, &random);
-}
-
 static zero_status init_weights(zero_engine *e)
 {
-    const zero_weights *given = e->spec.weights;
+    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
+    const zero_weights random = zero_weights_drawn(&drawn), *given = e->spec.weights;
     e->spec.weights = NULL; /* borrowed until here */
     if (e->spec.awaits_states) return ZERO_OK;
-    return given ? zero_engine_set_weights(e, given) : zero_engine_draw(e);
+    return zero_engine_set_weights(e, given ? given : &random);
 }
 
 static zero_status compile_as(zero_engine *e, zero_plan_input plan)

@@ -21,28 +21,28 @@ struct batch {
     zero_rng rng;
 };
 
-/* The length of text b after `made` tokens, and what the model sees of it. */
-static int64_t length_of(const struct batch *b, int64_t text, int64_t made)
+/* The length of a text, and what the model sees of it. */
+static int64_t length_of(const struct batch *b, int64_t text)
 {
-    return b->texts[text].n_known + made;
+    return b->texts[text].n_known + b->texts[text].n_drawn;
 }
 
-static int64_t seen_of(const struct batch *b, int64_t text, int64_t made)
+static int64_t seen_of(const struct batch *b, int64_t text)
 {
-    int64_t seq = b->e->schedule.input.seq, length = length_of(b, text, made);
+    int64_t seq = b->e->schedule.input.seq, length = length_of(b, text);
     return length < seq ? length : seq;
 }
 
-static bool is_cached(const struct batch *b, int64_t text, int64_t made)
+static bool is_cached(const struct batch *b, int64_t text)
 {
     const zero_schedule *s = &b->e->schedule;
-    return made > 0 && zero_schedule_has_cache(s) &&
-           length_of(b, text, made) <= s->input.seq;
+    return b->texts[text].n_drawn > 0 && zero_schedule_has_cache(s) &&
+           length_of(b, text) <= s->input.seq;
 }
 
-static int32_t draw(const struct batch *b, int64_t text, int64_t made, const float *logits)
+static int32_t draw(const struct batch *b, int64_t text, const float *logits)
 {
-    uint64_t at = (uint64_t)length_of(b, text, made);
+    uint64_t at = (uint64_t)length_of(b, text);
     return zero_sampling_draw(b->how, logits, zero_rng_uniform(&b->rng, at));
 }
 
@@ -54,30 +54,28 @@ static zero_status run(const struct batch *b, const zero_run_input *in,
 }
 
 /* A text's next token from all that the model sees of it. */
-static zero_status compute_whole(const struct batch *b, int64_t text, int64_t made,
-                                 int32_t *next)
+static zero_status compute_whole(const struct batch *b, int64_t text, int32_t *next)
 {
-    int64_t T = seen_of(b, text, made);
+    int64_t T = seen_of(b, text);
     const zero_run_input in = {.program = ZERO_PROGRAM_GENERATE,
-                               .prompt =
-                                   b->texts[text].tokens + length_of(b, text, made) - T,
+                               .prompt = b->texts[text].tokens + length_of(b, text) - T,
                                .T = T,
                                .text = zero_schedule_has_cache(&b->e->schedule) ? text : 0,
                                .loss_scale = 1.0};
     zero_run_output out;
     ZERO_TRY(run(b, &in, &out));
-    *next = draw(b, text, made, out.logits);
+    *next = draw(b, text, out.logits);
     return ZERO_OK;
 }
 
 /* The next tokens of all texts that the cache has; the places of others compute what nobody reads. */
-static zero_status compute_last(const struct batch *b, int64_t made, int32_t *next)
+static zero_status compute_last(const struct batch *b, int32_t *next)
 {
     int32_t last[ZERO_TEXTS] = {0};
     int64_t past[ZERO_TEXTS] = {0}, n = 0;
     for (int64_t t = 0; t < b->n; t++) {
-        if (!is_cached(b, t, made)) continue;
-        past[t] = length_of(b, t, made) - 1;
+        if (b->texts[t].has_ended || !is_cached(b, t)) continue;
+        past[t] = length_of(b, t) - 1;
         last[t] = b->texts[t].tokens[past[t]];
         n++;
     }
@@ -88,33 +86,46 @@ static zero_status compute_last(const struct batch *b, int64_t made, int32_t *ne
     zero_run_output out;
     ZERO_TRY(run(b, &in, &out));
     for (int64_t t = 0; t < b->n; t++)
-        if (is_cached(b, t, made)) next[t] = draw(b, t, made, out.logits + t * vocab);
+        if (!b->texts[t].has_ended && is_cached(b, t))
+            next[t] = draw(b, t, out.logits + t * vocab);
     return ZERO_OK;
 }
 
-static zero_status tell_divergence(const struct batch *b, int64_t text, int64_t made)
+static zero_status tell_divergence(const struct batch *b, int64_t text)
 {
     return zero_fail(ZERO_ERR_DIVERGED,
                      "the model's logits after %" PRId64
                      " tokens are not finite: its weights are not finite, or too "
                      "large for %s",
-                     seen_of(b, text, made), zero_type_name(b->e->schedule.input.type));
+                     seen_of(b, text), zero_type_name(b->e->schedule.input.type));
 }
 
-static zero_status add_tokens(const struct batch *b, int64_t made)
+static zero_status add_tokens(const struct batch *b)
 {
     int32_t next[ZERO_TEXTS] = {0};
     for (int64_t t = 0; t < b->n; t++)
-        if (!is_cached(b, t, made)) ZERO_TRY(compute_whole(b, t, made, &next[t]));
-    ZERO_TRY(compute_last(b, made, next));
+        if (!b->texts[t].has_ended && !is_cached(b, t))
+            ZERO_TRY(compute_whole(b, t, &next[t]));
+    ZERO_TRY(compute_last(b, next));
     /* Equal machines compute equal bits; on unequal ones rank 0 decides. */
     ZERO_TRY(
         zero_comm_broadcast(b->e->runner.comm, 0, next, (size_t)b->n * sizeof next[0]));
     for (int64_t t = 0; t < b->n; t++) {
-        if (next[t] < 0) return tell_divergence(b, t, made);
-        b->texts[t].tokens[length_of(b, t, made)] = next[t];
+        zero_text *text = &b->texts[t];
+        if (text->has_ended) continue;
+        if (next[t] < 0) return tell_divergence(b, t);
+        text->tokens[length_of(b, t)] = next[t];
+        text->n_drawn++;
+        text->has_ended = zero_sampling_ends(b->how, next[t]);
     }
     return ZERO_OK;
+}
+
+static bool have_ended(const struct batch *b)
+{
+    for (int64_t t = 0; t < b->n; t++)
+        if (!b->texts[t].has_ended) return false;
+    return true;
 }
 
 zero_status zero_engine_generate_texts(zero_engine *e, const zero_sampling *how, int64_t n,
@@ -122,6 +133,10 @@ zero_status zero_engine_generate_texts(zero_engine *e, const zero_sampling *how,
 {
     int64_t together = zero_schedule_has_cache(&e->schedule) ? e->schedule.input.texts : 1;
     ZERO_TRY(zero_engine_settle_update(e));
+    for (int64_t t = 0; t < n_texts; t++) {
+        texts[t].n_drawn = 0;
+        texts[t].has_ended = false;
+    }
     for (int64_t first = 0; first < n_texts; first += together) {
         const struct batch b = {.e = e,
                                 .how = how,
@@ -130,14 +145,8 @@ zero_status zero_engine_generate_texts(zero_engine *e, const zero_sampling *how,
                                 .rng = {.seed = (uint64_t)how->seed,
                                         .purpose = ZERO_RNG_SAMPLING,
                                         .step = (uint64_t)how->step}};
-        for (int64_t made = 0; made < n; made++) ZERO_TRY(add_tokens(&b, made));
+        for (int64_t made = 0; made < n && !have_ended(&b); made++)
+            ZERO_TRY(add_tokens(&b));
     }
     return ZERO_OK;
-}
-
-zero_status zero_engine_generate(zero_engine *e, const zero_sampling *how, int64_t n_known,
-                                 int64_t n, int32_t *text)
-{
-    zero_text one = {.n_known = n_known, .tokens = text};
-    return zero_engine_generate_texts(e, how, n, &one, 1);
 }

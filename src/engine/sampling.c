@@ -1,7 +1,6 @@
 #include "engine/sampling.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Orders finite floats as numbers do; -0 and 0 are equal. */
@@ -20,7 +19,7 @@ static int64_t count_from(const float *logits, int64_t n, uint32_t least)
     return count;
 }
 
-/* The k largest logits: all of a rank above `least`, and the first `ties` of that rank. */
+/* The largest logits: all of a rank above `least`, and the first `ties` of that rank. */
 struct choice {
     uint32_t least;
     int64_t ties;
@@ -59,24 +58,74 @@ static int32_t largest(const float *logits, int64_t n)
     return (int32_t)best;
 }
 
+/* What a draw is made from. */
+struct draw {
+    const float *logits;
+    int64_t n;
+    double most, temperature;
+};
+
+static double weight_of(const struct draw *d, int64_t i)
+{
+    return exp(((double)d->logits[i] - d->most) / d->temperature);
+}
+
+/* Grows with the choice, or stays: rounding is monotone, and the order is that of ids. */
+static double mass_of(const struct draw *d, struct choice left)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < d->n; i++)
+        if (is_chosen(&left, d->logits[i])) sum += weight_of(d, i);
+    return sum;
+}
+
+/* The nucleus: of the chosen, the fewest of the largest that have this mass. Bisects the ranks, then
+ * how many of the last one are needed. */
+static struct choice narrow(const struct draw *d, struct choice chosen, double mass)
+{
+    uint32_t least = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit > 0; bit >>= 1) {
+        uint32_t rank = least | bit;
+        if (rank <= chosen.least || mass_of(d, (struct choice){rank, d->n}) >= mass)
+            least = rank;
+    }
+    int64_t none = 0, enough = chosen.ties;
+    if (least > chosen.least)
+        enough =
+            count_from(d->logits, d->n, least) - count_from(d->logits, d->n, least + 1);
+    while (enough - none > 1) {
+        int64_t middle = none + (enough - none) / 2;
+        bool is_enough = mass_of(d, (struct choice){least, middle}) >= mass;
+        *(is_enough ? &enough : &none) = middle;
+    }
+    return (struct choice){least, enough};
+}
+
+bool zero_sampling_ends(const zero_sampling *how, int32_t token)
+{
+    for (int i = 0; i < how->ends.n; i++)
+        if (how->ends.id[i] == token) return true;
+    return false;
+}
+
 int32_t zero_sampling_draw(const zero_sampling *how, const float *logits, double uniform)
 {
     int64_t n = how->known;
     if (!are_finite(logits, n)) return -1;
     int32_t best = largest(logits, n), last = best;
     if (how->temperature == 0.0) return best;
-    const struct choice chosen = choose(logits, n, how->top_k);
-    double most = (double)logits[best], sum = 0.0;
-    struct choice left = chosen;
-    for (int64_t i = 0; i < n; i++)
-        if (is_chosen(&left, logits[i]))
-            sum += exp(((double)logits[i] - most) / how->temperature);
+    const struct draw d = {logits, n, (double)logits[best], how->temperature};
+    struct choice chosen = choose(logits, n, how->top_k);
+    double sum = mass_of(&d, chosen);
+    if (how->top_p > 0.0 && how->top_p < 1.0) {
+        chosen = narrow(&d, chosen, how->top_p * sum);
+        sum = mass_of(&d, chosen);
+    }
     double rest = uniform * sum;
-    left = chosen;
     for (int64_t i = 0; i < n; i++) {
-        if (!is_chosen(&left, logits[i])) continue;
+        if (!is_chosen(&chosen, logits[i])) continue;
         last = (int32_t)i;
-        rest -= exp(((double)logits[i] - most) / how->temperature);
+        rest -= weight_of(&d, i);
         if (rest < 0.0) break;
     }
     return last;

@@ -13,9 +13,25 @@
 
 #define READ_AT_ONCE ((size_t)1 << 30) /* pread() takes no more than 2 GiB */
 
+/* A clone without Git LFS has a few such lines in place of each large file. */
+#define POINTER      "version https://git-lfs.github.com/spec/"
+#define POINTER_MOST 1024 /* bytes of one, by that specification */
+
 static zero_status refuse(const char *path, const char *found)
 {
     return zero_fail(ZERO_ERR_IO, "%s: expected a regular file, found a %s", path, found);
+}
+
+static zero_status refuse_pointer(const zero_file *file)
+{
+    char first[sizeof POINTER - 1];
+    if (file->bytes < sizeof first || file->bytes >= POINTER_MOST) return ZERO_OK;
+    ZERO_TRY(zero_file_read(file, 0, first, sizeof first));
+    if (memcmp(first, POINTER, sizeof first) != 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_IO,
+                     "%s: a pointer of Git LFS in place of the file: fetch the file with "
+                     "'git lfs pull' in its repository",
+                     file->path);
 }
 
 static zero_status examine(zero_file *file)
@@ -26,7 +42,7 @@ static zero_status examine(zero_file *file)
     if (S_ISDIR(info.st_mode)) return refuse(file->path, "directory");
     if (!S_ISREG(info.st_mode)) return refuse(file->path, "device, pipe or socket");
     file->bytes = (uint64_t)info.st_size;
-    return ZERO_OK;
+    return refuse_pointer(file);
 }
 
 /* Without O_NONBLOCK opening a pipe would wait for a writer. */

@@ -11,9 +11,7 @@
 
 #define PREFIX   ZERO_SAFETENSORS_PREFIX
 #define METADATA ZERO_SAFETENSORS_METADATA
-/* The key, in each tensor's object, of its place in entries[]. No file can have it there: a
- * tensor has three keys and no other. */
-#define INDEX "#"
+#define PLACE    ZERO_SAFETENSORS_PLACE
 
 static const struct {
     const char *name;
@@ -247,7 +245,7 @@ static zero_status number_entries(zero_safetensors *table)
 {
     for (int i = 0; i < table->n; i++) {
         json_t *tensor = json_object_get(table->root, table->entries[i].name);
-        if (json_object_set_new(tensor, INDEX, json_integer(i)) != 0)
+        if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)
             return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
                              table->n);
     }
@@ -298,8 +296,8 @@ void zero_safetensors_destroy(zero_safetensors *table)
 const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *table,
                                                     const char *name)
 {
-    const json_t *index = json_object_get(json_object_get(table->root, name), INDEX);
-    return json_is_integer(index) ? &table->entries[json_integer_value(index)] : NULL;
+    const json_t *place = json_object_get(json_object_get(table->root, name), PLACE);
+    return json_is_integer(place) ? &table->entries[json_integer_value(place)] : NULL;
 }
 
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key)

@@ -19,6 +19,8 @@
 
 #define ZERO_SAFETENSORS_HEADER 100000000 /* bytes, at most */
 #define ZERO_SAFETENSORS_DIMS   8
+#define ZERO_SAFETENSORS_FILES  1000 /* that share the tensors of a model, at most */
+#define ZERO_SAFETENSORS_FILE   200  /* bytes of the name of one, at most */
 
 typedef struct {
     const char *name;
@@ -27,6 +29,7 @@ typedef struct {
     int64_t dims[ZERO_SAFETENSORS_DIMS];
     int64_t n;           /* elements */
     uint64_t begin, end; /* bytes, from the start of the file */
+    int file;            /* of those that share the tensors; 0 if there is one */
 } zero_safetensors_entry;
 
 typedef struct {
@@ -52,6 +55,34 @@ const zero_safetensors_entry *zero_safetensors_find(const zero_safetensors *tabl
 /* A text of "__metadata__", or NULL. */
 const char *zero_safetensors_metadata(const zero_safetensors *table, const char *key);
 
+/* ---- tensors in several files (safetensors_index.c) ----
+ *
+ *     model.safetensors.index.json    {"weight_map": {"wte.weight": "model-00001-of-00002.safetensors",
+ *                                     ...}, "metadata": {...}}; other members say nothing that is needed */
+typedef struct {
+    const char **files; /* [n_files] by their names, ascending; owned */
+    int n_files;
+    json_t *root; /* owned; names live in it */
+} zero_safetensors_index;
+
+/* The files of an index, which lie beside it. ZERO_ERR_FORMAT. */
+ZERO_NODISCARD zero_status zero_safetensors_read_index(const char *path,
+                                                       const zero_bytes *text,
+                                                       zero_safetensors_index *index);
+void zero_safetensors_destroy_index(
+    zero_safetensors_index *index); /* accepts a zeroed one */
+
+/* Adds the tensors of files[file] to a table of all; a zeroed one is empty. ZERO_ERR_FORMAT for a
+ * tensor that it has already. `path` is the file's. */
+ZERO_NODISCARD zero_status zero_safetensors_add(const char *path,
+                                                const zero_safetensors *part, int file,
+                                                zero_safetensors *all);
+
+/* ZERO_ERR_FORMAT unless the files have the tensors that the index says, and no others. */
+ZERO_NODISCARD zero_status zero_safetensors_check_index(const char *path,
+                                                        const zero_safetensors_index *index,
+                                                        const zero_safetensors *all);
+
 /* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims and
  * dims are read; n, begin and end are set, as a reader will find them. */
 ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
@@ -64,6 +95,9 @@ ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
 
 #define ZERO_SAFETENSORS_PREFIX   8 /* bytes that hold N */
 #define ZERO_SAFETENSORS_METADATA "__metadata__"
+/* The key, in each tensor's object, of its place in entries[]. No file can have it there: a
+ * tensor has three keys and no other. */
+#define ZERO_SAFETENSORS_PLACE "#"
 
 /* Sets n, and *bytes of the data, from type and dims. Returns what is wrong, or NULL. */
 const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *bytes);

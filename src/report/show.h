@@ -24,10 +24,13 @@ typedef struct {
         *threads_from;   /* the option or the variable that gave them; NULL: none did */
     const char *binding; /* of several threads: where they run */
     const char *why_collectives; /* --collectives auto: its reason; else NULL */
+    const char *import_note; /* what differs from an imported model's files; may be empty */
 
-    int64_t start;       /* steps that were done before this run */
-    bool has_loaded;     /* the weights come from a checkpoint */
-    const char *from;    /* the resumed checkpoint, in words */
+    int64_t start;    /* steps that were done before this run */
+    bool has_loaded;  /* the weights come from a checkpoint */
+    const char *from; /* the resumed checkpoint, in words */
+    const char
+        *taken; /* options that were not given and are the saved run's; may be empty */
     const char *changes; /* options that differ from the saved run's; may be empty */
 } zero_run_view;
 

@@ -32,7 +32,8 @@ static void show_inputs(const zero_run_view *v)
     if (v->has_loaded)
         printf("from the checkpoint below\n");
     else if (v->config->init_from)
-        printf("from %s\n", ZERO_SHOWN(v->config->init_from));
+        printf("from %s%s%s\n", ZERO_SHOWN(v->config->init_from),
+               v->import_note[0] ? ": " : "", v->import_note);
     else
         printf("random, seed %" PRId64 "\n", v->config->seed);
     zero_text_run_row("data");
@@ -374,12 +375,15 @@ static void show_checkpoints(const zero_run_view *v)
     if (c->save_every > 1) printf("every %" PRId64 " steps, ", c->save_every);
     if (c->save_minutes > 0) printf("every %g minutes, ", c->save_minutes);
     printf("at the end; %" PRId64 " kept\n", c->keep);
-    if (!c->resume && !c->resume_older) return;
-    zero_text_run_row("resumed");
-    printf("%s\n", ZERO_SHOWN(v->from));
-    if (!v->changes[0]) return;
-    zero_text_run_row("changed");
-    printf("%s\n", ZERO_SHOWN(v->changes));
+    if (!zero_config_resumes(c)) return;
+    const char *const rows[][2] = {
+        {"resumed", v->from}, {"taken", v->taken}, {"changed", v->changes}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (!rows[i][1][0]) continue;
+        zero_text_run_row(rows[i][0]);
+        zero_legible_print(rows[i][1], stdout);
+        putchar('\n');
+    }
 }
 
 static void warn_of_p2p(const zero_run_view *v)
@@ -418,7 +422,7 @@ static void warn_of_rate(const zero_run_view *v)
 {
     const zero_config *c = v->config;
     double scratch = zero_config_scratch_rate(c);
-    if (!c->init_from || v->has_loaded || c->lr < 0.5 * scratch) return;
+    if (!c->init_from || v->start > 0 || c->lr < 0.5 * scratch) return;
     fprintf(stderr,
             "zero: warning: --lr %g is a rate for random weights, and imported ones may "
             "forget in a few steps what they know: try --lr %g\n",

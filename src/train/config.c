@@ -246,10 +246,12 @@ static zero_status check_heads(const zero_config *c, const zero_gpt2_shape *foun
 {
     bool is_preset = found->layers == preset->layers && found->hidden == preset->hidden;
     if (found->heads > 0 || c->heads > 0 || is_preset) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--init-from %s: without a config.json beside the weights the number "
-                     "of heads is not known: give --heads N, or --model NAME",
-                     c->init_from);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--init-from %s: the number of heads is not known, without a config.json "
+        "beside the weights that says it (n_head): give --heads N, or --model "
+        "NAME",
+        c->init_from);
 }
 
 zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
@@ -257,7 +259,6 @@ zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
 {
     zero_gpt2_shape preset;
     bool is_open = !has_model && c->layers == 0 && c->hidden == 0 && c->heads == 0;
-    if (found->hidden == 0) return ZERO_OK;
     ZERO_TRY(zero_gpt2_preset(c->model, &preset));
     if (!has_model || preset.vocab == 0) take_default(&c->vocab, 0, found->vocab);
     if (has_model) return ZERO_OK;
@@ -279,7 +280,12 @@ double zero_config_scratch_rate(const zero_config *c)
 
 /* ---- checking ---- */
 
-/* Options that need --checkpoint. */
+bool zero_config_resumes(const zero_config *c)
+{
+    return c->resume || c->resume_older;
+}
+
+/* Options that need --checkpoint, or --resume. */
 static zero_status check_checkpoint(const zero_config *c)
 {
     const char *without = c->save_every > 0     ? "save-every"
@@ -289,11 +295,14 @@ static zero_status check_checkpoint(const zero_config *c)
                           : c->resume_older     ? "resume-older"
                           : c->save_required    ? "save-required"
                                                 : NULL;
-    if (c->checkpoint || !without) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s needs a directory for checkpoints: give --checkpoint DIR as "
-                     "well",
-                     without);
+    if (!c->checkpoint && without)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--%s needs a directory for checkpoints: give --checkpoint DIR as "
+                         "well",
+                         without);
+    if (!c->new_data || zero_config_resumes(c)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID, "--new-data continues a checkpoint on other data: "
+                                       "give --resume as well");
 }
 
 static zero_status check_output(const zero_config *c)
@@ -311,16 +320,21 @@ static zero_status check_output(const zero_config *c)
                      digest, DIGEST_DIGITS);
 }
 
+zero_status zero_config_check_given(const zero_config *config)
+{
+    ZERO_TRY(check_checkpoint(config));
+    ZERO_TRY(check_output(config));
+    return zero_config_check_shards(config);
+}
+
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
     zero_gpt2_shape shape;
     zero_type activations;
     int32_t vocab;
-    ZERO_TRY(check_checkpoint(config));
-    ZERO_TRY(check_output(config));
+    ZERO_TRY(zero_config_check_given(config));
     ZERO_TRY(zero_config_check_places(config));
-    ZERO_TRY(zero_config_check_shards(config));
     ZERO_TRY(complete_numbers(&c));
     ZERO_TRY(zero_activations_choose(c.activations, zero_config_type(&c), c.device,
                                      &activations));

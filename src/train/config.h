@@ -72,7 +72,7 @@ typedef struct {
     int64_t save_every;     /* 0: not by the number of steps */
     double save_minutes;    /* 0: not by the clock; -1, until completed: see config.c */
     int64_t keep;
-    bool resume, resume_older, save_required;
+    bool resume, resume_older, new_data, save_required;
 
     /* diagnosis */
     double watchdog;        /* seconds; 0: none */
@@ -126,6 +126,11 @@ double zero_config_scratch_rate(const zero_config *config);
 
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
+/* The part of it that knows only what the user gave: of a run that takes the rest from its
+ * checkpoint. */
+ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
+/* True with --resume and --resume-older. */
+bool zero_config_resumes(const zero_config *config);
 
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */

@@ -141,8 +141,9 @@ static void export_to(const char *dir, zero_engine *e, zero_model *model, zero_c
 {
     check(zero_gpt2_describe(&random_shape, model));
     open_engine(e, model, &(zero_weights){.fill = fill_random, .arg = model}, comm);
+    zero_weights weights = {.fill = fill_from_engine, .arg = e};
     check(zero_hugging_face_write(
-        dir, model, &(zero_weights){.fill = fill_from_engine, .arg = e}, NULL));
+        dir, &(zero_hugging_face_export){model, &weights, NULL, NULL}));
 }
 
 int main(int argc, char **argv)

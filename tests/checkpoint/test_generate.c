@@ -61,8 +61,8 @@ static void only_the_last_T_tokens_of_a_prompt_matter(void **state)
     test_run_open(&run, &test_standard, test_size);
     for (int i = 0; i < 20; i++) a[i] = b[i] = i;
     for (int i = 0; i < 8; i++) b[i] = 49 - i;
-    assert_all(zero_engine_generate(&run.engine, &how, 20, GENERATED, a) == ZERO_OK);
-    assert_all(zero_engine_generate(&run.engine, &how, 20, GENERATED, b) == ZERO_OK);
+    assert_all(test_generate_text(&run.engine, &how, 20, GENERATED, a) == ZERO_OK);
+    assert_all(test_generate_text(&run.engine, &how, 20, GENERATED, b) == ZERO_OK);
     assert_all(memcmp(a + 20, b + 20, GENERATED * sizeof *a) == 0);
     test_run_close(&run);
 }
@@ -90,7 +90,7 @@ static void a_model_that_learned_to_count_counts(void **state)
     test_run_steps_on(&run, &source, 0, 80);
     int32_t text[64] = {3, 4, 5};
     zero_sampling how = {.temperature = 0.1, .known = 10};
-    assert_all(zero_engine_generate(&run.engine, &how, 3, GENERATED, text) == ZERO_OK);
+    assert_all(test_generate_text(&run.engine, &how, 3, GENERATED, text) == ZERO_OK);
     for (int i = 0; i < 3 + GENERATED; i++) assert_all(text[i] == (3 + i) % 10);
     test_run_close(&run);
 }
@@ -232,7 +232,8 @@ static void text_of_an_exported_model_is_the_models_own(void **state)
     assert_all(test_rank != 0 || mkdtemp(folder));
     MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
     snprintf(path, sizeof path, "%s/out", folder);
-    if (test_rank == 0) st = zero_hugging_face_write(path, &run.model, &weights, NULL);
+    const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL};
+    if (test_rank == 0) st = zero_hugging_face_write(path, &e);
     assert_all(st == ZERO_OK);
     for (int stage = 0; stage <= 3; stage++) {
         zero_hugging_face file;
@@ -308,7 +309,7 @@ static void logits_that_are_not_finite_are_an_error(void **state)
     test_run run;
     test_run_open(&run, &test_standard, test_size);
     assert_all(zero_engine_set_weights(&run.engine, &weights) == ZERO_OK);
-    assert_all(zero_engine_generate(&run.engine, &how, 1, 1, text) == ZERO_ERR_DIVERGED);
+    assert_all(test_generate_text(&run.engine, &how, 1, 1, text) == ZERO_ERR_DIVERGED);
     test_run_close(&run);
 }
 

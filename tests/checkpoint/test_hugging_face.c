@@ -15,7 +15,7 @@ static void what_is_written_is_read_back(void **state)
     (void)state;
     zero_model model = model_of(&shape);
     zero_hugging_face file;
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
+    check_ok(write_to(DIR_NAME, &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
     assert_values(&file, &model);
     zero_hugging_face_close(&file);
@@ -34,7 +34,7 @@ static void a_matrix_of_many_buffers_is_read_back(void **state)
         .layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
     zero_model model = model_of(&large);
     zero_hugging_face file;
-    check_ok(zero_hugging_face_write(DIR_NAME "/", &model, &values, NULL));
+    check_ok(write_to(DIR_NAME "/", &model, &values, NULL));
     check_ok(zero_hugging_face_open(DIR_NAME "/", &model, &file));
     assert_values(&file, &model);
     zero_hugging_face_close(&file);
@@ -60,7 +60,7 @@ static void names_and_shapes_are_theirs(void **state)
     zero_file file;
     zero_safetensors table;
     zero_bytes header = {0};
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
+    check_ok(write_to(DIR_NAME, &model, &values, NULL));
     check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
     check_ok(zero_safetensors_read_header(&file, &header));
     check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
@@ -91,7 +91,10 @@ static void the_configuration_is_theirs(void **state)
     int64_t n;
     const char *word;
     double real;
-    check_ok(zero_hugging_face_write_config(&shape, NULL, &text));
+    zero_model model = model_of(&shape);
+    check_ok(zero_hugging_face_write_config(&(zero_hugging_face_export){.model = &model},
+                                            &text));
+    zero_model_destroy(&model);
     check_ok(zero_hugging_face_read_config("c", &text, &read));
     assert_true(read.layers == 2 && read.hidden == 24 && read.heads == 3);
     assert_true(read.seq == 10 && read.vocab == 71);
@@ -108,6 +111,139 @@ static void the_configuration_is_theirs(void **state)
     assert_true(json_is_null(json_object_get(root, "eos_token_id")));
     json_decref(root);
     zero_bytes_destroy(&text);
+}
+
+/* ---- what began in other files ---- */
+
+#define HUGE_LENGTH "1000000000000000019884624838656" /* transformers' for "any" */
+
+static const char *const foreign[][2] = {
+    {"config.json", "{\"model_type\": \"gpt2\", \"hidden_size\": 24, \"n_positions\": 16, "
+                    "\"eos_token_id\": 5, \"pad_token_id\": 6, \"attn_pdrop\": 0.1, "
+                    "\"dtype\": \"bfloat16\", \"x\": {\"y\": [1.25e-07, null]}}"},
+    {"tokenizer_config.json",
+     "{\"eos_token\": {\"content\": \"</s>\"},\n \"model_max_length\" : " HUGE_LENGTH
+     ", \"model_input_names\": [\"input_ids\"]}"},
+    {"chat_template.jinja", "{{ 'a\"b\\n\xc3\xa9' }}\n"},
+    {"special_tokens_map.json", "{ \"eos_token\" : \"</s>\" }"}};
+
+enum { N_FOREIGN = sizeof foreign / sizeof foreign[0] };
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The files, kept as a run keeps them. */
+static json_t *keep_foreign(void)
+{
+    zero_hugging_face_found found;
+    json_t *kept = NULL;
+    char path[100];
+    assert_int_equal(mkdir(DIR_NAME, 0700), 0);
+    for (int i = 0; i < N_FOREIGN; i++) {
+        snprintf(path, sizeof path, DIR_NAME "/%s", foreign[i][0]);
+        put(path, foreign[i][1]);
+    }
+    put(DIR_NAME "/README.md", "not kept");
+    check_ok(zero_hugging_face_find(DIR_NAME, &found));
+    check_ok(zero_hugging_face_keep(&found, &kept));
+    remove_dir(DIR_NAME);
+    assert_int_equal(json_object_size(kept), N_FOREIGN);
+    check_ok(zero_hugging_face_check_kept("", kept));
+    return kept;
+}
+
+/* `positions`: of the model that is written. */
+static void write_kept(const json_t *kept, int64_t positions)
+{
+    zero_gpt2_shape s = shape;
+    s.seq = positions;
+    zero_model model = model_of(&s);
+    zero_tokenizer tok;
+    check_ok(zero_tokenizer_open(GOLDEN "gpt2.json", &tok));
+    const zero_hugging_face_export e = {&model, &values, &tok, kept};
+    check_ok(zero_hugging_face_write(DIR_NAME, &e));
+    zero_tokenizer_destroy(&tok);
+    zero_model_destroy(&model);
+}
+
+static void assert_is(const char *name, const char *text)
+{
+    char path[200];
+    zero_bytes found = {0};
+    snprintf(path, sizeof path, DIR_NAME "/%s", name);
+    check_ok(zero_bytes_read(&found, path));
+    if (found.len != strlen(text) || memcmp(found.bytes, text, found.len) != 0)
+        fail_msg("%s is '%.*s'", path, (int)found.len, found.bytes);
+    zero_bytes_destroy(&found);
+}
+
+static void files_that_were_kept_are_written_as_they_were(void **state)
+{
+    (void)state;
+    json_t *kept = keep_foreign();
+    write_kept(kept, 16);
+    for (int i = 1; i < N_FOREIGN; i++) assert_is(foreign[i][0], foreign[i][1]);
+    assert_is("generation_config.json",
+              "{\n  \"eos_token_id\": 5,\n  \"pad_token_id\": 6\n}\n");
+    remove_dir(DIR_NAME);
+    json_object_set_new(kept, "generation_config.json", json_string("{\"top_k\": 3}"));
+    write_kept(kept, 16);
+    assert_is("generation_config.json", "{\"top_k\": 3}");
+    remove_dir(DIR_NAME);
+    json_decref(kept);
+}
+
+static void a_configuration_that_was_kept_has_the_shape_that_is_written(void **state)
+{
+    (void)state;
+    zero_bytes text = {0};
+    zero_gpt2_shape read;
+    json_t *kept = keep_foreign(), *root;
+    write_kept(kept, 12);
+    check_ok(zero_bytes_read(&text, DIR_NAME "/config.json"));
+    check_ok(zero_hugging_face_read_config("c", &text, &read));
+    assert_true(read.layers == 2 && read.heads == 3 && read.seq == 12 && read.vocab == 71);
+    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+    assert_null(json_object_get(root, "hidden_size"));
+    assert_null(json_object_get(root, "dtype"));
+    assert_string_equal(json_string_value(json_object_get(root, "torch_dtype")), "float32");
+    assert_int_equal(json_integer_value(json_object_get(root, "eos_token_id")), 5);
+    assert_true(json_number_value(json_object_get(root, "attn_pdrop")) == 0.1);
+    const json_t *list = json_object_get(json_object_get(root, "x"), "y");
+    assert_true(json_number_value(json_array_get(list, 0)) == 1.25e-07);
+    /* Texts of more tokens than the model has positions would not be cut. */
+    const char *was = strstr(foreign[1][1], HUGE_LENGTH);
+    char cut[200];
+    snprintf(cut, sizeof cut, "%.*s12%s", (int)(was - foreign[1][1]), foreign[1][1],
+             was + strlen(HUGE_LENGTH));
+    assert_is("tokenizer_config.json", cut);
+    zero_bytes_destroy(&text);
+    remove_dir(DIR_NAME);
+    json_decref(root);
+    json_decref(kept);
+}
+
+static void what_cannot_be_kept_is_refused(void **state)
+{
+    (void)state;
+    zero_hugging_face_found found;
+    json_t *kept = NULL;
+    assert_int_equal(mkdir(DIR_NAME, 0700), 0);
+    check_ok(zero_hugging_face_find(DIR_NAME, &found));
+    check_ok(zero_hugging_face_keep(&found, &kept));
+    assert_null(kept);
+    put(DIR_NAME "/chat_template.jinja", "\xff");
+    assert_int_equal(zero_hugging_face_keep(&found, &kept), ZERO_ERR_FORMAT);
+    assert_non_null(
+        strstr(zero_last_error(), "chat_template.jinja: expected text in UTF-8"));
+    assert_int_equal(truncate(DIR_NAME "/chat_template.jinja", (4 << 20) + 1), 0);
+    assert_int_equal(zero_hugging_face_keep(&found, &kept), ZERO_ERR_FORMAT);
+    assert_non_null(strstr(zero_last_error(), "4194304"));
+    assert_null(kept);
+    remove_dir(DIR_NAME);
 }
 
 /* ---- the tokenizer ---- */
@@ -134,7 +270,7 @@ static void write_with(const char *file)
 {
     zero_model model = model_of(&shape);
     zero_tokenizer tok = tokenizer_of(file);
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, &tok));
+    check_ok(write_to(DIR_NAME, &model, &values, &tok));
     zero_tokenizer back = tokenizer_of(DIR_NAME);
     int32_t token;
     assert_true(zero_tokenizer_same_texts(&tok, &back, &token));
@@ -156,8 +292,7 @@ static void the_tokenizer_goes_with_the_weights(void **state)
     assert_holds("tokenizer_config.json", "\"model_max_length\": 10");
     remove_dir(DIR_NAME);
 
-    FILE *file = fopen(FILE_NAME, "w");
-    assert_true(file && fputs(own, file) >= 0 && fclose(file) == 0);
+    put(FILE_NAME, own);
     write_with(FILE_NAME);
     assert_holds("generation_config.json", "\"eos_token_id\": null");
     assert_holds("tokenizer_config.json", "\"PreTrainedTokenizerFast\"");
@@ -202,7 +337,7 @@ static void refused_write(const char *path, const zero_weights *weights, zero_st
                           const char *text)
 {
     zero_model model = model_of(&shape);
-    assert_int_equal(zero_hugging_face_write(path, &model, weights, NULL), code);
+    assert_int_equal(write_to(path, &model, weights, NULL), code);
     if (!strstr(zero_last_error(), text))
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);
     assert_false(exists(".tmp-" DIR_NAME));
@@ -219,7 +354,7 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
     assert_int_equal(mkdir(".tmp-" DIR_NAME, 0700), 0); /* left by a crash */
     assert_int_equal(close(creat(".tmp-" DIR_NAME "/model.safetensors", 0600)), 0);
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
-    check_ok(zero_hugging_face_write(DIR_NAME, &model, &values, NULL));
+    check_ok(write_to(DIR_NAME, &model, &values, NULL));
     assert_true(exists(DIR_NAME "/config.json") && !exists(".tmp-" DIR_NAME));
     refused_write(DIR_NAME, &values, ZERO_ERR_INVALID, "out exists");
     refused_write("nowhere/" DIR_NAME, &values, ZERO_ERR_IO, "nowhere: cannot be opened");
@@ -237,6 +372,9 @@ int main(void)
         cmocka_unit_test(a_matrix_of_many_buffers_is_read_back),
         cmocka_unit_test(names_and_shapes_are_theirs),
         cmocka_unit_test(the_configuration_is_theirs),
+        cmocka_unit_test(files_that_were_kept_are_written_as_they_were),
+        cmocka_unit_test(a_configuration_that_was_kept_has_the_shape_that_is_written),
+        cmocka_unit_test(what_cannot_be_kept_is_refused),
         cmocka_unit_test(the_tokenizer_goes_with_the_weights),
         cmocka_unit_test(exports_are_for_all_users_unless_the_umask_forbids),
         cmocka_unit_test(a_directory_is_there_completely_or_not_at_all),

@@ -170,7 +170,7 @@ static void long_groups_pass_through_two_chunks(void **state)
         for (int d = 0; d < 2; d++) {
             test_run run;
             test_run_open(&run, d == 0 ? &setup : &device, test_size);
-            if (zero_engine_generate(&run.engine, &how, 1, TEST_WORDS, text[d]) != ZERO_OK)
+            if (test_generate_text(&run.engine, &how, 1, TEST_WORDS, text[d]) != ZERO_OK)
                 fail_msg("%s", zero_last_error());
             test_run_close(&run);
         }

@@ -237,7 +237,7 @@ static zero_status generate(test_run *run)
 {
     zero_sampling how = {.temperature = 1.0, .known = run->model.vocab};
     int32_t text[1 + TEST_WORDS] = {0};
-    return zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, text);
+    return test_generate_text(&run->engine, &how, 1, TEST_WORDS, text);
 }
 
 /* The fault comes after two sound steps. */

@@ -184,7 +184,7 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
     ZERO_TRY(zero_engine_publish(e));
     in.step = 1;
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
-    ZERO_TRY(zero_engine_generate(e, &how, 1, 3, text));
+    ZERO_TRY(test_generate_text(e, &how, 1, 3, text));
     return zero_engine_evaluate(e, &source, &loss);
 }
 

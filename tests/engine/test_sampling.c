@@ -43,14 +43,29 @@ static void temperature_0_takes_the_first_of_the_largest(void **state)
     }
 }
 
+/* The sum over the first k places, in the order of ids. */
+static double sum_of_places(const zero_sampling *how, const float *logits, int64_t k)
+{
+    int n = (int)how->known;
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        if (place_of(logits, n, i) < k) sum += exp((double)logits[i] / how->temperature);
+    return sum;
+}
+
 /* The definition, as plainly as possible: the set by places, then the sum up to the number. */
 static int32_t oracle(const zero_sampling *how, const float *logits, double uniform)
 {
     int n = (int)how->known, last = -1;
-    double sum = 0.0, at = 0.0;
-    int64_t k = how->top_k == 0 ? n : how->top_k;
-    for (int i = 0; i < n; i++)
-        if (place_of(logits, n, i) < k) sum += exp((double)logits[i] / how->temperature);
+    int64_t k = how->top_k == 0 ? n : how->top_k, nucleus = 1;
+    double sum = sum_of_places(how, logits, k), at = 0.0;
+    while (how->top_p > 0.0 && how->top_p < 1.0 && nucleus < k &&
+           sum_of_places(how, logits, nucleus) < how->top_p * sum)
+        nucleus++;
+    if (how->top_p > 0.0 && how->top_p < 1.0) {
+        k = nucleus;
+        sum = sum_of_places(how, logits, k);
+    }
     for (int i = 0; i < n; i++) {
         if (place_of(logits, n, i) >= k) continue;
         last = i;
@@ -76,6 +91,60 @@ static void any_k_and_temperature_draw_by_the_definition(void **state)
         assert_int_equal(zero_sampling_draw(&how, logits, uniform),
                          oracle(&how, logits, uniform));
     }
+}
+
+static void any_p_draws_from_the_nucleus_by_the_definition(void **state)
+{
+    (void)state;
+    enum { FEW = 60 }; /* the oracle takes the cube of it */
+    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 98};
+    const double ps[] = {1e-6, 0.03, 0.2, 0.5, 0.77, 0.9, 0.999, 1.0, 0.0};
+    const int64_t ks[] = {0, 1, 5, 20, FEW};
+    for (uint64_t i = 0; i < 450; i++) {
+        float logits[V];
+        fill(logits, i / 9);
+        zero_sampling how = {.known = FEW,
+                             .top_k = ks[i % 5],
+                             .top_p = ps[i % 9],
+                             .temperature = i % 2 == 0 ? 0.4 : 3.0};
+        double uniform = i % 7 == 0 ? 0.999999 : zero_rng_uniform(&rng, i);
+        assert_int_equal(zero_sampling_draw(&how, logits, uniform),
+                         oracle(&how, logits, uniform));
+    }
+}
+
+/* Of four equal logits the first two have half of the probability, and the third has more. */
+static void lower_ids_come_first_into_the_nucleus(void **state)
+{
+    (void)state;
+    const float logits[6] = {-5.0f, 1.0f, 1.0f, -9.0f, 1.0f, 1.0f};
+    zero_sampling how = {.known = 6, .top_k = 4, .top_p = 0.5, .temperature = 0.7};
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.0), 1);
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 2);
+    how.top_p = nextafter(0.5, 1.0);
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 4);
+    how.top_k = 3;
+    how.top_p = 0.25;
+    assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 1);
+}
+
+/* A share that the first token reaches exactly needs no second one. */
+static void a_share_that_is_reached_is_enough(void **state)
+{
+    (void)state;
+    int n_exact = 0;
+    for (int i = 1; i < 50; i++) {
+        const float logits[2] = {2.0f, 2.0f - 0.03f * (float)i};
+        const double sum = 1.0 + exp((double)logits[1] - (double)logits[0]);
+        zero_sampling how = {.known = 2, .top_p = 1.0 / sum, .temperature = 1.0};
+        if (how.top_p * sum != 1.0) continue;
+        n_exact++;
+        assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 0);
+        how.top_p = nextafter(how.top_p, 1.0);
+        if (how.top_p * sum > 1.0)
+            assert_int_equal(zero_sampling_draw(&how, logits, 0.999), 1);
+    }
+    assert_true(n_exact > 10);
 }
 
 static void draws_come_as_often_as_their_probability_says(void **state)
@@ -127,6 +196,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(temperature_0_takes_the_first_of_the_largest),
         cmocka_unit_test(any_k_and_temperature_draw_by_the_definition),
+        cmocka_unit_test(any_p_draws_from_the_nucleus_by_the_definition),
+        cmocka_unit_test(lower_ids_come_first_into_the_nucleus),
+        cmocka_unit_test(a_share_that_is_reached_is_enough),
         cmocka_unit_test(draws_come_as_often_as_their_probability_says),
         cmocka_unit_test(logits_that_are_not_finite_choose_nothing),
         cmocka_unit_test(extreme_temperatures_are_numbers_like_others),

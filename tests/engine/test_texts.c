@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/number.h"
 #include "engine/run_memory.h"
 #include "math/fake.h"
 
@@ -134,15 +135,17 @@ static void tokens_have_the_logits_of_whole_texts(void **state)
     }
 }
 
+static const zero_sampling sampling = {
+    .step = 1, .seed = 2, .temperature = 1.0, .known = 50};
+
 static void generate_texts(test_run *run, int64_t n, int32_t texts[][64])
 {
-    zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
     zero_text all[5];
     for (int64_t t = 0; t < n; t++) {
-        all[t] = (zero_text){lengths[t % TEXTS] + t, texts[t]};
+        all[t] = (zero_text){.n_known = lengths[t % TEXTS] + t, .tokens = texts[t]};
         for (int64_t i = 0; i < all[t].n_known; i++) texts[t][i] = word(t, i);
     }
-    assert_all(zero_engine_generate_texts(&run->engine, &how, GENERATED, all, n) ==
+    assert_all(zero_engine_generate_texts(&run->engine, &sampling, GENERATED, all, n) ==
                ZERO_OK);
 }
 
@@ -167,6 +170,43 @@ static void texts_beside_each_other_are_the_same_as_alone(void **state)
         const test_setup several = texts_of(TEXTS, stage);
         generate_beside(&several, 5, together);
         assert_all(memcmp(alone, together, sizeof alone) == 0);
+    }
+}
+
+/* Each text is the beginning of what it would be without an end, up to the first word that ends it;
+ * with a cache and without, past the length that the model knows. A prompt may have such words. */
+static void texts_end_with_the_first_token_that_ends_them(void **state)
+{
+    (void)state;
+    static int32_t endless[5][64], ended[5][64];
+    for (int64_t texts = 0; texts <= TEXTS; texts += TEXTS) {
+        const test_setup setup = texts_of(texts, texts > 0 ? 3 : 0);
+        int n_ended = 0;
+        test_run run;
+        zero_text all[5];
+        generate_beside(&setup, 5, endless);
+        /* Words that two of the texts have past the middle, and the first one of a prompt. */
+        zero_sampling how = sampling;
+        how.ends = (zero_ends){{endless[0][20], endless[3][25], endless[1][0]}, 3};
+        open_with_cache(&run, &setup);
+        for (int64_t t = 0; t < 5; t++) {
+            all[t] = (zero_text){.n_known = lengths[t % TEXTS] + t, .tokens = ended[t]};
+            memcpy(ended[t], endless[t], (size_t)all[t].n_known * sizeof **ended);
+        }
+        assert_all(zero_engine_generate_texts(&run.engine, &how, GENERATED, all, 5) ==
+                   ZERO_OK);
+        for (int64_t t = 0; t < 5; t++) {
+            const int32_t *drawn = endless[t] + all[t].n_known;
+            int64_t n = 0;
+            while (n < GENERATED && !zero_sampling_ends(&how, drawn[n])) n++;
+            const int64_t length = all[t].n_known + zero_min(n + 1, GENERATED);
+            n_ended += n < GENERATED;
+            assert_all(all[t].has_ended == (n < GENERATED));
+            assert_all(all[t].n_known + all[t].n_drawn == length);
+            assert_all(memcmp(ended[t], endless[t], (size_t)length * 4) == 0);
+        }
+        assert_all(n_ended >= 2);
+        test_run_close(&run);
     }
 }
 
@@ -256,10 +296,9 @@ static void a_run_whose_steps_need_less_has_no_cache(void **state)
     setup.plan.texts = 1;
     test_run run;
     int32_t text[64];
-    zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
     test_run_open(&run, &setup, test_size);
     assert_all(!zero_schedule_has_cache(&run.engine.schedule));
-    generate(&run, &how, 1, text);
+    generate(&run, &sampling, 1, text);
     test_run_close(&run);
 }
 
@@ -268,6 +307,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_have_the_logits_of_whole_texts),
         cmocka_unit_test(texts_beside_each_other_are_the_same_as_alone),
+        cmocka_unit_test(texts_end_with_the_first_token_that_ends_them),
         cmocka_unit_test(a_device_keeps_what_the_cpu_keeps),
         cmocka_unit_test(activations_of_16_bits_halve_the_cache),
         cmocka_unit_test(a_text_is_the_same_without_a_cache),

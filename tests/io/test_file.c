@@ -74,6 +74,14 @@ static void check_all(const char *name, const char *text)
     }
 }
 
+static void put(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
 static void a_mistake_has_one_status_and_one_wording(void **state)
 {
     (void)state;
@@ -85,12 +93,20 @@ static void a_mistake_has_one_status_and_one_wording(void **state)
     assert_int_equal(rmdir("directory") + unlink("pipe"), 0);
 }
 
-static void put(const char *name, const char *text)
+/* A longer file that begins like a pointer is read, and so is a shorter one. */
+static void a_pointer_of_git_lfs_is_not_the_file(void **state)
 {
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
+    (void)state;
+    char page[1025] = "version https://git-lfs.github.com/spec/v1\n";
+    put("pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n");
+    check_all("pointer", "pointer: a pointer of Git LFS in place of the file");
+    check_all("pointer", "'git lfs pull'");
+    memset(page + strlen(page), 'x', sizeof page - 1 - strlen(page));
+    put("pointer", page);
+    assert_int_equal(by_path("pointer"), ZERO_OK);
+    put("pointer", "version https://git-lfs");
+    assert_int_equal(as_bytes("pointer"), ZERO_OK);
+    assert_int_equal(unlink("pointer"), 0);
 }
 
 static void links_are_followed_only_where_users_name_files(void **state)
@@ -189,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mistake_has_one_status_and_one_wording),
+        cmocka_unit_test(a_pointer_of_git_lfs_is_not_the_file),
         cmocka_unit_test(links_are_followed_only_where_users_name_files),
         cmocka_unit_test(parts_are_read_at_offsets),
         cmocka_unit_test(a_failed_read_leaves_the_bytes_that_were_there),

@@ -302,6 +302,104 @@ static void deep_and_long_headers_are_refused(void **state)
     free(json);
 }
 
+/* ---- several files ---- */
+
+#define MAP(members) "{\"metadata\":{\"total_size\":8},\"weight_map\":{" members "}}"
+
+static zero_status read_index(const char *json, zero_safetensors_index *index)
+{
+    zero_bytes text = {0};
+    append(&text, json, strlen(json));
+    zero_status st = zero_safetensors_read_index(F, &text, index);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* The status of files "one" and "two", with these tensors, beside such an index. */
+static zero_status join(const char *json, const char *one, const char *two,
+                        zero_safetensors *all)
+{
+    zero_safetensors_index index;
+    zero_safetensors parts[2];
+    *all = (zero_safetensors){0};
+    assert_int_equal(read_index(json, &index), ZERO_OK);
+    assert_int_equal(parse(one, 4, &parts[0]), ZERO_OK);
+    assert_int_equal(parse(two, 4, &parts[1]), ZERO_OK);
+    zero_status st = zero_safetensors_add(F, &parts[0], 0, all);
+    if (st == ZERO_OK) st = zero_safetensors_add(F, &parts[1], 1, all);
+    if (st == ZERO_OK) st = zero_safetensors_check_index(F, &index, all);
+    zero_safetensors_destroy(&parts[0]);
+    zero_safetensors_destroy(&parts[1]);
+    zero_safetensors_destroy_index(&index);
+    return st;
+}
+
+#define A           ONE("\"U8\"", "[4]", "[0,4]")
+#define NAMED(name) "{\"" name "\":" FOUR_BYTES("[0,4]") "}"
+
+static void tensors_of_several_files_make_one_table(void **state)
+{
+    (void)state;
+    zero_safetensors all;
+    zero_safetensors_index index;
+    assert_int_equal(read_index(MAP("\"b\":\"two\",\"a\":\"one\",\"c\":\"two\""), &index),
+                     ZERO_OK);
+    assert_int_equal(index.n_files, 2);
+    assert_string_equal(index.files[0], "one");
+    assert_string_equal(index.files[1], "two");
+    zero_safetensors_destroy_index(&index);
+    if (join(MAP("\"b\":\"two\",\"a\":\"one\""), A, NAMED("b"), &all) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+    assert_int_equal(all.n, 2);
+    const zero_safetensors_entry *a = zero_safetensors_find(&all, "a"),
+                                 *b = zero_safetensors_find(&all, "b");
+    assert_true(a == &all.entries[0] && b == &all.entries[1]);
+    assert_true(a->file == 0 && b->file == 1 && b->end - b->begin == 4);
+    assert_string_equal(b->name, "b");
+    assert_string_equal(b->type, "U8");
+    zero_safetensors_destroy(&all);
+}
+
+static void an_index_that_lies_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *reason;
+    } indexes[] = {
+        {"[]", "expected an object with \"weight_map\""},
+        {"{\"weight_map\":[]}", "\"weight_map\": expected an object"},
+        {"{\"weight_map\":{}}", "expected 1 to 1000 files, found 0"},
+        {MAP("\"a\":1"), "\"a\": expected a text"},
+        {MAP("\"a\":\"\""), "the name of a file beside the index"},
+        {MAP("\"a\":\"..\""), "the name of a file beside the index"},
+        {MAP("\"a\":\"../b\""), "found \"../b\""},
+        {MAP("\"a\":\"/etc/passwd\""), "found \"/etc/passwd\""},
+        {MAP("\"a\":\"b\",\"a\":\"c\""), "duplicate object key"},
+    };
+    static const struct {
+        const char *json, *two, *reason;
+    } pairs[] = {
+        {MAP("\"a\":\"one\",\"b\":\"two\""), A, "tensor \"a\" is in another file, too"},
+        {MAP("\"a\":\"two\",\"b\":\"one\""), NAMED("b"),
+         "the file \"two\" does not have the tensor \"a\""},
+        {MAP("\"a\":\"one\",\"c\":\"two\""), NAMED("b"),
+         "the file \"two\" does not have the tensor \"c\""},
+        {MAP("\"a\":\"one\""), NAMED("b"), "expected the 2 tensors of its files, found 1"},
+    };
+    for (size_t i = 0; i < sizeof indexes / sizeof indexes[0]; i++) {
+        zero_safetensors_index index = {.n_files = 42};
+        assert_int_equal(read_index(indexes[i].json, &index), ZERO_ERR_FORMAT);
+        assert_says(indexes[i].reason);
+        assert_int_equal(index.n_files, 42);
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        zero_safetensors all;
+        assert_int_equal(join(pairs[i].json, A, pairs[i].two, &all), ZERO_ERR_FORMAT);
+        assert_says(pairs[i].reason);
+        zero_safetensors_destroy(&all);
+    }
+}
+
 /* ---- files ---- */
 
 /* read_header's verdict on a file with these bytes, whose length is said to be `promised`. */
@@ -369,6 +467,8 @@ int main(void)
         cmocka_unit_test(attacks_on_the_table_are_refused),
         cmocka_unit_test(attacks_on_the_length_are_refused),
         cmocka_unit_test(deep_and_long_headers_are_refused),
+        cmocka_unit_test(tensors_of_several_files_make_one_table),
+        cmocka_unit_test(an_index_that_lies_is_refused),
         cmocka_unit_test(headers_are_read_from_files),
         cmocka_unit_test(lengths_are_checked_before_memory_is_taken),
     };

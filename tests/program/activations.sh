@@ -65,8 +65,9 @@ rm -r other/step-00000004
 runs 3 train $model $half --stage 3 --steps 4 --checkpoint other --resume
 digest_of out >resumed
 same undisturbed resumed "resumed"
-runs 3 train $model --dtype bf16 --global-batch 6 --micro-batch 2 --steps 5 --checkpoint other --resume
-says '--activations at its default (saved: bf16)' out
+runs 3 train $model --steps 5 --activations fp32 --checkpoint other --resume
+says '--activations fp32 (saved: bf16)' out
+says ', --dtype bf16' out
 verifies other
 for n in 0 2; do
     runs $n generate other --dtype bf16 --activations bf16 --tokens 5 --prompt Once --stage 3

@@ -50,7 +50,7 @@ printf '{"layers": 1, "hidden": 16, "heads": 2, "seq": 8, "data": "stories:16K",
 # cannot_become OPTION VALUE 'TEXT'
 cannot_become() {
     refuses 2 "${1#--} $2 $3" 0 train --config run.json --checkpoint good --resume $1 $2
-    says 'these options differ from the saved run' err
+    says "cannot resume good/step-00000006: " err
 }
 cannot_become --layers 2 '(saved: 1)'
 cannot_become --hidden 32 '(saved: 16)'
@@ -79,10 +79,11 @@ rm -f err
     sleep 12 # longer than the watchdog's time, which is long enough for a machine that has other work
     kill -USR2 $job
 ) &
-runs 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 10
-[ "$(grep -c '^zero: ' err)" -eq 1 ] || complain "$words: expected one line about the wait"
+run 2 train $tiny --steps 1 --checkpoint busy --resume --watchdog 10
+exits 2
+[ "$(grep -c '^zero: warning: ' err)" -eq 1 ] || complain "$words: expected one line about the wait"
 says "zero: warning: busy: waiting up to 30 s for process $job on " err
-says 'nothing to do: the only step was done before' out
+says ', beyond --steps 1: give --steps ' err
 wait $job
 [ $? -eq 75 ] || complain "the run in busy did not stop with exit code 75"
 wait
@@ -201,6 +202,7 @@ same before m "the metrics after a run that was refused"
 # A run that finds all steps done leaves its metrics as they are.
 runs 2 train $tiny --steps 2 --checkpoint more --resume --metrics m
 says 'nothing to do: all 2 steps were done before' out
+grep '^checkpoint: ' out && complain "$words: it saved again what is there"
 same before m "the metrics after a run with nothing left to do"
 
 # A metrics file that ends in half a line is continued.

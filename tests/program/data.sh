@@ -86,8 +86,9 @@ runs 3 train $shape_3 --data training --val-data text --resume --checkpoint save
 digest_of out >digest_other
 same digest digest_other "another --val-data"
 says '--val-data text (saved: validation)' out
-refuses 2 'other tokens for training' 3 train $shape_3 --data training --resume \
-    --checkpoint saved
+runs 3 train $shape_3 --data training --resume --checkpoint saved
+says "validation    validation, " out # the saved run's
+refuses 2 'other tokens for training' 3 train $shape_3 --data text --resume --checkpoint saved
 refuses 2 'the stories of one seed' 0 train $shape --data text --val-data stories
 
 # The names of llm.c and nanoGPT: a pattern that takes both kinds of files validates on one.

@@ -102,15 +102,43 @@ for ranks in 1 2 3; do
     same one_by_one out "fifteen texts at one time on $ranks ranks"
 done
 
-# ---- mistakes ----
+# ---- empty lines: texts without a prompt, but for those at the end ----
 printf 'a\n\nb\n' >gap
+printf 'a\r\n\r\nb\r\n\r\n\r\n' >gap_of_windows
+printf 'a\n\nb\n\n\n' >ends_empty
+for prompt_of in a '' b; do
+    runs 0 generate ck ${prompt_of:+--prompt $prompt_of} --tokens 9
+    [ "$prompt_of" = a ] || echo
+    cat out
+done >apart
+for file in gap gap_of_windows ends_empty; do
+    runs 3 generate ck --prompts $file --tokens 9
+    same apart out "$file"
+    says "note: --prompts $file: line 2 is empty" err
+done
+runs 0 generate ck --prompts lines --tokens 9
+[ ! -s err ] || complain "$words: no line is empty"
+
+# ---- nucleus: --top-p 1 is all tokens, and a small one is the likeliest ----
+runs 0 generate ck --prompt "$prompt" --tokens 50 --top-p 1
+same text out "--top-p 1"
+runs 0 generate ck --prompt "$prompt" --tokens 50 --top-p 0.000001
+same likeliest out "--temperature 0 and --top-p 0.000001"
+runs 0 generate ck --prompts many --tokens 40 --batch 1 --top-p 0.8 --top-k 30
+mv out one_by_one
+runs 3 generate ck --prompts many --tokens 40 --batch 15 --stage 3 --top-p 0.8 --top-k 30
+same one_by_one out "fifteen texts from the nucleus at one time"
+runs 0 generate ck --prompts many --tokens 40 --top-k 30
+differ one_by_one out "--top-p 0.8"
+refuses 2 'expected a decimal number from 1e-06 to 1' 0 generate ck --top-p 0
+refuses 2 'expected a decimal number from 1e-06 to 1' 0 generate ck --top-p 1.5
+
+# ---- mistakes ----
 : >empty
-refuses 2 'line 2 is empty' 2 generate ck --prompts gap
-printf 'a\r\n\r\nb\r\n' >gap_of_windows
-refuses 2 'line 2 is empty' 3 generate ck --prompts gap_of_windows
+printf '\n\r\n\n' >empty_lines
+refuses 2 'there is no text in the file' 2 generate ck --prompts empty_lines
 mkdir folder
 refuses 4 'folder' 2 generate ck --prompts folder
-refuses 2 'the file is empty' 0 generate ck --prompts empty
 printf '\377\376t\000h\000e\000' >utf16
 refuses 4 'utf16: this is text in UTF-16' 3 generate ck --prompts utf16
 printf 't\000h\000e\000' >utf16le
@@ -122,6 +150,7 @@ runs 0 generate ck --prompts lines --tokens 5 --batch 1
 cp out unmarked
 runs 3 generate ck --prompts marked --tokens 5 --batch 1
 same unmarked out "prompts after a byte order mark"
+refuses 2 'there is no text in the file' 0 generate ck --prompts empty
 refuses 4 'cannot be opened' 3 generate ck --prompts nowhere
 refuses 2 'give --prompts or --prompt, not both' 0 generate ck --prompts lines --prompt a
 refuses 2 'from 1 to 256' 0 generate ck --prompts lines --batch 257
@@ -159,13 +188,34 @@ says 'with its tokenizer' out
 says '"model_type": "gpt2"' exported/config.json
 find exported -type d ! -perm 0755 -o -type f ! -perm 0644 >modes
 [ ! -s modes ] || complain "$words: unexpected modes: $(cat modes)"
-runs 2 train $shape $data $stories --steps 1 --warmup 0 --lr 0 --stage 3 --init-from exported \
-    --checkpoint back
+# The exported model generates the same text by itself.
+runs 0 generate exported --prompt "$prompt" --tokens 50
+same text out "the text of the exported model"
+runs 3 generate exported/model.safetensors --prompt "$prompt" --tokens 50 --stage 3
+same text out "the text of the exported file on 3 ranks"
+runs 3 generate exported --prompt-tokens 1,2,3 --tokens 5 --tp 3 --dtype bf16
+grep -Eqx '1,2,3(,[0-9]+){5}' out || complain "$words: expected eight ids"
+runs 0 generate ids_exported --prompt-tokens 1,2,3 --tokens 4
+refuses 2 'has no tokenizer' 0 generate ids_exported --prompt Once
+refuses 2 'beyond the model' 0 generate exported --prompt-tokens 1,100000
+mkdir bare && cp exported/model.safetensors bare
+refuses 4 'the number of heads is not known: expected a config.json' 3 generate bare
+refuses 4 'or model.safetensors' 0 generate folder
+mv bare/model.safetensors bare/pytorch_model.bin && cp exported/config.json bare
+refuses 2 'a file of PyTorch, and this program reads safetensors' 2 generate bare
+mkdir 0 1 && cp -r exported 0/model && cp -r exported 1/model
+sed -i 's/"n_head": 3/"n_head": 6/' 1/model/config.json
+# shellcheck disable=SC2016 # expanded by the ranks
+on 2 sh -c 'cd "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$0" generate model' "$zero" >out 2>err
+code=$?
+exits 4
+says "rank 1: model describes another model than rank 0's (6 heads" err
+runs 2 train $shape $data $stories --steps 0 --stage 3 --init-from exported --checkpoint back
 says 'weights       from exported' out
 runs 0 checkpoint export back --to=exported_again
 for file in model.safetensors config.json generation_config.json tokenizer.json \
     tokenizer_config.json; do
-    same exported/$file exported_again/$file "$file exported, trained at rate 0, exported again"
+    same exported/$file exported_again/$file "$file exported, imported, exported again"
 done
 runs 0 generate back --prompt "$prompt" --tokens 50
 same text out "the text of the model that came back"
@@ -181,7 +231,7 @@ refuses 2 'give --layers 2' 2 \
 refuses 2 'give --heads 3' 0 \
     train $data $stories --layers 2 --hidden 48 --heads 4 --init-from exported
 refuses 2 'give --vocab 512' 0 train $shape $data $stories --vocab 600 --init-from exported
-refuses 4 'wte.weight [512, 48] is missing' 0 train $shape $data $stories \
+refuses 4 'not the weights of a GPT-2' 0 train $shape $data $stories \
     --init-from "$(ls ck/*/shard-00000*)"
 head -c 100000 exported/model.safetensors >torn.safetensors
 refuses 4 'torn.safetensors' 3 train $shape $data $stories --init-from torn.safetensors

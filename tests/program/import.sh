@@ -74,6 +74,12 @@ refuses 2 'there is no such path' 0 train --data text --tokenizer nowhere
 echo '{"model": {"type": "Unigram"}}' >unigram.json
 refuses 2 'Unigram is not supported' 0 train --data text --tokenizer unigram.json
 
+for path in ck ck/step-00000002; do
+    refuses 2 "--init-from $path holds a checkpoint of zero train: --resume" 3 train $short \
+        --data text --init-from $path
+    says "zero checkpoint export $path --to OUT" err
+done
+
 # ---- the shape ----
 runs 2 train $short --data text --init-from model --seq 16
 says 'T 16' out
@@ -83,6 +89,159 @@ mv model/config.json .
 refuses 2 'give --heads N' 0 train $short --data text --init-from model
 runs 0 train $short --data text --init-from model --heads 3
 mv config.json model
+
+# ---- what no computation needs goes with the checkpoints, and out again ----
+cp -r model whole
+cp "$golden/gpt2.json" whole/tokenizer.json
+sed -e 's/"eos_token_id": 0/"eos_token_id": 1, "pad_token_id": 2/' -e 's/_pdrop": 0.0/_pdrop": 0.1/' \
+    model/config.json >whole/config.json
+echo '{"eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 32}' \
+    >whole/tokenizer_config.json
+echo '{"top_p": 0.9, "eos_token_id": [1, 2]}' >whole/generation_config.json
+printf '{{ "chat" }}\n' >whole/chat_template.jinja
+echo '{"pad_token": "<pad>"}' >whole/special_tokens_map.json
+runs 3 train $short --data text --init-from whole --checkpoint kept
+says 'from whole: dropout 0, where its config.json has 0.1' out
+runs 0 checkpoint show kept
+says 'chat_template.jinja' out
+says 'kept for export' out
+runs 0 checkpoint export kept --to again
+for file in tokenizer.json tokenizer_config.json generation_config.json chat_template.jinja \
+    special_tokens_map.json; do
+    same whole/$file again/$file "$file of the model that a run began with"
+done
+says '"eos_token_id": 1' again/config.json
+says '"pad_token_id": 2' again/config.json
+says '"attn_pdrop": 0.1' again/config.json
+says '"n_positions": 32' again/config.json
+# A run that resumes keeps what its checkpoint does, whatever lies beside its weights now.
+mv whole gone
+runs 2 train $short --steps 4 --data text --layers 2 --hidden 48 --heads 3 --seq 32 \
+    --tokenizer gone --resume --checkpoint kept
+runs 0 checkpoint export kept --to later
+for file in again/*.json* ; do
+    [ "$file" = again/config.json ] || same "$file" "later/${file#again/}" "$file, resumed"
+done
+same again/config.json later/config.json "config.json, resumed"
+mv gone whole
+# Of data that are tokens the model's tokenizer makes text.
+runs 2 train $short --data tokens.bin --init-from whole --seq 16 --checkpoint ids
+says 'where its config.json has 0.1; the first 16 of its 32 positions' out
+runs 0 generate ids --prompt 'the grapes' --tokens 3
+runs 0 checkpoint export ids --to short
+says 'the first 16 of the 32 positions that it began with' out
+says '"n_positions": 16' short/config.json
+says '"model_max_length": 16' short/tokenizer_config.json
+same whole/tokenizer.json short/tokenizer.json "the tokenizer of data that are tokens"
+echo '{"model": {"type": "Unigram"}}' >whole/tokenizer.json
+runs 0 train $short --data tokens.bin --init-from whole --checkpoint bare
+says "checkpoints are without the model's tokenizer: whole/tokenizer.json" err
+runs 2 train $short --data text --dropout 0.25 --checkpoint scratch --layers 1 --hidden 16 --heads 1
+runs 0 checkpoint export scratch --to scratch_out
+says '"resid_pdrop": 0.25' scratch_out/config.json
+
+# ---- the ends of texts ----
+until_one_of() { # until_one_of 'IDS' FILE: the ids of a text up to the first of these that was drawn
+    awk -F, -v ids="$1" 'BEGIN { split(ids, list, " "); for (i in list) is_end[list[i]] = 1 }
+        { text = $1; for (i = 2; i <= NF; i++) { text = text "," $i; if ($i in is_end) break }; print text }' "$2"
+}
+# The tokenizer's own, <|endoftext|>; so hot that any token comes soon.
+hot="--temperature 1000 --tokens 3000"
+runs 0 generate ck --prompt-tokens 5 $hot --ignore-end
+grep -q ',0,' out || complain "$words: token 0 was not drawn"
+until_one_of 0 out >ended
+runs 3 generate ck --prompt-tokens 5 $hot
+same ended out "a text up to the end that its tokenizer knows"
+run 0 generate ck --prompt 'the grapes' $hot --ignore-end --raw # any bytes
+exits 0
+mv out endless
+run 2 generate ck --prompt 'the grapes' $hot --raw
+exits 0
+head -c "$(($(wc -c <out) - 1))" endless >begin
+printf '<|endoftext|>' >>begin
+head -c "$(wc -c <begin)" endless >begin_of_endless
+same begin_of_endless begin "a text without its end"
+# Those of a generation_config.json, which may be several; else that of the config.json.
+runs 0 generate ck --prompt-tokens 5 --tokens 30 --temperature 5
+mv out endless
+set -- $(cut -d, -f 9,20 endless | tr , ' ')
+cp -r model several
+echo "{\"eos_token_id\": [$2, $1, 99999]}" >several/generation_config.json
+sed 's/"eos_token_id": 0/"eos_token_id": 1/' model/config.json >several/config.json
+cp "$golden/gpt2.json" several/tokenizer.json
+runs 0 train $short --data text --init-from several --steps 0 --checkpoint several_ends
+until_one_of "$1 $2" endless >ended
+runs 3 generate several_ends --prompt-tokens 5 --tokens 30 --temperature 5 --stage 3
+same ended out "a text up to one of two ends"
+runs 0 generate several_ends --prompt-tokens 5 --tokens 30 --temperature 5 --ignore-end
+same endless out "--ignore-end"
+rm several/generation_config.json
+sed "s/\"eos_token_id\": 0/\"eos_token_id\": $2/" model/config.json >several/config.json
+runs 0 train $short --data text --init-from several --steps 0 --checkpoint one_end
+until_one_of "$2" endless >ended
+runs 0 generate one_end --prompt-tokens 5 --tokens 30 --temperature 5
+same ended out "a text up to the end in config.json"
+# A run's samples, too: ranks other than the first know no kept file.
+sample="--global-batch 6 --eval-every 0 --data tokens.bin --sample 40 --steps 1"
+echo '{"eos_token_id": [0]}' >several/generation_config.json
+runs 2 train $sample --init-from several
+sed -n '/^---- a sample before/{n;p;q}' out | sed 's/ *$//; s/ /,/g' >endless
+set -- $(cut -d, -f 7 endless)
+echo "{\"eos_token_id\": [0, $1]}" >several/generation_config.json
+runs 2 train $sample --init-from several
+sed -n '/^---- a sample before/{n;p;q}' out | sed 's/ *$//; s/ /,/g' >got
+until_one_of "0 $1" endless >ended
+same ended got "a run's sample up to its end"
+echo '{"eos_token_id": "none"}' >several/generation_config.json
+refuses 4 '"eos_token_id": expected a token or a list' 2 train $sample --init-from several
+
+# ---- nodes with copies of their own: each rank stands for one, in the folder of its number ----
+
+# on_nodes words...: trains on 3 of them.
+on_nodes() {
+    words="zero train $* on 3 nodes"
+    # shellcheck disable=SC2016 # expanded by the ranks
+    on 3 sh -c 'cd "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"' sh "$zero" train \
+        $short --lr 1e-4 --data text --init-from whole --fake-nodes 3 "$@" >out 2>err
+    code=$?
+    legible err
+}
+
+cp "$golden/gpt2.json" whole/tokenizer.json
+for node in 0 1 2; do mkdir $node && cp -r whole text $node; done
+for stage in 0 1 3; do
+    on_nodes --stage $stage
+    exits 0
+    digest_of out >digest.$stage
+done
+runs 3 train $short --lr 1e-4 --data text --init-from whole
+digest_of out >digest
+same digest digest.0 "copies in stage 0 and one file"
+same digest digest.1 "copies in stage 1 and one file"
+same digest digest.3 "copies in stage 3 and one file"
+# The middle of the embedding is missing in one.
+header=$(od -An -tu4 -N4 2/whole/model.safetensors)
+dd if=/dev/zero of=2/whole/model.safetensors bs=48 seek=$(((8 + header + 48 * 4 * 200) / 48)) \
+    count=400 conv=notrunc 2>/dev/null
+for stage in 0 1 2 3; do
+    on_nodes --stage $stage
+    exits 4
+    says "rank 2: whole/model.safetensors differs from rank 0's copy in wte.weight" err
+    says 'where it has zeros from element' err
+done
+# One file with zeros trains, with a warning.
+runs 2 train $short --lr 1e-4 --data text --init-from 2/whole --stage 3
+says 'warning: 2/whole/model.safetensors: wte.weight has zeros from element' err
+cp whole/model.safetensors 2/whole
+sed -i 's/"n_head": 3/"n_head": 4/' 1/whole/config.json
+on_nodes --stage 1
+exits 4
+says "rank 1: whole describes another model than rank 0's (4 heads" err
+cp whole/config.json 1/whole
+sed 's/"<|endoftext|>"/"<|end|>"/g' "$golden/gpt2.json" >1/whole/tokenizer.json
+on_nodes --stage 1
+exits 4
+says "rank 1: --data text differs from rank 0's, or its tokenizer does" err
 
 # ---- the rate ----
 runs 0 train $short --data text --init-from model --lr 2e-3

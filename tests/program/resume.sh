@@ -89,7 +89,7 @@ for layout in 1/0 4/2 8/3; do continues "$layout" readme $batch; done
 refuses 2 "saved with --reproducible --micro-batch 1, and this run has --micro-batch 2" 2 \
     train $tiny --reproducible --global-batch 8 --micro-batch 2 --steps 4 --resume \
     --checkpoint reproducible-2-1
-says "give --micro-batch 1, or resume without --reproducible" err
+says "give --micro-batch 1, or --reproducible=off" err
 # So would other slices.
 refuses 2 "saved with --reproducible --tp-slices 1, and this run has --tp-slices 2" 2 \
     train $tiny --reproducible --global-batch 8 --steps 4 --tp-slices 2 --resume \

@@ -62,6 +62,6 @@ says '@1/2[' err
 
 # Other slices are other sums.
 rm -rf copy && cp -r one copy
-runs 2 train $tiny --tp 2 --steps 3 --resume --checkpoint copy
+runs 2 train $tiny --tp 2 --tp-slices 2 --reproducible=off --steps 3 --resume --checkpoint copy
 says 'warning: other sums: this run adds along 2 slices, the one that was saved along 8' err
 finish

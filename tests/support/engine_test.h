@@ -39,6 +39,14 @@ static const test_setup test_standard = {
     .clip = 1.0,
 };
 
+/* Appends n tokens to one text[n_known + n]. */
+static inline zero_status test_generate_text(zero_engine *e, const zero_sampling *how,
+                                             int64_t n_known, int64_t n, int32_t *text)
+{
+    zero_text one = {.n_known = n_known, .tokens = text};
+    return zero_engine_generate_texts(e, how, n, &one, 1);
+}
+
 typedef struct {
     test_setup setup;
     zero_comm own; /* unless the caller gave the ranks */
@@ -261,7 +269,7 @@ static inline void test_run_everything(test_run *run, test_outcome *out)
         out->norm[step] = run->last.grad_norm;
     }
     if (zero_engine_evaluate(&run->engine, &source, &out->evaluated) != ZERO_OK ||
-        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->text) != ZERO_OK)
+        test_generate_text(&run->engine, &how, 1, TEST_WORDS, out->text) != ZERO_OK)
         fail_msg("%s", zero_last_error());
 }
 

@@ -44,6 +44,14 @@ static inline zero_status fill(void *arg, int tensor, int64_t begin, int64_t end
 
 static const zero_weights values = {.fill = fill};
 
+/* Writes the model of known values to DIR_NAME or a path below it. */
+static inline zero_status write_to(const char *path, const zero_model *model,
+                                   const zero_weights *weights, const zero_tokenizer *tok)
+{
+    return zero_hugging_face_write(path,
+                                   &(zero_hugging_face_export){model, weights, tok, NULL});
+}
+
 static inline void check_ok(zero_status st)
 {
     if (st != ZERO_OK) fail_msg("%s", zero_last_error());

@@ -22,7 +22,7 @@ static inline void twin_pause(test_run *run, twin_outcome *out)
         fail_msg("%s", zero_last_error());
     test_run_steps(run, 6, 2);
     if (zero_engine_compute(&run->engine, &source, &in, &run->last) != ZERO_OK ||
-        zero_engine_generate(&run->engine, &how, 1, TEST_WORDS, out->first_text) != ZERO_OK)
+        test_generate_text(&run->engine, &how, 1, TEST_WORDS, out->first_text) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     out->computed = run->last.grad_norm;
     test_run_steps(run, 8, 1);

@@ -1,0 +1,257 @@
+#include "checkpoint/hugging_face_copies.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <xxhash.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+
+struct copies {
+    zero_hugging_face *f;
+    zero_comm *world;
+    uint64_t *of;    /* [size] each rank's copy, by a number that is no other's */
+    uint64_t *words; /* [n_blocks][2] */
+};
+
+/* ---- blocks ---- */
+
+/* The tensor that a block is of, and its elements. */
+static int locate(const zero_hugging_face *f, int block, int64_t *begin, int64_t *end)
+{
+    int t = 0;
+    while (f->first_block[t + 1] <= block) t++;
+    const zero_tensor *tensor = &f->model->tensors[t];
+    *begin = (block - f->first_block[t]) * f->block_len;
+    *end = zero_min(*begin + f->block_len, tensor->rows * tensor->cols);
+    return t;
+}
+
+static bool is_whole(const zero_hugging_face *f, int block)
+{
+    int64_t begin, end;
+    (void)locate(f, block, &begin, &end);
+    return f->blocks[block].n == zero_divide_up(end - begin, ZERO_HUGGING_FACE_PIECE);
+}
+
+static zero_status read_whole(zero_hugging_face *f, int block)
+{
+    int64_t begin, end;
+    int tensor = locate(f, block, &begin, &end);
+    if (is_whole(f, block)) return ZERO_OK;
+    f->blocks[block] = (zero_hugging_face_block){.n = 0};
+    return zero_hugging_face_reread(f, tensor, begin, end);
+}
+
+static zero_status complete_blocks(struct copies *c)
+{
+    for (int b = 0; b < c->f->n_blocks; b++)
+        if (c->f->blocks[b].is_read) ZERO_TRY(read_whole(c->f, b));
+    return ZERO_OK;
+}
+
+/* ---- votes on blocks ---- */
+
+/* The or of all ranks' numbers for each block, and of their complements, from ranks that read it. They
+ * have a bit in common if two numbers differ. */
+static zero_status vote(struct copies *c, bool on_copies)
+{
+    const zero_hugging_face *f = c->f;
+    uint64_t mine = c->of[c->world->rank];
+    for (int b = 0; b < f->n_blocks; b++) {
+        uint64_t number = on_copies ? mine : f->blocks[b].sum;
+        c->words[2 * b] = f->blocks[b].is_read ? number : 0;
+        c->words[2 * b + 1] = f->blocks[b].is_read ? ~number : 0;
+    }
+    return zero_comm_or(c->world, 2 * (int64_t)f->n_blocks, c->words);
+}
+
+static bool differ(const struct copies *c, int block)
+{
+    return (c->words[2 * block] & c->words[2 * block + 1]) != 0;
+}
+
+/* The rank that reads a block from another copy than the one which needs it. */
+static int other_reader(const struct copies *c, int block)
+{
+    int size = c->world->size;
+    int rank = (int)(XXH3_64bits(&block, sizeof block) % (uint64_t)size);
+    while (c->of[rank] == c->words[2 * block]) rank = (rank + 1) % size;
+    return rank;
+}
+
+static zero_status read_for_others(struct copies *c)
+{
+    for (int b = 0; b < c->f->n_blocks; b++) {
+        bool is_needed = c->words[2 * b] != 0;
+        if (is_needed && !differ(c, b) && other_reader(c, b) == c->world->rank)
+            ZERO_TRY(read_whole(c->f, b));
+    }
+    return ZERO_OK;
+}
+
+/* ---- copies ---- */
+
+static zero_status name_copies(struct copies *c)
+{
+    uint64_t number = (uint64_t)c->world->layout.node_of[c->world->rank] + 1;
+    for (int i = 0; i < c->f->n_files; i++) {
+        struct stat info;
+        if (fstat(c->f->files[i].fd, &info) != 0)
+            return zero_fail(ZERO_ERR_IO, "%s: cannot be examined", c->f->files[i].path);
+        const uint64_t place[] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino};
+        number = XXH3_64bits_withSeed(place, sizeof place, number);
+    }
+    c->of[c->world->rank] = number | 1; /* 0 is nobody's */
+    return ZERO_OK;
+}
+
+static bool is_one_copy(const struct copies *c)
+{
+    for (int r = 1; r < c->world->size; r++)
+        if (c->of[r] != c->of[0]) return false;
+    return true;
+}
+
+/* ---- telling ---- */
+
+/* The lowest rank whose block is that of most; of[] has the ranks' hashes. *n: how many have it. */
+static int most_frequent(const struct copies *c, int *n)
+{
+    int best = 0;
+    *n = 0;
+    for (int r = 0; r < c->world->size; r++) {
+        int same = 0;
+        for (int k = 0; k < c->world->size; k++) same += c->of[k] == c->of[r];
+        if (same > *n) best = r;
+        *n = same > *n ? same : *n;
+    }
+    return best;
+}
+
+/* runs[size]: each rank's long run of zeros. */
+static zero_status gather_zeros(const zero_hugging_face *f, zero_comm *world, double **runs)
+{
+    const zero_hugging_face_zeros *z = &f->zeros;
+    const double mine[] = {(double)z->tensor, (double)z->begin, (double)z->end};
+    *runs = malloc((size_t)world->size * sizeof mine);
+    zero_status st =
+        *runs ? ZERO_OK
+              : zero_fail(ZERO_ERR_NOMEM, "no memory for what %d ranks read", world->size);
+    st = zero_agree(world, st);
+    return st == ZERO_OK ? zero_comm_all_gather_doubles(world, 3, mine, *runs) : st;
+}
+
+static zero_status describe(const struct copies *c, int block, const double *runs)
+{
+    const zero_hugging_face *f = c->f;
+    int64_t begin, end;
+    int tensor = locate(f, block, &begin, &end), rank = c->world->rank, n;
+    const char *path = f->files[f->places[tensor].file].path;
+    const char *name = f->model->tensors[tensor].name;
+    char where[200] = "";
+    int model = most_frequent(c, &n);
+    if (n == c->world->size)
+        return zero_fail(ZERO_ERR_IO, "%s: changed while it was read, in %s", path, name);
+    if (c->of[rank] == c->of[model]) return ZERO_OK;
+    for (int k = 0; k < 2 && !where[0]; k++) {
+        const double *run = runs + 3 * (k == 0 ? rank : model);
+        if (run[0] >= 0.0)
+            snprintf(where, sizeof where,
+                     ", where %s has zeros from element %" PRId64 " to %" PRId64,
+                     k == 0 ? "it" : "the other", (int64_t)run[1], (int64_t)run[2] - 1);
+    }
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s differs from rank %d's copy in %s, elements %" PRId64
+                     " to %" PRId64 "%s: every node needs the same files",
+                     path, model, name, begin, end - 1, where);
+}
+
+/* All ranks read the block again, so each can say whether it has what most have. */
+static zero_status tell(struct copies *c, int block)
+{
+    zero_hugging_face *f = c->f;
+    double *runs = NULL;
+    f->zeros.tensor = f->run.tensor = -1;
+    f->blocks[block] = (zero_hugging_face_block){.n = 0};
+    ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, block)));
+    for (int r = 0; r < c->world->size; r++)
+        c->of[r] = r == c->world->rank ? f->blocks[block].sum : 0;
+    ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
+    zero_status st = gather_zeros(f, c->world, &runs);
+    if (st == ZERO_OK) st = zero_agree(c->world, describe(c, block, runs));
+    free(runs);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static zero_status compare(struct copies *c)
+{
+    ZERO_TRY(zero_agree(c->world, name_copies(c)));
+    ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
+    if (is_one_copy(c)) return ZERO_OK;
+    ZERO_TRY(zero_agree_after_files(c->world, complete_blocks(c)));
+    ZERO_TRY(vote(c, true));
+    ZERO_TRY(zero_agree_after_files(c->world, read_for_others(c)));
+    ZERO_TRY(vote(c, false));
+    for (int b = 0; b < c->f->n_blocks; b++)
+        if (differ(c, b)) return tell(c, b);
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
+{
+    struct copies c = {.f = file, .world = world};
+    c.of = calloc((size_t)world->size, sizeof *c.of);
+    c.words = calloc(2 * (size_t)file->n_blocks + 1, sizeof *c.words);
+    zero_status st = ZERO_OK;
+    if (!c.of || !c.words)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to compare %d blocks", file->n_blocks);
+    st = zero_agree(world, st);
+    if (st == ZERO_OK) st = compare(&c);
+    free(c.of);
+    free(c.words);
+    return st;
+}
+
+/* Each rank has seen a part, so runs that adjoin are one. */
+static void join(int size, const double *runs, zero_hugging_face_zeros *z)
+{
+    for (int r = 0; r < size; r++) {
+        const double *run = runs + 3 * r;
+        int tensor = (int)run[0];
+        int64_t begin = (int64_t)run[1];
+        bool is_earlier = z->tensor < 0 || tensor < z->tensor ||
+                          (tensor == z->tensor && begin < z->begin);
+        if (tensor >= 0 && is_earlier)
+            *z = (zero_hugging_face_zeros){tensor, begin, (int64_t)run[2]};
+    }
+    for (int r = 0; r < size; r++) {
+        const double *run = runs + 3 * r;
+        if ((int)run[0] == z->tensor && (int64_t)run[1] <= z->end)
+            z->end = zero_max(z->end, (int64_t)run[2]);
+    }
+}
+
+zero_status zero_hugging_face_tell_zeros(const zero_hugging_face *f, zero_comm *world,
+                                         char text[ZERO_HUGGING_FACE_TEXT])
+{
+    zero_hugging_face_zeros z = {.tensor = -1};
+    double *runs = NULL;
+    text[0] = '\0';
+    zero_status st = gather_zeros(f, world, &runs);
+    if (st == ZERO_OK) join(world->size, runs, &z);
+    free(runs);
+    if (st != ZERO_OK || z.tensor < 0) return st;
+    const zero_tensor *t = &f->model->tensors[z.tensor];
+    snprintf(text, ZERO_HUGGING_FACE_TEXT,
+             "%.300s: %s has zeros from element %" PRId64 " to %" PRId64 " of %" PRId64
+             ", as a download leaves that has not finished",
+             f->files[f->places[z.tensor].file].path, t->name, z.begin, z.end - 1,
+             t->rows * t->cols);
+    return ZERO_OK;
+}

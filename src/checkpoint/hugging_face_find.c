@@ -1,0 +1,182 @@
+/* The files of a model, by what a user names: a folder, a file, or a folder of the hub's cache. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+#include "checkpoint/hugging_face.h"
+
+#define INDEX_END ".index.json"
+#define INDEX     ZERO_HUGGING_FACE_MODEL INDEX_END
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
+                              char path[ZERO_STORAGE_FILE_PATH])
+{
+    snprintf(path, ZERO_STORAGE_FILE_PATH, "%s/%s", found->folder, name);
+}
+
+static bool has(const zero_hugging_face_found *found, const char *name)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_hugging_face_beside(found, name, path);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- weights that are not read ---- */
+
+/* In the order in which a folder is searched for them. */
+static const struct {
+    const char *name, *what;
+    bool is_adapter;
+} others[] = {{"pytorch_model.bin", "a file of PyTorch", false},
+              {"pytorch_model.bin" INDEX_END, "the index of PyTorch's files", false},
+              {"tf_model.h5", "a file of TensorFlow", false},
+              {"flax_model.msgpack", "a file of Flax", false},
+              {"adapter_model.safetensors", "an adapter beside a model", true}};
+
+enum { N_OTHERS = sizeof others / sizeof others[0] };
+
+static zero_status refuse_other(const zero_hugging_face_found *found, const char *file,
+                                int i)
+{
+    if (others[i].is_adapter)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%.200s: %s: merge it into the model with peft's "
+                         "merge_and_unload(), and save that with save_pretrained('OUT')",
+                         file, others[i].what);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%.200s: %s, and this program reads safetensors: convert the folder "
+        "with python3 -c \"from transformers import AutoModelForCausalLM as M; "
+        "M.from_pretrained('%.200s').save_pretrained('OUT')\"",
+        file, others[i].what, found->folder);
+}
+
+/* PyTorch's files, whose names may be anything, are zip archives; old ones are pickles. */
+static zero_status refuse_pytorch(const char *path)
+{
+    unsigned char first[4] = {0};
+    zero_file file;
+    ZERO_TRY(zero_file_open(path, &file));
+    zero_status st =
+        zero_file_read(&file, 0, first, zero_min_size(file.bytes, sizeof first));
+    zero_file_close(&file);
+    ZERO_TRY(st);
+    if (memcmp(first, "PK\3\4", 4) != 0 && memcmp(first, "\200\2", 2) != 0) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%.200s: a file of PyTorch, and this program reads safetensors: convert "
+        "it with python3 -c \"import torch, safetensors.torch as s; "
+        "s.save_file({k: v.clone() for k, v in torch.load('%.200s', "
+        "weights_only=True).items()}, 'model.safetensors')\"",
+        path, path);
+}
+
+zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    for (int i = 0; i < N_OTHERS; i++) {
+        zero_hugging_face_beside(found, others[i].name, path);
+        bool is_there = !found->weights[0] && access(path, F_OK) == 0;
+        if (is_there || ends_in(found->weights, others[i].name))
+            return refuse_other(found, is_there ? path : found->weights, i);
+    }
+    if (found->weights[0]) return refuse_pytorch(found->weights);
+    return zero_fail(ZERO_ERR_IO,
+                     "%s: holds no weights: expected " ZERO_HUGGING_FACE_MODEL ", or " INDEX
+                     " with the files that it names",
+                     found->folder);
+}
+
+/* ---- the hub's cache ---- */
+
+#define MAIN           "refs/main"
+#define REVISION_BYTES 200
+
+static zero_status take_revision(zero_hugging_face_found *found, const char *path,
+                                 const zero_bytes *text)
+{
+    char folder[ZERO_STORAGE_FILE_PATH];
+    int n = (int)strcspn((const char *)text->bytes, "/\r\n");
+    bool is_name = n > 0 && text->bytes[0] != '.' && text->bytes[n] != '/';
+    if (is_name)
+        is_name = snprintf(folder, sizeof folder, "%s/snapshots/%.*s", found->folder, n,
+                           (const char *)text->bytes) < (int)sizeof found->folder;
+    if (!is_name)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: expected the name of a snapshot", path);
+    memcpy(found->folder, folder, sizeof found->folder);
+    return ZERO_OK;
+}
+
+/* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
+static zero_status enter_snapshot(zero_hugging_face_found *found)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_bytes text = {0};
+    zero_hugging_face_beside(found, MAIN, path);
+    if (!has(found, MAIN))
+        return zero_fail(ZERO_ERR_IO,
+                         "%s: a folder of the hub's cache without " MAIN
+                         ": give one of the folders in its snapshots/",
+                         found->folder);
+    zero_status st = zero_bytes_read_at_most(&text, path, REVISION_BYTES);
+    if (st == ZERO_OK) st = zero_bytes_append(&text, "", 1);
+    if (st == ZERO_OK) st = take_revision(found, path, &text);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* ---- what was named ---- */
+
+static zero_status find_in_folder(zero_hugging_face_found *found)
+{
+    if (has(found, "snapshots") && !has(found, ZERO_HUGGING_FACE_CONFIG))
+        ZERO_TRY(enter_snapshot(found));
+    found->is_index = !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, INDEX);
+    const char *name = found->is_index ? INDEX : ZERO_HUGGING_FACE_MODEL;
+    if (has(found, name)) zero_hugging_face_beside(found, name, found->weights);
+    return ZERO_OK;
+}
+
+static void find_file(const char *path, zero_hugging_face_found *found)
+{
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash - path) : 1;
+    snprintf(found->folder, sizeof found->folder, "%.*s", n > 0 ? n : 1,
+             slash ? path : ".");
+    snprintf(found->weights, sizeof found->weights, "%s", path);
+    found->is_index = ends_in(path, INDEX_END);
+}
+
+zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)
+{
+    zero_hugging_face_found f = {.folder = ""};
+    struct stat info;
+    ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - REVISION_BYTES - 64));
+    if (stat(path, &info) != 0 && errno == ENOENT)
+        return zero_fail(ZERO_ERR_IO,
+                         "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
+                         " or its folder; a model of the Hugging Face hub is downloaded "
+                         "first: hf download NAME --local-dir DIR",
+                         path);
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        size_t n = strlen(path);
+        while (n > 1 && path[n - 1] == '/') n--;
+        snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
+        ZERO_TRY(find_in_folder(&f));
+    } else {
+        find_file(path, &f);
+    }
+    *found = f;
+    return ZERO_OK;
+}

@@ -1,0 +1,134 @@
+/* What lies beside weights and no computation needs, as texts by the names of their files. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "checkpoint/hugging_face.h"
+#include "io/json_input.h"
+
+/* The tokenizer itself is a file of a checkpoint. */
+static const char *const names[] = {
+    ZERO_HUGGING_FACE_CONFIG,  ZERO_HUGGING_FACE_GENERATION, ZERO_HUGGING_FACE_TOKENIZER,
+    "special_tokens_map.json", "added_tokens.json",          "chat_template.jinja",
+    "chat_template.json"};
+
+enum { N_NAMES = sizeof names / sizeof names[0], MOST = 4 << 20 }; /* bytes of one */
+
+static zero_status keep_text(const char *path, const char *name, const zero_bytes *text,
+                             json_t *kept)
+{
+    json_t *value = memchr(text->bytes, '\0', text->len)
+                        ? NULL
+                        : json_stringn((const char *)text->bytes, text->len);
+    if (!value)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected text in UTF-8, which checkpoints can keep", path);
+    if (json_object_set_new(kept, name, value) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to keep %s", path);
+}
+
+static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
+                             json_t *kept)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    zero_bytes text = {0};
+    zero_hugging_face_beside(found, name, path);
+    if (access(path, F_OK) != 0) return ZERO_OK;
+    zero_status st = zero_bytes_read_at_most(&text, path, MOST);
+    if (st == ZERO_OK && text.len > 0) st = keep_text(path, name, &text, kept);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, json_t **kept)
+{
+    json_t *made = json_object();
+    zero_status st =
+        made ? ZERO_OK
+             : zero_fail(ZERO_ERR_NOMEM, "no memory to keep what is beside weights");
+    for (int i = 0; st == ZERO_OK && i < N_NAMES; i++)
+        st = keep_file(found, names[i], made);
+    if (st == ZERO_OK && json_object_size(made) > 0)
+        *kept = made;
+    else
+        json_decref(made);
+    return st;
+}
+
+zero_status zero_hugging_face_check_kept(const char *path, const json_t *kept)
+{
+    ZERO_TRY(zero_json_only(path, kept, N_NAMES, names));
+    for (int i = 0; i < N_NAMES; i++) {
+        const char *text;
+        if (!json_object_get(kept, names[i])) continue;
+        ZERO_TRY(zero_json_text(path, kept, names[i], &text));
+        if (strlen(text) > MOST)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"%s\": expected at most %d bytes, found %zu", path,
+                             names[i], MOST, strlen(text));
+    }
+    return ZERO_OK;
+}
+
+/* One of the kept files, parsed; NULL without it. */
+static zero_status parse_kept(const json_t *kept, const char *name, json_t **root)
+{
+    char path[64];
+    json_t *parsed = NULL;
+    const char *text = json_string_value(json_object_get(kept, name));
+    snprintf(path, sizeof path, "the kept %s", name);
+    if (text) ZERO_TRY(zero_json_parse(path, text, strlen(text), &parsed));
+    *root = parsed;
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root)
+{
+    return parse_kept(kept, ZERO_HUGGING_FACE_CONFIG, root);
+}
+
+/* ---- the ends of texts ---- */
+
+enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
+
+int32_t zero_hugging_face_end(const zero_tokenizer *tok, int64_t vocab)
+{
+    return tok ? tok->end_of_text : vocab > GPT2_END ? GPT2_END : -1;
+}
+
+static zero_status take_ends(const char *name, const json_t *value, zero_ends *ends)
+{
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
+        int64_t token = json_integer_value(id);
+        if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "the kept %s: \"eos_token_id\": expected a token or a list of "
+                             "at most %d",
+                             name, ZERO_ENDS);
+        ends->id[ends->n++] = (int32_t)token;
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok,
+                                   int64_t vocab, zero_ends *ends)
+{
+    static const char *const files[] = {ZERO_HUGGING_FACE_GENERATION,
+                                        ZERO_HUGGING_FACE_CONFIG};
+    int32_t own = zero_hugging_face_end(tok, vocab);
+    *ends = (zero_ends){.n = 0};
+    for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
+        json_t *root;
+        ZERO_TRY(parse_kept(kept, files[i], &root));
+        const json_t *value = json_object_get(root, "eos_token_id");
+        bool is_said = value && !json_is_null(value);
+        zero_status st = is_said ? take_ends(files[i], value, ends) : ZERO_OK;
+        json_decref(root);
+        ZERO_TRY(st);
+    }
+    if (ends->n == 0 && own >= 0) ends->id[ends->n++] = own;
+    return ZERO_OK;
+}

@@ -1,0 +1,150 @@
+/* Tensors in several files, and the index that says which file has which. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "io/json_input.h"
+#include "io/safetensors.h"
+
+/* ---- the index ---- */
+
+/* A name within the index' own directory. */
+static bool is_plain_name(const char *name)
+{
+    size_t n = strlen(name);
+    bool is_dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    return n > 0 && n <= ZERO_SAFETENSORS_FILE && !is_dots && !strchr(name, '/');
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorts the names, and keeps one of each. */
+static void keep_one_of_each(zero_safetensors_index *index)
+{
+    int n = 0;
+    qsort(index->files, (size_t)index->n_files, sizeof *index->files, by_name);
+    for (int i = 0; i < index->n_files; i++)
+        if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
+            index->files[n++] = index->files[i];
+    index->n_files = n;
+}
+
+static zero_status take_files(const char *path, zero_safetensors_index *index)
+{
+    const char *tensor, *name;
+    json_t *value;
+    char shown[ZERO_JSON_SHOWN];
+    json_t *map = json_object_get(index->root, "weight_map");
+    json_object_foreach(map, tensor, value)
+    {
+        ZERO_TRY(zero_json_text(path, map, tensor, &name));
+        if (!is_plain_name(name))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: \"weight_map\": expected the name of a file beside "
+                             "the index, of at most %d bytes, found \"%s\"",
+                             path, ZERO_SAFETENSORS_FILE, zero_json_shown(name, shown));
+        index->files[index->n_files++] = name;
+    }
+    keep_one_of_each(index);
+    if (index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
+                     ZERO_SAFETENSORS_FILES, index->n_files);
+}
+
+static zero_status read_index(const char *path, const zero_bytes *text,
+                              zero_safetensors_index *index)
+{
+    const json_t *map;
+    ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &index->root));
+    ZERO_TRY(zero_json_object(path, index->root, "weight_map", &map));
+    index->files = calloc(json_object_size(map) + 1, sizeof *index->files);
+    if (index->files) return take_files(path, index);
+    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for an index of %zu tensors", path,
+                     json_object_size(map));
+}
+
+zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
+                                        zero_safetensors_index *index)
+{
+    zero_safetensors_index read = {0};
+    zero_status st = read_index(path, text, &read);
+    if (st == ZERO_OK)
+        *index = read;
+    else
+        zero_safetensors_destroy_index(&read);
+    return st;
+}
+
+void zero_safetensors_destroy_index(zero_safetensors_index *index)
+{
+    free(index->files);
+    json_decref(index->root);
+    *index = (zero_safetensors_index){0};
+}
+
+/* ---- one table of several files ---- */
+
+static zero_status add_entry(const char *path, const zero_safetensors_entry *e,
+                             json_t *tensor, int file, zero_safetensors *all)
+{
+    char shown[ZERO_JSON_SHOWN];
+    if (json_object_get(all->root, e->name))
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: tensor \"%s\" is in another file, too",
+                         path, zero_json_shown(e->name, shown));
+    bool is_set =
+        json_object_set(all->root, e->name, tensor) == 0 &&
+        json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
+    if (!is_set)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors", all->n + 1);
+    zero_safetensors_entry *to = &all->entries[all->n++];
+    *to = *e;
+    to->name = json_object_iter_key(json_object_iter_at(all->root, e->name));
+    to->file = file;
+    return ZERO_OK;
+}
+
+zero_status zero_safetensors_add(const char *path, const zero_safetensors *part, int file,
+                                 zero_safetensors *all)
+{
+    size_t n = (size_t)all->n + (size_t)part->n + 1;
+    zero_safetensors_entry *entries = realloc(all->entries, n * sizeof *entries);
+    if (entries) all->entries = entries;
+    if (!all->root) all->root = json_object();
+    if (!entries || !all->root)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %zu tensors", n);
+    for (int i = 0; i < part->n; i++) {
+        const zero_safetensors_entry *e = &part->entries[i];
+        ZERO_TRY(add_entry(path, e, json_object_get(part->root, e->name), file, all));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_safetensors_check_index(const char *path,
+                                         const zero_safetensors_index *index,
+                                         const zero_safetensors *all)
+{
+    const char *name;
+    json_t *value;
+    char shown[ZERO_JSON_SHOWN], file[ZERO_JSON_SHOWN];
+    json_t *map = json_object_get(index->root, "weight_map");
+    json_object_foreach(map, name, value)
+    {
+        const zero_safetensors_entry *e = zero_safetensors_find(all, name);
+        if (e && strcmp(index->files[e->file], json_string_value(value)) == 0) continue;
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"weight_map\": the file \"%s\" does not have the tensor "
+                         "\"%s\"",
+                         path, zero_json_shown(json_string_value(value), file),
+                         zero_json_shown(name, shown));
+    }
+    if ((size_t)all->n == json_object_size(map)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"weight_map\": expected the %d tensors of its files, found "
+                     "%zu of them",
+                     path, all->n, json_object_size(map));
+}
