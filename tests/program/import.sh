@@ -185,7 +185,7 @@ on_nodes() {
 
 cp "$golden/gpt2.json" whole/tokenizer.json
 for node in 0 1 2; do mkdir $node && cp -r whole text $node; done
-for stage in 0 1 3; do
+for stage in 0 3; do
     on_nodes --stage $stage
     exits 0
     digest_of out >digest.$stage
@@ -193,13 +193,12 @@ done
 runs 3 train $short --lr 1e-4 --data text --init-from whole
 digest_of out >digest
 same digest digest.0 "copies in stage 0 and one file"
-same digest digest.1 "copies in stage 1 and one file"
 same digest digest.3 "copies in stage 3 and one file"
 # The middle of the embedding is missing in one.
 header=$(od -An -tu4 -N4 2/whole/model.safetensors)
 dd if=/dev/zero of=2/whole/model.safetensors bs=48 seek=$(((8 + header + 48 * 4 * 200) / 48)) \
     count=400 conv=notrunc 2>/dev/null
-for stage in 0 1 2 3; do
+for stage in 0 2; do
     on_nodes --stage $stage
     exits 4
     says "rank 2: whole/model.safetensors differs from rank 0's copy in wte.weight" err
