@@ -76,7 +76,7 @@ echo '{"eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 32}' \
 echo '{"top_p": 0.9, "eos_token_id": [1, 2]}' >whole/generation_config.json
 printf '{{ "chat" }}\n' >whole/chat_template.jinja
 echo '{"pad_token": "<pad>"}' >whole/special_tokens_map.json
-runs 3 train $short --data text --init-from whole --checkpoint kept
+runs 3 train $short --data text --init-from whole --tp 3 --checkpoint kept
 says 'from whole: dropout 0, where its config.json has 0.1' out
 runs 0 checkpoint show kept
 says 'chat_template.jinja' out
@@ -93,7 +93,7 @@ says '"n_positions": 32' again/config.json
 # A run that resumes keeps what its checkpoint does, whatever lies beside its weights now.
 mv whole gone
 runs 2 train $short --steps 4 --data text --layers 2 --hidden 48 --heads 3 --seq 32 \
-    --tokenizer gone --resume --checkpoint kept
+    --tokenizer gone --tp-slices 1 --resume --checkpoint kept
 runs 0 checkpoint export kept --to later
 for file in again/*.json* ; do
     [ "$file" = again/config.json ] || same "$file" "later/${file#again/}" "$file, resumed"
