@@ -128,7 +128,7 @@ const zero_option zero_run_options[] = {
     {.name = "vocab", WHOLE(1, 16777216), FIELD(vocab), NUMBERS, .absent = "the tokenizer's", .help = "words in the vocabulary"},
     {.name = "dropout", REAL(0, 0.99), FIELD(dropout), RUN, .standard = "0", .help = "share of activations dropped in training"},
     {.name = "init-from", TEXT, FIELD(init_from), RUN, .argument = "FILE", .absent = "random weights",
-     .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer"},
+     .help = "initial weights: model.safetensors of a GPT-2, or its folder, which also has the shape and the tokenizer; or one of the hub's cache"},
     {.name = "backend", CHOICE, FIELD(backend), RUN, .name_at = zero_backend_name_at, .standard = "cpu", .help = "what computes; naive: plain loops, slow, one digest on every CPU: the oracle of the tests"},
     {.name = "device", TEXT, FIELD(device), CHECK, .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all; ranks take them in turn and may share one. A plan needs none, and reads no list"},

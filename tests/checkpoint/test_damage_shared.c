@@ -74,7 +74,7 @@ static const struct {
     const char *find, *replace, *text;
 } lies[] = {
     {"\"version\": 2", "\"version\": 1", "tp"},
-    {"\"version\": 2", "\"version\": 3", "a checkpoint of version 3"},
+    {"\"version\": 2", "\"version\": 3", "\"kept\" is missing"},
     {" \"tp\": {\"size\":2,\"slices\":4},\n", "", "\"tp\" is missing"},
     {"\"size\":2", "\"size\":1", "bytes, but the"},
     {"\"size\":2", "\"size\":4", "bytes, but the"},

@@ -100,7 +100,7 @@ echo '{"eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 32}' \
 echo '{"top_p": 0.9, "eos_token_id": [1, 2]}' >whole/generation_config.json
 printf '{{ "chat" }}\n' >whole/chat_template.jinja
 echo '{"pad_token": "<pad>"}' >whole/special_tokens_map.json
-runs 3 train $short --data text --init-from whole --checkpoint kept
+runs 3 train $short --data text --init-from whole --tp 3 --checkpoint kept
 says 'from whole: dropout 0, where its config.json has 0.1' out
 runs 0 checkpoint show kept
 says 'chat_template.jinja' out
@@ -117,7 +117,7 @@ says '"n_positions": 32' again/config.json
 # A run that resumes keeps what its checkpoint does, whatever lies beside its weights now.
 mv whole gone
 runs 2 train $short --steps 4 --data text --layers 2 --hidden 48 --heads 3 --seq 32 \
-    --tokenizer gone --resume --checkpoint kept
+    --tokenizer gone --tp-slices 1 --resume --checkpoint kept
 runs 0 checkpoint export kept --to later
 for file in again/*.json* ; do
     [ "$file" = again/config.json ] || same "$file" "later/${file#again/}" "$file, resumed"
@@ -209,7 +209,7 @@ on_nodes() {
 
 cp "$golden/gpt2.json" whole/tokenizer.json
 for node in 0 1 2; do mkdir $node && cp -r whole text $node; done
-for stage in 0 1 3; do
+for stage in 0 3; do
     on_nodes --stage $stage
     exits 0
     digest_of out >digest.$stage
@@ -217,13 +217,12 @@ done
 runs 3 train $short --lr 1e-4 --data text --init-from whole
 digest_of out >digest
 same digest digest.0 "copies in stage 0 and one file"
-same digest digest.1 "copies in stage 1 and one file"
 same digest digest.3 "copies in stage 3 and one file"
 # The middle of the embedding is missing in one.
 header=$(od -An -tu4 -N4 2/whole/model.safetensors)
 dd if=/dev/zero of=2/whole/model.safetensors bs=48 seek=$(((8 + header + 48 * 4 * 200) / 48)) \
     count=400 conv=notrunc 2>/dev/null
-for stage in 0 1 2 3; do
+for stage in 0 2; do
     on_nodes --stage $stage
     exits 4
     says "rank 2: whole/model.safetensors differs from rank 0's copy in wte.weight" err
