@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "base/fail.h"
 #include "base/half.h"
 #include "base/number.h"
+#include "io/file.h"
 
 #define AT_ONCE 16384 /* elements or bytes of a buffer on the stack */
 
@@ -119,7 +118,7 @@ static zero_status read_config(const char *path, zero_gpt2_shape *shape)
 {
     zero_bytes text = {0};
     *shape = (zero_gpt2_shape){0};
-    if (access(path, F_OK) != 0) return ZERO_OK;
+    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read(&text, path);
     if (st == ZERO_OK) st = zero_hugging_face_read_config(path, &text, shape);
     zero_bytes_destroy(&text);
@@ -179,8 +178,7 @@ static zero_status find_places(zero_hugging_face *f)
 static zero_status open_file(const char *path, zero_file *file)
 {
     char inner[ZERO_STORAGE_PATH];
-    struct stat info;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) return zero_file_open(path, file);
+    if (zero_path_look(path) != ZERO_PATH_OF_DIRECTORY) return zero_file_open(path, file);
     snprintf(inner, sizeof inner, "%s/%s", path, ZERO_HUGGING_FACE_MODEL);
     return zero_file_open(inner, file);
 }

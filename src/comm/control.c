@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/file_call.h"
 #include "base/number.h"
 #include "comm/compare.h"
 #include "comm/family.h"

@@ -1,138 +1,172 @@
 #include "comm/deadline.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <mpi.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
+#include "base/file_call.h"
+#include "base/helper_thread.h"
+#include "comm/mpi_error.h"
 
-#define TICKS       10 /* a second */
-#define RANKS_APART 15 /* ticks */
+#define LONGEST_PAUSE 1.0 /* seconds between two looks, at most */
+#define OTHERS        8.0 /* seconds in which other ranks have spoken */
+#define LOOKS         20  /* until the limit, at least */
+#define RANK_APART    (ZERO_DEADLINE_APART / 2.0)
+#define STACK         ((size_t)1 << 19) /* bytes; MPI_Abort() needs some */
+#define TEXT          2048
+#define WHAT          1280
 
-/* Runs in a signal handler. */
-static void leave(const zero_deadline *d)
+/* ---- the end ---- */
+
+static void print(const zero_deadline *d, const char *text)
 {
-    size_t at = 0;
-    while (at < d->length) {
-        ssize_t n = write(STDERR_FILENO, d->text + at, d->length - at);
-        if (n <= 0) break;
-        at += (size_t)n;
-    }
+    char line[TEXT + 64], rank[32] = "";
+    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
+    int n = snprintf(line, sizeof line, "zero: %s%s\n", rank, text);
+    for (ssize_t at = 0, done; at < n; at += done)
+        if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
+}
+
+/* The kernel takes a process away from a launcher's sight only once all its threads have left their
+ * calls. If MPI_Abort() hangs, too, a timer ends what it can. */
+static void tell_launcher(const zero_deadline *d)
+{
+    if (!d->is_launched || !zero_mpi_is_up()) return;
+    zero_deadline_until_exit(d);
+    MPI_Abort(MPI_COMM_WORLD, d->code);
+}
+
+static void leave_files(const zero_deadline *d, const char what[WHAT], double seconds)
+{
+    char text[TEXT];
+    snprintf(text, sizeof text,
+             "%.*s: no answer for %.3g s, longer than --watchdog allows: its disk or file "
+             "server has stopped; look there, or give a longer --watchdog",
+             WHAT, what, seconds);
+    print(d, text);
+    tell_launcher(d);
     _exit(d->code);
 }
 
-static void tick(int signal, siginfo_t *info, void *context)
+static void leave_work(const zero_deadline *d)
 {
-    (void)signal;
-    (void)context;
-    zero_deadline *d = info->si_value.sival_ptr;
-    if (info->si_code != SI_TIMER || d->left <= 0) return; /* another process sent it */
-    d->left = d->left - 1;
-    if (d->left == 0) leave(d);
+    char text[TEXT], name[64];
+    snprintf(name, sizeof name, "the program '%.40s'", d->work);
+    if (d->number > 0) snprintf(name, sizeof name, "%.20s %" PRId64, d->work, d->number);
+    snprintf(text, sizeof text,
+             "%s has not moved for %.3g s, longer than --watchdog allows: threads wait for "
+             "each other, a computation does not end, or a device does not answer; try "
+             "--threads 1, or give a longer --watchdog",
+             name, d->waited);
+    print(d, text);
+    _exit(d->code);
 }
 
-/* Returns a real-time signal that nothing handles, or 0. */
-static int find_signal(void)
+static void leave_phase(const zero_deadline *d)
 {
-    for (int s = SIGRTMAX; s >= SIGRTMIN; s--) {
-        struct sigaction now;
-        if (sigaction(s, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-            now.sa_handler == SIG_DFL)
-            return s;
+    char text[TEXT];
+    snprintf(
+        text, sizeof text,
+        "%.200s has taken longer than the %g s that --watchdog allows: another rank is "
+        "stopped or dead, or the network between the nodes carries nothing; look "
+        "there, or give a longer --watchdog",
+        d->phase, d->seconds);
+    if (d->phase) print(d, text);
+    _exit(d->code);
+}
+
+/* ---- looks ---- */
+
+/* Ranks that wait for one that computes tell more than it can itself, so they speak first. One that
+ * waits for a file knows more, and speaks before the others do (stall.c: a quarter of the limit). */
+static void look(zero_deadline *d, double passed)
+{
+    double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
+    double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
+    unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
+    char what[WHAT];
+    double late = zero_file_calls_look(passed, file_limit, what, sizeof what);
+    if (late > 0.0) leave_files(d, what, late);
+    d->waited = moves == d->seen ? d->waited + passed : 0.0;
+    d->seen = moves;
+    if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
+    if (!d->counts || d->waited < limit) return;
+    if (d->work) leave_work(d);
+    leave_phase(d);
+}
+
+static void sleep_for(zero_deadline *d, double seconds)
+{
+    double until = zero_clock_seconds() + seconds; /* on the clock that `closing` uses */
+    struct timespec at = {.tv_sec = (time_t)until,
+                          .tv_nsec = (long)(1e9 * (until - floor(until)))};
+    while (!d->is_closing &&
+           pthread_cond_timedwait(&d->closing, &d->lock, &at) != ETIMEDOUT) {
     }
-    return 0;
 }
 
-static zero_status fail(const char *what, int error)
+static void *watch(void *arg)
 {
-    return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no timer (%s: %s): allow more pending signals "
-                     "(ulimit -i), or give --watchdog 0",
-                     what, strerror(error));
+    zero_deadline *d = arg;
+    pthread_mutex_lock(&d->lock);
+    while (!d->is_closing) {
+        double pause = fmin(LONGEST_PAUSE, d->seconds / LOOKS);
+        sleep_for(d, pause);
+        if (!d->is_closing) look(d, pause);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
 }
 
-static zero_status make_timer(int signal, union sigval value, timer_t *timer)
-{
-    struct sigevent event = {
-        .sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal, .sigev_value = value};
-    if (timer_create(CLOCK_MONOTONIC, &event, timer) == 0) return ZERO_OK;
-    return fail("timer_create", errno);
-}
+/* ---- begin and end ---- */
 
-static zero_status make_timers(zero_deadline *d)
+static void count(zero_deadline *d, bool counts, const char *phase, const char *work,
+                  int64_t number)
 {
-    ZERO_TRY(make_timer(d->signal, (union sigval){.sival_ptr = d}, &d->timer));
-    zero_status st = make_timer(SIGCONT, (union sigval){.sival_int = d->code}, &d->last);
-    if (st != ZERO_OK) timer_delete(d->timer);
-    d->is_open = st == ZERO_OK;
-    return st;
-}
-
-/* The handler needs no memory. Calls that a tick interrupts are restarted where they can
- * be. */
-static zero_status take_signal(zero_deadline *d)
-{
-    struct sigaction action = {.sa_sigaction = tick, .sa_flags = SA_RESTART | SA_SIGINFO};
-    sigset_t ours;
-    d->signal = find_signal();
-    if (d->signal == 0) return fail("all real-time signals have handlers", EBUSY);
-    sigfillset(&action.sa_mask);
-    if (sigaction(d->signal, &action, &d->before) != 0) return fail("sigaction", errno);
-    sigemptyset(&ours);
-    sigaddset(&ours, d->signal);
-    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
-    return ZERO_OK;
-}
-
-zero_status zero_deadline_open(zero_deadline *d, double seconds, int rank, int code)
-{
-    *d = (zero_deadline){.seconds = seconds, .rank = rank, .code = code};
-    if (!(seconds > 0.0)) return ZERO_OK;
-    ZERO_TRY(take_signal(d));
-    zero_status st = make_timers(d);
-    if (st != ZERO_OK) sigaction(d->signal, &d->before, NULL);
-    return st;
-}
-
-/* ticks = 0: stops. */
-static void set_timer(zero_deadline *d, sig_atomic_t ticks)
-{
-    long pause = ticks > 0 ? 1000000000L / TICKS : 0;
-    struct itimerspec every = {.it_interval.tv_nsec = pause, .it_value.tv_nsec = pause};
-    d->left = 0; /* a tick on its way does not meet a half-written text */
-    timer_settime(d->timer, 0, &every, NULL);
-    d->left = ticks;
-}
-
-static void write_text(zero_deadline *d, const char *phase)
-{
-    char rank[32] = "";
-    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
-    int n = snprintf(d->text, sizeof d->text,
-                     "zero: %s%s has taken longer than the %g s that --watchdog allows: "
-                     "another rank is stopped or dead, or the network between the nodes "
-                     "carries nothing; look there, or give a longer --watchdog\n",
-                     rank, phase, d->seconds);
-    d->length = n < 0 ? 0 : (size_t)n < sizeof d->text ? (size_t)n : sizeof d->text - 1;
+    if (!d || !d->is_open) return;
+    pthread_mutex_lock(&d->lock);
+    d->counts = counts;
+    d->phase = phase;
+    d->work = work;
+    d->number = number;
+    pthread_mutex_unlock(&d->lock);
+    zero_deadline_move(d);
 }
 
 void zero_deadline_begin(zero_deadline *d, const char *phase)
 {
-    if (!d || !d->is_open) return;
-    zero_deadline_end(d);
-    d->length = 0;
-    if (phase) write_text(d, phase);
-    double wait = ceil(d->seconds * TICKS) + RANKS_APART * fmin(d->rank, 2.0);
-    set_timer(d, wait < SIG_ATOMIC_MAX ? (sig_atomic_t)wait : SIG_ATOMIC_MAX);
+    count(d, true, phase, NULL, 0);
+}
+
+void zero_deadline_begin_work(zero_deadline *d, const char *work, int64_t number)
+{
+    count(d, true, NULL, work, number);
 }
 
 void zero_deadline_end(zero_deadline *d)
 {
-    if (d && d->is_open) set_timer(d, 0);
+    count(d, false, NULL, NULL, 0);
+}
+
+void zero_deadline_move(zero_deadline *d)
+{
+    if (d) atomic_fetch_add_explicit(&d->moves, 1, memory_order_relaxed);
+}
+
+void zero_deadline_set_limit(zero_deadline *d, double seconds)
+{
+    if (!d->is_open) return;
+    pthread_mutex_lock(&d->lock);
+    d->seconds = seconds;
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* Runs in a signal handler, which the timer reaches in a stopped process, too. */
@@ -158,13 +192,65 @@ void zero_deadline_until_exit(const zero_deadline *d)
     timer_settime(d->last, 0, &at, NULL);
 }
 
-/* Ignoring the signal drops a tick that is still pending. */
+/* ---- opening and closing ---- */
+
+static zero_status make_timer(zero_deadline *d)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGCONT,
+                             .sigev_value.sival_int = d->code};
+    if (timer_create(CLOCK_MONOTONIC, &event, &d->last) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no timer (timer_create: %s): allow more pending "
+                     "signals (ulimit -i), or give --watchdog 0",
+                     strerror(errno));
+}
+
+static void destroy_lock(zero_deadline *d)
+{
+    pthread_cond_destroy(&d->closing);
+    pthread_mutex_destroy(&d->lock);
+}
+
+static zero_status start_thread(zero_deadline *d)
+{
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->closing, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&d->lock, NULL);
+    d->is_open = true;
+    int error = zero_helper_thread_start(&d->thread, STACK, watch, d);
+    if (error == 0) return ZERO_OK;
+    d->is_open = false;
+    destroy_lock(d);
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no thread (%s): allow more processes (ulimit -u) or "
+                     "memory (ulimit -v), or give --watchdog 0",
+                     strerror(error));
+}
+
+zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launched, int rank,
+                               int code)
+{
+    *d = (zero_deadline){
+        .is_launched = is_launched, .rank = rank, .code = code, .seconds = seconds};
+    if (!(seconds > 0.0)) return ZERO_OK;
+    ZERO_TRY(make_timer(d));
+    zero_status st = start_thread(d);
+    if (st != ZERO_OK) timer_delete(d->last);
+    return st;
+}
+
 void zero_deadline_close(zero_deadline *d)
 {
     if (!d->is_open) return;
-    zero_deadline_end(d);
-    signal(d->signal, SIG_IGN);
-    timer_delete(d->timer);
-    sigaction(d->signal, &d->before, NULL);
+    pthread_mutex_lock(&d->lock);
+    d->is_closing = true;
+    pthread_cond_signal(&d->closing);
+    pthread_mutex_unlock(&d->lock);
+    pthread_join(d->thread, NULL);
+    destroy_lock(d);
     d->is_open = false;
 }

@@ -28,6 +28,8 @@ typedef struct {
     int64_t work;                     /* number of its piece of work; < 0: in none */
     zero_member member; /* the operation's group; its `first` is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
+    double
+        file_seconds; /* how long its oldest call on a file has lasted; 0: it is in none */
 } zero_standing;
 
 /* A job in which nothing moves. */

@@ -37,6 +37,12 @@ ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
  * runs. */
 ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
 
+/* From now on this rank computes "`what` `number`" (`what` borrowed), such as step 17; NULL: no more. It
+ * moves when it says so, and while it waits under the watchdog; a program's deadline (deadline.h) ends a
+ * rank that does not move. Local, and costs nothing. */
+void zero_watch_compute(zero_comm *comm, const char *what, int64_t number);
+void zero_watch_move(zero_comm *comm);
+
 /* Tells the watchdog that this rank now works on "`what` `number`", such as step 17. `what` is
  * borrowed, and the same on all ranks. Local, and costs nothing. */
 void zero_watch_work(zero_comm *comm, const char *what, int64_t number);

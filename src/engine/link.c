@@ -54,7 +54,9 @@ void zero_link_wait(zero_link *l, zero_ticket ticket)
 {
     if (zero_link_has_ended(l, ticket)) return;
     l->waits++;
+    l->is_waiting = true;
     while (!zero_link_has_ended(l, ticket)) zero_math_poll(l->math);
+    l->is_waiting = false;
 }
 
 void zero_link_after(zero_link *l, zero_ticket ticket)

@@ -9,7 +9,16 @@
 #include "base/number.h"
 #include "io/system_call.h"
 
-#define READ_AT_ONCE ((size_t)1 << 30) /* pread() takes no more than 2 GiB */
+zero_path_kind zero_path_look(const char *path)
+{
+    struct stat info;
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    if (failed) return ZERO_PATH_OF_NOTHING;
+    return S_ISREG(info.st_mode)   ? ZERO_PATH_OF_FILE
+           : S_ISDIR(info.st_mode) ? ZERO_PATH_OF_DIRECTORY
+                                   : ZERO_PATH_OF_OTHER;
+}
 
 static zero_status refuse(const char *path, const char *found)
 {
@@ -19,8 +28,9 @@ static zero_status refuse(const char *path, const char *found)
 static zero_status examine(zero_file *file)
 {
     struct stat info;
-    if (fstat(file->fd, &info) != 0)
-        return zero_cannot(ZERO_ERR_IO, file->path, "examined");
+    int failed;
+    ZERO_FILE_CALL(failed, file->path, "examined", fstat(file->fd, &info));
+    if (failed) return zero_cannot(ZERO_ERR_IO, file->path, "examined");
     if (S_ISDIR(info.st_mode)) return refuse(file->path, "directory");
     if (!S_ISREG(info.st_mode)) return refuse(file->path, "device, pipe or socket");
     file->bytes = (uint64_t)info.st_size;
@@ -30,7 +40,8 @@ static zero_status examine(zero_file *file)
 /* Without O_NONBLOCK opening a pipe would wait for a writer. */
 static zero_status open_at(int at, const char *name, int flags, zero_file *file)
 {
-    ZERO_AGAIN(file->fd, openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+    ZERO_FILE_CALL(file->fd, file->path, "opened for reading",
+                   openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
     if (file->fd < 0 && errno == ELOOP && flags == O_NOFOLLOW)
         return refuse(file->path, "link");
     if (file->fd < 0) return zero_cannot_open(file->path, "opened for reading");
@@ -57,7 +68,7 @@ zero_status zero_file_open_in(const zero_storage_dir *dir, const char *name,
 
 void zero_file_close(zero_file *file)
 {
-    if (file->is_open) close(file->fd);
+    if (file->is_open) ZERO_WATCHED(file->path, "closed", close(file->fd));
     file->is_open = false;
 }
 
@@ -65,7 +76,9 @@ zero_status zero_file_read_some(const zero_file *file, uint64_t at, void *data,
                                 size_t bytes, size_t *read)
 {
     ssize_t n;
-    ZERO_AGAIN(n, pread(file->fd, data, zero_min_size(bytes, READ_AT_ONCE), (off_t)at));
+    ZERO_FILE_CALL(
+        n, file->path, "read",
+        pread(file->fd, data, zero_min_size(bytes, ZERO_FILE_CALL_BYTES), (off_t)at));
     if (n < 0)
         return zero_fail(ZERO_ERR_IO, "%s: cannot be read at byte %" PRIu64 ": %s",
                          file->path, at, strerror(errno));

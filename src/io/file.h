@@ -18,6 +18,15 @@ typedef struct {
     char path[ZERO_STORAGE_FILE_PATH]; /* for messages; longer ones are cut */
 } zero_file;
 
+/* What a path leads to; links are followed. */
+typedef enum {
+    ZERO_PATH_OF_NOTHING, /* or it cannot be examined */
+    ZERO_PATH_OF_FILE,
+    ZERO_PATH_OF_DIRECTORY,
+    ZERO_PATH_OF_OTHER
+} zero_path_kind;
+zero_path_kind zero_path_look(const char *path);
+
 /* A file that a user names, by its path; links are followed. */
 ZERO_NODISCARD zero_status zero_file_open(const char *path, zero_file *file);
 /* A file in a directory; a link is refused. */

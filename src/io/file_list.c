@@ -1,15 +1,13 @@
 #include "io/file_list.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
+#include "io/system_call.h"
 
 static zero_status no_memory(const char *path)
 {
@@ -38,11 +36,15 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     snprintf(path, size, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
 
     struct stat info;
+    int failed;
     zero_status st = ZERO_OK;
     /* A link to a directory may lead back up, so the walk might never end. */
-    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    ZERO_FILE_CALL(failed, path, "examined", lstat(path, &info));
+    bool is_directory = !failed && S_ISDIR(info.st_mode);
+    if (!is_directory) ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    if (is_directory)
         st = add_directory(files, path);
-    else if (stat(path, &info) != 0)
+    else if (failed)
         st = zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     else if (S_ISREG(info.st_mode))
         st = add_file(files, path);
@@ -53,8 +55,9 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
 static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
 {
     for (;;) {
+        const struct dirent *e;
         errno = 0; /* NULL is the end or an error; half a list must not pass for all */
-        const struct dirent *e = readdir(directory);
+        ZERO_WATCHED(path, "listed", e = readdir(directory));
         if (!e && errno != 0)
             return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
                              strerror(errno));
@@ -65,7 +68,8 @@ static zero_status add_entries(zero_files *files, const char *path, DIR *directo
 
 static zero_status add_directory(zero_files *files, const char *path)
 {
-    DIR *directory = opendir(path);
+    DIR *directory;
+    ZERO_WATCHED(path, "listed", directory = opendir(path));
     if (!directory)
         return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
                          strerror(errno));
@@ -77,15 +81,17 @@ static zero_status add_directory(zero_files *files, const char *path)
 static zero_status add_path(zero_files *files, const char *path)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
-        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    if (failed) return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
 }
 
 static zero_status add_matches(zero_files *files, const char *pattern)
 {
     glob_t found = {0};
-    int code = glob(pattern, GLOB_ERR, NULL, &found);
+    int code;
+    ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
     zero_status st = ZERO_OK;
     if (code == GLOB_NOSPACE)
         st = no_memory(pattern);
@@ -109,7 +115,9 @@ static zero_status list(const char *option, const char *others, const char *spec
                         zero_files *files)
 {
     struct stat info;
-    if (stat(spec, &info) == 0)
+    int failed;
+    ZERO_FILE_CALL(failed, spec, "examined", stat(spec, &info));
+    if (!failed)
         ZERO_TRY(add_path(files, spec));
     else if (strpbrk(spec, "*?["))
         ZERO_TRY(add_matches(files, spec));

@@ -13,7 +13,7 @@
 zero_status zero_storage_lock(const zero_storage_dir *dir, bool *taken)
 {
     int failed;
-    ZERO_AGAIN(failed, flock(dir->fd, LOCK_EX | LOCK_NB));
+    ZERO_FILE_CALL(failed, dir->path, "locked", flock(dir->fd, LOCK_EX | LOCK_NB));
     bool has_locks = !failed || (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP);
     if (failed && has_locks && errno != EWOULDBLOCK)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "locked");
@@ -35,7 +35,7 @@ zero_status zero_storage_sign(zero_storage_dir *dir)
 {
     zero_storage_file file;
     int failed; /* one that was left by a crash */
-    ZERO_AGAIN(failed, unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
+    ZERO_SPACE_CALL(failed, dir->path, "locked", unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
     if (failed && errno != ENOENT)
         return zero_fail(ZERO_ERR_ENV, "%s/" ZERO_STORAGE_HOLDER ": cannot be replaced: %s",
                          dir->path, strerror(errno));
@@ -50,11 +50,12 @@ static bool read_holder(const zero_storage_dir *dir, char *text, size_t size)
 {
     int fd;
     ssize_t n;
-    ZERO_AGAIN(fd, openat(dir->fd, ZERO_STORAGE_HOLDER,
+    ZERO_FILE_CALL(fd, dir->path, "examined",
+                   openat(dir->fd, ZERO_STORAGE_HOLDER,
                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0) return false;
-    ZERO_AGAIN(n, read(fd, text, size - 1));
-    close(fd);
+    ZERO_FILE_CALL(n, dir->path, "examined", read(fd, text, size - 1));
+    ZERO_WATCHED(dir->path, "examined", close(fd));
     if (n <= 0) return false;
     text[n] = '\0';
     return true;

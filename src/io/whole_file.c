@@ -29,8 +29,10 @@ static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    bool exists = fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!exists || S_ISREG(info.st_mode)) return ZERO_OK;
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined",
+                   fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW));
+    if (failed || S_ISREG(info.st_mode)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%.200s: expected a regular file or a new name, found a %s", path,
                      S_ISDIR(info.st_mode)   ? "directory"
@@ -57,19 +59,25 @@ zero_status zero_whole_file_write(zero_whole_file *f, const void *data, size_t b
     return zero_storage_write(&f->file, data, bytes);
 }
 
+static void remove_temporary(const zero_whole_file *f)
+{
+    ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, f->dir.path, "cleared",
+                     unlinkat(f->dir.fd, f->temporary, 0));
+}
+
 zero_status zero_whole_file_end(zero_whole_file *f)
 {
     zero_status st = zero_storage_finish(&f->file);
     if (st == ZERO_OK) st = zero_storage_rename(&f->dir, f->temporary, f->name);
     if (st == ZERO_OK) st = zero_storage_sync(&f->dir);
-    if (st != ZERO_OK) unlinkat(f->dir.fd, f->temporary, 0);
+    if (st != ZERO_OK) remove_temporary(f);
     zero_storage_close(&f->dir);
     return st;
 }
 
 void zero_whole_file_abandon(zero_whole_file *f)
 {
-    if (f->file.is_open) unlinkat(f->dir.fd, f->temporary, 0);
+    if (f->file.is_open) remove_temporary(f);
     zero_storage_close_file(&f->file);
     zero_storage_close(&f->dir);
 }
@@ -77,6 +85,9 @@ void zero_whole_file_abandon(zero_whole_file *f)
 bool zero_whole_file_is_same(const char *a, const char *b)
 {
     struct stat of_a, of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+    int has_no_a, has_no_b;
+    ZERO_FILE_CALL(has_no_a, a, "examined", stat(a, &of_a));
+    ZERO_FILE_CALL(has_no_b, b, "examined", stat(b, &of_b));
+    return !has_no_a && !has_no_b && of_a.st_dev == of_b.st_dev &&
            of_a.st_ino == of_b.st_ino;
 }

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "io/bytes.h"
+#include "io/file.h"
 #include "io/json_input.h"
 #include "pages/study_parts.h"
 #include "train/metrics_read.h"
@@ -28,17 +26,11 @@ static int directory_of(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* study.json of a directory, or the file itself. */
 static zero_status file_of(const char *path, char file[ZERO_STORAGE_FILE_PATH])
 {
     int n = snprintf(file, ZERO_STORAGE_FILE_PATH, "%s%s", path,
-                     is_directory(path) ? "/study.json" : "");
+                     zero_path_look(path) == ZERO_PATH_OF_DIRECTORY ? "/study.json" : "");
     if (n < ZERO_STORAGE_FILE_PATH) return ZERO_OK;
     return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
 }
@@ -73,7 +65,7 @@ static zero_status look(const zero_file *file, bool *is)
 zero_status zero_study_is(const char *path, bool *is)
 {
     zero_file file;
-    if (is_directory(path)) {
+    if (zero_path_look(path) == ZERO_PATH_OF_DIRECTORY) {
         *is = true;
         return ZERO_OK;
     }
@@ -152,7 +144,8 @@ static zero_status take_memories(const zero_study_rows *rows, const char *file)
         zero_study_row *row = &rows->rows[i];
         int n = snprintf(path, sizeof path, "%.*spoints/stage%d-ranks%d.jsonl",
                          directory_of(file), file, row->stage, row->point.ranks);
-        if (n >= (int)sizeof path || !row->point.measured || access(path, F_OK) != 0)
+        if (n >= (int)sizeof path || !row->point.measured ||
+            zero_path_look(path) == ZERO_PATH_OF_NOTHING)
             continue;
         ZERO_TRY(take_memory(path, &row->point));
     }
