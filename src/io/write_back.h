@@ -2,7 +2,7 @@
  *
  * The kernel may keep gigabytes of it in memory. The sync at the end would then take as long as the
  * disk needs for them, and nobody could tell that from a disk that has stopped. So a file is
- * written back a piece of 32 MiB at a time, and a sync has two pieces left at most:
+ * written back a piece of 32 MiB or more at a time, and a sync has two pieces left at most:
  *
  *     |===== on the disk =====|-- on its way --|.. in memory ..|
  *                                              begun           end */
