@@ -137,10 +137,13 @@ if [ "$(id -u)" -eq 0 ] && dd if=/dev/zero of=image bs=1M count=64 2>/dev/null &
         pid=$!
         await 60 test -d mount/saved/step-00000100 || complain "$words: it does not train"
         freezes
+        (sleep 100 && thaw) & # whatever becomes of this script
+        guard=$!
         await 60 is_told || complain "$words: not a word"
         [ $n -eq 0 ] || ended # the launcher does not wait for a process that cannot end
         thaw
         [ $n -gt 0 ] || ended
+        kill $guard 2>/dev/null
     done
     umount mount
 else
