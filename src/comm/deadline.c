@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file_call.h"
 #include "base/helper_thread.h"
+#include "base/waiting.h"
 #include "comm/mpi_error.h"
 
 #define LONGEST_PAUSE 1.0 /* seconds between two looks, at most */
@@ -48,8 +48,8 @@ static void leave_files(const zero_deadline *d, const char what[WHAT], double se
 {
     char text[TEXT];
     snprintf(text, sizeof text,
-             "%.*s: no answer for %.3g s, longer than --watchdog allows: its disk or file "
-             "server has stopped; look there, or give a longer --watchdog",
+             "%.*s: no answer for %.3g s, longer than --watchdog allows: a disk, file "
+             "server or device has stopped; look there, or give a longer --watchdog",
              WHAT, what, seconds);
     print(d, text);
     tell_launcher(d);
@@ -93,7 +93,7 @@ static void look(zero_deadline *d, double passed)
     double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
     unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
     char what[WHAT];
-    double late = zero_file_calls_look(passed, file_limit, what, sizeof what);
+    double late = zero_waiting_look(passed, file_limit, what, sizeof what);
     if (late > 0.0) leave_files(d, what, late);
     d->waited = moves == d->seen ? d->waited + passed : 0.0;
     d->seen = moves;

@@ -5,7 +5,7 @@
  *   - calls that block inside MPI: its start, the making of groups, its end
  *   - a rank that computes for ever: its threads wait for each other, or its device is gone. With one
  *     rank, or if all do, nobody waits for it
- *   - calls on files that do not return (base/file_call.h)
+ *   - calls on files that do not return (base/waiting.h)
  *
  * So a thread looks at these, at most once a second:
  *

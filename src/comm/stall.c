@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file_call.h"
+#include "base/waiting.h"
 #include "comm/device_copy.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
@@ -130,7 +130,7 @@ static zero_standing describe(const zero_comm *comm)
                         .work = w->work_number,
                         .member = w->op.member,
                         .seconds = zero_clock_seconds() - w->since,
-                        .file_seconds = zero_file_calls_oldest()};
+                        .outside = zero_waiting_oldest()};
     if (at.member.part != ZERO_WHOLE) at.member.first = -1;
     at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
     for (int i = 0; i < comm->n_parts; i++) {
@@ -262,7 +262,7 @@ static bool files_move(const zero_comm *comm)
     const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
     bool any = false;
     for (int r = 0; r < comm->size; r++) {
-        const double seconds = comm->watch->answers[r].file_seconds;
+        const double seconds = comm->watch->answers[r].outside;
         any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
     }
     return any && have_all_answered(comm);

@@ -29,7 +29,7 @@ typedef struct {
     zero_member member; /* the operation's group; its `first` is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
     double
-        file_seconds; /* how long its oldest call on a file has lasted; 0: it is in none */
+        outside; /* seconds for which it has waited for a file or a device; 0: it does not */
 } zero_standing;
 
 /* A job in which nothing moves. */

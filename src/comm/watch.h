@@ -18,8 +18,8 @@
  *
  * The watchdog covers the waits of collective.h and control.h on this group and its family
  * (divide.h); it names ranks by their numbers in the whole, and the group of an operation. Calls
- * that block inside MPI, such as those that make groups, are limited by a program's deadline
- * (deadline.h). */
+ * that block inside MPI, such as those that make groups, a rank that computes for ever, and files
+ * that do not answer are limited by a program's deadline (deadline.h), with one rank, too. */
 #pragma once
 
 #include <stdint.h>

@@ -17,8 +17,7 @@ typedef struct {
     uint64_t bytes_fetched, bytes_stored;
     zero_call_place since; /* of the collectives' copies */
     int64_t waits;         /* for copies that had not ended */
-    bool is_waiting; /* for one of them: a poll is no sign that something is computed */
-    zero_failure failure; /* the first one */
+    zero_failure failure;  /* the first one */
     bool has_failed;
 } zero_link;
 

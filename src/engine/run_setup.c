@@ -36,7 +36,7 @@ zero_status zero_runner_share(const zero_schedule *s, zero_comm *comm, zero_wind
 static void poll_collectives(void *arg)
 {
     zero_runner *r = arg;
-    if (!r->link.is_waiting) zero_watch_move(r->comm);
+    zero_watch_move(r->comm);
     if (r->poll_status == ZERO_OK)
         r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
     if (r->poll_status == ZERO_OK) r->poll_status = zero_chain_continue(&r->joining);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/file_call.h"
+#include "base/waiting.h"
 
 /* Bytes that one call moves at most. A disk that needs minutes for them has stopped. */
 #define ZERO_FILE_CALL_BYTES ((size_t)32 << 20)
@@ -15,10 +15,10 @@
  * lasts. */
 #define ZERO_WATCHED_FOR(patience, path, what, statement) \
     do { \
-        zero_file_call in_flight_; \
-        zero_file_call_begin(&in_flight_, (path), (what), (patience)); \
+        zero_waiting in_flight_; \
+        zero_waiting_begin(&in_flight_, (path), (what), (patience)); \
         statement; \
-        zero_file_call_end(&in_flight_); \
+        zero_waiting_end(&in_flight_); \
     } while (0)
 #define ZERO_WATCHED(path, what, statement) ZERO_WATCHED_FOR(1.0, path, what, statement)
 

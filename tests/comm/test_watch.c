@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/file_call.h"
+#include "base/waiting.h"
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"
@@ -356,16 +356,16 @@ static void a_rank_whose_calls_on_files_return_is_waited_for(void **state)
     assert_all(zero_watch_start(&world, limit) == ZERO_OK);
     for (int is_old = 0; is_old < 2; is_old++) {
         job j = make(&all_gather);
-        zero_file_call call;
+        zero_waiting call;
         bool heard = false;
         double end = zero_clock_seconds() + 5.0 * limit;
         while (am_last() &&
                (is_old ? late_goes_on(end, &heard) : zero_clock_seconds() < end)) {
-            zero_file_call_begin(&call, "shard", "read", 1.0);
+            zero_waiting_begin(&call, "shard", "read", 1.0);
             if (is_old) call.begun -= 100.0;
             sleep_for(0.01);
             assert_int_equal(zero_collective_poll(&world), ZERO_OK);
-            zero_file_call_end(&call);
+            zero_waiting_end(&call);
         }
         assert_int_equal(begin(&j), ZERO_OK);
         zero_status st = zero_collective_wait(&j.op);

@@ -97,6 +97,9 @@ if ! "$zero" info --json | grep -q '"threads_in_a_rank": false'; then
     stops "$hanging HANG_BESIDE=1" 'step 3 has not moved for' 0 \
         train $job --hidden 256 --heads 4 --threads 2
 fi
+# A device that hangs.
+! "$zero" train --help all 2>&1 | grep -q "'fake'" ||
+    stops 'ZERO_FAKE_STOP=200' 'a copy of the device: cannot be ended: no answer for' 0 train $job --device fake
 settle
 
 # ---- the slow disk ----
