@@ -21,6 +21,9 @@ size_t zero_legible(const char *text, size_t len, char *to, size_t size);
 /* Prints the whole text. */
 void zero_legible_print(const char *text, FILE *out);
 
+/* Takes the line of a terminal away, and lets output begin at its first column. */
+#define ZERO_LINE_ERASED "\r\033[K"
+
 /* An argument of printf(): the text, cut to about 1000 bytes. Valid in the enclosing block. */
 #define ZERO_SHOWN_BYTES 1024
 #define ZERO_SHOWN(text) zero_shown((text), (char[ZERO_SHOWN_BYTES]){""})

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/legible.h"
+
 static void fill(sigset_t *set, bool can_save)
 {
     sigemptyset(set);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/helper_thread.h"
+#include "base/legible.h"
 #include "base/waiting.h"
 #include "comm/mpi_error.h"
 
@@ -22,18 +24,8 @@
 #define RANK_APART    (ZERO_DEADLINE_APART / 2.0)
 #define STACK         ((size_t)1 << 19) /* bytes; MPI_Abort() needs some */
 #define TEXT          2048
-#define WHAT          1280
 
 /* ---- the end ---- */
-
-static void print(const zero_deadline *d, const char *text)
-{
-    char line[TEXT + 64], rank[32] = "";
-    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
-    int n = snprintf(line, sizeof line, "zero: %s%s\n", rank, text);
-    for (ssize_t at = 0, done; at < n; at += done)
-        if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
-}
 
 /* The kernel takes a process away from a launcher's sight only once all its threads have left their
  * calls. If MPI_Abort() hangs, too, a timer ends what it can. */
@@ -44,42 +36,48 @@ static void tell_launcher(const zero_deadline *d)
     MPI_Abort(MPI_COMM_WORLD, d->code);
 }
 
-static void leave_files(const zero_deadline *d, const char what[WHAT], double seconds)
+__attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
+                                                      const char *fmt, ...)
 {
-    char text[TEXT];
-    snprintf(text, sizeof text,
-             "%.*s: no answer for %.3g s, longer than --watchdog allows: a disk, file "
-             "server or device has stopped; look there, or give a longer --watchdog",
-             WHAT, what, seconds);
-    print(d, text);
+    char text[TEXT], rank[32] = "", line[TEXT + 64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
+    const char *before = isatty(STDERR_FILENO) ? ZERO_LINE_ERASED : ""; /* of progress */
+    int n = snprintf(line, sizeof line, "%szero: %s%s\n", before, rank, text);
+    for (ssize_t at = 0, done; at < n; at += done)
+        if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
+}
+
+static void leave(const zero_deadline *d)
+{
+    char number[32] = "";
+    if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
+    if (d->work)
+        say(d,
+            "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "
+            "for "
+            "each other, or a computation does not end; try --threads 1, or give a longer "
+            "--watchdog",
+            d->work, number, d->waited);
+    else if (d->phase)
+        say(d,
+            "%s has taken longer than the %g s that --watchdog allows: another rank is "
+            "stopped or dead, or the network between the nodes carries nothing; look "
+            "there, or give a longer --watchdog",
+            d->phase, d->seconds);
+    _exit(d->code);
+}
+
+static void leave_outside(const zero_deadline *d, const char *what, double seconds)
+{
+    say(d,
+        "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file server or "
+        "device has stopped; look there, or give a longer --watchdog",
+        what, seconds);
     tell_launcher(d);
-    _exit(d->code);
-}
-
-static void leave_work(const zero_deadline *d)
-{
-    char text[TEXT], name[64];
-    snprintf(name, sizeof name, "the program '%.40s'", d->work);
-    if (d->number > 0) snprintf(name, sizeof name, "%.20s %" PRId64, d->work, d->number);
-    snprintf(text, sizeof text,
-             "%s has not moved for %.3g s, longer than --watchdog allows: threads wait for "
-             "each other, a computation does not end, or a device does not answer; try "
-             "--threads 1, or give a longer --watchdog",
-             name, d->waited);
-    print(d, text);
-    _exit(d->code);
-}
-
-static void leave_phase(const zero_deadline *d)
-{
-    char text[TEXT];
-    snprintf(
-        text, sizeof text,
-        "%.200s has taken longer than the %g s that --watchdog allows: another rank is "
-        "stopped or dead, or the network between the nodes carries nothing; look "
-        "there, or give a longer --watchdog",
-        d->phase, d->seconds);
-    if (d->phase) print(d, text);
     _exit(d->code);
 }
 
@@ -92,15 +90,13 @@ static void look(zero_deadline *d, double passed)
     double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
     double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
     unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
-    char what[WHAT];
+    char what[TEXT];
     double late = zero_waiting_look(passed, file_limit, what, sizeof what);
-    if (late > 0.0) leave_files(d, what, late);
+    if (late > 0.0) leave_outside(d, what, late);
     d->waited = moves == d->seen ? d->waited + passed : 0.0;
     d->seen = moves;
     if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
-    if (!d->counts || d->waited < limit) return;
-    if (d->work) leave_work(d);
-    leave_phase(d);
+    if (d->counts && d->waited >= limit) leave(d);
 }
 
 static void sleep_for(zero_deadline *d, double seconds)
@@ -108,9 +104,8 @@ static void sleep_for(zero_deadline *d, double seconds)
     double until = zero_clock_seconds() + seconds; /* on the clock that `closing` uses */
     struct timespec at = {.tv_sec = (time_t)until,
                           .tv_nsec = (long)(1e9 * (until - floor(until)))};
-    while (!d->is_closing &&
-           pthread_cond_timedwait(&d->closing, &d->lock, &at) != ETIMEDOUT) {
-    }
+    for (int error = 0; !d->is_closing && error == 0;)
+        error = pthread_cond_timedwait(&d->closing, &d->lock, &at);
 }
 
 static void *watch(void *arg)
