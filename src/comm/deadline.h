@@ -37,7 +37,7 @@
 #define ZERO_DEADLINE_APART 3.0
 
 /* Must not move in memory while it is open. */
-typedef struct {
+typedef struct zero_deadline {
     bool is_open, is_launched;
     int rank, code; /* for the message; the exit code */
     timer_t last;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/waiting.h"
+#include "comm/deadline.h"
 #include "comm/device_copy.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"

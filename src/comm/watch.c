@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "comm/control.h"
+#include "comm/deadline.h"
 #include "comm/family.h"
 #include "comm/stall.h"
 #include "comm/thread.h"
