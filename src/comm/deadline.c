@@ -1,8 +1,10 @@
 #include "comm/deadline.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,16 +13,16 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fail.h"
 #include "base/helper_thread.h"
 #include "base/legible.h"
 #include "base/waiting.h"
 #include "comm/mpi_error.h"
 
-#define LONGEST_PAUSE 1.0 /* seconds between two looks, at most */
-#define OTHERS        8.0 /* seconds in which other ranks have spoken */
-#define LOOKS         20  /* until the limit, at least */
+#define LONGEST_PAUSE 1.0  /* seconds between two looks, at most */
+#define LEAST_PAUSE   1e-3 /* and at least */
+#define OTHERS        8.0  /* seconds in which other ranks have spoken */
+#define LOOKS         20   /* until the limit, at least */
 #define RANK_APART    (ZERO_DEADLINE_APART / 2.0)
 #define STACK         ((size_t)1 << 19) /* bytes; MPI_Abort() needs some */
 #define TEXT          2048
@@ -99,25 +101,17 @@ static void look(zero_deadline *d, double passed)
     if (d->counts && d->waited >= limit) leave(d);
 }
 
-static void sleep_for(zero_deadline *d, double seconds)
-{
-    double until = zero_clock_seconds() + seconds; /* on the clock that `closing` uses */
-    struct timespec at = {.tv_sec = (time_t)until,
-                          .tv_nsec = (long)(1e9 * (until - floor(until)))};
-    for (int error = 0; !d->is_closing && error == 0;)
-        error = pthread_cond_timedwait(&d->closing, &d->lock, &at);
-}
-
+/* The clock of some MPIs is for their ranks alone, so this thread only counts its pauses. */
 static void *watch(void *arg)
 {
     zero_deadline *d = arg;
-    pthread_mutex_lock(&d->lock);
-    while (!d->is_closing) {
-        double pause = fmin(LONGEST_PAUSE, d->seconds / LOOKS);
-        sleep_for(d, pause);
-        if (!d->is_closing) look(d, pause);
+    struct pollfd closing = {.fd = d->closing[0], .events = POLLIN};
+    for (double pause = 0.0; poll(&closing, 1, (int)(1e3 * pause)) <= 0;) {
+        pthread_mutex_lock(&d->lock);
+        look(d, pause);
+        pause = fmax(fmin(LONGEST_PAUSE, d->seconds / LOOKS), LEAST_PAUSE);
+        pthread_mutex_unlock(&d->lock);
     }
-    pthread_mutex_unlock(&d->lock);
     return NULL;
 }
 
@@ -201,28 +195,29 @@ static zero_status make_timer(zero_deadline *d)
                      strerror(errno));
 }
 
-static void destroy_lock(zero_deadline *d)
+static void close_pipe(const zero_deadline *d)
 {
-    pthread_cond_destroy(&d->closing);
-    pthread_mutex_destroy(&d->lock);
+    close(d->closing[0]);
+    close(d->closing[1]);
 }
 
 static zero_status start_thread(zero_deadline *d)
 {
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->closing, &clock);
-    pthread_condattr_destroy(&clock);
-    pthread_mutex_init(&d->lock, NULL);
-    d->is_open = true;
-    int error = zero_helper_thread_start(&d->thread, STACK, watch, d);
-    if (error == 0) return ZERO_OK;
-    d->is_open = false;
-    destroy_lock(d);
+    int error = pipe(d->closing) == 0 ? 0 : errno;
+    if (error == 0) {
+        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
+        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
+        pthread_mutex_init(&d->lock, NULL);
+        d->is_open = true;
+        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
+        if (error == 0) return ZERO_OK;
+        d->is_open = false;
+        pthread_mutex_destroy(&d->lock);
+        close_pipe(d);
+    }
     return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no thread (%s): allow more processes (ulimit -u) or "
-                     "memory (ulimit -v), or give --watchdog 0",
+                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
+                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
                      strerror(error));
 }
 
@@ -241,11 +236,8 @@ zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launche
 void zero_deadline_close(zero_deadline *d)
 {
     if (!d->is_open) return;
-    pthread_mutex_lock(&d->lock);
-    d->is_closing = true;
-    pthread_cond_signal(&d->closing);
-    pthread_mutex_unlock(&d->lock);
-    pthread_join(d->thread, NULL);
-    destroy_lock(d);
+    if (write(d->closing[1], "", 1) == 1) pthread_join(d->thread, NULL);
+    close_pipe(d);
+    pthread_mutex_destroy(&d->lock);
     d->is_open = false;
 }

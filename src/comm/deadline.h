@@ -42,11 +42,10 @@ typedef struct zero_deadline {
     int rank, code; /* for the message; the exit code */
     timer_t last;
     pthread_t thread;
-    pthread_mutex_t lock;   /* of the fields below, but `moves` */
-    pthread_cond_t closing; /* is_closing has been set */
-    bool is_closing;
-    double seconds; /* the limit */
-    bool counts;    /* between begin and end */
+    int closing[2];       /* a pipe; a byte in it ends the thread */
+    pthread_mutex_t lock; /* of the fields below, but `moves` */
+    double seconds;       /* the limit */
+    bool counts;          /* between begin and end */
     const char *phase, *work;
     int64_t number;    /* of the work */
     atomic_uint moves; /* grows when this rank moves */
