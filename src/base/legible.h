@@ -23,6 +23,9 @@ void zero_legible_print(const char *text, FILE *out);
 /* Prints a text in JSON, which stays the same JSON: hidden characters become \u202E. */
 void zero_legible_print_json(const char *json, FILE *out);
 
+/* Takes the line of a terminal away, and lets output begin at its first column. */
+#define ZERO_LINE_ERASED "\r\033[K"
+
 /* An argument of printf(): the text, cut to about 1000 bytes. Valid in the enclosing block. */
 #define ZERO_SHOWN_BYTES 1024
 #define ZERO_SHOWN(text) zero_shown((text), (char[ZERO_SHOWN_BYTES]){""})

@@ -4,13 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "base/fail.h"
 #include "base/half.h"
 #include "base/number.h"
+#include "io/file.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
 
@@ -145,7 +145,7 @@ static zero_status read_config(const zero_hugging_face_found *found,
     zero_bytes text = {0};
     *shape = (zero_gpt2_shape){0};
     zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
-    if (access(path, F_OK) != 0) return ZERO_OK;
+    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read(&text, path);
     if (st == ZERO_OK) st = zero_hugging_face_read_config(path, &text, shape);
     zero_bytes_destroy(&text);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <xxhash.h>
 
@@ -99,10 +98,8 @@ static zero_status name_copies(struct copies *c)
 {
     uint64_t number = (uint64_t)c->world->layout.node_of[c->world->rank] + 1;
     for (int i = 0; i < c->f->n_files; i++) {
-        struct stat info;
-        if (fstat(c->f->files[i].fd, &info) != 0)
-            return zero_fail(ZERO_ERR_IO, "%s: cannot be examined", c->f->files[i].path);
-        const uint64_t place[] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino};
+        uint64_t place[2];
+        ZERO_TRY(zero_file_place(&c->f->files[i], place));
         number = XXH3_64bits_withSeed(place, sizeof place, number);
     }
     c->of[c->world->rank] = number | 1; /* 0 is nobody's */

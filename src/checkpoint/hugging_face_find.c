@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/number.h"
 #include "checkpoint/hugging_face.h"
+#include "io/file.h"
 
 #define INDEX_END ".index.json"
 #define INDEX     ZERO_HUGGING_FACE_MODEL INDEX_END
@@ -29,7 +28,7 @@ static bool has(const zero_hugging_face_found *found, const char *name)
 {
     char path[ZERO_STORAGE_FILE_PATH];
     zero_hugging_face_beside(found, name, path);
-    return access(path, F_OK) == 0;
+    return zero_path_look(path) != ZERO_PATH_OF_NOTHING;
 }
 
 /* ---- weights that are not read ---- */
@@ -87,7 +86,7 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
     char path[ZERO_STORAGE_FILE_PATH];
     for (int i = 0; i < N_OTHERS; i++) {
         zero_hugging_face_beside(found, others[i].name, path);
-        bool is_there = !found->weights[0] && access(path, F_OK) == 0;
+        bool is_there = !found->weights[0] && zero_path_look(path) != ZERO_PATH_OF_NOTHING;
         if (is_there || ends_in(found->weights, others[i].name))
             return refuse_other(found, is_there ? path : found->weights, i);
     }
@@ -161,15 +160,15 @@ static void find_file(const char *path, zero_hugging_face_found *found)
 zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)
 {
     zero_hugging_face_found f = {.folder = ""};
-    struct stat info;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - REVISION_BYTES - 64));
-    if (stat(path, &info) != 0 && errno == ENOENT)
+    const zero_path_kind kind = zero_path_look(path);
+    if (kind == ZERO_PATH_OF_NOTHING && errno == ENOENT)
         return zero_fail(ZERO_ERR_IO,
                          "%s: no such file or folder: expected " ZERO_HUGGING_FACE_MODEL
                          " or its folder; a model of the Hugging Face hub is downloaded "
                          "first: hf download NAME --local-dir DIR",
                          path);
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+    if (kind == ZERO_PATH_OF_DIRECTORY) {
         size_t n = strlen(path);
         while (n > 1 && path[n - 1] == '/') n--;
         snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);

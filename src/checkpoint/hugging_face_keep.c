@@ -1,10 +1,10 @@
 /* What lies beside weights and no computation needs, as texts by the names of their files. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
+#include "io/file.h"
 #include "io/json_input.h"
 
 /* The tokenizer itself is a file of a checkpoint. */
@@ -34,7 +34,7 @@ static zero_status keep_file(const zero_hugging_face_found *found, const char *n
     char path[ZERO_STORAGE_FILE_PATH];
     zero_bytes text = {0};
     zero_hugging_face_beside(found, name, path);
-    if (access(path, F_OK) != 0) return ZERO_OK;
+    if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read_at_most(&text, path, MOST);
     if (st == ZERO_OK && text.len > 0) st = keep_text(path, name, &text, kept);
     zero_bytes_destroy(&text);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/manifest.h"
+#include "io/file.h"
 
 #define TEMPORARY  ".tmp-"
 #define DELETED    ".del-"
@@ -208,6 +208,6 @@ zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 
 bool zero_checkpoint_is_removed(const char *path, const char *found)
 {
-    return found[0] != '\0' && strcmp(path, found) != 0 && access(found, F_OK) != 0 &&
-           errno == ENOENT;
+    return found[0] != '\0' && strcmp(path, found) != 0 &&
+           zero_path_look(found) == ZERO_PATH_OF_NOTHING && errno == ENOENT;
 }

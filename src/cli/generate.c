@@ -94,7 +94,7 @@ static zero_status start(job *j, int argc, char **argv)
     zero_deadline_begin(&j->deadline, "starting the watchdog");
     ZERO_TRY(zero_watch_start(&j->world, watchdog));
     zero_deadline_end(&j->deadline);
-    j->deadline.seconds = watchdog;
+    zero_deadline_set_limit(&j->deadline, watchdog);
     j->world.deadline = &j->deadline;
     return ZERO_OK;
 }
@@ -342,7 +342,7 @@ static zero_status run(int argc, char **argv)
 {
     job j = {0};
     zero_status st = run_job(&j, argc, argv);
-    zero_deadline_close(&j.deadline); /* its timer points into this frame */
+    zero_deadline_close(&j.deadline); /* its thread looks into this frame */
     return st;
 }
 

@@ -55,7 +55,7 @@ static const zero_option rows[] = {
     {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .absent = "what is free",
      .help = "bytes per rank that it may need; 0: do not check"},
     {.group = "Diagnosis", .name = "watchdog", .kind = ZERO_OPTION_REAL, FIELD(watchdog), .argument = "X", .low = 0, .high = 1e6, .standard = "120",
-     .help = "end a job in which nothing moves for X seconds; 0: never. The default is five times as long while MPI starts"},
+     .help = "end a job in which nothing moves for X seconds, or a disk does not answer; 0: never. The default is five times as long while MPI starts"},
     {.name = NULL},
 };
 /* clang-format on */

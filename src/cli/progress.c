@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/legible.h"
 #include "cli/requests.h"
 #include "comm/launch.h"
 

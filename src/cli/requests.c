@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/ending.h"
+#include "base/legible.h"
 
 bool zero_requests_ignore(int signal)
 {

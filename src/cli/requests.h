@@ -22,9 +22,6 @@ void zero_requests_expect(bool can_save);
 /* The highest request since the last call. Never blocks. */
 zero_request zero_requests_take(void);
 
-/* Takes the line of a terminal away, and lets output begin at its first column. */
-#define ZERO_LINE_ERASED "\r\033[K"
-
 /* From now on a line may be drawn on the terminal of the standard error: signals that end the process
  * and the answer to SIGINT erase it first. Call it after zero_requests_expect(). */
 void zero_requests_keep_line_clean(void);

@@ -246,7 +246,7 @@ const zero_option zero_run_options[] = {
      .help = "end the run with 1 if its digest is another one"},
 
     {.group = "Diagnosis", .name = "watchdog", REAL(0, 1e6), FIELD(watchdog), .standard = "120",
-     .help = "end a job in which nothing moves for X seconds; 0: never. The default is five times as long while MPI starts"},
+     .help = "end a job in which nothing moves for X seconds, or a disk does not answer; 0: never. The default is five times as long while MPI starts"},
     {.name = "check", CHOICE, FIELD(check), IDLE(ALONE), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
     {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), IDLE(ALONE), CHECK, .standard = "100",

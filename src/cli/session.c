@@ -102,7 +102,7 @@ static zero_status start_mpi(zero_session *s)
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     ZERO_TRY(start_diagnosis(s));
     zero_deadline_end(&s->deadline);
-    s->deadline.seconds = s->config.watchdog;
+    zero_deadline_set_limit(&s->deadline, s->config.watchdog);
     s->world.deadline = &s->deadline;
     return ZERO_OK;
 }

@@ -315,7 +315,7 @@ static zero_status run(int argc, char **argv)
 {
     zero_session s;
     zero_status st = run_session(&s, argc, argv);
-    zero_deadline_close(&s.deadline); /* its timer points into this frame */
+    zero_deadline_close(&s.deadline); /* its thread looks into this frame */
     return st;
 }
 

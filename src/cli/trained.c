@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "checkpoint/list.h"
@@ -10,6 +9,7 @@
 #include "checkpoint/model.h"
 #include "cli/importing.h"
 #include "data/tokenizer_find.h"
+#include "io/file.h"
 
 /* ---- opening ---- */
 
@@ -18,7 +18,7 @@ static bool is_model(const zero_hugging_face_found *found)
 {
     char config[ZERO_STORAGE_FILE_PATH];
     zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, config);
-    return found->weights[0] || access(config, F_OK) == 0;
+    return found->weights[0] || zero_path_look(config) != ZERO_PATH_OF_NOTHING;
 }
 
 static zero_status find(const char *path, zero_trained *t)

@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "comm/check.h"
+#include "comm/deadline.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
 #include "comm/progress.h"

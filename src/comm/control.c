@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/waiting.h"
 #include "comm/compare.h"
 #include "comm/family.h"
 #include "comm/local.h"

@@ -19,7 +19,6 @@ ZERO_NODISCARD zero_status zero_agree(zero_comm *comm, zero_status mine);
 /* The same after work on files, which may take some ranks much longer than others: the watchdog
  * and a SIGTERM allow this wait ZERO_FILE_PATIENCE times the usual time. */
 ZERO_NODISCARD zero_status zero_agree_after_files(zero_comm *comm, zero_status mine);
-#define ZERO_FILE_PATIENCE 10.0
 
 /* *any = true on all ranks if `mine` is true on at least one. */
 ZERO_NODISCARD zero_status zero_comm_any(zero_comm *comm, bool mine, bool *any);

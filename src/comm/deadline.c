@@ -1,138 +1,161 @@
 #include "comm/deadline.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdint.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <mpi.h>
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/helper_thread.h"
+#include "base/legible.h"
+#include "base/waiting.h"
+#include "comm/mpi_error.h"
 
-#define TICKS       10 /* a second */
-#define RANKS_APART 15 /* ticks */
+#define LONGEST_PAUSE 1.0  /* seconds between two looks, at most */
+#define LEAST_PAUSE   1e-3 /* and at least */
+#define OTHERS        8.0  /* seconds in which other ranks have spoken */
+#define LOOKS         20   /* until the limit, at least */
+#define RANK_APART    (ZERO_DEADLINE_APART / 2.0)
+#define STACK         ((size_t)1 << 19) /* bytes; MPI_Abort() needs some */
+#define TEXT          2048
 
-/* Runs in a signal handler. */
+/* ---- the end ---- */
+
+/* The kernel takes a process away from a launcher's sight only once all its threads have left their
+ * calls. If MPI_Abort() hangs, too, a timer ends what it can. */
+static void tell_launcher(const zero_deadline *d)
+{
+    if (!d->is_launched || !zero_mpi_is_up()) return;
+    zero_deadline_until_exit(d);
+    MPI_Abort(MPI_COMM_WORLD, d->code);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
+                                                      const char *fmt, ...)
+{
+    char text[TEXT], rank[32] = "", line[TEXT + 64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
+    const char *before = isatty(STDERR_FILENO) ? ZERO_LINE_ERASED : ""; /* of progress */
+    int n = snprintf(line, sizeof line, "%szero: %s%s\n", before, rank, text);
+    for (ssize_t at = 0, done; at < n; at += done)
+        if ((done = write(STDERR_FILENO, line + at, (size_t)(n - at))) <= 0) return;
+}
+
 static void leave(const zero_deadline *d)
 {
-    size_t at = 0;
-    while (at < d->length) {
-        ssize_t n = write(STDERR_FILENO, d->text + at, d->length - at);
-        if (n <= 0) break;
-        at += (size_t)n;
-    }
+    char number[32] = "";
+    if (d->number > 0) snprintf(number, sizeof number, " %" PRId64, d->number);
+    if (d->work)
+        say(d,
+            "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "
+            "for "
+            "each other, or a computation does not end; try --threads 1, or give a longer "
+            "--watchdog",
+            d->work, number, d->waited);
+    else if (d->phase)
+        say(d,
+            "%s has taken longer than the %g s that --watchdog allows: another rank is "
+            "stopped or dead, or the network between the nodes carries nothing; look "
+            "there, or give a longer --watchdog",
+            d->phase, d->seconds);
     _exit(d->code);
 }
 
-static void tick(int signal, siginfo_t *info, void *context)
+static void leave_outside(const zero_deadline *d, const char *what, double seconds)
 {
-    (void)signal;
-    (void)context;
-    zero_deadline *d = info->si_value.sival_ptr;
-    if (info->si_code != SI_TIMER || d->left <= 0) return; /* another process sent it */
-    d->left = d->left - 1;
-    if (d->left == 0) leave(d);
+    say(d,
+        "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file server or "
+        "device has stopped; look there, or give a longer --watchdog",
+        what, seconds);
+    tell_launcher(d);
+    _exit(d->code);
 }
 
-/* Returns a real-time signal that nothing handles, or 0. */
-static int find_signal(void)
+/* ---- looks ---- */
+
+/* Ranks that wait for one that computes tell more than it can itself, so they speak first. One that
+ * waits for a file knows more, and speaks before the others do (stall.c: a quarter of the limit). */
+static void look(zero_deadline *d, double passed)
 {
-    for (int s = SIGRTMAX; s >= SIGRTMIN; s--) {
-        struct sigaction now;
-        if (sigaction(s, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-            now.sa_handler == SIG_DFL)
-            return s;
+    double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
+    double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
+    unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
+    char what[TEXT];
+    double late = zero_waiting_look(passed, file_limit, what, sizeof what);
+    if (late > 0.0) leave_outside(d, what, late);
+    d->waited = moves == d->seen ? d->waited + passed : 0.0;
+    d->seen = moves;
+    if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
+    if (d->counts && d->waited >= limit) leave(d);
+}
+
+/* The clock of some MPIs is for their ranks alone, so this thread only counts its pauses. */
+static void *watch(void *arg)
+{
+    zero_deadline *d = arg;
+    struct pollfd closing = {.fd = d->closing[0], .events = POLLIN};
+    for (double pause = 0.0; poll(&closing, 1, (int)(1e3 * pause)) <= 0;) {
+        pthread_mutex_lock(&d->lock);
+        look(d, pause);
+        pause = fmax(fmin(LONGEST_PAUSE, d->seconds / LOOKS), LEAST_PAUSE);
+        pthread_mutex_unlock(&d->lock);
     }
-    return 0;
+    return NULL;
 }
 
-static zero_status fail(const char *what, int error)
-{
-    return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no timer (%s: %s): allow more pending signals "
-                     "(ulimit -i), or give --watchdog 0",
-                     what, strerror(error));
-}
+/* ---- begin and end ---- */
 
-static zero_status make_timer(int signal, union sigval value, timer_t *timer)
+static void count(zero_deadline *d, bool counts, const char *phase, const char *work,
+                  int64_t number)
 {
-    struct sigevent event = {
-        .sigev_notify = SIGEV_SIGNAL, .sigev_signo = signal, .sigev_value = value};
-    if (timer_create(CLOCK_MONOTONIC, &event, timer) == 0) return ZERO_OK;
-    return fail("timer_create", errno);
-}
-
-static zero_status make_timers(zero_deadline *d)
-{
-    ZERO_TRY(make_timer(d->signal, (union sigval){.sival_ptr = d}, &d->timer));
-    zero_status st = make_timer(SIGCONT, (union sigval){.sival_int = d->code}, &d->last);
-    if (st != ZERO_OK) timer_delete(d->timer);
-    d->is_open = st == ZERO_OK;
-    return st;
-}
-
-/* The handler needs no memory. Calls that a tick interrupts are restarted where they can
- * be. */
-static zero_status take_signal(zero_deadline *d)
-{
-    struct sigaction action = {.sa_sigaction = tick, .sa_flags = SA_RESTART | SA_SIGINFO};
-    sigset_t ours;
-    d->signal = find_signal();
-    if (d->signal == 0) return fail("all real-time signals have handlers", EBUSY);
-    sigfillset(&action.sa_mask);
-    if (sigaction(d->signal, &action, &d->before) != 0) return fail("sigaction", errno);
-    sigemptyset(&ours);
-    sigaddset(&ours, d->signal);
-    pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
-    return ZERO_OK;
-}
-
-zero_status zero_deadline_open(zero_deadline *d, double seconds, int rank, int code)
-{
-    *d = (zero_deadline){.seconds = seconds, .rank = rank, .code = code};
-    if (!(seconds > 0.0)) return ZERO_OK;
-    ZERO_TRY(take_signal(d));
-    zero_status st = make_timers(d);
-    if (st != ZERO_OK) sigaction(d->signal, &d->before, NULL);
-    return st;
-}
-
-/* ticks = 0: stops. */
-static void set_timer(zero_deadline *d, sig_atomic_t ticks)
-{
-    long pause = ticks > 0 ? 1000000000L / TICKS : 0;
-    struct itimerspec every = {.it_interval.tv_nsec = pause, .it_value.tv_nsec = pause};
-    d->left = 0; /* a tick on its way does not meet a half-written text */
-    timer_settime(d->timer, 0, &every, NULL);
-    d->left = ticks;
-}
-
-static void write_text(zero_deadline *d, const char *phase)
-{
-    char rank[32] = "";
-    if (d->rank > 0) snprintf(rank, sizeof rank, "rank %d: ", d->rank);
-    int n = snprintf(d->text, sizeof d->text,
-                     "zero: %s%s has taken longer than the %g s that --watchdog allows: "
-                     "another rank is stopped or dead, or the network between the nodes "
-                     "carries nothing; look there, or give a longer --watchdog\n",
-                     rank, phase, d->seconds);
-    d->length = n < 0 ? 0 : (size_t)n < sizeof d->text ? (size_t)n : sizeof d->text - 1;
+    if (!d || !d->is_open) return;
+    pthread_mutex_lock(&d->lock);
+    d->counts = counts;
+    d->phase = phase;
+    d->work = work;
+    d->number = number;
+    pthread_mutex_unlock(&d->lock);
+    zero_deadline_move(d);
 }
 
 void zero_deadline_begin(zero_deadline *d, const char *phase)
 {
-    if (!d || !d->is_open) return;
-    zero_deadline_end(d);
-    d->length = 0;
-    if (phase) write_text(d, phase);
-    double wait = ceil(d->seconds * TICKS) + RANKS_APART * fmin(d->rank, 2.0);
-    set_timer(d, wait < SIG_ATOMIC_MAX ? (sig_atomic_t)wait : SIG_ATOMIC_MAX);
+    count(d, true, phase, NULL, 0);
+}
+
+void zero_deadline_begin_work(zero_deadline *d, const char *work, int64_t number)
+{
+    count(d, true, NULL, work, number);
 }
 
 void zero_deadline_end(zero_deadline *d)
 {
-    if (d && d->is_open) set_timer(d, 0);
+    count(d, false, NULL, NULL, 0);
+}
+
+void zero_deadline_move(zero_deadline *d)
+{
+    if (d) atomic_fetch_add_explicit(&d->moves, 1, memory_order_relaxed);
+}
+
+void zero_deadline_set_limit(zero_deadline *d, double seconds)
+{
+    if (!d->is_open) return;
+    pthread_mutex_lock(&d->lock);
+    d->seconds = seconds;
+    pthread_mutex_unlock(&d->lock);
 }
 
 /* Runs in a signal handler, which the timer reaches in a stopped process, too. */
@@ -158,13 +181,63 @@ void zero_deadline_until_exit(const zero_deadline *d)
     timer_settime(d->last, 0, &at, NULL);
 }
 
-/* Ignoring the signal drops a tick that is still pending. */
+/* ---- opening and closing ---- */
+
+static zero_status make_timer(zero_deadline *d)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGCONT,
+                             .sigev_value.sival_int = d->code};
+    if (timer_create(CLOCK_MONOTONIC, &event, &d->last) == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no timer (timer_create: %s): allow more pending "
+                     "signals (ulimit -i), or give --watchdog 0",
+                     strerror(errno));
+}
+
+static void close_pipe(const zero_deadline *d)
+{
+    close(d->closing[0]);
+    close(d->closing[1]);
+}
+
+static zero_status start_thread(zero_deadline *d)
+{
+    int error = pipe(d->closing) == 0 ? 0 : errno;
+    if (error == 0) {
+        fcntl(d->closing[0], F_SETFD, FD_CLOEXEC);
+        fcntl(d->closing[1], F_SETFD, FD_CLOEXEC);
+        pthread_mutex_init(&d->lock, NULL);
+        d->is_open = true;
+        error = zero_helper_thread_start(&d->thread, STACK, watch, d);
+        if (error == 0) return ZERO_OK;
+        d->is_open = false;
+        pthread_mutex_destroy(&d->lock);
+        close_pipe(d);
+    }
+    return zero_fail(ZERO_ERR_ENV,
+                     "the watchdog has no thread (%s): allow more processes (ulimit -u), "
+                     "memory (ulimit -v) or files (ulimit -n), or give --watchdog 0",
+                     strerror(error));
+}
+
+zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launched, int rank,
+                               int code)
+{
+    *d = (zero_deadline){
+        .is_launched = is_launched, .rank = rank, .code = code, .seconds = seconds};
+    if (!(seconds > 0.0)) return ZERO_OK;
+    ZERO_TRY(make_timer(d));
+    zero_status st = start_thread(d);
+    if (st != ZERO_OK) timer_delete(d->last);
+    return st;
+}
+
 void zero_deadline_close(zero_deadline *d)
 {
     if (!d->is_open) return;
-    zero_deadline_end(d);
-    signal(d->signal, SIG_IGN);
-    timer_delete(d->timer);
-    sigaction(d->signal, &d->before, NULL);
+    if (write(d->closing[1], "", 1) == 1) pthread_join(d->thread, NULL);
+    close_pipe(d);
+    pthread_mutex_destroy(&d->lock);
     d->is_open = false;
 }

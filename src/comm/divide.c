@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "comm/comm.h"
+#include "comm/deadline.h"
 #include "comm/family.h"
 
 static zero_status check_shards(int n, int shard)

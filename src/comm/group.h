@@ -13,7 +13,6 @@
 
 #include "base/tree.h"
 #include "comm/copier.h"
-#include "comm/deadline.h"
 #include "comm/member.h"
 #include "comm/peers.h"
 #include "comm/step.h"
@@ -61,8 +60,7 @@ struct zero_comm {
     struct zero_thread *thread; /* (whole) owned; NULL: no progress thread (progress.h) */
     /* (whole) borrowed; NULL: nothing is recorded (spans.h) */
     struct zero_comm_spans *spans;
-    zero_deadline
-        *deadline; /* (whole) borrowed; of calls that cannot be watched; NULL: none */
+    struct zero_deadline *deadline; /* (whole) borrowed; what is not watched; NULL: none */
 
     /* by zero_collective_kind, and ZERO_CONTROL */
     zero_traffic traffic[ZERO_TRAFFIC_KINDS];

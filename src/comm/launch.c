@@ -106,8 +106,10 @@ static zero_status check_launcher(void)
 zero_status zero_launch_limit(zero_deadline *d, double watchdog, bool is_given)
 {
     const double longer = 5.0;
+    launcher by;
     return zero_deadline_open(d, is_given ? watchdog : longer * watchdog,
-                              zero_launch_rank_hint(), zero_exit_code(ZERO_ERR_STALLED));
+                              count_launched(&by) >= 0, zero_launch_rank_hint(),
+                              zero_exit_code(ZERO_ERR_STALLED));
 }
 
 static zero_status start(int *argc, char ***argv, int wanted, int *level)
@@ -175,7 +177,7 @@ zero_status zero_launch_leave(zero_comm *world)
 /* If the network to the launcher is cut, MPI_Abort hangs. No process may be left behind. */
 static void leave_in_any_case(zero_deadline *late, int code)
 {
-    if (zero_deadline_open(late, ABORT_SECONDS, 0, code) == ZERO_OK)
+    if (zero_deadline_open(late, ABORT_SECONDS, false, 0, code) == ZERO_OK)
         zero_deadline_begin(late, NULL);
 }
 

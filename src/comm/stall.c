@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/waiting.h"
+#include "comm/deadline.h"
 #include "comm/device_copy.h"
 #include "comm/mpi_error.h"
 #include "comm/thread.h"
@@ -128,7 +130,8 @@ static zero_standing describe(const zero_comm *comm)
                         .unit = w->op.unit,
                         .work = w->work_number,
                         .member = w->op.member,
-                        .seconds = zero_clock_seconds() - w->since};
+                        .seconds = zero_clock_seconds() - w->since,
+                        .outside = zero_waiting_oldest()};
     if (at.member.part != ZERO_WHOLE) at.member.first = -1;
     at.reached = at.begun[ZERO_WHOLE] = count_begun(w, comm);
     for (int i = 0; i < comm->n_parts; i++) {
@@ -198,6 +201,12 @@ zero_status zero_stall_look(zero_comm *comm)
     return look(comm);
 }
 
+static void begin_again(struct zero_watch *w)
+{
+    w->stalled = 0.0;
+    w->is_asking = false;
+}
+
 void zero_stall_note(zero_comm *comm, zero_watch_state state, const zero_operation *op)
 {
     struct zero_watch *w = comm->watch;
@@ -205,8 +214,7 @@ void zero_stall_note(zero_comm *comm, zero_watch_state state, const zero_operati
     w->op = *op;
     w->state = state;
     w->since = w->last_turn = zero_clock_seconds();
-    w->stalled = 0.0;
-    w->is_asking = false;
+    begin_again(w);
 }
 
 void zero_stall_work(zero_comm *comm, const char *what, int64_t number)
@@ -243,6 +251,24 @@ static bool have_all_answered(const zero_comm *comm)
     return true;
 }
 
+static double limit_of(const zero_comm *comm)
+{
+    return comm->watch->limit * fmax(comm->patience, 1.0);
+}
+
+/* A disk may be slow, so a rank whose calls on files return is waited for. One whose call does not
+ * return says so itself (deadline.h). */
+static bool files_move(const zero_comm *comm)
+{
+    const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
+    bool any = false;
+    for (int r = 0; r < comm->size; r++) {
+        const double seconds = comm->watch->answers[r].outside;
+        any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
+    }
+    return any && have_all_answered(comm);
+}
+
 static zero_status fail(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
@@ -270,20 +296,22 @@ zero_status zero_stall_turn(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
     if (!w) return ZERO_OK;
+    zero_deadline_move(comm->deadline); /* it waits, and this watchdog counts */
     double passed = take_turn(w);
     if (comm->advanced != w->advanced || w->is_closing) {
         w->advanced = comm->advanced;
-        w->stalled = 0.0;
-        w->is_asking = false;
+        begin_again(w);
         return ZERO_OK;
     }
     w->stalled += passed;
     w->asked += passed;
     w->held = fmax(w->held - passed, 0.0);
-    if (w->is_asking)
-        return w->asked >= w->grace || have_all_answered(comm) ? fail(comm) : ZERO_OK;
-    double limit = w->limit * fmax(comm->patience, 1.0);
-    return w->stalled >= limit && w->held <= 0.0 ? ask(comm) : ZERO_OK;
+    if (!w->is_asking)
+        return w->stalled >= limit_of(comm) && w->held <= 0.0 ? ask(comm) : ZERO_OK;
+    if (w->asked < w->grace && !have_all_answered(comm)) return ZERO_OK;
+    if (!files_move(comm)) return fail(comm);
+    begin_again(w);
+    return ZERO_OK;
 }
 
 /* ---- start and stop ---- */

@@ -1,7 +1,6 @@
 #include "comm/thread.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/helper_thread.h"
 #include "comm/family.h"
 
 #define ANSWER_EVERY 0.1 /* seconds; while nothing is in flight, but a watchdog may ask */
@@ -111,17 +111,6 @@ static void release(struct zero_thread *t)
     free(t);
 }
 
-/* Signals stay with the program's own thread. */
-static int create(struct zero_thread *t)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&t->id, NULL, run, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 zero_status zero_thread_start(zero_comm *comm, double period_seconds,
                               zero_status (*work)(zero_comm *))
 {
@@ -132,7 +121,7 @@ zero_status zero_thread_start(zero_comm *comm, double period_seconds,
     t->work = work;
     init_lock(t);
     comm->thread = t;
-    int error = create(t);
+    int error = zero_helper_thread_start(&t->id, 0, run, t);
     if (error == 0) return ZERO_OK;
     comm->thread = NULL;
     release(t);

@@ -28,6 +28,8 @@ typedef struct {
     int64_t work;                     /* number of its piece of work; < 0: in none */
     zero_member member; /* the operation's group; its `first` is -1, or 0 for the whole */
     double seconds;     /* how long it has been there */
+    double
+        outside; /* seconds for which it has waited for a file or a device; 0: it does not */
 } zero_standing;
 
 /* A job in which nothing moves. */

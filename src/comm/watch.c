@@ -2,6 +2,7 @@
 
 #include "base/fail.h"
 #include "comm/control.h"
+#include "comm/deadline.h"
 #include "comm/family.h"
 #include "comm/stall.h"
 #include "comm/thread.h"
@@ -44,6 +45,20 @@ zero_status zero_watch_stop(zero_comm *comm)
     zero_status st = stop_locked(comm);
     zero_thread_unlock(comm);
     return st;
+}
+
+void zero_watch_compute(zero_comm *comm, const char *what, int64_t number)
+{
+    zero_deadline *d = zero_family_whole(comm)->deadline;
+    if (what)
+        zero_deadline_begin_work(d, what, number);
+    else
+        zero_deadline_end(d);
+}
+
+void zero_watch_move(zero_comm *comm)
+{
+    zero_deadline_move(zero_family_whole(comm)->deadline);
 }
 
 void zero_watch_work(zero_comm *comm, const char *what, int64_t number)

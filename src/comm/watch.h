@@ -18,8 +18,8 @@
  *
  * The watchdog covers the waits of collective.h and control.h on this group and its family
  * (divide.h); it names ranks by their numbers in the whole, and the group of an operation. Calls
- * that block inside MPI, such as those that make groups, are limited by a program's deadline
- * (deadline.h). */
+ * that block inside MPI, such as those that make groups, a rank that computes for ever, and files
+ * that do not answer are limited by a program's deadline (deadline.h), with one rank, too. */
 #pragma once
 
 #include <stdint.h>
@@ -36,6 +36,12 @@ ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
 /* Collective over comm; waits for all ranks, under the watchdog. Does nothing where none
  * runs. */
 ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
+
+/* From now on this rank computes "`what` `number`" (`what` borrowed), such as step 17; NULL: no more. It
+ * moves when it says so, and while it waits under the watchdog; a program's deadline (deadline.h) ends a
+ * rank that does not move. Local, and costs nothing. */
+void zero_watch_compute(zero_comm *comm, const char *what, int64_t number);
+void zero_watch_move(zero_comm *comm);
 
 /* Tells the watchdog that this rank now works on "`what` `number`", such as step 17. `what` is
  * borrowed, and the same on all ranks. Local, and costs nothing. */

@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "comm/control.h"
+#include "comm/deadline.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/signal.h"

@@ -2,13 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fail.h"
 #include "data/stranger.h"
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_json.h"
+#include "io/file.h"
 
 #define WHOLE "tokenizer.json"
 
@@ -18,18 +17,12 @@ static const struct {
 
 enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* "DIR/NAME", where DIR is the directory `path` or that of the file `path`. */
 static void beside(const char *path, const char *name, char out[ZERO_STORAGE_PATH])
 {
     const char *slash = strrchr(path, '/');
     int n = slash ? (int)(slash - path) + 1 : 0;
-    bool is_dir = is_directory(path);
+    bool is_dir = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     if (is_dir) n = (int)strlen(path);
     snprintf(out, ZERO_STORAGE_PATH, "%.*s%s%.30s", n, path, is_dir ? "/" : "", name);
 }
@@ -37,12 +30,12 @@ static void beside(const char *path, const char *name, char out[ZERO_STORAGE_PAT
 bool zero_tokenizer_beside(const char *path, char found[ZERO_STORAGE_PATH])
 {
     beside(path, WHOLE, found);
-    if (access(found, F_OK) == 0) return true;
+    if (zero_path_look(found) != ZERO_PATH_OF_NOTHING) return true;
     for (int i = 0; i < N_PAIRS; i++) {
         beside(path, pairs[i].merges, found);
-        bool has_merges = access(found, F_OK) == 0;
+        bool has_merges = zero_path_look(found) != ZERO_PATH_OF_NOTHING;
         beside(path, pairs[i].vocab, found);
-        if (has_merges && access(found, F_OK) == 0) return true;
+        if (has_merges && zero_path_look(found) != ZERO_PATH_OF_NOTHING) return true;
     }
     return false;
 }
@@ -82,7 +75,7 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
     for (size_t i = 0; !named[0] && i < sizeof strangers / sizeof strangers[0]; i++) {
         const char *words = strangers[i].words;
         beside(path, strangers[i].name, found);
-        if (access(found, F_OK) != 0) continue;
+        if (zero_path_look(found) == ZERO_PATH_OF_NOTHING) continue;
         if (words)
             snprintf(named, ZERO_TOKENIZER_NAMED, "; %.250s: %s", found, words);
         else if (look_at(found) != ZERO_OK)
@@ -108,7 +101,7 @@ static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
     *b = (zero_beside){.is_pair = is_pair};
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
         beside(path, names[i], b->files[i].path);
-        b->files[i].exists = access(b->files[i].path, F_OK) == 0;
+        b->files[i].exists = zero_path_look(b->files[i].path) != ZERO_PATH_OF_NOTHING;
         if (b->files[i].exists)
             ZERO_TRY(zero_bytes_read_at_most(&b->files[i].text, b->files[i].path,
                                              ZERO_TOKENIZER_FILE_MAX));
@@ -147,7 +140,7 @@ static zero_status open_pair(const char *path, int pair, const zero_beside *b,
 zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
-    if (access(path, F_OK) == 0) return ZERO_OK;
+    if (zero_path_look(path) != ZERO_PATH_OF_NOTHING) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or the "
@@ -160,7 +153,7 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
     char found[ZERO_STORAGE_PATH];
     const char *file = path;
     ZERO_TRY(zero_tokenizer_check_path(path));
-    if (is_directory(path)) {
+    if (zero_path_look(path) == ZERO_PATH_OF_DIRECTORY) {
         char named[ZERO_TOKENIZER_NAMED];
         if (!zero_tokenizer_beside(path, found)) {
             zero_tokenizer_name_stranger(path, named);

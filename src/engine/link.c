@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/waiting.h"
+
 void zero_link_keep(zero_link *l, zero_status st)
 {
     if (st == ZERO_OK || l->has_failed) return;
@@ -53,8 +55,11 @@ bool zero_link_has_ended(zero_link *l, zero_ticket ticket)
 void zero_link_wait(zero_link *l, zero_ticket ticket)
 {
     if (zero_link_has_ended(l, ticket)) return;
+    zero_waiting w;
     l->waits++;
+    zero_waiting_begin(&w, "a copy of the device", "ended", 1.0);
     while (!zero_link_has_ended(l, ticket)) zero_math_poll(l->math);
+    zero_waiting_end(&w);
 }
 
 void zero_link_after(zero_link *l, zero_ticket ticket)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "comm/watch.h"
 #include "engine/run_memory.h"
 #include "engine/tell.h"
 #include "math/threads.h"
@@ -194,7 +195,10 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
+    zero_watch_compute(r->comm, zero_program_name(input->program),
+                       input->program == ZERO_PROGRAM_STEP ? input->step + 1 : 0);
     zero_status st = walk_with_threads(&w);
+    zero_watch_compute(r->comm, NULL, 0);
     r->walk = NULL;
     ZERO_TRY(st);
     count_walk(&w, &control);

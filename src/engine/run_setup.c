@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
+#include "comm/watch.h"
 #include "engine/run_chain.h"
 #include "engine/run_memory.h"
 #include "engine/walk.h"
@@ -35,6 +36,7 @@ zero_status zero_runner_share(const zero_schedule *s, zero_comm *comm, zero_wind
 static void poll_collectives(void *arg)
 {
     zero_runner *r = arg;
+    zero_watch_move(r->comm);
     if (r->poll_status == ZERO_OK)
         r->poll_status = zero_collective_poll_timed(r->comm, &r->polled);
     if (r->poll_status == ZERO_OK) r->poll_status = zero_chain_continue(&r->joining);

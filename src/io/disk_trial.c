@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/helper_thread.h"
 #include "io/scratch_place.h"
 #include "io/system_call.h"
 
@@ -73,7 +74,7 @@ static zero_status run_threads(mover *movers, int n)
 {
     int started = 0, error = 0;
     while (started < n && error == 0) {
-        error = pthread_create(&movers[started].thread, NULL, run, &movers[started]);
+        error = zero_helper_thread_start(&movers[started].thread, 0, run, &movers[started]);
         if (error == 0) started++;
     }
     if (error != 0) movers->movement->has_failed = true; /* the others stop */

@@ -11,7 +11,14 @@
 #include "base/number.h"
 #include "io/system_call.h"
 
-#define READ_AT_ONCE ((size_t)1 << 30) /* pread() takes no more than 2 GiB */
+zero_path_kind zero_path_look(const char *path)
+{
+    struct stat info;
+    if (!zero_examine(path, &info)) return ZERO_PATH_OF_NOTHING;
+    return S_ISREG(info.st_mode)   ? ZERO_PATH_OF_FILE
+           : S_ISDIR(info.st_mode) ? ZERO_PATH_OF_DIRECTORY
+                                   : ZERO_PATH_OF_OTHER;
+}
 
 /* A clone without Git LFS has a few such lines in place of each large file. */
 #define POINTER      "version https://git-lfs.github.com/spec/"
@@ -37,8 +44,9 @@ static zero_status refuse_pointer(const zero_file *file)
 static zero_status examine(zero_file *file)
 {
     struct stat info;
-    if (fstat(file->fd, &info) != 0)
-        return zero_cannot(ZERO_ERR_IO, file->path, "examined");
+    int failed;
+    ZERO_FILE_CALL(failed, file->path, "examined", fstat(file->fd, &info));
+    if (failed) return zero_cannot(ZERO_ERR_IO, file->path, "examined");
     if (S_ISDIR(info.st_mode)) return refuse(file->path, "directory");
     if (!S_ISREG(info.st_mode)) return refuse(file->path, "device, pipe or socket");
     file->bytes = (uint64_t)info.st_size;
@@ -48,7 +56,8 @@ static zero_status examine(zero_file *file)
 /* Without O_NONBLOCK opening a pipe would wait for a writer. */
 static zero_status open_at(int at, const char *name, int flags, zero_file *file)
 {
-    ZERO_AGAIN(file->fd, openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+    ZERO_FILE_CALL(file->fd, file->path, "opened for reading",
+                   openat(at, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
     if (file->fd < 0 && errno == ELOOP && flags == O_NOFOLLOW)
         return refuse(file->path, "link");
     if (file->fd < 0) return zero_cannot_open(file->path, "opened for reading");
@@ -92,11 +101,11 @@ bool zero_file_is_same(const char *a, const char *b)
 {
     char folder_a[PATH_MAX], folder_b[PATH_MAX];
     struct stat of_a, of_b;
-    bool has_a = stat(a, &of_a) == 0, has_b = stat(b, &of_b) == 0;
+    bool has_a = zero_examine(a, &of_a), has_b = zero_examine(b, &of_b);
     if (has_a || has_b) return has_a && has_b && zero_is_one_file(&of_a, &of_b);
     const char *name_a = split(a, folder_a), *name_b = split(b, folder_b);
-    return strcmp(name_a, name_b) == 0 && stat(folder_a, &of_a) == 0 &&
-           stat(folder_b, &of_b) == 0 && zero_is_one_file(&of_a, &of_b);
+    return strcmp(name_a, name_b) == 0 && zero_examine(folder_a, &of_a) &&
+           zero_examine(folder_b, &of_b) && zero_is_one_file(&of_a, &of_b);
 }
 
 static bool is_trusted(const struct stat *info)
@@ -121,15 +130,16 @@ static int open_in(int folder, const char *name, int flags)
 {
     struct stat around, info;
     int fd;
-    if (fstat(folder, &around) != 0) return -1;
-    bool is_link =
-        fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
+    if (!zero_examine_open(folder, name, &around)) return -1;
+    bool is_link = zero_examine_in(folder, name, &info) && S_ISLNK(info.st_mode);
     bool follows = is_link && may_follow(&around, &info);
     if (!follows) flags |= O_NOFOLLOW;
-    ZERO_AGAIN(fd, openat(folder, name, O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
+    flags |= O_CREAT | O_APPEND | O_CLOEXEC;
+    ZERO_FILE_CALL(fd, name, "opened for writing", openat(folder, name, flags, 0666));
     if (fd < 0 && is_link && !follows) errno = ELOOP; /* kernels have other reasons, too */
-    bool is_trap = fd >= 0 && others_add_to(&around) && fstat(fd, &info) == 0 &&
-                   S_ISREG(info.st_mode) && info.st_nlink > 1;
+    bool is_trap = fd >= 0 && others_add_to(&around) &&
+                   zero_examine_open(fd, name, &info) && S_ISREG(info.st_mode) &&
+                   info.st_nlink > 1;
     if (!is_trap) return fd;
     close(fd);
     errno = ELOOP;
@@ -143,7 +153,8 @@ int zero_file_open_to_append(const char *path, int flags)
     errno = ENAMETOOLONG;
     if (strlen(path) >= sizeof path_of_folder) return -1;
     const char *name = split(path, path_of_folder);
-    ZERO_AGAIN(folder, open(path_of_folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    ZERO_FILE_CALL(folder, path_of_folder, "opened as a directory",
+                   open(path_of_folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (folder < 0) return -1;
     int fd = open_in(folder, name, flags), error = errno;
     close(folder);
@@ -153,9 +164,19 @@ int zero_file_open_to_append(const char *path, int flags)
 
 /* ---- reading ---- */
 
+zero_status zero_file_place(const zero_file *file, uint64_t place[2])
+{
+    struct stat info;
+    if (!zero_examine_open(file->fd, file->path, &info))
+        return zero_cannot(ZERO_ERR_IO, file->path, "examined");
+    place[0] = (uint64_t)info.st_dev;
+    place[1] = (uint64_t)info.st_ino;
+    return ZERO_OK;
+}
+
 void zero_file_close(zero_file *file)
 {
-    if (file->is_open) close(file->fd);
+    if (file->is_open) ZERO_WATCHED(file->path, "closed", close(file->fd));
     file->is_open = false;
 }
 
@@ -163,7 +184,9 @@ zero_status zero_file_read_some(const zero_file *file, uint64_t at, void *data,
                                 size_t bytes, size_t *read)
 {
     ssize_t n;
-    ZERO_AGAIN(n, pread(file->fd, data, zero_min_size(bytes, READ_AT_ONCE), (off_t)at));
+    ZERO_FILE_CALL(
+        n, file->path, "read",
+        pread(file->fd, data, zero_min_size(bytes, ZERO_FILE_CALL_BYTES), (off_t)at));
     if (n < 0)
         return zero_fail(ZERO_ERR_IO, "%s: cannot be read at byte %" PRIu64 ": %s",
                          file->path, at, strerror(errno));

@@ -19,12 +19,24 @@ typedef struct {
     char path[ZERO_STORAGE_FILE_PATH]; /* for messages; longer ones are cut */
 } zero_file;
 
+/* What a path leads to; links are followed. */
+typedef enum {
+    ZERO_PATH_OF_NOTHING, /* or it cannot be examined */
+    ZERO_PATH_OF_FILE,
+    ZERO_PATH_OF_DIRECTORY,
+    ZERO_PATH_OF_OTHER
+} zero_path_kind;
+zero_path_kind zero_path_look(const char *path);
+
 /* A file that a user names, by its path; links are followed. */
 ZERO_NODISCARD zero_status zero_file_open(const char *path, zero_file *file);
 /* A file in a directory; a link is refused. */
 ZERO_NODISCARD zero_status zero_file_open_in(const zero_storage_dir *dir, const char *name,
                                              zero_file *file);
 void zero_file_close(zero_file *file); /* accepts a zeroed one */
+
+/* Its device and number there: equal for all that have opened one file of this machine. */
+ZERO_NODISCARD zero_status zero_file_place(const zero_file *file, uint64_t place[2]);
 
 /* Both paths lead to one file, by whatever names and links; it need not exist yet. */
 bool zero_file_is_same(const char *a, const char *b);

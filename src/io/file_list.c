@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/grow.h"
 #include "io/file.h"
@@ -38,11 +39,15 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     snprintf(path, size, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
 
     struct stat info;
+    int failed;
     zero_status st = ZERO_OK;
     /* A link to a directory may lead back up, so the walk might never end. */
-    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+    ZERO_FILE_CALL(failed, path, "examined", lstat(path, &info));
+    bool is_directory = !failed && S_ISDIR(info.st_mode);
+    if (!is_directory) ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    if (is_directory)
         st = add_directory(files, path);
-    else if (stat(path, &info) != 0)
+    else if (failed)
         st = zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     else if (S_ISREG(info.st_mode))
         st = add_file(files, path);
@@ -53,8 +58,9 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
 static zero_status add_entries(zero_files *files, const char *path, DIR *directory)
 {
     for (;;) {
+        const struct dirent *e;
         errno = 0; /* NULL is the end or an error; half a list must not pass for all */
-        const struct dirent *e = readdir(directory);
+        ZERO_WATCHED(path, "listed", e = readdir(directory));
         if (!e && errno != 0)
             return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
                              strerror(errno));
@@ -65,7 +71,8 @@ static zero_status add_entries(zero_files *files, const char *path, DIR *directo
 
 static zero_status add_directory(zero_files *files, const char *path)
 {
-    DIR *directory = opendir(path);
+    DIR *directory;
+    ZERO_WATCHED(path, "listed", directory = opendir(path));
     if (!directory)
         return zero_fail(ZERO_ERR_IO, "%s: the directory cannot be listed: %s", path,
                          strerror(errno));
@@ -78,15 +85,17 @@ static zero_status add_directory(zero_files *files, const char *path)
 static zero_status add_path(zero_files *files, const char *path)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
-        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    if (failed) return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
 }
 
 static zero_status add_matches(zero_files *files, const char *pattern)
 {
     glob_t found = {0};
-    int code = glob(pattern, GLOB_ERR, NULL, &found);
+    int code;
+    ZERO_WATCHED(pattern, "listed", code = glob(pattern, GLOB_ERR, NULL, &found));
     zero_status st = ZERO_OK;
     if (code == GLOB_NOSPACE)
         st = no_memory(pattern);
@@ -110,7 +119,9 @@ static zero_status list(const char *option, const char *others, const char *spec
                         zero_files *files)
 {
     struct stat info;
-    if (stat(spec, &info) == 0)
+    int failed;
+    ZERO_FILE_CALL(failed, spec, "examined", stat(spec, &info));
+    if (!failed)
         ZERO_TRY(add_path(files, spec));
     else if (strpbrk(spec, "*?["))
         ZERO_TRY(add_matches(files, spec));
@@ -174,9 +185,10 @@ static bool find_place(const char *path, place *p)
     snprintf(p->path, sizeof p->path, "%.*s", (int)n, path);
     char *slash = strrchr(p->path, '/');
     p->name = slash ? slash + 1 : p->path;
-    if (!slash) return realpath(".", p->folder) != NULL;
-    *slash = '\0';
-    return realpath(slash == p->path ? "/" : p->path, p->folder) != NULL;
+    const char *folder = !slash ? "." : slash == p->path ? "/" : p->path, *whole;
+    if (slash) *slash = '\0';
+    ZERO_WATCHED(folder, "examined", whole = realpath(folder, p->folder));
+    return whole != NULL;
 }
 
 /* A listing of this directory would come to the place: by no hidden name, and by no link. */
@@ -186,9 +198,9 @@ static bool leads_to(const char *directory, const place *p)
     char folder[PATH_MAX];
     bool is_hidden = p->name[0] == '.';
     snprintf(folder, sizeof folder, "%s", p->folder);
-    if (stat(directory, &root) != 0 || !S_ISDIR(root.st_mode)) return false;
+    if (!zero_examine(directory, &root) || !S_ISDIR(root.st_mode)) return false;
     for (;;) {
-        if (stat(folder, &at) == 0 && zero_is_one_file(&at, &root)) return !is_hidden;
+        if (zero_examine(folder, &at) && zero_is_one_file(&at, &root)) return !is_hidden;
         char *slash = strrchr(folder, '/');
         if (!slash || slash[1] == '\0') return false;
         is_hidden = is_hidden || slash[1] == '.';
@@ -204,12 +216,14 @@ static bool matches(const char *pattern, const place *p)
     struct stat own, other;
     glob_t found = {0};
     bool is_in = false;
-    if (strlen(pattern) >= sizeof folders || stat(p->folder, &own) != 0) return false;
+    int failed = 1;
+    if (strlen(pattern) >= sizeof folders || !zero_examine(p->folder, &own)) return false;
     if (slash)
         snprintf(folders, sizeof folders, "%.*s", (int)(slash - pattern) + 1, pattern);
-    if (fnmatch(names, p->name, FNM_PERIOD) == 0 && glob(folders, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && !is_in; i++)
-            is_in = stat(found.gl_pathv[i], &other) == 0 && zero_is_one_file(&own, &other);
+    if (fnmatch(names, p->name, FNM_PERIOD) == 0)
+        ZERO_WATCHED(folders, "listed", failed = glob(folders, 0, NULL, &found));
+    for (size_t i = 0; !failed && i < found.gl_pathc && !is_in; i++)
+        is_in = zero_examine(found.gl_pathv[i], &other) && zero_is_one_file(&own, &other);
     globfree(&found);
     return is_in;
 }
@@ -220,13 +234,14 @@ bool zero_files_would_have(const char *spec, const char *path)
     struct stat info;
     glob_t found = {0};
     if (!find_place(path, &p)) return false;
-    if (stat(spec, &info) == 0)
+    if (zero_examine(spec, &info))
         return leads_to(spec, &p) ||
                (S_ISDIR(info.st_mode) && zero_file_is_same(spec, path));
     bool has = matches(spec, &p);
-    if (!has && glob(spec, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc && !has; i++)
-            has = zero_files_would_have(found.gl_pathv[i], path);
+    int failed = 1;
+    if (!has) ZERO_WATCHED(spec, "listed", failed = glob(spec, 0, NULL, &found));
+    for (size_t i = 0; !failed && i < found.gl_pathc && !has; i++)
+        has = zero_files_would_have(found.gl_pathv[i], path);
     globfree(&found);
     return has;
 }

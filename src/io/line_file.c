@@ -19,7 +19,9 @@
 static bool is_pipe(const char *path)
 {
     struct stat info;
-    return stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    return !failed && S_ISFIFO(info.st_mode);
 }
 
 /* Without O_NONBLOCK this would wait for a pipe's reader. */
@@ -52,8 +54,10 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
         return zero_fail(ZERO_ERR_INVALID, "%s %s: cannot be opened for writing: %s",
                          option, path,
                          errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
+    int failed;
     file->is_open = true;
-    file->is_regular = fstat(file->fd, &info) == 0 && S_ISREG(info.st_mode);
+    ZERO_FILE_CALL(failed, path, "examined", fstat(file->fd, &info));
+    file->is_regular = !failed && S_ISREG(info.st_mode);
     return ZERO_OK;
 }
 
@@ -61,7 +65,7 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
 
 /* A reader that has closed a pipe would end the process by a signal. The signal is sent to this
  * thread, so it can be taken away here. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t n)
+static ssize_t write_quietly(const zero_line_file *file, const char *bytes, size_t n)
 {
     sigset_t pipe, old, pending;
     int taken;
@@ -69,7 +73,7 @@ static ssize_t write_quietly(int fd, const char *bytes, size_t n)
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe, &old);
-    ZERO_AGAIN(done, write(fd, bytes, n));
+    ZERO_FILE_CALL(done, file->path, "written", write(file->fd, bytes, n));
     int error = errno;
     sigpending(&pending);
     if (done < 0 && error == EPIPE && sigismember(&pending, SIGPIPE))
@@ -80,10 +84,11 @@ static ssize_t write_quietly(int fd, const char *bytes, size_t n)
 }
 
 /* 0, or the error after which not all of it is written. */
-static int write_all(int fd, const char *bytes, size_t n, size_t *written)
+static int write_all(const zero_line_file *file, const char *bytes, size_t n,
+                     size_t *written)
 {
     for (*written = 0; *written < n;) {
-        ssize_t done = write_quietly(fd, bytes + *written, n - *written);
+        ssize_t done = write_quietly(file, bytes + *written, n - *written);
         if (done <= 0) return done < 0 ? errno : ENOSPC;
         *written += (size_t)done;
     }
@@ -96,16 +101,23 @@ static void lose(zero_line_file *file, int error)
     file->lost++;
 }
 
+static int cut(const zero_line_file *file, off_t length)
+{
+    int failed;
+    ZERO_FILE_CALL(failed, file->path, "cut", ftruncate(file->fd, length));
+    return failed;
+}
+
 /* 0: the whole line is there. Otherwise nothing of it is. */
 static int write_regular(zero_line_file *file, const char *line, size_t len)
 {
     size_t written;
-    int error = file->is_torn ? write_all(file->fd, "\n", 1, &written) : 0;
+    int error = file->is_torn ? write_all(file, "\n", 1, &written) : 0;
     if (error != 0) return error;
     file->is_torn = false;
     off_t end = lseek(file->fd, 0, SEEK_END);
-    error = write_all(file->fd, line, len, &written);
-    if (error != 0 && written > 0) file->is_torn = end < 0 || ftruncate(file->fd, end) != 0;
+    error = write_all(file, line, len, &written);
+    if (error != 0 && written > 0) file->is_torn = end < 0 || cut(file, end) != 0;
     return error;
 }
 
@@ -143,7 +155,7 @@ static int write_rest(zero_line_file *file, double deadline)
 {
     while (file->rest) {
         size_t written, left = file->rest_len - file->at;
-        int error = write_all(file->fd, file->rest + file->at, left, &written);
+        int error = write_all(file, file->rest + file->at, left, &written);
         bool is_full = error == EAGAIN || error == EWOULDBLOCK;
         file->at += written;
         if (!is_full) drop_rest(file);
@@ -193,12 +205,14 @@ static bool ends_in_half(const char *path)
 {
     char last = '\n';
     int fd;
-    ZERO_AGAIN(fd, open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    ZERO_FILE_CALL(fd, path, "opened for reading",
+                   open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (fd < 0) return true;
     off_t size = lseek(fd, 0, SEEK_END);
-    bool is_known = size == 0 || (size > 0 && pread(fd, &last, 1, size - 1) == 1);
+    ssize_t n = 0;
+    if (size > 0) ZERO_FILE_CALL(n, path, "read", pread(fd, &last, 1, size - 1));
     close(fd);
-    return !is_known || last != '\n';
+    return n < (size != 0) || last != '\n';
 }
 
 void zero_line_file_begin(zero_line_file *file, bool append)
@@ -206,13 +220,13 @@ void zero_line_file_begin(zero_line_file *file, bool append)
     if (!file->is_regular) return;
     if (append)
         file->is_torn = ends_in_half(file->path);
-    else if (ftruncate(file->fd, 0) != 0)
+    else if (cut(file, 0) != 0)
         file->error = errno;
 }
 
 void zero_line_file_close(zero_line_file *file)
 {
     drop_rest(file);
-    if (file->is_open && file->fd >= 0) close(file->fd);
+    if (file->is_open && file->fd >= 0) ZERO_WATCHED(file->path, "closed", close(file->fd));
     *file = (zero_line_file){0};
 }

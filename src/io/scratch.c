@@ -1,7 +1,6 @@
 #include "io/scratch.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include <pthread.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/helper_thread.h"
 #include "io/system_call.h"
 
 typedef struct {
@@ -110,18 +110,13 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Signals stay with the program's own thread. */
 static zero_status start_threads(zero_scratch *s, int n)
 {
-    sigset_t all, before;
     int error = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (error == 0 && s->n_threads < n) {
-        error = pthread_create(&s->threads[s->n_threads], NULL, run, s);
+        error = zero_helper_thread_start(&s->threads[s->n_threads], 0, run, s);
         if (error == 0) s->n_threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV, "cannot start thread %d of %d for a scratch file: %s",
                      s->n_threads + 1, n, strerror(error));

@@ -13,12 +13,19 @@
 
 #include "base/number.h"
 #include "io/system_call.h"
+#include "io/write_back.h"
 
 #define MAX_BYTES (UINT64_C(1) << 62)
 #define AT_ONCE   ((size_t)1 << 20) /* bytes of one request; longer ones gain nothing */
 #define ZEROS     ((size_t)1 << 20) /* bytes written at once where space cannot be reserved */
 #define RAMFS     0x858458f6L
 #define NO_STATUS (-1)
+
+/* What the directory cannot be, if a call there does not return. */
+#define RESERVED "given space for a scratch file"
+#define USED     "used for a scratch file"
+#define READ     "read (its scratch file)"
+#define WRITTEN  "written (its scratch file)"
 
 static bool is_aligned(uint64_t n)
 {
@@ -39,8 +46,9 @@ static zero_status check_request(const char *directory, uint64_t bytes)
 static zero_status refuse_memory(const char *directory)
 {
     struct statfs fs;
-    if (statfs(directory, &fs) != 0)
-        return zero_cannot(ZERO_ERR_ENV, directory, "used for a scratch file");
+    int failed;
+    ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
     if (fs.f_type != TMPFS_MAGIC && (long)fs.f_type != RAMFS) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -52,7 +60,8 @@ static zero_status refuse_memory(const char *directory)
 static int make_without_name(const char *directory)
 {
     int fd;
-    ZERO_AGAIN(fd, open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+    ZERO_FILE_CALL(fd, directory, USED,
+                   open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
     return fd;
 }
 
@@ -60,12 +69,12 @@ static int make_with_name(const char *directory)
 {
     char path[ZERO_SCRATCH_PATH + 32];
     snprintf(path, sizeof path, "%s/.zero-scratch-XXXXXX", directory);
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0 && unlink(path) != 0) {
-        close(fd);
-        return NO_STATUS;
-    }
-    return fd;
+    int fd, failed = 0;
+    ZERO_FILE_CALL(fd, path, "created", mkostemp(path, O_CLOEXEC));
+    if (fd >= 0) ZERO_FILE_CALL(failed, path, "removed", unlink(path));
+    if (!failed) return fd;
+    close(fd);
+    return NO_STATUS;
 }
 
 /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
@@ -82,16 +91,23 @@ static zero_status make(zero_scratch_file *file)
         file->fd = make_with_name(file->directory);
     file->is_open = file->fd >= 0;
     if (file->is_open) return ZERO_OK;
-    return zero_cannot(ZERO_ERR_ENV, file->directory, "used for a scratch file");
+    return zero_cannot(ZERO_ERR_ENV, file->directory, USED);
 }
 
 /* ---- reserving space ---- */
 
+static bool ask(const zero_scratch_file *file, struct statfs *fs)
+{
+    int failed;
+    ZERO_FILE_CALL(failed, file->directory, "asked for its free space",
+                   fstatfs(file->fd, fs));
+    return !failed;
+}
+
 static zero_status no_space(const zero_scratch_file *file, int error)
 {
     struct statfs fs;
-    double free_bytes =
-        fstatfs(file->fd, &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_bsize : 0.0;
+    double free_bytes = ask(file, &fs) ? (double)fs.f_bavail * (double)fs.f_bsize : 0.0;
     return zero_fail(
         ZERO_ERR_ENV,
         "%s: a scratch file of %.1f MiB cannot be reserved: %s; %.1f MiB are free "
@@ -105,16 +121,19 @@ static int write_zeros(const zero_scratch_file *file)
 {
     char *zeros = calloc(1, ZEROS);
     if (!zeros) return ENOMEM;
-    int error = 0;
-    for (uint64_t at = 0; at < file->bytes && error == 0;) {
+    int error = 0, failed = 0;
+    for (uint64_t at = 0, begun = 0; at < file->bytes && error == 0;) {
         size_t n = (size_t)(file->bytes - at < ZEROS ? file->bytes - at : ZEROS);
         ssize_t written;
-        ZERO_AGAIN(written, pwrite(file->fd, zeros, n, (off_t)at));
+        ZERO_FILE_CALL(written, file->directory, RESERVED,
+                       pwrite(file->fd, zeros, n, (off_t)at));
         if (written < 0) error = errno;
         if (written > 0) at += (uint64_t)written;
+        if (error == 0) error = zero_write_back(file->directory, file->fd, &begun, at);
     }
     free(zeros);
-    if (error == 0 && fdatasync(file->fd) != 0) error = errno;
+    if (error == 0) ZERO_FILE_CALL(failed, file->directory, RESERVED, fdatasync(file->fd));
+    if (failed) error = errno;
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     return error;
 }
@@ -123,7 +142,7 @@ static int write_zeros(const zero_scratch_file *file)
 static bool may_have_room(const zero_scratch_file *file)
 {
     struct statfs fs;
-    return fstatfs(file->fd, &fs) != 0 ||
+    return !ask(file, &fs) ||
            (double)fs.f_bavail * (double)fs.f_bsize >= (double)file->bytes;
 }
 
@@ -131,7 +150,8 @@ static zero_status reserve(const zero_scratch_file *file)
 {
     int failed, error = 0;
     if (!may_have_room(file)) return no_space(file, ENOSPC);
-    ZERO_AGAIN(failed, fallocate(file->fd, 0, 0, (off_t)file->bytes));
+    ZERO_SPACE_CALL(failed, file->directory, RESERVED,
+                    fallocate(file->fd, 0, 0, (off_t)file->bytes));
     if (failed) error = errno;
     if (error == EOPNOTSUPP || error == ENOSYS) error = write_zeros(file);
     return error == 0 ? ZERO_OK : no_space(file, error);
@@ -171,14 +191,16 @@ static bool suffices(unsigned align)
 }
 
 /* Some file systems accept the flag and refuse the transfer. */
-static bool trial_succeeds(int fd)
+static bool trial_succeeds(const zero_scratch_file *file)
 {
     void *page = NULL;
     if (posix_memalign(&page, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN) != 0) return false;
     memset(page, 0, ZERO_SCRATCH_ALIGN);
     ssize_t written, read;
-    ZERO_AGAIN(written, pwrite(fd, page, ZERO_SCRATCH_ALIGN, 0));
-    ZERO_AGAIN(read, pread(fd, page, ZERO_SCRATCH_ALIGN, 0));
+    ZERO_FILE_CALL(written, file->directory, USED,
+                   pwrite(file->fd, page, ZERO_SCRATCH_ALIGN, 0));
+    ZERO_FILE_CALL(read, file->directory, USED,
+                   pread(file->fd, page, ZERO_SCRATCH_ALIGN, 0));
     free(page);
     return written == ZERO_SCRATCH_ALIGN && read == ZERO_SCRATCH_ALIGN;
 }
@@ -190,7 +212,7 @@ static void choose_direct(zero_scratch_file *file)
         !(suffices(file->memory_align) && suffices(file->offset_align)))
         return;
     if (set_direct(file->fd, true) != 0) return;
-    file->is_direct = trial_succeeds(file->fd);
+    file->is_direct = trial_succeeds(file);
     if (!file->is_direct) set_direct(file->fd, false);
 }
 
@@ -218,7 +240,9 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
 
 void zero_scratch_file_close(zero_scratch_file *file)
 {
-    if (file->is_open) close(file->fd);
+    if (file->is_open)
+        ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, file->directory, "freed of its scratch file",
+                         close(file->fd));
     *file = (zero_scratch_file){0};
 }
 
@@ -252,7 +276,8 @@ zero_status zero_scratch_file_read(const zero_scratch_file *file, uint64_t at, v
     for (size_t done = 0; done < bytes;) {
         ssize_t n;
         size_t most = zero_min_size(bytes - done, AT_ONCE);
-        ZERO_AGAIN(n, pread(file->fd, (char *)data + done, most, (off_t)(at + done)));
+        ZERO_FILE_CALL(n, file->directory, READ,
+                       pread(file->fd, (char *)data + done, most, (off_t)(at + done)));
         if (n <= 0) return failed(file, "read", at + done, n < 0 ? errno : 0);
         done += (size_t)n;
     }
@@ -267,7 +292,8 @@ static zero_status drop_written(const zero_scratch_file *file, uint64_t at, size
     const unsigned all =
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     int result;
-    ZERO_AGAIN(result, sync_file_range(file->fd, (off_t)at, (off_t)bytes, all));
+    ZERO_FILE_CALL(result, file->directory, WRITTEN,
+                   sync_file_range(file->fd, (off_t)at, (off_t)bytes, all));
     if (result != 0 && errno != ENOSYS && errno != EINVAL)
         return failed(file, "written", at, errno);
     posix_fadvise(file->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -281,8 +307,9 @@ zero_status zero_scratch_file_write(const zero_scratch_file *file, uint64_t at,
     for (size_t done = 0; done < bytes;) {
         ssize_t n;
         size_t most = zero_min_size(bytes - done, AT_ONCE);
-        ZERO_AGAIN(n,
-                   pwrite(file->fd, (const char *)data + done, most, (off_t)(at + done)));
+        ZERO_FILE_CALL(
+            n, file->directory, WRITTEN,
+            pwrite(file->fd, (const char *)data + done, most, (off_t)(at + done)));
         if (n <= 0) return failed(file, "written", at + done, n < 0 ? errno : ENOSPC);
         done += (size_t)n;
     }

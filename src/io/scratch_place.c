@@ -55,8 +55,9 @@ zero_status zero_scratch_place_read(const char *directory, zero_scratch_place *p
     struct statfs fs;
     zero_scratch_place read = {.bytes_free = 0};
     zero_scratch_file open;
-    if (statfs(directory, &fs) != 0)
-        return zero_cannot(ZERO_ERR_ENV, directory, "used for a scratch file");
+    int failed;
+    ZERO_FILE_CALL(failed, directory, "used for a scratch file", statfs(directory, &fs));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, directory, "used for a scratch file");
     ZERO_TRY(zero_scratch_file_open(directory, ZERO_SCRATCH_ALIGN, &open));
     name_file_system(open.fd, read.file_system);
     read.bytes_free = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;

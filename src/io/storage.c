@@ -11,12 +11,12 @@
 
 #include "base/number.h"
 #include "io/system_call.h"
+#include "io/write_back.h"
 
-#define PRIVATE_DIR   0700
-#define PRIVATE_FILE  0600
-#define PUBLIC_DIR    0755
-#define PUBLIC_FILE   0644
-#define WRITE_AT_ONCE ((size_t)1 << 30) /* write() takes no more than 2 GiB */
+#define PRIVATE_DIR  0700
+#define PRIVATE_FILE 0600
+#define PUBLIC_DIR   0755
+#define PUBLIC_FILE  0644
 
 /* ---- directories ---- */
 
@@ -42,14 +42,16 @@ zero_status zero_storage_open(const char *path, zero_storage_dir *dir)
 {
     int fd;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    ZERO_AGAIN(fd, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ZERO_FILE_CALL(fd, path, "opened as a directory",
+                   open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return adopt(fd, path, dir);
 }
 
-static int open_dir_at(int at, const char *name)
+static int open_dir_at(int at, const char *name, const char *path)
 {
+    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
     int fd;
-    ZERO_AGAIN(fd, openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    ZERO_FILE_CALL(fd, path, "opened as a directory", openat(at, name, flags));
     return fd;
 }
 
@@ -58,19 +60,20 @@ zero_status zero_storage_enter(const zero_storage_dir *parent, const char *name,
 {
     char path[ZERO_STORAGE_FILE_PATH];
     zero_storage_path(parent, name, path);
-    return adopt(open_dir_at(parent->fd, name), path, dir);
+    return adopt(open_dir_at(parent->fd, name, path), path, dir);
 }
 
 bool zero_storage_is_private(const zero_storage_dir *dir)
 {
     struct stat info;
-    return fstat(dir->fd, &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+    return zero_examine_open(dir->fd, dir->path, &info) &&
+           (info.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
 bool zero_storage_is_own(const zero_storage_dir *dir)
 {
     struct stat info;
-    return fstat(dir->fd, &info) == 0 && info.st_uid == geteuid();
+    return zero_examine_open(dir->fd, dir->path, &info) && info.st_uid == geteuid();
 }
 
 /* Some mounts have modes of their own and refuse others, as CIFS and object stores do. What is made there
@@ -87,16 +90,17 @@ static zero_status make_private(int at, const char *name, const char *path,
                                 zero_storage_dir *dir)
 {
     int failed;
-    ZERO_AGAIN(failed, mkdirat(at, name, PRIVATE_DIR));
+    ZERO_FILE_CALL(failed, path, "made", mkdirat(at, name, PRIVATE_DIR));
     if (failed) return zero_cannot(ZERO_ERR_ENV, path, "made");
-    int fd = open_dir_at(at, name);
+    int fd = open_dir_at(at, name, path);
     if (fd < 0 && errno == EACCES) {
-        ZERO_AGAIN(failed, fchmodat(at, name, PRIVATE_DIR, AT_SYMLINK_NOFOLLOW));
-        if (!failed) fd = open_dir_at(at, name);
+        ZERO_FILE_CALL(failed, path, "made private",
+                       fchmodat(at, name, PRIVATE_DIR, AT_SYMLINK_NOFOLLOW));
+        if (!failed) fd = open_dir_at(at, name, path);
     }
     ZERO_TRY(adopt(fd, path, dir));
     if (!zero_storage_is_own(dir)) return ZERO_OK;
-    ZERO_AGAIN(failed, fchmod(fd, PRIVATE_DIR));
+    ZERO_FILE_CALL(failed, path, "made private", fchmod(fd, PRIVATE_DIR));
     if (!failed || is_refused(failed)) return ZERO_OK;
     zero_status st = zero_cannot(ZERO_ERR_ENV, path, "made private");
     zero_storage_close(dir);
@@ -117,7 +121,7 @@ zero_status zero_storage_make_public(const zero_storage_dir *parent, const char 
     char path[ZERO_STORAGE_FILE_PATH];
     int failed;
     zero_storage_path(parent, name, path);
-    ZERO_AGAIN(failed, mkdirat(parent->fd, name, PUBLIC_DIR));
+    ZERO_FILE_CALL(failed, path, "made", mkdirat(parent->fd, name, PUBLIC_DIR));
     if (failed) return zero_cannot(ZERO_ERR_ENV, path, "made");
     ZERO_TRY(zero_storage_enter(parent, name, dir));
     dir->is_public = true;
@@ -137,8 +141,10 @@ static zero_status open_new(const char *path, zero_storage_dir *dir)
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
+    int failed;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    bool is_new = stat(path, &info) != 0 && errno == ENOENT;
+    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
+    bool is_new = failed && errno == ENOENT;
     ZERO_TRY(is_new ? open_new(path, dir) : zero_storage_open(path, dir));
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
@@ -149,7 +155,7 @@ zero_status zero_storage_open_or_make_public(const char *path, zero_storage_dir 
 {
     int failed;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    ZERO_AGAIN(failed, mkdir(path, PUBLIC_DIR));
+    ZERO_FILE_CALL(failed, path, "made", mkdir(path, PUBLIC_DIR));
     if (failed && errno != EEXIST) return zero_cannot(ZERO_ERR_ENV, path, "made");
     ZERO_TRY(zero_storage_open(path, dir));
     dir->is_public = true;
@@ -164,15 +170,17 @@ void zero_storage_path(const zero_storage_dir *dir, const char *name,
 
 void zero_storage_close(zero_storage_dir *dir)
 {
-    if (dir->is_open && dir->is_signed) unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0);
-    if (dir->is_open) close(dir->fd);
+    if (dir->is_open && dir->is_signed)
+        ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, dir->path, "unlocked",
+                         unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
+    if (dir->is_open) ZERO_WATCHED(dir->path, "closed", close(dir->fd));
     *dir = (zero_storage_dir){0};
 }
 
 zero_status zero_storage_sync(const zero_storage_dir *dir)
 {
     int failed;
-    ZERO_AGAIN(failed, fsync(dir->fd));
+    ZERO_FILE_CALL(failed, dir->path, "synced", fsync(dir->fd));
     /* Some file systems cannot sync directories and answer EINVAL. */
     if (failed && errno != EINVAL) return zero_cannot(ZERO_ERR_ENV, dir->path, "synced");
     return ZERO_OK;
@@ -184,7 +192,8 @@ zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
     char path[ZERO_STORAGE_FILE_PATH];
     int fd;
     snprintf(path, sizeof path, "%s/..", dir->path);
-    ZERO_AGAIN(fd, openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ZERO_FILE_CALL(fd, path, "opened as a directory",
+                   openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     /* A directory that cannot be read cannot be synced. */
     if (fd < 0 && errno == EACCES) return ZERO_OK;
     ZERO_TRY(adopt(fd, path, &parent));
@@ -196,8 +205,10 @@ zero_status zero_storage_sync_parent(const zero_storage_dir *dir)
 zero_status zero_storage_rename(const zero_storage_dir *dir, const char *from,
                                 const char *to)
 {
+    char path[ZERO_STORAGE_FILE_PATH];
     int failed;
-    ZERO_AGAIN(failed, renameat(dir->fd, from, dir->fd, to));
+    zero_storage_path(dir, from, path);
+    ZERO_FILE_CALL(failed, path, "renamed", renameat(dir->fd, from, dir->fd, to));
     if (!failed) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV, "%s: %s cannot be renamed to %s: %s", dir->path, from,
                      to, strerror(errno));
@@ -205,8 +216,10 @@ zero_status zero_storage_rename(const zero_storage_dir *dir, const char *from,
 
 static zero_status remove_name(const zero_storage_dir *dir, const char *name, int flags)
 {
+    char path[ZERO_STORAGE_FILE_PATH];
     int failed;
-    ZERO_AGAIN(failed, unlinkat(dir->fd, name, flags));
+    zero_storage_path(dir, name, path);
+    ZERO_SPACE_CALL(failed, path, "removed", unlinkat(dir->fd, name, flags));
     if (!failed || errno == ENOENT) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV, "%s/%s: cannot be removed: %s", dir->path, name,
                      strerror(errno));
@@ -231,11 +244,21 @@ static zero_status remove_file(void *arg, const char *name)
     return ZERO_OK;
 }
 
+/* False if there is no such name, or none that can be examined. */
+static bool examine(const zero_storage_dir *dir, const char *name, struct stat *info)
+{
+    char path[ZERO_STORAGE_FILE_PATH];
+    int failed;
+    zero_storage_path(dir, name, path);
+    ZERO_FILE_CALL(failed, path, "examined",
+                   fstatat(dir->fd, name, info, AT_SYMLINK_NOFOLLOW));
+    return !failed;
+}
+
 zero_status zero_storage_check_removable(const zero_storage_dir *dir, const char *name)
 {
     struct stat info;
-    bool is_known = fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!is_known || S_ISDIR(info.st_mode)) return ZERO_OK;
+    if (!examine(dir, name, &info) || S_ISDIR(info.st_mode)) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV, "%s/%s: cannot be removed: it is a %s, not a directory",
                      dir->path, name, S_ISLNK(info.st_mode) ? "symbolic link" : "file");
 }
@@ -256,8 +279,11 @@ zero_status zero_storage_remove(const zero_storage_dir *dir, const char *name)
 zero_status zero_storage_check_place(const zero_storage_dir *dir)
 {
     struct stat ours, named;
-    if (fstat(dir->fd, &ours) != 0) return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
-    bool is_named = stat(dir->path, &named) == 0;
+    int failed;
+    ZERO_FILE_CALL(failed, dir->path, "examined", fstat(dir->fd, &ours));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
+    ZERO_FILE_CALL(failed, dir->path, "examined", stat(dir->path, &named));
+    bool is_named = !failed;
     if (!is_named && errno != ENOENT && errno != ENOTDIR)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
     if (is_named && zero_is_one_file(&ours, &named)) return ZERO_OK;
@@ -271,14 +297,14 @@ zero_status zero_storage_check_place(const zero_storage_dir *dir)
 bool zero_storage_has(const zero_storage_dir *dir, const char *name)
 {
     struct stat info;
-    return fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0;
+    return examine(dir, name, &info);
 }
 
 zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes)
 {
     struct statvfs info;
     int failed;
-    ZERO_AGAIN(failed, fstatvfs(dir->fd, &info));
+    ZERO_FILE_CALL(failed, dir->path, "asked for its free space", fstatvfs(dir->fd, &info));
     if (failed) return zero_cannot(ZERO_ERR_ENV, dir->path, "asked for its free space");
     *bytes = (uint64_t)info.f_bavail * (uint64_t)info.f_frsize;
     return ZERO_OK;
@@ -287,19 +313,22 @@ zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes)
 static zero_status visit_all(DIR *stream, const char *path,
                              zero_status (*visit)(void *arg, const char *name), void *arg)
 {
-    struct dirent *entry;
-    for (errno = 0; (entry = readdir(stream)) != NULL; errno = 0) {
+    for (;;) {
+        const struct dirent *entry;
+        errno = 0;
+        ZERO_WATCHED(path, "listed", entry = readdir(stream));
+        if (!entry) return errno == 0 ? ZERO_OK : zero_cannot(ZERO_ERR_IO, path, "listed");
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         ZERO_TRY(visit(arg, entry->d_name));
     }
-    return errno == 0 ? ZERO_OK : zero_cannot(ZERO_ERR_IO, path, "listed");
 }
 
 zero_status zero_storage_list(const zero_storage_dir *dir,
                               zero_status (*visit)(void *arg, const char *name), void *arg)
 {
     int fd; /* a second one, for closedir() closes it */
-    ZERO_AGAIN(fd, openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ZERO_FILE_CALL(fd, dir->path, "listed",
+                   openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd < 0) return zero_cannot_open(dir->path, "listed");
     DIR *stream = fdopendir(fd);
     if (!stream) {
@@ -318,7 +347,9 @@ static zero_status reserve(const zero_storage_file *file, uint64_t bytes)
 {
     int error = 0;
     if (bytes == 0) return ZERO_OK;
-    do error = posix_fallocate(file->fd, 0, (off_t)bytes);
+    do
+        ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, file->path, "given its space",
+                         error = posix_fallocate(file->fd, 0, (off_t)bytes));
     while (error == EINTR);
     if (error == 0 || error == EOPNOTSUPP || error == EINVAL) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV, "%s: no space for its %" PRIu64 " bytes: %s", file->path,
@@ -330,13 +361,15 @@ zero_status zero_storage_create(const zero_storage_dir *dir, const char *name,
 {
     *file = (zero_storage_file){0};
     zero_storage_path(dir, name, file->path);
-    ZERO_AGAIN(file->fd,
-               openat(dir->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                      dir->is_public ? PUBLIC_FILE : PRIVATE_FILE));
+    ZERO_FILE_CALL(file->fd, file->path, "created",
+                   openat(dir->fd, name,
+                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                          dir->is_public ? PUBLIC_FILE : PRIVATE_FILE));
     if (file->fd < 0) return zero_cannot(ZERO_ERR_ENV, file->path, "created");
     file->is_open = true;
     int failed = 0; /* the umask may have taken rights from us, too */
-    if (!dir->is_public) ZERO_AGAIN(failed, fchmod(file->fd, PRIVATE_FILE));
+    if (!dir->is_public)
+        ZERO_FILE_CALL(failed, file->path, "made private", fchmod(file->fd, PRIVATE_FILE));
     zero_status st = failed && !is_refused(failed)
                          ? zero_cannot(ZERO_ERR_ENV, file->path, "made private")
                          : reserve(file, bytes);
@@ -349,7 +382,9 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
     const char *from = data;
     while (bytes > 0) {
         ssize_t n;
-        ZERO_AGAIN(n, write(file->fd, from, zero_min_size(bytes, WRITE_AT_ONCE)));
+        int error;
+        ZERO_FILE_CALL(n, file->path, "written",
+                       write(file->fd, from, zero_min_size(bytes, ZERO_FILE_CALL_BYTES)));
         if (n <= 0)
             return zero_fail(ZERO_ERR_ENV, "%s: cannot be written at byte %" PRIu64 ": %s",
                              file->path, file->at,
@@ -357,6 +392,10 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
         from += n;
         bytes -= (size_t)n;
         file->at += (uint64_t)n;
+        error = zero_write_back(file->path, file->fd, &file->begun, file->at);
+        if (error != 0)
+            return zero_fail(ZERO_ERR_ENV, "%s: cannot be written back: %s", file->path,
+                             strerror(error));
     }
     return ZERO_OK;
 }
@@ -364,17 +403,18 @@ zero_status zero_storage_write(zero_storage_file *file, const void *data, size_t
 zero_status zero_storage_finish(zero_storage_file *file)
 {
     int failed;
-    ZERO_AGAIN(failed, fsync(file->fd));
+    ZERO_FILE_CALL(failed, file->path, "synced", fsync(file->fd));
     zero_status st = failed ? zero_cannot(ZERO_ERR_ENV, file->path, "synced") : ZERO_OK;
     file->is_open = false;
     /* Data are safe after a sync, so an interrupted close() is no error. */
-    if (close(file->fd) != 0 && errno != EINTR && st == ZERO_OK)
+    ZERO_WATCHED(file->path, "closed", failed = close(file->fd));
+    if (failed && errno != EINTR && st == ZERO_OK)
         st = zero_cannot(ZERO_ERR_ENV, file->path, "closed");
     return st;
 }
 
 void zero_storage_close_file(zero_storage_file *file)
 {
-    if (file->is_open) close(file->fd);
+    if (file->is_open) ZERO_WATCHED(file->path, "closed", close(file->fd));
     file->is_open = false;
 }

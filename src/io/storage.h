@@ -123,7 +123,8 @@ ZERO_NODISCARD zero_status zero_storage_list(const zero_storage_dir *dir,
 typedef struct {
     int fd;
     bool is_open;
-    uint64_t at;                       /* bytes written so far */
+    uint64_t at;    /* bytes written so far */
+    uint64_t begun; /* of these, on their way to the disk (write_back.h) */
     char path[ZERO_STORAGE_FILE_PATH]; /* for messages */
 } zero_storage_file;
 

@@ -15,9 +15,10 @@ zero_status zero_lock_take(int fd, const char *path, zero_lock *lock)
     struct stat info;
     int failed;
     *lock = ZERO_LOCK_TAKEN;
-    if (fstat(fd, &info) != 0) return zero_cannot(ZERO_ERR_ENV, path, "examined");
+    ZERO_FILE_CALL(failed, path, "examined", fstat(fd, &info));
+    if (failed) return zero_cannot(ZERO_ERR_ENV, path, "examined");
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ZERO_OK;
-    ZERO_AGAIN(failed, flock(fd, LOCK_EX | LOCK_NB));
+    ZERO_FILE_CALL(failed, path, "locked", flock(fd, LOCK_EX | LOCK_NB));
     bool has_locks = !failed || (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP);
     if (failed && has_locks && errno != EWOULDBLOCK)
         return zero_cannot(ZERO_ERR_ENV, path, "locked");
@@ -39,7 +40,7 @@ zero_status zero_storage_sign(zero_storage_dir *dir)
 {
     zero_storage_file file;
     int failed; /* one that was left by a crash */
-    ZERO_AGAIN(failed, unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
+    ZERO_SPACE_CALL(failed, dir->path, "locked", unlinkat(dir->fd, ZERO_STORAGE_HOLDER, 0));
     if (failed && errno != ENOENT)
         return zero_fail(ZERO_ERR_ENV, "%s/" ZERO_STORAGE_HOLDER ": cannot be replaced: %s",
                          dir->path, strerror(errno));
@@ -54,11 +55,12 @@ static bool read_holder(const zero_storage_dir *dir, char *text, size_t size)
 {
     int fd;
     ssize_t n;
-    ZERO_AGAIN(fd, openat(dir->fd, ZERO_STORAGE_HOLDER,
+    ZERO_FILE_CALL(fd, dir->path, "examined",
+                   openat(dir->fd, ZERO_STORAGE_HOLDER,
                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0) return false;
-    ZERO_AGAIN(n, read(fd, text, size - 1));
-    close(fd);
+    ZERO_FILE_CALL(n, dir->path, "examined", read(fd, text, size - 1));
+    ZERO_WATCHED(dir->path, "examined", close(fd));
     if (n <= 0) return false;
     text[n] = '\0';
     return true;

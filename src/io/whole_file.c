@@ -30,8 +30,10 @@ static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    bool exists = fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!exists || S_ISREG(info.st_mode)) return ZERO_OK;
+    int failed;
+    ZERO_FILE_CALL(failed, path, "examined",
+                   fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW));
+    if (failed || S_ISREG(info.st_mode)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%.200s: expected a regular file or a new name, found a %s", path,
                      S_ISDIR(info.st_mode)   ? "directory"
@@ -50,8 +52,8 @@ typedef enum { OURS, BUSY, IN_THE_WAY, AGAIN } verdict;
 static bool is_named(const zero_whole_file *f, int fd)
 {
     struct stat open, named;
-    return fstat(fd, &open) == 0 &&
-           fstatat(f->dir.fd, f->temporary, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return zero_examine_open(fd, f->temporary, &open) &&
+           zero_examine_in(f->dir.fd, f->temporary, &named) &&
            zero_is_one_file(&open, &named);
 }
 
@@ -61,18 +63,20 @@ static verdict examine(const zero_whole_file *f)
     struct stat info;
     zero_lock lock;
     int fd;
-    ZERO_AGAIN(fd, openat(f->dir.fd, f->temporary,
-                          O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    ZERO_FILE_CALL(
+        fd, f->temporary, "opened",
+        openat(f->dir.fd, f->temporary, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (fd < 0) return errno == ENOENT ? AGAIN : IN_THE_WAY;
     verdict v = IN_THE_WAY;
-    bool is_own =
-        fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+    bool is_own = zero_examine_open(fd, f->temporary, &info) && S_ISREG(info.st_mode) &&
+                  info.st_uid == geteuid();
     if (is_own && zero_lock_take(fd, f->temporary, &lock) == ZERO_OK) {
         if (!is_named(f, fd))
             v = AGAIN;
         else if (lock == ZERO_LOCK_BUSY)
             v = BUSY;
-        else if (lock == ZERO_LOCK_TAKEN && unlinkat(f->dir.fd, f->temporary, 0) == 0)
+        else if (lock == ZERO_LOCK_TAKEN &&
+                 zero_storage_remove_file(&f->dir, f->temporary) == ZERO_OK)
             v = AGAIN;
     }
     close(fd);
@@ -142,19 +146,25 @@ zero_status zero_whole_file_write(zero_whole_file *f, const void *data, size_t b
     return zero_storage_write(&f->file, data, bytes);
 }
 
+static void remove_temporary(const zero_whole_file *f)
+{
+    ZERO_WATCHED_FOR(ZERO_FILE_PATIENCE, f->dir.path, "cleared",
+                     unlinkat(f->dir.fd, f->temporary, 0));
+}
+
 zero_status zero_whole_file_end(zero_whole_file *f)
 {
     zero_status st = zero_storage_finish(&f->file);
     if (st == ZERO_OK) st = zero_storage_rename(&f->dir, f->temporary, f->name);
     if (st == ZERO_OK) st = zero_storage_sync(&f->dir);
-    if (st != ZERO_OK) unlinkat(f->dir.fd, f->temporary, 0);
+    if (st != ZERO_OK) remove_temporary(f);
     zero_storage_close(&f->dir);
     return st;
 }
 
 void zero_whole_file_abandon(zero_whole_file *f)
 {
-    if (f->file.is_open) unlinkat(f->dir.fd, f->temporary, 0);
+    if (f->file.is_open) remove_temporary(f);
     zero_storage_close_file(&f->file);
     zero_storage_close(&f->dir);
 }

@@ -17,6 +17,7 @@
  *
  *     ZERO_FAKE_ORDER=n    the order's seed, 1 if not given; 0: each call is executed at once
  *     ZERO_FAKE_FAIL=n     call n, from 1, fails when it is executed; fetches and stores count
+ *     ZERO_FAKE_STOP=n     after call n the device hangs: no copy ends any more
  *
  * Builds without tests do not have it. */
 #pragma once

@@ -23,10 +23,11 @@ static zero_status read_variable(const char *name, int64_t *number)
 
 static zero_status fake_open(zero_math *math)
 {
-    int64_t order = 1, failing = 0;
+    int64_t order = 1, failing = 0, stopping = 0;
     math->state[0] = NULL;
     ZERO_TRY(read_variable("ZERO_FAKE_ORDER", &order));
     ZERO_TRY(read_variable("ZERO_FAKE_FAIL", &failing));
+    ZERO_TRY(read_variable("ZERO_FAKE_STOP", &stopping));
     zero_fake *f = calloc(1, sizeof *f);
     if (!f)
         return zero_fail(ZERO_ERR_NOMEM,
@@ -36,6 +37,7 @@ static zero_status fake_open(zero_math *math)
     math->state[0] = f;
     f->order = (uint64_t)order;
     f->failing = failing;
+    f->stopping = stopping;
     return zero_backend_cpu.open(&f->math);
 }
 

@@ -95,6 +95,7 @@ struct zero_fake {
     uint64_t draws, moments;
     zero_call_place since;   /* of the copies that are recorded */
     int64_t number, failing; /* calls and copies so far; the one that fails, or 0 */
+    int64_t stopping;        /* the one after which no copy ends, or 0 */
     zero_failure failure;
     zero_fake_counts counts;
     zero_fake_block taken[ZERO_FAKE_BLOCKS], pinned[ZERO_FAKE_BLOCKS];

@@ -286,6 +286,8 @@ zero_status zero_fake_ended(const zero_math *math, zero_ticket ticket, bool *end
     zero_fake *f = zero_fake_of(math);
     ZERO_TRY(zero_fake_verdict(f));
     ZERO_TRY(check_ticket(f, "ended", ticket));
+    *ended = false;
+    if (f->stopping > 0 && f->number > f->stopping) return ZERO_OK;
     pass_moment(f);
     const zero_fake_queue queue = queue_of(ticket);
     const uint64_t number = ticket >> 1;

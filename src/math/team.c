@@ -9,6 +9,7 @@
 /* Threads that wait for calls, from zero_team_hold() on. */
 struct zero_team {
     int size;
+    bool is_in_call; /* the first thread's: it is between begin and end of a call */
     zero_meet meet;
     zero_meet_number call;   /* calls that have begun */
     zero_meet_number ended;  /* and ended, in all threads but the first */
@@ -34,6 +35,14 @@ static void run_alone(const zero_math *math, zero_thread_work *work, void *arg)
 {
     const zero_thread alone = thread_at(math, 0, 1);
     work(&alone, arg);
+}
+
+/* The others of the team are in the call that polled, and the first thread's scratch is that call's. */
+static void run_within(const zero_math *math, zero_thread_work *work, void *arg)
+{
+    zero_math own = *math;
+    own.scratch = NULL;
+    run_alone(&own, work, arg);
 }
 
 static void run_as(const zero_thread *t, zero_thread_work *work, void *arg)
@@ -63,10 +72,12 @@ static unsigned begin_call(struct zero_team *team, const zero_math *math,
 static void run_held(const zero_math *math, zero_thread_work *work, void *arg)
 {
     struct zero_team *team = math->team;
+    team->is_in_call = true;
     const unsigned call = begin_call(team, math, work, arg);
     const zero_thread first = thread_at(math, 0, team->size);
     run_as(&first, work, arg);
     zero_meet_wait(&team->meet, &team->ended, call);
+    team->is_in_call = false;
 }
 
 static void wait_in_call(struct zero_team *team)
@@ -89,9 +100,12 @@ bool zero_team_is_built(void)
     return true;
 }
 
+/* Within a parallel region, which may be that of a call that polled, one thread computes, as OpenMP
+ * has it by default. */
 static void run_here(const zero_math *math, zero_thread_work *work, void *arg)
 {
-#pragma omp parallel num_threads(math->threads) default(none) shared(math, work, arg)
+#pragma omp parallel num_threads(math->threads) if (!omp_in_parallel()) default(none) \
+    shared(math, work, arg)
     {
         /* The runtime may give fewer. */
         const zero_thread t = thread_at(math, omp_get_thread_num(), omp_get_num_threads());
@@ -155,10 +169,18 @@ static void hold(zero_math *math, struct zero_team *team, void (*work)(void *arg
 }
 #endif
 
+/* True in a poll of a call of held threads. */
+static bool is_in_call(const zero_math *math)
+{
+    return math->threads > 1 && math->team && math->team->is_in_call;
+}
+
 void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg)
 {
     if (math->threads <= 1)
         run_alone(math, work, arg);
+    else if (is_in_call(math))
+        run_within(math, work, arg);
     else if (math->team)
         run_held(math, work, arg);
     else
@@ -202,7 +224,7 @@ void zero_team_share(const zero_math *math, int64_t n, int64_t granule,
                      zero_range_work *work, const void *arg)
 {
     shares s = {work, arg, n, granule};
-    if (math->threads > 1 && n > granule)
+    if ((math->threads > 1 && n > granule) || is_in_call(math))
         zero_team_run(math, work_on_share, &s);
     else if (n > 0)
         work(math, arg, 0, n);

@@ -29,7 +29,10 @@ typedef struct {
 
 typedef void zero_thread_work(const zero_thread *thread, void *arg);
 
-/* All threads of math do the work; returns when the last has ended. */
+/* All threads of math do the work; returns when the last has ended.
+ *
+ * A call that is made in a poll of another one is done by the calling thread alone: the others are
+ * in the outer call. It has no scratch, since the outer call's numbers are there. */
 void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg);
 
 /* Has `work` done in the calling thread, while the others wait for calls of this math, and for nothing

@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "io/bytes.h"
+#include "io/file.h"
 #include "io/json_input.h"
 #include "pages/study_parts.h"
 #include "train/metrics_read.h"
@@ -28,21 +26,15 @@ static int directory_of(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-static bool is_directory(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* study.json of a directory, or the file itself. */
 static zero_status file_of(const char *path, char file[ZERO_STORAGE_FILE_PATH])
 {
-    bool is_whole = is_directory(path);
+    bool is_whole = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     int n =
         snprintf(file, ZERO_STORAGE_FILE_PATH, "%s%s", path, is_whole ? "/study.json" : "");
     if (n >= ZERO_STORAGE_FILE_PATH)
         return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
-    if (!is_whole || access(file, F_OK) == 0) return ZERO_OK;
+    if (!is_whole || zero_path_look(file) != ZERO_PATH_OF_NOTHING) return ZERO_OK;
     return zero_fail(ZERO_ERR_IO,
                      "%.500s: expected the directory of a study, as zero sweep --out makes "
                      "it, or the metrics of a run, found a directory without study.json",
@@ -79,7 +71,7 @@ static zero_status look(const zero_file *file, bool *is)
 zero_status zero_study_is(const char *path, bool *is)
 {
     zero_file file;
-    if (is_directory(path)) {
+    if (zero_path_look(path) == ZERO_PATH_OF_DIRECTORY) {
         *is = true;
         return ZERO_OK;
     }
@@ -158,7 +150,8 @@ static zero_status take_memories(const zero_study_rows *rows, const char *file)
         zero_study_row *row = &rows->rows[i];
         int n = snprintf(path, sizeof path, "%.*spoints/stage%d-ranks%d.jsonl",
                          directory_of(file), file, row->stage, row->point.ranks);
-        if (n >= (int)sizeof path || !row->point.measured || access(path, F_OK) != 0)
+        if (n >= (int)sizeof path || !row->point.measured ||
+            zero_path_look(path) == ZERO_PATH_OF_NOTHING)
             continue;
         ZERO_TRY(take_memory(path, &row->point));
     }

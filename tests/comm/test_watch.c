@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/waiting.h"
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"
@@ -345,6 +346,39 @@ static void ranks_that_work_on_files_are_waited_for_longer(void **state)
     assert_all(in_all == 1);
 }
 
+/* The last rank is in calls on files, each of which ends within the limit. Its own message may end much
+ * later. A call that has lasted for longer is no excuse. */
+static void a_rank_whose_calls_on_files_return_is_waited_for(void **state)
+{
+    const double limit = 0.8;
+    (void)state;
+    if (test_size == 1) return;
+    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    for (int is_old = 0; is_old < 2; is_old++) {
+        job j = make(&all_gather);
+        zero_waiting call;
+        bool heard = false;
+        double end = zero_clock_seconds() + 5.0 * limit;
+        while (am_last() &&
+               (is_old ? late_goes_on(end, &heard) : zero_clock_seconds() < end)) {
+            zero_waiting_begin(&call, "shard", "read", 1.0);
+            if (is_old) call.begun -= 100.0;
+            sleep_for(0.01);
+            assert_int_equal(zero_collective_poll(&world), ZERO_OK);
+            zero_waiting_end(&call);
+        }
+        assert_int_equal(begin(&j), ZERO_OK);
+        zero_status st = zero_collective_wait(&j.op);
+        int told = st == ZERO_ERR_STALLED, in_all = 0;
+        if (told) late_tell();
+        if (told) assert_int_equal(late_wait(&j.op), ZERO_OK);
+        MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        assert_all(in_all == is_old);
+        destroy(&j);
+        late_end();
+    }
+}
+
 /* ---- the thread ---- */
 
 static void a_thread_wants_a_period(void **state)
@@ -441,6 +475,7 @@ int main(int argc, char **argv)
         TEST(a_stall_that_passes_leaves_nothing_behind),
         TEST(slow_ranks_are_not_suspected),
         TEST(ranks_that_work_on_files_are_waited_for_longer),
+        TEST(a_rank_whose_calls_on_files_return_is_waited_for),
         TEST(a_thread_wants_a_period),
         TEST(collectives_end_while_the_program_does_not_poll),
         TEST(a_thread_changes_neither_bits_nor_counters),

@@ -8,6 +8,7 @@
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same types. */
 #include "support/engine_test.h"
+#include "support/pairs.h"
 
 enum { NODES = 3 };
 
@@ -23,7 +24,7 @@ enum {
     MESSAGE,
     AXES
 };
-enum { LARGEST = 4 }; /* axis */
+_Static_assert(AXES <= (int)PAIRS_AXES, "pairs.h");
 enum { WHOLE_MODEL, ODD, LEAST };
 
 static const char *const names[AXES] = {"stage",   "partition", "collectives",
@@ -48,11 +49,6 @@ static const types kinds[] = {{ZERO_FP32, ZERO_FP32},
                               {ZERO_BF16, ZERO_BF16},
                               {ZERO_FP16, ZERO_FP16}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-/* The setting of each axis; all others are compared with 0, 0, ... */
-typedef struct {
-    int at[AXES];
-} choice;
 
 typedef struct {
     zero_comm comm[NODES]; /* the same ranks, on 1, 2 and 3 nodes */
@@ -80,7 +76,7 @@ static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
     return least;
 }
 
-static test_setup setup_of(const choice *c, types kind, zero_comm *comm)
+static test_setup setup_of(const pairs_choice *c, types kind, zero_comm *comm)
 {
     static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30},
                          message[] = {0, ZERO_LEAST_MESSAGE, 1000};
@@ -115,7 +111,7 @@ static test_setup setup_of(const choice *c, types kind, zero_comm *comm)
 }
 
 /* Collective over the job, like all functions here. */
-static test_outcome train(matrix *m, const choice *c, types kind)
+static test_outcome train(matrix *m, const pairs_choice *c, types kind)
 {
     test_run run;
     zero_comm *comm = &m->comm[routes[c->at[COLLECTIVES]].nodes - 1];
@@ -128,7 +124,7 @@ static test_outcome train(matrix *m, const choice *c, types kind)
     return out;
 }
 
-static void describe(const choice *c, types kind)
+static void describe(const pairs_choice *c, types kind)
 {
     print_error("%s, activations %s, on %d ranks:", zero_type_name(kind.type),
                 zero_type_name(kind.activations), test_size);
@@ -136,7 +132,7 @@ static void describe(const choice *c, types kind)
     print_error(" gives other bits than stage 0\n");
 }
 
-static void check(matrix *m, const choice *c, types kind, const test_outcome *want)
+static void check(matrix *m, const pairs_choice *c, types kind, const test_outcome *want)
 {
     test_outcome got = train(m, c, kind);
     bool same = test_same_outcome(&got, want);
@@ -146,66 +142,24 @@ static void check(matrix *m, const choice *c, types kind, const test_outcome *wa
 
 /* ---- choosing ---- */
 
-static choice draw(const zero_rng *rng, uint64_t *next)
+/* All settings but the types, which others are compared within. */
+static pairs pairs_of(uint64_t seed, int64_t sample)
 {
-    choice c;
-    for (int axis = 0; axis < AXES; axis++)
-        c.at[axis] = (int)(zero_rng_bits(rng, (*next)++) % (uint64_t)axis_length(axis));
-    return c;
-}
-
-/* The pairs of settings that have been in a run together. */
-typedef struct {
-    bool met[AXES][LARGEST][AXES][LARGEST];
-} pairs;
-
-/* The number of pairs of this combination that are new. `note` marks them as seen. */
-static int new_pairs(pairs *p, const choice *c, bool note)
-{
-    int n = 0;
-    for (int a = 0; a < AXES; a++)
-        for (int b = 0; b < a; b++) {
-            bool *met = &p->met[a][c->at[a]][b][c->at[b]];
-            n += !*met;
-            *met = *met || note;
-        }
-    return n;
-}
-
-static int all_pairs(void)
-{
-    int n = 0;
-    for (int a = 0; a < AXES; a++)
-        for (int b = 0; b < a; b++) n += axis_length(a) * axis_length(b);
-    return n;
-}
-
-/* The one of some random combinations that has most new pairs. */
-static choice draw_the_newest(pairs *p, const zero_rng *rng, uint64_t *next)
-{
-    choice best = draw(rng, next);
-    for (int i = 0; i < 200; i++) {
-        choice c = draw(rng, next);
-        if (new_pairs(p, &c, false) > new_pairs(p, &best, false)) best = c;
-    }
-    return best;
+    pairs p = {.axes = AXES,
+               .rng = {.purpose = ZERO_RNG_TEST, .seed = seed, .sample = (uint64_t)sample}};
+    for (int axis = 0; axis < AXES; axis++) p.length[axis] = axis_length(axis);
+    return p;
 }
 
 static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
 {
     for (int k = 0; k < KINDS; k++) {
-        const choice base = {{0}};
-        zero_rng rng = {.purpose = ZERO_RNG_TEST, .sample = (uint64_t)k};
-        uint64_t next = 0;
-        pairs p = {0};
+        const pairs_choice base = {{0}};
+        pairs p = pairs_of(0, k);
         test_outcome want = train(*state, &base, kinds[k]);
-        int left = all_pairs() - new_pairs(&p, &base, true);
-        while (left > 0) {
-            choice c = draw_the_newest(&p, &rng, &next);
-            int n = new_pairs(&p, &c, true);
-            left -= n;
-            if (n > 0) check(*state, &c, kinds[k], &want);
-        }
+        pairs_open(&p);
+        pairs_met(&p, &base);
+        for (pairs_choice c; pairs_next(&p, &c);) check(*state, &c, kinds[k], &want);
     }
 }
 
@@ -213,11 +167,10 @@ static void random_settings_give_the_bits_of_stage_0(void **state)
 {
     matrix *m = *state;
     test_outcome want[KINDS];
-    zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = m->seed, .sample = KINDS};
-    uint64_t next = 0;
-    for (int k = 0; k < KINDS; k++) want[k] = train(m, &(choice){{0}}, kinds[k]);
+    pairs p = pairs_of(m->seed, KINDS);
+    for (int k = 0; k < KINDS; k++) want[k] = train(m, &(pairs_choice){{0}}, kinds[k]);
     for (int64_t i = 0; i < m->count; i++) {
-        choice c = draw(&rng, &next);
+        pairs_choice c = pairs_draw(&p);
         check(m, &c, kinds[i % KINDS], &want[i % KINDS]);
     }
 }

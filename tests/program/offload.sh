@@ -65,6 +65,26 @@ trains 'through the page cache: no O_DIRECT there'
 preload=DISK_LACKS=O_TMPFILE
 trains 'the file had a name for a moment: no O_TMPFILE there'
 
+# ---- threads ----
+
+# Calls of such units poll, so updates run ahead while several threads compute.
+wide="--hidden 256 --steps 3 --micro-batch 1 --data stories:60K --tokenizer byte --eval-every 0
+    --sample 0 --watchdog 60 --clip 0"
+for when in lazy backward delayed; do
+    how="--offload-when $when"
+    [ $when != delayed ] || how='--delayed-update 2'
+    for n in 0 3; do
+        runs $n train $wide --threads 1 --offload "$disk" $how
+        digest_of out >expected
+        runs $n train $wide --threads 2 --offload "$disk" $how
+        digest_of out >digest
+        same expected digest "$words"
+    done
+    OMP_NUM_THREADS=2 runs 0 train $wide --offload "$disk" $how
+    OMP_NUM_THREADS=1 runs 0 train $wide --offload "$disk" $how --expect-digest "$(digest_of out)"
+done
+left
+
 # ---- disks that fail ----
 
 # fails CODE 'TEXT' FAULT AT words...: the fault on rank 1 ends the run with a message that names

@@ -30,8 +30,8 @@ for host in 0 1 2 3; do
 done >hosts
 
 # simulated SETTING words...: runs zero under SMPI. Time passes only in messages and in looks for
-# them. Ranks share all variables: the program has none, and copies of it would be made while other
-# ranks' timers interrupt them. SETTING is one of SMPI's.
+# them. Ranks share all variables: the program has none but a list of what its threads wait for. SETTING
+# is one of SMPI's.
 simulated() {
     setting=$1
     shift

@@ -53,7 +53,7 @@ if [ "$(stat -f -c %T "$disk")" != tmpfs ]; then
     for word in 'file system' 'free  *[0-9.]* [GM]iB' transfers 'alignment' '^file '; do
         grep -q "$word" out || complain "$words: expected $word"
     done
-    grep -q '/s' out && complain "$words: expected no rates without --trial"
+    grep -q 'B/s' out && complain "$words: expected no rates without --trial"
     runs 0 info --offload "$disk" --json
     is_json out
     for key in directory file_system free_bytes direct memory_align_bytes offset_align_bytes \
