@@ -1,6 +1,7 @@
 /* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of any
- * type, updates master and moments, and writes the parameter. Included by cpu_kernels.c, which is
- * compiled once per instruction set. */
+ * type, updates master and moments, and writes the parameter. If asked, it compares the old parameter
+ * with the old master first, which takes 4 % longer (one core of an EPYC, from memory). Included by
+ * cpu_kernels.c, which is compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
@@ -78,6 +79,22 @@ INLINE floats adamw_step(const adamw_factors *f, floats grad, const adamw_place 
     return moved;
 }
 
+/* The parameters of a register, and the bits in which they are not their masters, rounded. */
+static __attribute__((noinline, cold)) void adamw_note(const zero_adamw_arrays *a,
+                                                       const uint16_t *param, bits16 differ)
+{
+    int64_t k = 0;
+    while (differ[k] == 0) k++;
+    uint64_t word = zero_changed(a->first + (param - (const uint16_t *)a->param) + k);
+    if (word > *a->changed) *a->changed = word;
+}
+
+INLINE bits16 adamw_compare(zero_type type, const adamw_place *at)
+{
+    floats old = *(floats *)at->master;
+    return *(bits16 *)at->param ^ (type == ZERO_BF16 ? to_bf16(old) : to_fp16(old));
+}
+
 INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_place *at,
                            bool streaming)
 {
@@ -85,18 +102,23 @@ INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_p
     if (type != ZERO_FP32) store(type, moved, at->param, 0, streaming);
 }
 
-/* Fewer elements than a register holds, padded with zeros. */
+/* Fewer elements than a register holds, padded with zeros, which are zeros rounded as well. */
 INLINE void adamw_few(zero_type type, const adamw_factors *f, int64_t n,
-                      const adamw_place *at)
+                      const adamw_place *at, const zero_adamw_arrays *checked)
 {
     float grad[WIDTH] = {0}, master[WIDTH] = {0}, m[WIDTH] = {0}, v[WIDTH] = {0};
-    uint16_t param[WIDTH];
+    uint16_t param[WIDTH] = {0};
     const size_t bytes = (size_t)n * sizeof(float);
     const adamw_place padded = {(char *)grad, master, m, v, param};
     memcpy(grad, at->grad, type == ZERO_FP32 ? bytes : bytes / 2);
     memcpy(master, at->master, bytes);
     memcpy(m, at->m, bytes);
     memcpy(v, at->v, bytes);
+    if (checked) {
+        memcpy(param, at->param, bytes / 2);
+        bits16 differ = adamw_compare(type, &padded);
+        if (is_any(differ)) adamw_note(checked, at->param, differ);
+    }
     adamw_register(type, f, &padded, false);
     memcpy(at->master, master, bytes);
     memcpy(at->m, m, bytes);
@@ -122,29 +144,40 @@ INLINE int64_t adamw_head(zero_type type, int64_t n, const uint16_t *param)
 }
 
 /* 16-bit parameters are not read before the next forward pass, so they are stored past the
- * caches. */
-INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place at)
+ * caches, unless they have been read there to be checked. */
+INLINE void adamw_as(zero_type type, bool checks, const zero_adamw *h,
+                     const zero_adamw_arrays *a)
 {
     const adamw_factors f = adamw_prepare(h);
-    int64_t i = adamw_head(type, n, at.param);
-    if (i > 0) adamw_few(type, &f, i, &at);
+    const zero_adamw_arrays *checked = checks ? a : NULL;
+    adamw_place at = {a->grad, a->master, a->m, a->v, a->param};
+    int64_t n = a->n, i = adamw_head(type, n, at.param);
+    if (i > 0) adamw_few(type, &f, i, &at, checked);
     adamw_advance(type, i, &at);
     for (; i + WIDTH <= n; i += WIDTH) {
         adamw_prefetch(&at);
-        adamw_register(type, &f, &at, true);
+        if (checks) {
+            __builtin_prefetch((const char *)at.param + ADAMW_AHEAD, 1, 3);
+            bits16 differ = adamw_compare(type, &at);
+            if (is_any(differ)) adamw_note(a, at.param, differ);
+        }
+        adamw_register(type, &f, &at, !checks);
         adamw_advance(type, WIDTH, &at);
     }
-    if (i < n) adamw_few(type, &f, n - i, &at);
-    if (type != ZERO_FP32) zero_stream_fence();
+    if (i < n) adamw_few(type, &f, n - i, &at, checked);
+    if (type != ZERO_FP32 && !checks) zero_stream_fence();
 }
 
 static void adamw(const zero_adamw *h, const zero_adamw_arrays *a)
 {
-    const adamw_place start = {a->grad, a->master, a->m, a->v, a->param};
     if (a->type == ZERO_FP32)
-        adamw_as(ZERO_FP32, h, a->n, start);
+        adamw_as(ZERO_FP32, false, h, a);
+    else if (a->type == ZERO_BF16 && a->changed)
+        adamw_as(ZERO_BF16, true, h, a);
     else if (a->type == ZERO_BF16)
-        adamw_as(ZERO_BF16, h, a->n, start);
+        adamw_as(ZERO_BF16, false, h, a);
+    else if (a->changed)
+        adamw_as(ZERO_FP16, true, h, a);
     else
-        adamw_as(ZERO_FP16, h, a->n, start);
+        adamw_as(ZERO_FP16, false, h, a);
 }

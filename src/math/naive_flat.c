@@ -31,12 +31,25 @@ static float flush(float x, float least)
     return fabsf(x) < least ? copysignf(0.0f, x) : x;
 }
 
+/* The last word is that of the least number. */
+static void note_changes(const zero_adamw_arrays *a)
+{
+    for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {
+        uint16_t rounded;
+        zero_naive_set(a->type, &rounded, 0, a->master[i]);
+        uint64_t word = zero_changed(a->first + i);
+        bool differs = rounded != ((const uint16_t *)a->param)[i];
+        if (differs && word > *a->changed) *a->changed = word;
+    }
+}
+
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
     const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
     const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
     float *m = a->m, *v = a->v, *master = a->master;
+    note_changes(a);
     for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
         float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
         m[i] = flush(m[i], ZERO_ADAMW_LEAST_MOMENT);
