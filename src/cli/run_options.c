@@ -161,7 +161,7 @@ const zero_option zero_run_options[] = {
     {.name = "check", CHOICE, FIELD(check), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
     {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), CHECK, .standard = "100",
-     .help = "look for flipped bits in what ranks hold more than once, every N steps, before each save and at the end; 0: never"},
+     .help = "look for flipped bits in what ranks hold more than once: 16-bit parameters in each step, all else within N steps; and at saves; 0: never"},
     {.name = "check-memory", FLAG, FIELD(check_memory), CHECK,
      .help = "look for flipped bits in optimizer states before each update; reads them twice more each step"},
     {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), PER_RANK, .standard = "0",

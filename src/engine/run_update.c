@@ -220,18 +220,16 @@ static void find_in_slot(const zero_walk *w, const zero_instruction *i,
     clear_padding(w, i, view.param);
 }
 
-/* Where UPDATE notes parameters that were not their masters, rounded. NULL if it does not look: a file
- * checks its parameters itself, `delayed` overwrites others than those in use, and on a device each
- * group has its turn, as copies have in COMPARE: memory is all that an update waits for there. */
+/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does not look. */
 static uint64_t *changes_of(const zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
     const zero_schedule *s = r->schedule;
-    if (!zero_is_checked(s) || w->plan->type == ZERO_FP32) return NULL;
-    if (i->param[0] == s->groups[i->group].late_param) return NULL;
+    int period = zero_update_period(s);
+    if (period == 0) return NULL;
     if (!r->link.memory || i->on_host) return &r->changed;
     char *words = zero_runner_buffer(r, s->squares);
-    bool is_due = (w->in->step + i->group) % w->plan->check_replicas == 0;
+    bool is_due = (w->in->step + i->group) % period == 0;
     return is_due ? (uint64_t *)(void *)(words + zero_schedule_changed_at(s)) : NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "nn/gpt2.h"
 #include "report/show.h"
 #include "report/text.h"
+#include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -139,6 +140,29 @@ static void show_collectives(const zero_run_view *v)
     printf(" in the TP group per rank and step\n");
 }
 
+/* Where flipped bits are looked for, and in how many steps. */
+static void show_checks(const zero_schedule *plan)
+{
+    bool is_beside = zero_plan_updates_beside(&plan->input);
+    int updates = is_beside ? plan->input.check_replicas : zero_update_period(plan);
+    const struct {
+        const char *what;
+        int steps;
+    } parts[] = {
+        {"parameters", updates},
+        {updates > 0 ? "their copies" : "copies of parameters",
+         zero_compared_in(plan, ZERO_ARRAY_PARAMETERS)},
+        {"copies of states", zero_compared_in(plan, ZERO_ARRAY_MOMENTUM)},
+    };
+    if (!zero_is_checked(plan)) return;
+    zero_text_run_row("flipped bits");
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+        if (parts[k].steps == 1) printf("%s (each step), ", parts[k].what);
+        if (parts[k].steps > 1) printf("%s (every %d), ", parts[k].what, parts[k].steps);
+    }
+    printf("saves\n");
+}
+
 static void show_file(const zero_schedule *plan)
 {
     size_t sum = 0;
@@ -180,6 +204,7 @@ static void show_ledgers(const zero_run_view *v)
     printf("\n");
     show_file(plan);
     show_collectives(v);
+    show_checks(&v->engine->schedule);
 }
 
 /* Names the products that replace BLAS; NULL: BLAS multiplies. */

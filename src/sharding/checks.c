@@ -110,6 +110,17 @@ bool zero_is_compared(const zero_schedule *s)
 
 /* ---- some blocks in each step ---- */
 
+int zero_update_period(const zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    bool is_late = in->offload == ZERO_OFFLOAD_DELAYED && !in->device;
+    if (!zero_is_checked(s) || in->type == ZERO_FP32 || is_late) return 0;
+    for (int g = 0; g < in->model->n_groups; g++)
+        if (s->groups[g].param != ZERO_NO_BUFFER)
+            return in->device ? in->check_replicas : 1;
+    return 0;
+}
+
 /* Copies of the same elements as this rank's. */
 struct copies {
     int n, mine;
@@ -153,6 +164,18 @@ int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_param
     int64_t tokens = in->micro_batch * in->seq * in->accumulation;
     if (kind == ZERO_COPIES_OF_NODES) tokens *= copies_of(s, kind).least;
     return (int)zero_min(in->check_replicas, zero_divide_up(TOKENS_PER_COMPARISON, tokens));
+}
+
+int zero_compared_in(const zero_schedule *s, zero_array array)
+{
+    int64_t steps = 0;
+    for (int g = 0; g < s->input.model->n_groups && zero_is_compared(s); g++) {
+        zero_copies kind = zero_copies_of(s, g, array);
+        bool are_parameters = array == ZERO_ARRAY_PARAMETERS;
+        if (kind != ZERO_COPIES_NONE)
+            steps = zero_max(steps, zero_compare_period(s, kind, are_parameters));
+    }
+    return (int)steps;
 }
 
 /* ---- records ---- */

@@ -63,10 +63,18 @@ bool zero_is_checked(const zero_schedule *s);
  * overflows, which has no UPDATE. */
 bool zero_is_compared(const zero_schedule *s);
 
+/* UPDATE compares each of this rank's 16-bit parameters with its master once in this many steps; 0: it
+ * does not. A file checks parameters itself, and a delayed update overwrites others than those in use.
+ * On a device groups have turns, as an update does nothing there but wait for memory. */
+int zero_update_period(const zero_schedule *s);
+
 /* COMPARE takes some blocks in each step, and each block once in this many steps; copies of this kind
  * of parameters, or of states. A copy of parameters lives for one step. So with many tokens in a step,
  * which then takes long, more of them are compared. */
 int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_parameters);
+
+/* In how many steps all copies of an array of any group are compared; 0: it has none. */
+int zero_compared_in(const zero_schedule *s, zero_array array);
 
 /* Sums over what this rank holds, times this, add up to zero over all ranks if the copies of this kind
  * are equal: it is 1 for each copy but the first, and 1 less their number for that. */
