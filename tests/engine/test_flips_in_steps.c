@@ -5,6 +5,8 @@
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
+#include "engine/inspect.h"
+#include "math/fake.h"
 #include "sharding/checks.h"
 
 static uint64_t number; /* of the next random one; the same on all ranks */
@@ -253,12 +255,71 @@ static void a_stuck_bit_in_a_copy_is_found_within_the_bound(void **state)
     check_stuck(1, 16); /* so many tokens that all is compared in each step */
 }
 
+/* ---- a device ---- */
+
+static void take_piece(void *arg, const void *piece, size_t bytes)
+{
+    memcpy(arg, piece, bytes);
+}
+
+static void flip_piece(void *arg, void *piece, size_t bytes)
+{
+    uint16_t flipped = *(uint16_t *)arg ^ 0x100;
+    memcpy(piece, &flipped, bytes);
+}
+
+/* The first element of a group, on its owner. */
+static void flip_on_device(test_run *run, int group)
+{
+    uint16_t now = 0;
+    const zero_group_state *g = &run->engine.schedule.groups[group];
+    if (zero_partition_owner_of(&g->partition, 0) != test_rank) return;
+    void *place = zero_runner_element(&run->engine.runner, g->param, 0);
+    zero_status st = zero_inspect(&run->engine.runner, place, 2, take_piece, &now);
+    assert_int_equal(st, ZERO_OK);
+    st = zero_overwrite(&run->engine.runner, place, 2, flip_piece, &now);
+    assert_int_equal(st, ZERO_OK);
+}
+
+/* A group has its turn once in N steps; UPDATE looks at it in the device's memory. */
+static void check_on_device(int group, int step)
+{
+    enum { N = 3 };
+    test_setup setup = setup_of(3, ZERO_BF16, 0);
+    test_run run;
+    setup.backend = &zero_backend_fake;
+    setup.plan.device = 1;
+    setup.plan.collectives = ZERO_ALGORITHM_P2P;
+    setup.plan.check_replicas = N;
+    test_run_open(&run, &setup, test_size);
+    test_run_steps(&run, 0, step);
+    assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+    flip_on_device(&run, group);
+    assert_all(test_step(&run, step) == ZERO_OK);
+    bool is_due = (step + group) % N == 0;
+    const zero_tensor *t = &run.model.tensors[run.model.groups[group].first_tensor];
+    zero_status st = test_step(&run, step + 1);
+    assert_all(st == (is_due ? ZERO_ERR_CORRUPTED : ZERO_OK));
+    bool is_named =
+        strstr(zero_last_error(), t->name) && strstr(zero_last_error(), "element 0.");
+    assert_all(!is_due || is_named);
+    test_run_close(&run);
+}
+
+static void on_a_device_groups_have_turns(void **state)
+{
+    (void)state;
+    for (int group = 0; group < UNITS; group++)
+        for (int step = 1; step < 4; step++) check_on_device(group, step);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flips_are_found_in_their_step_or_have_no_effect),
         cmocka_unit_test(a_flip_that_makes_a_step_overflow_is_found_in_it),
         cmocka_unit_test(a_stuck_bit_in_a_copy_is_found_within_the_bound),
+        cmocka_unit_test(on_a_device_groups_have_turns),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));
