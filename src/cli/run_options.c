@@ -9,6 +9,7 @@
 #include "comm/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/metrics.h"
@@ -102,9 +103,9 @@ const zero_option zero_run_options[] = {
     {.name = "device-exchange", CHOICE, FIELD(device_exchange), CHECK, .words = "auto|ipc|mpi|staged", .standard = "auto",
      .help = "with --device: how ranks exchange parameters and gradients; ipc: devices of a node read each other's memory, mpi: messages of --collectives p2p from and to their memory, by a CUDA-aware MPI, staged: through the host's; auto: ipc where nodes have several ranks and their devices can; equal bits"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
-    {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), PLAN, .standard = "1",
+    {.name = "tp", WHOLE(1, ZERO_TP_MOST), FIELD(tp.ranks), PLAN, .standard = "1",
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
-    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), PLAN, .absent = "--tp; with --reproducible and --tp at least 4",
+    {.name = "tp-slices", WHOLE(1, ZERO_TP_MOST), FIELD(tp.slices), PLAN, .absent = "--tp; with --reproducible and --tp at least 4",
      .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
     {.name = "partition-activations", FLAG, FIELD(partition_activations), PLAN,
      .help = "with --tp: each rank of N keeps 1/N of what --recompute keeps, the paper's P_a; with --offload-activations that goes to the file; equal bits"},
