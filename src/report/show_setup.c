@@ -219,7 +219,7 @@ static const char *own_products(const zero_config *c)
 static void show_device(const zero_run_view *v, char *text, size_t size)
 {
     const zero_device_about *d = v->device;
-    snprintf(text, size, "%s of rank 0: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
+    snprintf(text, size, "%s: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
              v->config->device, d->name, d->capability, d->driver / 1000,
              d->driver % 1000 / 10, d->products / 10000, d->products / 100 % 100,
              d->products % 100);
@@ -302,8 +302,13 @@ static void show_machine(const zero_metrics_run *run)
     for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
         printf("%s%s", i > 0 ? ", " : "", ZERO_SHOWN(run->hosts[i].name));
     if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
-    printf("; %s; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi,
-           run->blas, run->arithmetic);
+    printf("; %s; %s; %s; %s", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi, run->blas,
+           run->arithmetic);
+    for (int k = 0; k < run->n_kinds && run->n_kinds > 1; k++) {
+        zero_text_run_continue();
+        printf("%s: %s", run->kinds[k].ranks.chars, ZERO_SHOWN(run->kinds[k].text));
+    }
+    printf("\n");
 }
 
 static void show_model(const zero_metrics_run *run)
