@@ -59,11 +59,17 @@ static inline void must_be_aligned(const void *x, size_t to)
 #endif
 
 /* Elements i .. i + W - 1; the address is aligned to all of them. */
-template <zero_type type, int W> __device__ floats<W> load(const void *x, int64_t i)
+template <zero_type type, int W>
+__device__ group<typename stored<type>::number, W> load_stored(const void *x, int64_t i)
 {
     typedef typename stored<type>::number number;
     must_be_aligned((const number *)x + i, alignof(group<number, W>));
-    const group<number, W> in = *(const group<number, W> *)((const number *)x + i);
+    return *(const group<number, W> *)((const number *)x + i);
+}
+
+template <zero_type type, int W> __device__ floats<W> load(const void *x, int64_t i)
+{
+    const auto in = load_stored<type, W>(x, i);
     floats<W> out;
     for (int k = 0; k < W; k++) out.at[k] = widened<type>(in.at[k]);
     return out;

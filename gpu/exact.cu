@@ -69,11 +69,24 @@ template <zero_type type> struct moving_parameters {
     adamw_factors f;
     zero_adamw_arrays a;
 
+    /* The largest word does not depend on the order of threads. */
+    template <int W>
+    __device__ void note_changes(const group<uint16_t, W> &param, const floats<W> &master,
+                                 int64_t i) const
+    {
+        for (int k = 0; k < W; k++)
+            if (param.at[k] != narrowed<type>(master.at[k]))
+                atomicMax((unsigned long long *)a.changed,
+                          ~(unsigned long long)(a.first + i + k)); /* zero_changed() */
+    }
+
     template <int W> __device__ void at(int64_t i) const
     {
         const floats<W> grad = load<type, W>(a.grad, i);
         floats<W> master = load<ZERO_FP32, W>(a.master, i);
         floats<W> m = load<ZERO_FP32, W>(a.m, i), v = load<ZERO_FP32, W>(a.v, i);
+        if constexpr (type != ZERO_FP32)
+            if (a.changed) note_changes(load_stored<type, W>(a.param, i), master, i);
         for (int k = 0; k < W; k++) move(f, grad.at[k], master.at[k], m.at[k], v.at[k]);
         store<ZERO_FP32, W>(master, a.master, i);
         store<ZERO_FP32, W>(m, a.m, i);

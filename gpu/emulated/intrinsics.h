@@ -226,3 +226,13 @@ inline double2 make_double2(double x, double y)
 {
     return {x, y};
 }
+
+/* ---- memory ---- */
+
+/* Threads take turns on one of the host's: nothing comes between. */
+inline unsigned long long atomicMax(unsigned long long *x, unsigned long long value)
+{
+    unsigned long long old = *x;
+    if (value > old) *x = value;
+    return old;
+}

@@ -64,8 +64,9 @@ typedef struct {
     /* Bytes for this rank, with a device of the host's memory; ranks may differ [no limit]. */
     size_t memory_limit;
 
-    /* Flipped bits: copies that ranks hold of parameters and states are compared every that many
-     * steps, and before each save and digest; below 0: never [100]. */
+    /* Flipped bits: 16-bit parameters are compared with their masters in each step, copies that ranks
+     * hold of parameters and states within that many steps, and all before each save and digest;
+     * below 0: never [100]. */
     int check_replicas;
     bool check_memory; /* hashes states after each update, verifies them before the next */
 

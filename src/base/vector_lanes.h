@@ -299,6 +299,20 @@ INLINE void store(zero_type type, floats x, void *out, int64_t i, bool streaming
     }
 }
 
+/* True if any number has a bit. */
+INLINE bool is_any(bits16 x)
+{
+#if defined(__AVX512F__)
+    return !_mm256_testz_si256((__m256i)x, (__m256i)x);
+#elif defined(__AVX2__)
+    return !_mm_testz_si128((__m128i)x, (__m128i)x);
+#else
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits != 0;
+#endif
+}
+
 INLINE floats rounded(zero_type type, floats x)
 {
     if (type == ZERO_FP32) return x;

@@ -112,14 +112,11 @@ static zero_status check_layout(const zero_state_layout *l)
     if (l->n_ranks < 1 || l->n_ranks > ZERO_SHARDS_MOST)
         return zero_fail(ZERO_ERR_FORMAT, "tensors on %d ranks: expected 1 to %d ranks",
                          l->n_ranks, ZERO_SHARDS_MOST);
-    if (l->tp >= 1 && l->n_ranks % l->tp == 0 && l->slices <= ZERO_TP_MOST &&
-        l->slices >= l->tp && l->slices % l->tp == 0 &&
-        zero_is_power_of_two(l->slices / l->tp))
-        return ZERO_OK;
+    if (zero_share_divides(l->tp, l->slices) && l->n_ranks % l->tp == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "TP groups of %d ranks, of %d ranks in all, with %d slices: expected "
-                     "a size that divides the ranks, and 1, 2, 4, 8, ... slices for each "
-                     "of its ranks, up to %d",
+                     "a size that divides the ranks, and up to %d slices: for each rank "
+                     "1, 2, 4, 8, ..., and any number for one alone",
                      l->tp, l->n_ranks, l->slices, ZERO_TP_MOST);
 }
 

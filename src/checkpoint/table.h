@@ -43,8 +43,6 @@ typedef struct {
     int tp, slices;
 } zero_state_layout;
 
-#define ZERO_TP_MOST (1 << 12) /* slices, so also ranks of a TP group */
-
 typedef struct {
     int n_tensors, n_groups;
     zero_state_layout layout;

@@ -9,6 +9,7 @@
 #include "base/type.h"
 #include "cli/machine.h"
 #include "math/device.h"
+#include "nn/share.h"
 #include "sharding/plan_input.h"
 #include "sharding/stages.h"
 
@@ -45,9 +46,9 @@ static const zero_option rows[] = {
      .help = "what units hand on: of fp32, or of --dtype's 16 bits"},
     {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]", .standard = "cpu",
      .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
-    {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), .standard = "1",
+    {.name = "tp", WHOLE(1, ZERO_TP_MOST), FIELD(tp.ranks), .standard = "1",
      .help = "neighbouring ranks that share each product, and so the model"},
-    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), .absent = "--tp",
+    {.name = "tp-slices", WHOLE(1, ZERO_TP_MOST), FIELD(tp.slices), .absent = "--tp",
      .help = "slices of a sum over what --tp cuts: the same text for every --tp that divides N"},
     {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), .help = "let ranks of several nodes share a product"},
     {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), FIELD(threads), .absent = "OMP_NUM_THREADS, or 1",

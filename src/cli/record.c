@@ -1,5 +1,8 @@
 #include "cli/record.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/notes.h"
@@ -11,7 +14,9 @@
 /* Texts that a record points to. */
 typedef struct {
     char mpi[128], blas[128], arithmetic[256];
-    json_t *config; /* owned */
+    json_t *config;   /* owned, as the next */
+    zero_kind *kinds; /* [n_kinds] of ranks: the texts that decide their bits */
+    int n_kinds;
 } texts;
 
 /* The configuration with what the ranks, the data and the machine decided. */
@@ -37,6 +42,14 @@ static zero_status fill_in(const zero_session *s, texts *t)
     zero_show_arithmetic(&view, t->arithmetic, sizeof t->arithmetic);
     t->config = resolve(s);
     return t->config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+}
+
+/* Ranks on nodes of several kinds may compute other bits. */
+static zero_status find_kinds(zero_session *s, texts *t)
+{
+    char mine[sizeof t->arithmetic + sizeof t->blas + 2];
+    snprintf(mine, sizeof mine, "%s; %s", t->blas, t->arithmetic);
+    return zero_comm_kinds(&s->world, mine, &t->kinds, &t->n_kinds);
 }
 
 static zero_metrics_run describe(const zero_session *s, const texts *t)
@@ -65,6 +78,8 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .node_cores = s->topology.allowed_cores,
                               .blas = t->blas,
                               .arithmetic = t->arithmetic,
+                              .kinds = t->kinds,
+                              .n_kinds = t->n_kinds,
                               .blas_threads = zero_blas_threads(),
                               .data = s->dataset.corpus.description,
                               .start = s->saving.start};
@@ -75,6 +90,11 @@ static void tell(zero_session *s, const texts *t)
     zero_run_view view = zero_session_view(s);
     zero_metrics_run run = describe(s, t);
     zero_show_setup(&view, &run);
+    if (t->n_kinds > 1)
+        fprintf(stderr,
+                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
+                "which rank computes what\n",
+                t->n_kinds);
     zero_run_facts facts = {&s->config, s->engine.schedule.input.collectives, s->n_hosts};
     zero_notes_show(&s->given, &facts);
     if (s->saving.start >= s->config.steps) return;
@@ -86,7 +106,9 @@ zero_status zero_record_begin(zero_session *s)
 {
     texts t = {.config = NULL};
     zero_status st = zero_agree(&s->world, fill_in(s, &t));
+    if (st == ZERO_OK) st = find_kinds(s, &t);
     if (st == ZERO_OK && zero_comm_is_root(&s->world)) tell(s, &t);
+    free(t.kinds);
     json_decref(t.config);
     return st == ZERO_OK ? zero_agree(&s->world, zero_output_check()) : st;
 }

@@ -9,6 +9,7 @@
 #include "comm/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/learning_rate.h"
@@ -57,6 +58,11 @@ static bool has_whole_states(const void *run)
 static bool is_alone(const void *run)
 {
     return CONFIG(run)->data_ranks * zero_tp_ranks(&CONFIG(run)->tp) == 1;
+}
+
+static bool holds_all_once(const void *run)
+{
+    return is_alone(run) && zero_config_type(CONFIG(run)) == ZERO_FP32;
 }
 
 static bool has_one_shard(const void *run)
@@ -188,9 +194,9 @@ const zero_option zero_run_options[] = {
     {.name = "device-exchange", CHOICE, FIELD(device_exchange), IDLE(ALONE), CHECK, .words = "auto|ipc|mpi|staged", .standard = "auto",
      .help = "with --device: how ranks exchange parameters and gradients; ipc: devices of a node read each other's memory, mpi: messages of --collectives p2p from and to their memory, by a CUDA-aware MPI, staged: through the host's; auto: ipc where nodes have several ranks and their devices can; equal bits"},
     {.name = "fake-nodes", WHOLE(1, INT31), FIELD(fake_nodes), IDLE(ALONE, IF(has_one_node, "has no effect: there is one node")), PLAN, .absent = "the real ones", .help = "let this machine stand for N nodes; the times of a run mean nothing then"},
-    {.name = "tp", WHOLE(1, 65536), FIELD(tp.ranks), PLAN, .standard = "1",
+    {.name = "tp", WHOLE(1, ZERO_TP_MOST), FIELD(tp.ranks), PLAN, .standard = "1",
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
-    {.name = "tp-slices", WHOLE(1, 65536), FIELD(tp.slices), NUMBERS, .absent = "--tp; with --reproducible and --tp at least 4",
+    {.name = "tp-slices", WHOLE(1, ZERO_TP_MOST), FIELD(tp.slices), NUMBERS, .absent = "--tp; with --reproducible and --tp at least 4",
      .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
     {.name = "partition-activations", FLAG, FIELD(partition_activations), PLAN,
      .help = "with --tp: each rank of N keeps 1/N of what --recompute keeps, the paper's P_a; with --offload-activations that goes to the file; equal bits"},
@@ -249,8 +255,8 @@ const zero_option zero_run_options[] = {
      .help = "end a job in which nothing moves for X seconds, or a disk does not answer; 0: never. The default is five times as long while MPI starts"},
     {.name = "check", CHOICE, FIELD(check), IDLE(ALONE), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
-    {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), IDLE(ALONE), CHECK, .standard = "100",
-     .help = "look for flipped bits in what ranks hold more than once, every N steps, before each save and at the end; 0: never"},
+    {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), IDLE(IF(holds_all_once, "has no effect: one rank holds all once, in fp32")), CHECK, .standard = "100",
+     .help = "look for flipped bits in what ranks hold more than once: 16-bit parameters in each step, all else within N steps; and at saves; 0: never"},
     {.name = "check-memory", FLAG, FIELD(check_memory), CHECK,
      .help = "look for flipped bits in optimizer states before each update; reads them twice more each step"},
     {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), IDLE(ALONE), PER_RANK, .standard = "0",

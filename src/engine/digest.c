@@ -29,8 +29,7 @@ struct digest {
     float *foreign; /* [ZERO_DIGEST_BLOCK] a block of which this rank has no element */
     uint64_t
         *hashes;   /* two words for each block of the longest tensor's arrays, and a flag */
-    float *merged; /* [n_merged][ARRAYS][ZERO_DIGEST_BLOCK]; NULL: not shared */
-    int64_t n_merged;
+    float *merged; /* [MERGED][ARRAYS][merged_len()]; NULL: not shared */
     const zero_tensor *tensor;
     zero_range merging;   /* elements of the whole tensor that are in `merged` */
     zero_range all;       /* the tensor, in its group; a shared one as a whole, from 0 */
@@ -174,10 +173,18 @@ static zero_range here_of(const zero_tensor *t, zero_range whole)
     return here;
 }
 
+/* The floats that an array of so many elements takes in `merged`: whole words, which travel. */
+static int64_t merged_len(int64_t elements)
+{
+    return zero_round_up(elements, 2);
+}
+
+/* Of the blocks only the tensor's last one may be shorter. */
 static float *merged_at(const struct digest *d, int array, int64_t whole)
 {
-    int64_t at = whole - d->merging.begin, b = at / ZERO_DIGEST_BLOCK;
-    return d->merged + (b * ARRAYS + array) * ZERO_DIGEST_BLOCK + at % ZERO_DIGEST_BLOCK;
+    int64_t at = whole - d->merging.begin, begin = at - at % ZERO_DIGEST_BLOCK;
+    int64_t n = zero_min(zero_range_len(d->merging) - begin, ZERO_DIGEST_BLOCK);
+    return d->merged + begin * ARRAYS + array * merged_len(n) + (at - begin);
 }
 
 /* Elements of one run go to the blocks of the whole tensor. */
@@ -219,9 +226,9 @@ static void put_here(struct digest *d, zero_range mine)
 /* Ranks take turns in hashing the blocks, which all of them have. */
 static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine)
 {
-    int64_t n = zero_min(d->n_merged, blocks_of(d->all) - first);
-    int64_t floats = n * ARRAYS * ZERO_DIGEST_BLOCK;
+    int64_t n = zero_min(MERGED, blocks_of(d->all) - first);
     d->merging = (zero_range){block_at(d, first).begin, block_at(d, first + n - 1).end};
+    int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
     memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
     put_here(d, mine);
     ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
@@ -243,7 +250,7 @@ static zero_status hash_whole(struct digest *d, const zero_tensor *t,
     if (zero_tensor_is_replicated(t) && d->model->share.rank > 0) mine = (zero_range){0, 0};
     mine = zero_range_overlap(mine, zero_range_of_tensor(t));
     d->tensor = t;
-    for (int64_t b = 0; b < blocks_of(d->all); b += d->n_merged)
+    for (int64_t b = 0; b < blocks_of(d->all); b += MERGED)
         ZERO_TRY(merge_blocks(d, b, mine));
     return ZERO_OK;
 }
@@ -303,9 +310,8 @@ static bool has_room(const struct digest *d)
 static void make_room(struct digest *d, int64_t longest)
 {
     if (d->model->share.ranks > 1) {
-        d->n_merged = zero_min(longest, MERGED);
-        d->merged =
-            malloc((size_t)(d->n_merged * ARRAYS * ZERO_DIGEST_BLOCK) * sizeof *d->merged);
+        int64_t n = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
+        d->merged = malloc((size_t)(ARRAYS * n) * sizeof *d->merged);
         return;
     }
     d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
@@ -317,12 +323,14 @@ static zero_status allocate(struct digest *d)
     int n = d->model->n_tensors;
     int64_t longest = 1;
     for (int i = 0; i < n; i++)
-        longest = zero_max(longest, blocks_of(all_of(d->model, &d->model->tensors[i])));
+        longest =
+            zero_max(longest, zero_range_len(all_of(d->model, &d->model->tensors[i])));
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
     make_room(d, longest);
-    d->hashes = malloc((size_t)(2 * ARRAYS * longest + 1) * sizeof *d->hashes);
+    int64_t blocks = blocks_of((zero_range){0, longest});
+    d->hashes = malloc((size_t)(2 * ARRAYS * blocks + 1) * sizeof *d->hashes);
     if (!d->sorted || !d->list || !d->streams[0] || !d->streams[1] || !d->streams[2] ||
         !has_room(d) || !d->hashes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory to hash %d tensors", n);

@@ -69,8 +69,8 @@ zero_status zero_engine_check(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
     ZERO_TRY(zero_records_verify(&e->runner));
-    return zero_is_compared(&e->schedule) ? zero_replicas_compare(&e->runner, false)
-                                          : ZERO_OK;
+    return zero_is_checked(&e->schedule) ? zero_replicas_compare(&e->runner, false)
+                                         : ZERO_OK;
 }
 
 zero_status zero_engine_publish(zero_engine *e)
@@ -161,6 +161,8 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
     const zero_model *model = e->schedule.input.model;
     if (out->verdict == ZERO_STEP_FAILED) return agree_on_transfers(e);
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
+    if (out->verdict == ZERO_STEP_CORRUPTED)
+        return zero_name_step(in->step, zero_replicas_tell_changed(&e->runner));
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
     return out->differs ? tell_difference(e, in) : ZERO_OK;

@@ -43,6 +43,9 @@ void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
 void zero_finding_add_elements(zero_sentence *report, const char *what,
                                const zero_tensor *t, zero_range elements);
 
+/* For all ranks: `what` differed when it was compared, and does not now. */
+ZERO_NODISCARD zero_status zero_finding_lost(const char *what);
+
 /* Appends which machine `rank` runs on and what to do; rank < 0: not known. Collective. */
 ZERO_NODISCARD zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r,
                                                    int rank);

@@ -151,8 +151,9 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
                           .join = joins_of(s, ZERO_OP_JOIN),
                           .collect = joins_of(s, ZERO_OP_COLLECT),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
-                          .compare = zero_schedule_compare_traffic(s),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
+    if (zero_is_compared(s)) l.compare = zero_schedule_compare_traffic(s);
+    zero_traffic_add(&l.control, 1, &l.compare);
     l.copies.logits = zero_schedule_copies(s, ZERO_PROGRAM_GENERATE).logits;
     zero_schedule_live_at(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);

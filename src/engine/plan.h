@@ -30,8 +30,8 @@ typedef struct {
     zero_plan_exchange all_reduce; /* among replicas; zeros without them */
     /* The TP group's; zeros without one, and without partition_activations. */
     zero_plan_exchange join, collect;
-    zero_traffic control;     /* small messages of the step, without COMPARE */
-    zero_traffic compare;     /* those of COMPARE, every check_replicas steps */
+    zero_traffic control;     /* small messages of the step */
+    zero_traffic compare;     /* of these, those of COMPARE */
     zero_copied_bytes copies; /* of the step; logits: of each token generated */
 
     /* The scratch file, which is no memory: all zeros without offload. */

@@ -9,6 +9,9 @@
 #include "engine/finding.h"
 #include "engine/inspect.h"
 #include "engine/visit.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_device.h"
+#include "sharding/update.h"
 
 /* ---- parameters and masters in two places ---- */
 
@@ -126,69 +129,116 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
                              is_beside ? compare_beside : compare_masters, c);
 }
 
+static const char found_rounded[] = "found other bits than its masters, rounded, in";
+
+/* What UPDATE has noted; on a device its word is fetched. */
+static zero_status find_changed(zero_runner *r, zero_finding *found)
+{
+    const zero_schedule *s = r->schedule;
+    *found = (zero_finding){.tensor = -1, .array = ZERO_ARRAY_PARAMETERS};
+    if (r->link.memory && !zero_plan_updates_beside(&s->input)) {
+        char *host = zero_runner_buffer(r, s->squares_host);
+        const char *word = zero_runner_buffer(r, s->squares);
+        size_t at = zero_schedule_changed_at(s);
+        zero_link_fetch_now(&r->link, host + at, word + at, sizeof r->changed);
+        ZERO_TRY(zero_link_status(&r->link));
+        memcpy(&r->changed, host + at, sizeof r->changed);
+    }
+    if (r->changed == 0) return ZERO_OK;
+    found->tensor = zero_update_changed(s->input.model, r->changed, &found->range.begin);
+    found->range.end = found->range.begin + 1;
+    return ZERO_OK;
+}
+
+zero_status zero_replicas_tell_changed(zero_runner *r)
+{
+    zero_finding found;
+    zero_status st = find_changed(r, &found);
+    return zero_finding_agree(r, &found, st, found_rounded);
+}
+
+/* Of all tensors, or of those that are due in a step. */
+static zero_status find_rounded(zero_runner *r, int64_t step, zero_finding *found)
+{
+    const zero_plan_input *in = &r->schedule->input;
+    struct comparing c = {.r = r, .found = *found};
+    zero_status st = ZERO_OK;
+    for (int i = 0; st == ZERO_OK && i < in->model->n_tensors && c.found.tensor < 0; i++)
+        if (step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0)
+            st = compare_tensor(&c, i);
+    *found = c.found;
+    return st;
+}
+
 static zero_status compare_rounded(zero_runner *r)
 {
-    struct comparing c = {.r = r, .found = {.tensor = -1, .array = ZERO_ARRAY_PARAMETERS}};
-    zero_status st = ZERO_OK;
-    int n = r->schedule->input.model->n_tensors;
-    for (int i = 0; st == ZERO_OK && i < n && c.found.tensor < 0; i++)
-        st = compare_tensor(&c, i);
-    const char *what = r->schedule->input.type == ZERO_FP32
-                           ? "has other bits than its masters in"
-                           : "has other bits than its masters, rounded, in";
-    return zero_finding_agree(r, &c.found, st, what);
+    zero_finding found;
+    zero_status st = find_changed(r, &found);
+    if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
+    return zero_finding_agree(r, &found, st, found_rounded);
 }
 
 /* ---- copies ---- */
 
-#define BLOCK ((size_t)1 << 20) /* bytes */
+#define BLOCK ZERO_OFFLOAD_BLOCK /* elements: visits and pieces bring a block as a whole */
+_Static_assert(BLOCK * sizeof(float) <= ZERO_INSPECT_PIECE, "a block is one piece");
 
-/* A sum of hashes of blocks, which is seeded with their numbers. The ranks of a node divide the
+/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node divide the
  * blocks of its copy between them, so their sums add up to the node's. */
 struct hashing {
     uint64_t sum[2];
-    uint64_t block; /* the number of the next one */
+    int64_t number; /* of the present block */
+    int64_t step;   /* or ZERO_ALL_STEPS: only blocks that are due in it are hashed */
+    int64_t due;    /* such blocks so far; every ranks-th of them is this rank's */
     int rank, ranks;
 };
 
-static void add_bytes(struct hashing *h, const char *x, size_t bytes)
+static bool is_mine(struct hashing *h, int period)
 {
-    for (size_t at = 0; at < bytes; at += BLOCK) {
-        uint64_t number = h->block++;
-        if (number % (uint64_t)h->ranks != (uint64_t)h->rank) continue;
-        XXH128_hash_t one =
-            XXH3_128bits_withSeed(x + at, zero_min_size(BLOCK, bytes - at), number);
-        h->sum[0] += one.low64;
-        h->sum[1] += one.high64;
-    }
+    bool is_due = h->step == ZERO_ALL_STEPS || (h->number + h->step) % period == 0;
+    return is_due && h->due++ % h->ranks == h->rank;
 }
 
-/* Pieces end at blocks. */
-static void add_piece(void *arg, const void *piece, size_t bytes)
+/* Moves to the next block that this rank hashes; false if there is none. Begin with one that is
+ * empty. */
+static bool next_block(struct hashing *h, zero_range held, int period, zero_range *block)
 {
-    add_bytes(arg, piece, bytes);
+    while (block->end < held.end) {
+        *block = (zero_range){block->end, zero_min(block->end + BLOCK, held.end)};
+        h->number++;
+        if (is_mine(h, period)) return true;
+    }
+    return false;
+}
+
+static void add_bytes(void *arg, const void *x, size_t bytes)
+{
+    struct hashing *h = arg;
+    XXH128_hash_t one = XXH3_128bits_withSeed(x, bytes, (uint64_t)h->number);
+    h->sum[0] += one.low64;
+    h->sum[1] += one.high64;
 }
 
 static zero_status add_parameters(zero_runner *r, int g, zero_copies kind,
                                   struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
-    int buffer = s->groups[g].param;
+    int buffer = s->groups[g].param, period = zero_compare_period(s, kind, true);
+    size_t size = zero_type_size(s->buffers[buffer].type);
     zero_range held = zero_replicas_held(s, kind, g);
-    return zero_inspect(r, zero_runner_element(r, buffer, held.begin),
-                        (size_t)zero_range_len(held) *
-                            zero_type_size(s->buffers[buffer].type),
-                        add_piece, h);
+    zero_range block = {held.begin, held.begin};
+    while (next_block(h, held, period, &block))
+        ZERO_TRY(zero_inspect(r, zero_runner_element(r, buffer, block.begin),
+                              (size_t)zero_range_len(block) * size, add_bytes, h));
+    return ZERO_OK;
 }
-_Static_assert(ZERO_INSPECT_PIECE % BLOCK == 0, "pieces end at blocks");
 
 struct adding {
     struct hashing *h;
     bool are_copies[ZERO_ARRAYS];
 };
 
-/* Ranks hold the same elements, so their blocks end at the same ones. */
-static zero_status add_states(void *arg, const zero_state_block *block)
+static zero_status add_block(void *arg, const zero_state_block *block)
 {
     const struct adding *adding = arg;
     const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
@@ -196,8 +246,19 @@ static zero_status add_states(void *arg, const zero_state_block *block)
                              [ZERO_ARRAY_VARIANCE] = block->variance};
     for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++)
         if (adding->are_copies[a])
-            add_bytes(adding->h, (const char *)arrays[a],
+            add_bytes(adding->h, arrays[a],
                       (size_t)zero_range_len(block->range) * sizeof *arrays[a]);
+    return ZERO_OK;
+}
+
+static zero_status add_states(zero_runner *r, int g, zero_copies kind,
+                              struct adding *adding)
+{
+    int period = zero_compare_period(r->schedule, kind, false);
+    zero_range held = zero_states_held(r->schedule, g);
+    zero_range block = {held.begin, held.begin};
+    while (next_block(adding->h, held, period, &block))
+        ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, adding));
     return ZERO_OK;
 }
 
@@ -212,16 +273,15 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
         adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
         any = any || adding.are_copies[a];
     }
-    if (!any) return ZERO_OK;
-    return zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ, add_states,
-                             &adding);
+    return any ? add_states(r, g, kind, &adding) : ZERO_OK;
 }
 
-/* The hash of what this rank holds, or its share of the node's. */
-static zero_status hash_copies(zero_runner *r, zero_copies kind, uint64_t words[2])
+/* The hash of what this rank holds, or its share of the node's; or of what is due in a step. */
+static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
+                               uint64_t words[2])
 {
     const zero_comm *group = r->shard;
-    struct hashing h = {.ranks = 1};
+    struct hashing h = {.step = step, .ranks = 1};
     if (kind == ZERO_COPIES_OF_NODES) {
         h.rank = group->layout.local_of[group->rank];
         h.ranks = zero_layout_local_size(&group->layout, group->rank);
@@ -275,7 +335,7 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
     uint64_t mine[2] = ZERO_FINDING_FAILED;
     int step = zero_replicas_step(r->schedule, kind);
-    zero_status looked = hash_copies(r, kind, mine);
+    zero_status looked = hash_copies(r, kind, ZERO_ALL_STEPS, mine);
     ZERO_TRY(zero_finding_exchange(r, mine));
     if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
     if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
@@ -286,14 +346,49 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
     return ZERO_OK;
 }
 
+/* Masters come first: later an owner's masters decide which copy of a parameter is right. */
+static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
+                                    ZERO_COPIES_OF_NODES};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
-    /* Masters come first: later an owner's masters decide which copy of a parameter is right. */
-    static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
-                                        ZERO_COPIES_OF_NODES};
     const zero_schedule *s = r->schedule;
     if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    for (int k = 0; k < KINDS; k++)
         if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
     return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
+}
+
+/* ---- a share of them in each step ---- */
+
+/* Adds this rank's part of a sum that is zero over all ranks if what is due is equal. */
+static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint64_t *sum)
+{
+    const zero_schedule *s = r->schedule;
+    zero_finding found = {.tensor = -1};
+    for (int k = 0; k < KINDS; k++) {
+        uint64_t words[2];
+        if (!zero_has_copies(s, kinds[k])) continue;
+        ZERO_TRY(hash_copies(r, kinds[k], step, words));
+        *sum += words[0] * (uint64_t)zero_copy_weight(s, kinds[k]);
+    }
+    if (zero_plan_updates_beside(&s->input) ||
+        (zero_has_rounded(s) && step == ZERO_ALL_STEPS))
+        ZERO_TRY(find_rounded(r, step, &found));
+    *sum += found.tensor >= 0;
+    return zero_has_replicated(s) ? zero_replicas_add_parts(r, step, has_gradient, sum)
+                                  : ZERO_OK;
+}
+
+zero_status zero_replicas_compare_due(zero_runner *r, int64_t step, bool has_gradient)
+{
+    uint64_t words[ZERO_COMPARE_WORDS] = {0};
+    zero_status looked = add_due(r, step, has_gradient, &words[0]);
+    words[1] = looked != ZERO_OK;
+    ZERO_TRY(zero_comm_sum(r->comm, ZERO_COMPARE_WORDS, (int64_t *)words));
+    if (words[1] > 0) return zero_agree(r->comm, looked);
+    if (words[0] == 0) return ZERO_OK;
+    ZERO_TRY(zero_replicas_compare(r, has_gradient));
+    return zero_finding_lost("what ranks hold more than once");
 }

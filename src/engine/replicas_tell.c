@@ -313,9 +313,5 @@ zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first)
     ZERO_TRY(find_tensor(&f));
     if (f.at.tensor >= 0) ZERO_TRY(find_elements(&f));
     if (f.at.tensor >= 0) ZERO_TRY(look(&f, f.at.range, &differ));
-    if (differ) return tell(&f);
-    return zero_fail(ZERO_ERR_CORRUPTED,
-                     "the ranks' copies of the model's states differed when they were "
-                     "compared, and not when they were read again. Memory or a CPU is "
-                     "faulty: resume from the newest checkpoint on other hardware");
+    return differ ? tell(&f) : zero_finding_lost("what ranks hold more than once");
 }

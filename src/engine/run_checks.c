@@ -1,5 +1,5 @@
 /* VERIFY, COMPARE and RECORD: a step looks for flipped bits before its first UPDATE, because that
- * hides them. All ranks are between OVERFLOW and UPDATE then, so parameters that lie once per node
+ * hides them; UPDATE itself looks at the parameters that it overwrites. All ranks are between OVERFLOW and UPDATE then, so parameters that lie once per node
  * do not change. */
 #include <inttypes.h>
 
@@ -8,26 +8,30 @@
 #include "engine/replicas.h"
 #include "engine/walk.h"
 
-static zero_status name_step(const zero_walk *w, zero_status st)
+zero_status zero_name_step(int64_t step, zero_status st)
 {
     if (st != ZERO_ERR_CORRUPTED) return st;
-    return zero_fail(st, "step %" PRId64 ": %s", w->in->step + 1, zero_last_error());
+    return zero_fail(st, "step %" PRId64 ": %s", step + 1, zero_last_error());
 }
 
 zero_status zero_run_verify(zero_walk *w, const zero_instruction *i)
 {
     (void)i;
-    return name_step(w, zero_records_verify(w->r));
+    return zero_name_step(w->in->step, zero_records_verify(w->r));
 }
 
+/* A step that overflows has no UPDATE, and a flipped bit may be why: all is compared then. */
 zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
 {
     (void)i;
-    /* The vote: ranks that were called with different steps disagree on which one is due. */
-    if (w->out->differs || w->out->verdict > ZERO_STEP_OVERFLOW) return ZERO_OK;
-    if ((w->in->step + 1) % w->plan->check_replicas != 0) return ZERO_OK;
-    bool has_gradient = w->out->verdict < ZERO_STEP_OVERFLOW; /* else it may be anything */
-    ZERO_TRY(name_step(w, zero_replicas_compare(w->r, has_gradient)));
+    const zero_step_verdict verdict = w->out->verdict;
+    bool has_gradient = verdict < ZERO_STEP_OVERFLOW; /* else it may be anything */
+    /* The vote: ranks that were called with different steps disagree on what is due. */
+    if (w->out->differs || verdict > ZERO_STEP_OVERFLOW) return ZERO_OK;
+    if (has_gradient && !zero_is_compared(w->r->schedule)) return ZERO_OK;
+    ZERO_TRY(zero_name_step(
+        w->in->step, zero_replicas_compare_due(
+                         w->r, has_gradient ? w->in->step : ZERO_ALL_STEPS, has_gradient)));
     w->r->compares++;
     return ZERO_OK;
 }

@@ -8,6 +8,7 @@
 #include "engine/run_host.h"
 #include "engine/walk.h"
 #include "nn/share.h"
+#include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 
@@ -115,6 +116,9 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
     const double *sums = zero_use(w, i->host);
     zero_link_fetch_now(&r->link, zero_use(w, i->host), zero_use(w, i->in),
                         s->buffers[i->in].bytes);
+    if (!r->link.has_failed)
+        memcpy(&r->changed, (const char *)sums + zero_schedule_changed_at(s),
+               sizeof r->changed);
     for (int g = 0; g < w->plan->model->n_groups; g++)
         r->squares[g] =
             zero_gradient_span(w->plan->model->groups[g].n_params,
@@ -147,6 +151,7 @@ static zero_status vote(zero_walk *w, bool is_finite)
     bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
     zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
                              : w->in->is_refused        ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
                              : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
                              : !is_finite               ? ZERO_STEP_OVERFLOW
                                                         : ZERO_STEP_FINE;
@@ -209,8 +214,23 @@ static void find_in_slot(const zero_walk *w, const zero_instruction *i,
     if (view.master) state->master = view.master;
     state->momentum = view.momentum;
     state->variance = view.variance;
-    if (view.param) state->param = view.param;
-    if (view.param) clear_padding(w, i, view.param);
+    if (!view.param) return;
+    state->param = view.param;
+    state->changed = NULL; /* the slot has what was there before */
+    clear_padding(w, i, view.param);
+}
+
+/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does not look. */
+static uint64_t *changes_of(const zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    const zero_schedule *s = r->schedule;
+    int period = zero_update_period(s);
+    if (period == 0) return NULL;
+    if (!r->link.memory || i->on_host) return &r->changed;
+    char *words = zero_runner_buffer(r, s->squares);
+    bool is_due = (w->in->step + i->group) % period == 0;
+    return is_due ? (uint64_t *)(void *)(words + zero_schedule_changed_at(s)) : NULL;
 }
 
 zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
@@ -224,7 +244,8 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
                                .param = zero_use_element(w, i->param[0], at),
                                .master = zero_use_element(w, i->master, at),
                                .momentum = zero_use_element(w, i->momentum, at),
-                               .variance = zero_use_element(w, i->variance, at)};
+                               .variance = zero_use_element(w, i->variance, at),
+                               .changed = changes_of(w, i)};
     if (i->file != ZERO_NO_BUFFER) find_in_slot(w, i, &state);
     if (!state.master) { /* fp32: the parameter is its own master */
         state.master = state.param;

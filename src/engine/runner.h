@@ -92,11 +92,12 @@ typedef struct {
     zero_status poll_status;     /* of polls during arithmetic, which cannot return one */
     double polled;               /* seconds of polls while collectives were in flight */
     zero_profile profile;
-    zero_device_times times;        /* the profile's clock on a device */
-    int64_t walks[ZERO_PROGRAMS];   /* completed */
-    zero_traffic control;           /* small messages of these walks */
-    int64_t compares;               /* COMPAREs of these walks that were due */
-    bool units_are_checked;         /* a step has shown that they define their results */
+    zero_device_times times;      /* the profile's clock on a device */
+    int64_t walks[ZERO_PROGRAMS]; /* completed */
+    zero_traffic control;         /* small messages of these walks */
+    int64_t compares;             /* COMPAREs of these walks */
+    uint64_t changed;       /* what UPDATE has noted: zero_update_changed(); 0: nothing */
+    bool units_are_checked; /* a step has shown that they define their results */
     zero_pending_update pending;    /* `lazy`, `delayed`: the last step's, for the next */
     zero_tier tier;                 /* the file, if something lies there */
     int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */

@@ -33,6 +33,7 @@ typedef enum {
     ZERO_STEP_FINE,
     ZERO_STEP_OVERFLOW,  /* a gradient is not finite */
     ZERO_STEP_UNDEFINED, /* a unit left numbers undefined */
+    ZERO_STEP_CORRUPTED, /* the last UPDATE met flipped bits on a rank */
     ZERO_STEP_REFUSED,   /* a rank was called with wrong arguments */
     ZERO_STEP_FAILED,    /* a rank's scratch file or device has failed */
 } zero_step_verdict;
@@ -92,6 +93,9 @@ zero_execute zero_run_save, zero_run_restore, zero_run_activation_wait;
 
 /* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
 void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
+
+/* Puts the step's number before the message of ZERO_ERR_CORRUPTED. */
+ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);
 
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);

@@ -217,7 +217,18 @@ typedef struct {
     float *master, *m, *v; /* updated */
     /* The master rounded to `type`. NULL with fp32, whose master is the parameter. */
     void *param;
+    /* In the backend's memory, or NULL: a word that is told of parameters which are not their old
+     * masters, rounded. Element 0 has the number `first`. Of several such calls, and elements, the
+     * word keeps the least number: zero_changed(). */
+    int64_t first;
+    uint64_t *changed;
 } zero_adamw_arrays;
+
+/* The word of a changed parameter with this number; the largest word counts, and 0 is none. */
+static inline uint64_t zero_changed(int64_t number)
+{
+    return ~(uint64_t)number;
+}
 
 /* The measures of a device's kernels, in benches alone: its vendor's library. They queue work, as
  * the backend's calls do. */

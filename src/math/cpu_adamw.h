@@ -1,6 +1,7 @@
 /* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of any
- * type, updates master and moments, and writes the parameter. Included by cpu_kernels.c, which is
- * compiled once per instruction set. */
+ * type, updates master and moments, and writes the parameter. If asked, it compares the old parameter
+ * with the old master first, which takes 6 to 8 % longer (one core of an EPYC). Included by
+ * cpu_kernels.c, which is compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
@@ -13,24 +14,31 @@
 
 #define ADAMW_AHEAD 1024 /* bytes prefetched ahead */
 
-/* The numbers of one step, the same for all elements. */
+/* The numbers of one step, the same for all elements: in memory as the loop reads them. */
 typedef struct {
-    float grad_scale, beta1, rest1, beta2, rest2, unbias1, unbias2, lr, decay, eps;
+    floats grad_scale, beta1, rest1, beta2, rest2, unbias1, unbias2, lr, decay, eps;
 } adamw_factors;
+
+INLINE floats adamw_all(float x)
+{
+    return (floats){0} + x;
+}
 
 static adamw_factors adamw_prepare(const zero_adamw *h)
 {
+    double unbias1 = 1.0 / (1.0 - pow((double)h->beta1, (double)h->step));
+    double unbias2 = 1.0 / (1.0 - pow((double)h->beta2, (double)h->step));
     return (adamw_factors){
-        .grad_scale = h->grad_scale,
-        .beta1 = h->beta1,
-        .rest1 = 1.0f - h->beta1,
-        .beta2 = h->beta2,
-        .rest2 = 1.0f - h->beta2,
-        .unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step))),
-        .unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step))),
-        .lr = h->lr,
-        .decay = h->lr * h->weight_decay,
-        .eps = h->eps,
+        .grad_scale = adamw_all(h->grad_scale),
+        .beta1 = adamw_all(h->beta1),
+        .rest1 = adamw_all(1.0f - h->beta1),
+        .beta2 = adamw_all(h->beta2),
+        .rest2 = adamw_all(1.0f - h->beta2),
+        .unbias1 = adamw_all((float)unbias1),
+        .unbias2 = adamw_all((float)unbias2),
+        .lr = adamw_all(h->lr),
+        .decay = adamw_all(h->lr * h->weight_decay),
+        .eps = adamw_all(h->eps),
     };
 }
 
@@ -78,6 +86,40 @@ INLINE floats adamw_step(const adamw_factors *f, floats grad, const adamw_place 
     return moved;
 }
 
+/* x rounded to a type, but for what half.h makes something else of in bf16 than the nearest number:
+ * denormal numbers and NaN. */
+INLINE bits16 adamw_nearest(zero_type type, floats x)
+{
+    if (type == ZERO_FP16) return to_fp16(x);
+#if defined(__AVX512BF16__)
+    return to_bf16(x);
+#else
+    bits32 bits = (bits32)x;
+    return narrow((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
+}
+
+/* True if parameters are their masters, rounded. False may be wrong. */
+INLINE bool adamw_is_sound(zero_type type, const adamw_place *at)
+{
+    return !is_any(adamw_nearest(type, *(floats *)at->master) ^ *(bits16 *)at->param);
+}
+
+/* Notes the first of n parameters that is not its master, rounded. */
+static void adamw_note(const zero_adamw_arrays *a, int64_t n, const float *master,
+                       const uint16_t *param)
+{
+    int64_t number = a->first + (master - a->master);
+    for (int64_t k = 0; k < n; k++) {
+        uint16_t rounded =
+            a->type == ZERO_BF16 ? zero_to_bf16(master[k]) : zero_to_fp16(master[k]);
+        if (rounded == param[k]) continue;
+        uint64_t word = zero_changed(number + k);
+        if (word > *a->changed) *a->changed = word;
+        return;
+    }
+}
+
 INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_place *at,
                            bool streaming)
 {
@@ -85,14 +127,15 @@ INLINE void adamw_register(zero_type type, const adamw_factors *f, const adamw_p
     if (type != ZERO_FP32) store(type, moved, at->param, 0, streaming);
 }
 
-/* Fewer elements than a register holds, padded with zeros. */
+/* At most as many elements as a register holds, padded with zeros. */
 INLINE void adamw_few(zero_type type, const adamw_factors *f, int64_t n,
-                      const adamw_place *at)
+                      const adamw_place *at, const zero_adamw_arrays *checked)
 {
     float grad[WIDTH] = {0}, master[WIDTH] = {0}, m[WIDTH] = {0}, v[WIDTH] = {0};
     uint16_t param[WIDTH];
     const size_t bytes = (size_t)n * sizeof(float);
     const adamw_place padded = {(char *)grad, master, m, v, param};
+    if (checked) adamw_note(checked, n, at->master, at->param);
     memcpy(grad, at->grad, type == ZERO_FP32 ? bytes : bytes / 2);
     memcpy(master, at->master, bytes);
     memcpy(m, at->m, bytes);
@@ -121,30 +164,47 @@ INLINE int64_t adamw_head(zero_type type, int64_t n, const uint16_t *param)
     return zero_min(head, n);
 }
 
-/* 16-bit parameters are not read before the next forward pass, so they are stored past the
- * caches. */
-INLINE void adamw_as(zero_type type, const zero_adamw *h, int64_t n, adamw_place at)
+/* Whole registers up to one whose parameters may have changed; returns their elements. 16-bit
+ * parameters are not read before the next forward pass, so they are stored past the caches, unless
+ * they have been read there to be checked. */
+INLINE int64_t adamw_sound(zero_type type, const adamw_factors *f, int64_t n,
+                           adamw_place *at, bool checks)
+{
+    int64_t i = 0;
+    for (; i + WIDTH <= n && (!checks || adamw_is_sound(type, at)); i += WIDTH) {
+        adamw_prefetch(at);
+        if (checks) __builtin_prefetch((const char *)at->param + ADAMW_AHEAD, 1, 3);
+        adamw_register(type, f, at, !checks);
+        adamw_advance(type, WIDTH, at);
+    }
+    return i;
+}
+
+INLINE void adamw_as(zero_type type, bool checks, const zero_adamw *h,
+                     const zero_adamw_arrays *a)
 {
     const adamw_factors f = adamw_prepare(h);
-    int64_t i = adamw_head(type, n, at.param);
-    if (i > 0) adamw_few(type, &f, i, &at);
-    adamw_advance(type, i, &at);
-    for (; i + WIDTH <= n; i += WIDTH) {
-        adamw_prefetch(&at);
-        adamw_register(type, &f, &at, true);
-        adamw_advance(type, WIDTH, &at);
+    adamw_place at = {a->grad, a->master, a->m, a->v, a->param};
+    int64_t few = adamw_head(type, a->n, at.param);
+    for (int64_t left = a->n; left > 0; few = zero_min(left, WIDTH)) {
+        if (few > 0) adamw_few(type, &f, few, &at, checks ? a : NULL);
+        adamw_advance(type, few, &at);
+        left -= few;
+        left -= adamw_sound(type, &f, left, &at, checks);
     }
-    if (i < n) adamw_few(type, &f, n - i, &at);
-    if (type != ZERO_FP32) zero_stream_fence();
+    if (type != ZERO_FP32 && !checks) zero_stream_fence();
 }
 
 static void adamw(const zero_adamw *h, const zero_adamw_arrays *a)
 {
-    const adamw_place start = {a->grad, a->master, a->m, a->v, a->param};
     if (a->type == ZERO_FP32)
-        adamw_as(ZERO_FP32, h, a->n, start);
+        adamw_as(ZERO_FP32, false, h, a);
+    else if (a->type == ZERO_BF16 && a->changed)
+        adamw_as(ZERO_BF16, true, h, a);
     else if (a->type == ZERO_BF16)
-        adamw_as(ZERO_BF16, h, a->n, start);
+        adamw_as(ZERO_BF16, false, h, a);
+    else if (a->changed)
+        adamw_as(ZERO_FP16, true, h, a);
     else
-        adamw_as(ZERO_FP16, h, a->n, start);
+        adamw_as(ZERO_FP16, false, h, a);
 }

@@ -3,6 +3,7 @@
 #include "math/cpu_flat.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/stream.h"
@@ -36,12 +37,21 @@ void zero_cpu_clear(const zero_math *math, int64_t n, float *x)
 typedef struct {
     const zero_adamw *h;
     const zero_adamw_arrays *a;
+    _Atomic uint64_t *changed; /* of all threads */
 } adamw_call;
+
+static void keep_largest(_Atomic uint64_t *word, uint64_t mine)
+{
+    uint64_t largest = atomic_load(word);
+    while (mine > largest && !atomic_compare_exchange_weak(word, &largest, mine)) continue;
+}
 
 static void adamw_part(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
-    const zero_adamw_arrays *a = ((const adamw_call *)arg)->a;
+    const adamw_call *call = arg;
+    const zero_adamw_arrays *a = call->a;
     for (int64_t i = first; i < end; i += ZERO_CPU_PIECE) {
+        uint64_t changed = 0;
         const zero_adamw_arrays piece = {
             .n = piece_len(end, i),
             .type = a->type,
@@ -50,8 +60,11 @@ static void adamw_part(const zero_math *math, const void *arg, int64_t first, in
             .m = a->m + i,
             .v = a->v + i,
             .param = a->param ? (uint16_t *)a->param + i : NULL,
+            .first = a->first + i,
+            .changed = a->changed ? &changed : NULL,
         };
-        zero_cpu_kernels_of(math)->adamw(((const adamw_call *)arg)->h, &piece);
+        zero_cpu_kernels_of(math)->adamw(call->h, &piece);
+        keep_largest(call->changed, changed);
         zero_math_poll(math);
     }
 }
@@ -59,7 +72,9 @@ static void adamw_part(const zero_math *math, const void *arg, int64_t first, in
 void zero_cpu_adamw(const zero_math *math, const zero_adamw *h, const zero_adamw_arrays *a)
 {
     assert((a->type == ZERO_FP32) == (a->param == NULL));
-    zero_team_share(math, a->n, ZERO_CPU_PIECE, adamw_part, &(adamw_call){h, a});
+    _Atomic uint64_t changed = 0;
+    zero_team_share(math, a->n, ZERO_CPU_PIECE, adamw_part, &(adamw_call){h, a, &changed});
+    if (changed > 0 && changed > *a->changed) *a->changed = changed;
 }
 
 /* Walks the upper part of the tree, down to subtrees of one piece. */

@@ -32,6 +32,8 @@ void zero_fake_adamw(const zero_math *math, const zero_adamw *h, const zero_adam
     to->m = floats(of, a->m, a->n);
     to->v = floats(of, a->v, a->n);
     to->param = a->type == ZERO_FP32 ? NULL : typed(of, a->type, a->param, a->n);
+    if (a->changed)
+        to->changed = zero_fake_at(of.fake, of.name, a->changed, sizeof *a->changed);
     zero_fake_commit(math);
 }
 

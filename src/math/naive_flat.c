@@ -12,12 +12,17 @@ float zero_naive_get(zero_type type, const void *x, int64_t i)
     return type == ZERO_BF16 ? zero_from_bf16(half) : zero_from_fp16(half);
 }
 
+static uint16_t round_to(zero_type type, float value)
+{
+    return type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+}
+
 void zero_naive_set(zero_type type, void *x, int64_t i, float value)
 {
     if (type == ZERO_FP32)
         ((float *)x)[i] = value;
     else
-        ((uint16_t *)x)[i] = type == ZERO_BF16 ? zero_to_bf16(value) : zero_to_fp16(value);
+        ((uint16_t *)x)[i] = round_to(type, value);
 }
 
 void zero_naive_clear(const zero_math *math, int64_t n, float *x)
@@ -31,12 +36,24 @@ static float flush(float x, float least)
     return fabsf(x) < least ? copysignf(0.0f, x) : x;
 }
 
+/* The last word is that of the least number. */
+static void note_changes(const zero_adamw_arrays *a)
+{
+    for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {
+        const uint16_t rounded = round_to(a->type, a->master[i]);
+        uint64_t word = zero_changed(a->first + i);
+        bool differs = rounded != ((const uint16_t *)a->param)[i];
+        if (differs && word > *a->changed) *a->changed = word;
+    }
+}
+
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
     const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
     const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
     float *m = a->m, *v = a->v, *master = a->master;
+    note_changes(a);
     for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
         float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
         m[i] = flush(m[i], ZERO_ADAMW_LEAST_MOMENT);

@@ -59,19 +59,24 @@ zero_run zero_share_run_of_whole(const zero_tensor *t, int64_t at, int64_t end)
 
 /* ---- a rank's model ---- */
 
+bool zero_share_divides(int ranks, int slices)
+{
+    return ranks >= 1 && slices >= ranks && slices <= ZERO_TP_MOST && slices % ranks == 0 &&
+           (ranks == 1 || zero_is_power_of_two(slices / ranks));
+}
+
 static zero_status check_share(const zero_share *share)
 {
-    int per_rank = share->ranks > 0 ? share->slices / share->ranks : 0;
-    if (share->ranks >= 1 && share->rank >= 0 && share->rank < share->ranks &&
-        share->slices % share->ranks == 0 &&
-        (share->ranks == 1 || zero_is_power_of_two(per_rank)))
+    if (share->rank >= 0 && share->rank < share->ranks &&
+        zero_share_divides(share->ranks, share->slices))
         return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
         "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or "
-        "that times a power of two",
-        share->slices, share->ranks, share->slices, share->ranks, share->ranks);
+        "that times a power of two, up to %d",
+        share->slices, share->ranks, share->slices, share->ranks, share->ranks,
+        ZERO_TP_MOST);
 }
 
 static zero_status cut_rows(const zero_share *share, zero_tensor *t)

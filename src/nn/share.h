@@ -21,6 +21,12 @@
 ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share share,
                                             zero_model *part);
 
+#define ZERO_TP_MOST (1 << 12) /* slices, so also ranks of a TP group */
+
+/* True if TP groups of `ranks` may have so many slices: each rank a complete subtree of the sums' tree,
+ * and a rank alone any number, such as that of a run on 3 ranks. */
+bool zero_share_divides(int ranks, int slices);
+
 /* The first row of slice i, 0 <= i <= slices, of a tensor of `rows` rows. */
 int64_t zero_share_row(int64_t rows, int slices, int i);
 

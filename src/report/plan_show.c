@@ -177,7 +177,7 @@ static void show_control(const zero_plan_stage *stage, FILE *out)
     fputs("  (losses, norms)\n", out);
     if (!zero_is_compared(&stage->schedule)) return;
     show_small("COMPARE", &l->compare, out);
-    fprintf(out, "  (every %d steps)\n", stage->schedule.input.check_replicas);
+    fputs("  (part of control)\n", out);
 }
 
 /* REDUCE and GATHER, and what replicas add up. */

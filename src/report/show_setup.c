@@ -10,6 +10,7 @@
 #include "nn/gpt2.h"
 #include "report/show.h"
 #include "report/text.h"
+#include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -149,6 +150,29 @@ static void show_collectives(const zero_run_view *v)
     printf(" in the TP group per rank and step\n");
 }
 
+/* Where flipped bits are looked for, and in how many steps. */
+static void show_checks(const zero_schedule *plan)
+{
+    bool is_beside = zero_plan_updates_beside(&plan->input);
+    int updates = is_beside ? plan->input.check_replicas : zero_update_period(plan);
+    const struct {
+        const char *what;
+        int steps;
+    } parts[] = {
+        {"parameters", updates},
+        {updates > 0 ? "their copies" : "copies of parameters",
+         zero_compared_in(plan, ZERO_ARRAY_PARAMETERS)},
+        {"copies of states", zero_compared_in(plan, ZERO_ARRAY_MOMENTUM)},
+    };
+    if (!zero_is_checked(plan)) return;
+    zero_text_run_row("flipped bits");
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
+        if (parts[k].steps == 1) printf("%s (each step), ", parts[k].what);
+        if (parts[k].steps > 1) printf("%s (every %d), ", parts[k].what, parts[k].steps);
+    }
+    printf("saves\n");
+}
+
 static void show_file(const zero_schedule *plan)
 {
     size_t sum = 0;
@@ -189,6 +213,7 @@ static void show_ledgers(const zero_run_view *v)
     printf("\n");
     show_file(plan);
     show_collectives(v);
+    show_checks(&v->engine->schedule);
 }
 
 /* Names the products that replace BLAS; NULL: BLAS multiplies. */
@@ -203,7 +228,7 @@ static const char *own_products(const zero_config *c)
 static void show_device(const zero_run_view *v, char *text, size_t size)
 {
     const zero_device_about *d = v->device;
-    snprintf(text, size, "%s of rank 0: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
+    snprintf(text, size, "%s: %s, sm_%d; driver for CUDA %d.%d, cuBLAS %d.%d.%d",
              v->config->device, d->name, d->capability, d->driver / 1000,
              d->driver % 1000 / 10, d->products / 10000, d->products / 100 % 100,
              d->products % 100);
@@ -286,8 +311,13 @@ static void show_machine(const zero_metrics_run *run)
     for (int i = 0; i < run->n_hosts && i < HOSTS_SHOWN; i++)
         printf("%s%s", i > 0 ? ", " : "", ZERO_SHOWN(run->hosts[i].name));
     if (run->n_hosts > HOSTS_SHOWN) printf(" and %d more", run->n_hosts - HOSTS_SHOWN);
-    printf("; %s; %s; %s; %s\n", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi,
-           run->blas, run->arithmetic);
+    printf("; %s; %s; %s; %s", run->cpu[0] ? run->cpu : "unknown CPU", run->mpi, run->blas,
+           run->arithmetic);
+    for (int k = 0; k < run->n_kinds && run->n_kinds > 1; k++) {
+        zero_text_run_continue();
+        printf("%s: %s", run->kinds[k].ranks.chars, ZERO_SHOWN(run->kinds[k].text));
+    }
+    printf("\n");
 }
 
 static void show_model(const zero_metrics_run *run)

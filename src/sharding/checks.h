@@ -1,5 +1,6 @@
 /* checks.h - the memory that a run can check for flipped bits, and the buffers that this takes.
  *
+ *     UPDATE           this rank's 16-bit parameters: they are its masters, rounded
  *     COMPARE          what is held more than once: the copies have equal bits
  *     RECORD, VERIFY   optimizer states: nothing has changed between two updates
  *
@@ -57,7 +58,27 @@ bool zero_has_rounded(const zero_schedule *s);
 bool zero_has_replicated(const zero_schedule *s);
 
 /* True if the schedule has COMPARE: the input asks for it, and something is held twice. */
+bool zero_is_checked(const zero_schedule *s);
+/* True if it does something in each step, for what UPDATE does not see. Else only in a step that
+ * overflows, which has no UPDATE. */
 bool zero_is_compared(const zero_schedule *s);
+
+/* UPDATE compares each of this rank's 16-bit parameters with its master once in this many steps; 0: it
+ * does not. A file checks parameters itself, and a delayed update overwrites others than those in use.
+ * On a device groups have turns, as an update does nothing there but wait for memory. */
+int zero_update_period(const zero_schedule *s);
+
+/* COMPARE takes some blocks in each step, and each block once in this many steps; copies of this kind
+ * of parameters, or of states. A copy of parameters lives for one step. So with many tokens in a step,
+ * which then takes long, more of them are compared. */
+int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_parameters);
+
+/* In how many steps all copies of an array of any group are compared; 0: it has none. */
+int zero_compared_in(const zero_schedule *s, zero_array array);
+
+/* Sums over what this rank holds, times this, add up to zero over all ranks if the copies of this kind
+ * are equal: it is 1 for each copy but the first, and 1 less their number for that. */
+int64_t zero_copy_weight(const zero_schedule *s, zero_copies kind);
 
 /* Adds the buffers of the checks that the input asks for, once states are held. */
 void zero_hold_checks(zero_schedule *s);
@@ -84,5 +105,6 @@ typedef struct {
 #define ZERO_CHECK_BLOCK 4096
 zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer);
 
-/* The small messages of one COMPARE that finds no difference. */
+#define ZERO_COMPARE_WORDS 2 /* that ranks add up in COMPARE */
+/* The small messages of one COMPARE that does something, and finds no difference. */
 zero_traffic zero_schedule_compare_traffic(const zero_schedule *s);

@@ -17,7 +17,7 @@
 #define ZERO_PLAN_BUCKET (INT64_C(1) << 20) /* elements: 4 MiB of fp32 */
 /* At most: more than the least that a million ranks need, whatever the algorithm. */
 #define ZERO_PLAN_MOST_BUCKET (256 * ZERO_PLAN_BUCKET)
-#define ZERO_PLAN_REPLICAS    100               /* steps between comparisons */
+#define ZERO_PLAN_REPLICAS    100               /* check_replicas */
 #define ZERO_TEXTS            ZERO_CACHED_TEXTS /* at most: texts that are generated at one time */
 #define ZERO_PLAN_DEPTH       4                 /* blocks of a file in memory at once */
 
@@ -58,7 +58,7 @@ typedef struct {
     int64_t message;    /* bytes per message between ranks, paced; 0: as collectives like */
     int64_t prefetch;   /* uses of parameters that are gathered ahead */
     int64_t persist;    /* groups of at most this many parameters stay whole */
-    int check_replicas; /* steps between comparisons of copies; 0: never */
+    int check_replicas; /* steps in which all copies are compared; 0: never */
     int check_memory; /* 1: optimizer states are hashed, and verified before each update */
     zero_offload offload;    /* optimizer states in a slower tier: when they are updated */
     int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */

@@ -62,7 +62,7 @@ typedef enum {
     ZERO_OP_NORM,            /* group g: squares of this rank's piece of the gradient */
     ZERO_OP_OVERFLOW,        /* all squares are added; ranks agree whether all are finite */
     ZERO_OP_VERIFY,          /* no state has changed since its RECORD */
-    ZERO_OP_COMPARE,         /* copies are equal; every Nth step (checks.h) */
+    ZERO_OP_COMPARE,         /* copies are equal; a share in each step (checks.h) */
     ZERO_OP_UPDATE,          /* group g: the optimizer step, if OVERFLOW allows it */
     ZERO_OP_RECORD,          /* group g: hashes of what UPDATE has written */
 
@@ -265,7 +265,7 @@ typedef struct {
 
     /* With a device (schedule_device.h); else ZERO_NO_BUFFER. */
     int first_tokens, n_tokens; /* LOAD of microbatch m: number m modulo n_tokens */
-    int squares, squares_host;  /* doubles, which NORM writes and OVERFLOW reads */
+    int squares, squares_host;  /* doubles of NORM, a word of UPDATE; OVERFLOW reads them */
     int first_chunk;            /* ZERO_HOST_CHUNKS buffers: states on their way */
 
     size_t align; /* of buffers: ZERO_BUFFER_ALIGN, or what a file's transfers need */

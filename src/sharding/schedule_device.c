@@ -34,7 +34,7 @@ static void hold_tokens(zero_schedule *s)
 }
 
 /* The search for an origin (engine/origin.c) needs one double, also where the rank owns nothing or
- * NORM computes on the host. */
+ * NORM computes on the host. The last word is UPDATE's (zero_schedule_changed_at()). */
 static void hold_squares(zero_schedule *s)
 {
     bool is_beside = zero_plan_updates_beside(&s->input);
@@ -44,7 +44,7 @@ static void hold_squares(zero_schedule *s)
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->shard.rank));
     }
-    size_t bytes = (size_t)zero_max(n, 1) * sizeof(double);
+    size_t bytes = (size_t)zero_max(n, 1) * sizeof(double) + sizeof(uint64_t);
     s->squares = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN, bytes);
     s->squares_host = for_the_run(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_HOST, bytes);
 }
@@ -101,4 +101,9 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
 int64_t zero_schedule_squares_at(const zero_schedule *s, int g)
 {
     return s->groups[g].first_square;
+}
+
+size_t zero_schedule_changed_at(const zero_schedule *s)
+{
+    return s->buffers[s->squares].bytes - sizeof(uint64_t);
 }

@@ -57,3 +57,5 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
 /* The first double of group g in `squares` and `squares_host`. The group has as many as
  * zero_gradient_pieces() says of the range that NORM names. */
 int64_t zero_schedule_squares_at(const zero_schedule *s, int g);
+/* The byte of the word in them in which UPDATE notes changed parameters: OVERFLOW fetches both. */
+size_t zero_schedule_changed_at(const zero_schedule *s);

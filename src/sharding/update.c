@@ -87,6 +87,24 @@ zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_mat
     return zero_gradient_span(n_params, range, sums);
 }
 
+/* Elements have numbers from 0 on, through all tensors. */
+static int64_t number_of(const zero_model *model, int tensor)
+{
+    int64_t number = 0;
+    for (int i = 0; i < tensor; i++)
+        number += model->tensors[i].rows * model->tensors[i].cols;
+    return number;
+}
+
+int zero_update_changed(const zero_model *model, uint64_t changed, int64_t *element)
+{
+    int64_t number = (int64_t)~changed; /* zero_changed() */
+    int tensor = model->n_tensors - 1;
+    while (number < number_of(model, tensor)) tensor--;
+    *element = number - number_of(model, tensor);
+    return tensor;
+}
+
 void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
                        const zero_adamw *hyper, const zero_update_state *state)
@@ -102,14 +120,17 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
         if (!t->decays) h.weight_decay = 0.0f;
         int64_t at = part.begin - range.begin;
         size_t byte = (size_t)at * size;
-        backend->adamw(math, &h,
-                       &(zero_adamw_arrays){
-                           .n = zero_range_len(part),
-                           .type = state->type,
-                           .grad = (const char *)state->grad + byte,
-                           .master = state->master + at,
-                           .m = state->momentum + at,
-                           .v = state->variance + at,
-                           .param = state->param ? (char *)state->param + byte : NULL});
+        int64_t number = number_of(model, i) + part.begin - t->offset;
+        backend->adamw(
+            math, &h,
+            &(zero_adamw_arrays){.n = zero_range_len(part),
+                                 .type = state->type,
+                                 .grad = (const char *)state->grad + byte,
+                                 .master = state->master + at,
+                                 .m = state->momentum + at,
+                                 .v = state->variance + at,
+                                 .param = state->param ? (char *)state->param + byte : NULL,
+                                 .first = number,
+                                 .changed = state->changed});
     }
 }

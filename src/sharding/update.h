@@ -13,6 +13,8 @@ typedef struct {
     const void *grad;
     void *param; /* 16-bit types: receives the rounded master; fp32: NULL */
     float *master, *momentum, *variance;
+    /* NULL, or where AdamW notes a parameter that was not its master, rounded (math/backend.h). */
+    uint64_t *changed;
 } zero_update_state;
 
 /* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay, clip,
@@ -36,6 +38,9 @@ int64_t zero_gradient_pieces(zero_range range); /* at most ZERO_TREE_SPAN_TERMS 
 void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero_type type,
                         zero_range range, const void *x, double *sums);
 zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const double *sums);
+
+/* The tensor of a word that is not 0, and the element. */
+int zero_update_changed(const zero_model *model, uint64_t changed, int64_t *element);
 
 void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,

@@ -162,14 +162,18 @@ static void await_restored(zero_writer *w, int u)
 
 /* ---- pieces ---- */
 
+/* Pieces are whole floats: two numbers of 16 bits each. */
 static bool refuse_length(zero_writer *w, int u)
 {
-    w->s->status = zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' gives %" PRId64
-                             " floats: --partition-activations needs a multiple of the %d "
-                             "ranks of a TP group; give another --micro-batch or --seq",
-                             w->s->input.model->units[u].name, zero_write_out_floats(w, u),
-                             tp_ranks(w));
+    const zero_unit *unit = &w->s->input.model->units[u];
+    int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
+    w->s->status = zero_fail(
+        ZERO_ERR_INVALID,
+        "unit '%s' gives %" PRId64
+        " numbers of %s: --partition-activations needs a multiple of %d, %d for each of "
+        "the %d ranks of a TP group; give another --micro-batch or --seq",
+        unit->name, unit->sizes(unit, w->B, w->T).out, zero_type_name(unit->activations),
+        in_float * tp_ranks(w), in_float, tp_ranks(w));
     return false;
 }
 

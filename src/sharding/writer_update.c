@@ -213,7 +213,7 @@ static void check(zero_writer *w)
         s->input.offload == ZERO_OFFLOAD_DELAYED)
         return;
     if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
-    if (zero_is_compared(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
+    if (zero_is_checked(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
 }
 
 static void delay_gradients(zero_writer *w)

@@ -77,7 +77,7 @@ typedef struct {
     /* diagnosis */
     double watchdog;        /* seconds; 0: none */
     const char *check;      /* nothing, collectives */
-    int64_t check_replicas; /* steps between comparisons of copies; 0: never */
+    int64_t check_replicas; /* steps in which all copies are compared; 0: never */
     bool check_memory;
     double progress_thread; /* milliseconds between its polls; 0: no thread */
 

@@ -53,6 +53,7 @@
 #include <jansson.h>
 
 #include "comm/hosts.h"
+#include "comm/kinds.h"
 #include "engine/engine.h"
 #include "engine/ranks.h"
 #include "io/line_file.h"
@@ -99,9 +100,12 @@ typedef struct {
     const char *mpi, *cpu, *blas; /* of rank 0 */
     int cores, node_cores;  /* that rank 0 may use; that all ranks on its machine may */
     const char *arithmetic; /* backend, kernels and products, in words */
-    int blas_threads;       /* of each call; 0: this BLAS does not tell */
-    const char *data;       /* in words, what --data was found to be */
-    int64_t start;          /* steps that were done before this run */
+    /* [n_kinds] BLAS and arithmetic of all ranks, that of rank 0 first */
+    const zero_kind *kinds;
+    int n_kinds;
+    int blas_threads; /* of each call; 0: this BLAS does not tell */
+    const char *data; /* in words, what --data was found to be */
+    int64_t start;    /* steps that were done before this run */
 } zero_metrics_run;
 
 /* What the last line is made from; all borrowed. */

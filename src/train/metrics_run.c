@@ -40,12 +40,23 @@ static json_t *sharding(const zero_metrics_run *r)
                      zero_metrics_nodes(r->layout, r->fake_nodes));
 }
 
+/* The arithmetic of ranks by their numbers; NULL if all have the same. */
+static json_t *kinds(const zero_metrics_run *r)
+{
+    json_t *list = r->n_kinds > 1 ? json_array() : NULL;
+    for (int k = 0; k < r->n_kinds && list; k++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o}", "ranks", r->kinds[k].ranks.chars,
+                                        "arithmetic", zero_metrics_text(r->kinds[k].text)));
+    return list;
+}
+
 static json_t *machine(const zero_metrics_run *r)
 {
-    return json_pack("{s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s}", "hosts", hosts(r), "cpu",
-                     r->cpu, "cores", r->cores, "node_cores", r->node_cores, "arithmetic",
-                     r->arithmetic, "blas", r->blas, "blas_threads", r->blas_threads, "mpi",
-                     r->mpi);
+    return json_pack("{s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*}", "hosts", hosts(r),
+                     "cpu", r->cpu, "cores", r->cores, "node_cores", r->node_cores,
+                     "arithmetic", r->arithmetic, "blas", r->blas, "blas_threads",
+                     r->blas_threads, "mpi", r->mpi, "rank_kinds", kinds(r));
 }
 
 /* Adds the members of `part`, which it takes over; false without memory. */

@@ -1,10 +1,12 @@
 #include "comm/comm.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "comm/kinds.h"
 #include "comm/launch.h"
 #include "comm/small.h"
 #include "support/span_oracle.h"
@@ -269,6 +271,29 @@ static void control_traffic_is_counted_once_per_other_rank(void **state)
     zero_comm_destroy(&comm);
 }
 
+/* Ranks 0, 2, 4, ... say the same, but for one. */
+static void ranks_that_say_the_same_are_of_one_kind(void **state)
+{
+    (void)state;
+    zero_comm comm;
+    zero_kind *kinds;
+    int n;
+    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    const char *mine = test_rank == 3 ? "none" : test_rank % 2 ? "avx2" : "avx512";
+    assert_all(zero_comm_kinds(&comm, mine, &kinds, &n) == ZERO_OK);
+    assert_all(n == (test_size > 3 ? 3 : test_size > 1 ? 2 : 1));
+    assert_all(strcmp(kinds[0].text, "avx512") == 0);
+    assert_all(strcmp(kinds[0].ranks.chars, test_size > 4   ? "ranks 0,2,4"
+                                            : test_size > 2 ? "ranks 0,2"
+                                                            : "rank 0") == 0 ||
+               test_size > 6);
+    assert_all(n < 2 || strcmp(kinds[1].text, "avx2") == 0);
+    assert_all(n < 3 || (strcmp(kinds[2].text, "none") == 0 &&
+                         strcmp(kinds[2].ranks.chars, "rank 3") == 0));
+    free(kinds);
+    zero_comm_destroy(&comm);
+}
+
 static void merged_spans_count_as_planned(void **state)
 {
     (void)state;
@@ -408,6 +433,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(doubles_arrive_in_rank_order),
         cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
         cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
+        cmocka_unit_test(ranks_that_say_the_same_are_of_one_kind),
         cmocka_unit_test(merged_spans_count_as_planned),
         cmocka_unit_test(nodes_are_declared_but_not_joined),
         cmocka_unit_test(a_split_groups_equal_colors_in_key_order),

@@ -149,6 +149,33 @@ static void share_all(struct part *part, const zero_model *whole)
     cut(part, ZERO_PARTITION_SLICE, 1);
 }
 
+/* For each element of the whole tensor 3 floats, in words of two, and hashes: two words for each block of
+ * each array, and a flag. One verdict comes first. */
+static void messages_are_as_long_as_the_tensors(void **state)
+{
+    (void)state;
+    zero_comm world;
+    zero_model whole;
+    struct part part;
+    char hex[33];
+    int64_t bytes = sizeof(int);
+    assert_all(zero_comm_world(&world) == ZERO_OK);
+    assert_all(cut_model_describe(&whole) == ZERO_OK);
+    share_all(&part, &whole);
+    for (int i = 0; i < CUT_TENSORS && test_size > 1; i++) {
+        int64_t n = whole.tensors[i].rows * whole.tensors[i].cols;
+        int64_t blocks = zero_divide_up(n, ZERO_DIGEST_BLOCK);
+        bytes += 3 * 4 * zero_round_up(n, 2) + 8 * (2 * 3 * blocks + 1);
+    }
+    int64_t before = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent;
+    assert_all(digest(&part, &world, hex) == ZERO_OK);
+    int64_t sent = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent - before;
+    assert_all(test_size == 1 || sent == bytes * (test_size - 1));
+    zero_model_destroy(&part.model);
+    zero_model_destroy(&whole);
+    zero_comm_destroy(&world);
+}
+
 static void the_elements_of_each_rank_count(void **state)
 {
     (void)state;
@@ -198,6 +225,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_state_has_one_digest_for_all_groups),
+        cmocka_unit_test(messages_are_as_long_as_the_tensors),
         cmocka_unit_test(the_elements_of_each_rank_count),
         cmocka_unit_test(a_rank_that_cannot_read_its_part_ends_the_digest_on_all),
     };

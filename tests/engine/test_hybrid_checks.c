@@ -167,7 +167,7 @@ static void expect_words(const test_run *run, const place *p, zero_sentence *sai
     bool is_rounded = p->array == ZERO_ARRAY_PARAMETERS && plan_of(run)->type != ZERO_FP32;
     int owner = owner_of(run, p);
     if (is_rounded && same_memory(run, p->array, owner, p->rank))
-        zero_sentence_add(said, "rank %d has other bits than its masters", owner);
+        zero_sentence_add(said, "rank %d found other bits than its masters", owner);
     else if (!is_rounded && copies_of(run, p->array) == 2)
         zero_sentence_add(said, " hold different bits in the ");
     else
@@ -214,7 +214,8 @@ static bool is_planned(const test_run *run)
     return memcmp(&planned, &moved, sizeof planned) == 0;
 }
 
-/* A flip makes the next digest fail, and the next step. Once it is undone, the run continues. */
+/* A flip makes the next digest fail, and the next step, before its update. Once it is undone, the run
+ * continues. Where only masters can tell, the step's update does (test_flips_in_steps). */
 static void flip_and_expect(test_run *run, const place *p, int64_t step)
 {
     char hex[33];
@@ -222,8 +223,14 @@ static void flip_and_expect(test_run *run, const place *p, int64_t step)
     flip(run, p);
     assert_all(zero_engine_digest(&run->engine, hex) == ZERO_ERR_CORRUPTED);
     check_message(run, p);
-    assert_all(test_step(run, step) == ZERO_ERR_CORRUPTED);
-    check_message(run, p);
+    int stage = plan_of(run)->stage;
+    bool only_masters_tell = p->array == ZERO_ARRAY_PARAMETERS &&
+                             plan_of(run)->type != ZERO_FP32 &&
+                             (stage == 0 || !is_whole(run, p->array));
+    if (!only_masters_tell) {
+        assert_all(test_step(run, step) == ZERO_ERR_CORRUPTED);
+        check_message(run, p);
+    }
     flip(run, p);
 }
 

@@ -243,7 +243,7 @@ static void flipped_bits_of_states_are_found(void **state)
 {
     (void)state;
     static const flip_case cases[] = {
-        {ZERO_ARRAY_MASTERS, true, "has other bits than its masters"},
+        {ZERO_ARRAY_MASTERS, true, "found other bits than its masters"},
         {ZERO_ARRAY_MASTERS, false, "masters"},
         {ZERO_ARRAY_MOMENTUM, false, "momentum"},
     };

@@ -157,12 +157,13 @@ static zero_traffic control_of(zero_comm *comm)
     return sum;
 }
 
-/* Step 1 sends the small messages that were planned; `before` is what was sent before it. */
-static void expect_control(const zero_engine *e, zero_traffic before)
+/* Step 1 sends the small messages that were planned; `before` is what was sent before it. A step that
+ * overflows always compares. */
+static void expect_control(const zero_engine *e, zero_traffic before, bool overflow)
 {
     zero_traffic planned = zero_schedule_control_traffic(&e->schedule, ZERO_PROGRAM_STEP);
     zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);
-    if (e->schedule.input.check_replicas == 1) zero_traffic_add(&planned, 1, &compare);
+    if (overflow || zero_is_compared(&e->schedule)) zero_traffic_add(&planned, 1, &compare);
     zero_traffic sent = control_of(e->runner.comm);
     zero_traffic_add(&sent, -1, &before);
     assert_all(memcmp(&planned, &sent, sizeof planned) == 0);
@@ -180,7 +181,7 @@ static zero_status walk_everything(zero_engine *e, const zero_model *model)
     bool trains = !e->spec.plan.forward_only;
     zero_traffic control = control_of(e->runner.comm);
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));
-    if (trains) expect_control(e, control);
+    if (trains) expect_control(e, control, out.overflow);
     ZERO_TRY(zero_engine_publish(e));
     in.step = 1;
     if (trains) ZERO_TRY(zero_engine_step(e, &source, &in, &out));

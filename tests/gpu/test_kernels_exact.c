@@ -82,7 +82,7 @@ static void check_adamw_at(test_pool *pool, zero_type type, int64_t n, bool shif
     while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, h, &a);
 
     zero_math math = test_opened(cpu);
-    zero_adamw_arrays want = {n, type, grad, s.master, s.m, s.v, NULL};
+    zero_adamw_arrays want = {n, type, grad, s.master, s.m, s.v, NULL, 0, NULL};
     if (type != ZERO_FP32) want.param = s.param;
     cpu->adamw(&math, h, &want);
     assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.master), s.master);
@@ -118,6 +118,43 @@ static void the_optimizer_has_the_cpus_bits_with_other_recipes(void **state)
     }
 }
 
+/* Two parameters have a flipped bit, or none: the CPU's word, and all other bits as without. */
+static void check_changes(test_pool *pool, zero_type type, int64_t n, bool shifted)
+{
+    const zero_adamw h = test_recipe();
+    const void *grad = test_odd_numbers(pool, type, n);
+    if (type == ZERO_FP32) return;
+    for (int flips = 0; flips < (n > 0 ? 2 : 1); flips++) {
+        states s = make_states(pool, n);
+        uint64_t word = 0;
+        zero_convert(ZERO_FP32, type, n, s.master, s.param);
+        if (flips) s.param[n - 1] ^= 0x40, s.param[n / 2] ^= 1;
+        test_gpu g = test_gpu_begin(test_gpu_shared);
+        const int shift = shift_of(ZERO_FP32, shifted);
+        zero_adamw_arrays a = {.n = n, .type = type, .first = 7};
+        a.grad = test_gpu_in(&g, grad, 2 * n, shift_of(type, shifted));
+        a.master = (float *)test_gpu_out(&g, s.master, 4 * n, shift);
+        a.m = (float *)test_gpu_out(&g, s.m, 4 * n, shift);
+        a.v = (float *)test_gpu_out(&g, s.v, 4 * n, shift);
+        a.param = test_gpu_out(&g, s.param, 2 * n, shift_of(type, shifted));
+        a.changed = (uint64_t *)test_gpu_out(&g, &word, sizeof word, 0);
+        while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
+
+        zero_math math = test_opened(cpu);
+        const zero_adamw_arrays want = {n,   type,    grad, s.master, s.m,
+                                        s.v, s.param, 7,    &word};
+        cpu->adamw(&math, &h, &want);
+        assert_true(flips ? word == zero_changed(7 + n / 2) : word == 0);
+        assert_memory_equal(test_gpu_result(&g, a.changed), &word, sizeof word);
+        assert_same_typed(type, n, test_gpu_result(&g, a.param), s.param);
+    }
+}
+
+static void the_optimizer_tells_the_first_changed_parameter(void **state)
+{
+    for_all(*state, check_changes);
+}
+
 /* Only one of the arrays is not aligned: none may be taken as if it were. */
 static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **state)
 {
@@ -135,7 +172,8 @@ static void each_array_of_the_optimizer_may_be_aligned_to_its_elements(void **st
         a.v = (float *)test_gpu_out(&g, s.v, 4 * n, odd == 3 ? 12 : 0);
         a.param = test_gpu_out(&g, NULL, 2 * n, odd == 4 ? 6 : 0);
         while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
-        const zero_adamw_arrays want = {n, ZERO_BF16, grad, s.master, s.m, s.v, s.param};
+        const zero_adamw_arrays want = {n,   ZERO_BF16, grad, s.master, s.m,
+                                        s.v, s.param,   0,    NULL};
         cpu->adamw(&math, &h, &want);
         assert_same_typed(ZERO_FP32, n, test_gpu_result(&g, a.master), s.master);
         assert_same_typed(ZERO_BF16, n, test_gpu_result(&g, a.param), s.param);
@@ -159,7 +197,8 @@ static void tiny_moments_move_nothing(void **state)
     a.m = (float *)test_gpu_out(&g, m, 4 * N, 0);
     a.v = (float *)test_gpu_out(&g, v, 4 * N, 0);
     while (test_gpu_next(&g)) zero_cuda_adamw(g.stream, &h, &a);
-    cpu->adamw(&math, &h, &(zero_adamw_arrays){N, ZERO_FP32, grad, master, m, v, NULL});
+    cpu->adamw(&math, &h,
+               &(zero_adamw_arrays){N, ZERO_FP32, grad, master, m, v, NULL, 0, NULL});
     assert_true(master[0] == 0.0f && master[N - 1] != 0.0f);
     assert_same(N, test_gpu_result(&g, a.master), master);
 }
@@ -394,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test_with_pool(the_optimizer_has_the_cpus_bits),
+        test_with_pool(the_optimizer_tells_the_first_changed_parameter),
         test_with_pool(the_optimizer_has_the_cpus_bits_with_other_recipes),
         test_with_pool(each_array_of_the_optimizer_may_be_aligned_to_its_elements),
         test_with_pool(tiny_moments_move_nothing),

@@ -87,8 +87,8 @@ static void losses_and_flat_ranges_poll(void **state)
                                  .loss = z};
     assert_polls(cpu->softmax_slices(&math, &slices));
     assert_polls(cpu->softmax_loss(&math, &slices));
-    assert_polls(
-        cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL}));
+    assert_polls(cpu->adamw(&math, &recipe,
+                            &(zero_adamw_arrays){n, ZERO_FP32, x, y, w, z, NULL, 0, NULL}));
     assert_polls(cpu->sum_squares(&math, ZERO_FP32, n, x, &sum));
     assert_polls(cpu->exact_squares(&math, ZERO_FP32, n, x, &exact));
 }
@@ -145,8 +145,9 @@ static void long_operations_on_16_bits_poll(void **state)
     zero_gemm g = {.m = 600, .n = 8, .k = 200, .b_type = ZERO_BF16};
     g.a = x.wide, g.b = x.half, g.c = y;
     assert_polls(cpu->gemm(&math, &g));
-    assert_polls(cpu->adamw(&math, &recipe,
-                            &(zero_adamw_arrays){n, ZERO_BF16, x.half, y, z, w, param}));
+    assert_polls(
+        cpu->adamw(&math, &recipe,
+                   &(zero_adamw_arrays){n, ZERO_BF16, x.half, y, z, w, param, 0, NULL}));
     assert_polls(cpu->sum_squares(&math, ZERO_BF16, n, x.half, &sum));
     assert_polls(cpu->round(&math, ZERO_BF16, n, x.wide, x.half));
     assert_polls(cpu->accumulate(&math, ZERO_BF16, n, y, x.wide, y));
@@ -210,7 +211,8 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     cpu->softmax_loss(&math, &slices);
     float *m = losses + rows, *v = m + n, *p = v + n;
     memset(m, 0, (size_t)(2 * n) * sizeof *m);
-    cpu->adamw(&math, &recipe, &(zero_adamw_arrays){n, ZERO_FP32, dy, p, m, v, NULL});
+    cpu->adamw(&math, &recipe,
+               &(zero_adamw_arrays){n, ZERO_FP32, dy, p, m, v, NULL, 0, NULL});
     *len = p + n - out;
     return out;
 }

@@ -273,7 +273,7 @@ static void compute_update(const lab *l)
     ops->clear(l->math, N, l->y);
     ops->accumulate(l->math, l->type, N, NULL, l->dx, l->dx);
     ops->accumulate(l->math, l->type, N, l->big, l->dx, l->big);
-    zero_adamw_arrays moved = {N, l->type, l->weights, l->z, l->x, l->y, NULL};
+    zero_adamw_arrays moved = {N, l->type, l->weights, l->z, l->x, l->y, NULL, 0, NULL};
     if (l->type != ZERO_FP32) moved.param = l->big;
     ops->adamw(l->math, &recipe, &moved);
 }

@@ -23,9 +23,9 @@ static void adamw_agrees_to_the_bit(void **state)
         float *p2 = test_copy(*state, n, p), *m2 = test_copy(*state, n, m);
         float *v2 = test_copy(*state, n, v);
         naive->adamw(&slow, &recipe,
-                     &(zero_adamw_arrays){n, ZERO_FP32, grad, p, m, v, NULL});
+                     &(zero_adamw_arrays){n, ZERO_FP32, grad, p, m, v, NULL, 0, NULL});
         cpu->adamw(&fast, &recipe,
-                   &(zero_adamw_arrays){n, ZERO_FP32, grad, p2, m2, v2, NULL});
+                   &(zero_adamw_arrays){n, ZERO_FP32, grad, p2, m2, v2, NULL, 0, NULL});
         assert_same(n, p2, p);
         assert_same(n, m2, m);
         assert_same(n, v2, v);
@@ -50,8 +50,9 @@ static void adamw_moves_as_its_equation_says_under_constant_gradients(void **sta
             p[i] = (float)(want[i] = i);
         }
         for (h.step = 1; h.step <= 5; h.step++) {
-            both[k]->adamw(&math, &h,
-                           &(zero_adamw_arrays){20, ZERO_FP32, grad, p, m, v, NULL});
+            both[k]->adamw(
+                &math, &h,
+                &(zero_adamw_arrays){20, ZERO_FP32, grad, p, m, v, NULL, 0, NULL});
             for (int i = 0; i < 20; i++) { /* g = 0.5 grad */
                 double step = 1e-2 * 0.5 * (double)grad[i] / (0.5 + 0.25);
                 want[i] -= 1e-2 * 0.1 * want[i] + step;
@@ -93,15 +94,15 @@ static void check_adamw(test_pool *pool, const machine *m, int machines, zero_ty
     const float *start = test_floats(pool, n);
     if (n > 60) set_number(&grad, 50, NAN), set_number(&grad, 51, -INFINITY);
     states want = make_states(pool, n, start);
-    naive->adamw(
-        &m[0].math, &recipe,
-        &(zero_adamw_arrays){n, ZERO_FP32, grad.wide, want.master, want.m, want.v, NULL});
+    naive->adamw(&m[0].math, &recipe,
+                 &(zero_adamw_arrays){n, ZERO_FP32, grad.wide, want.master, want.m, want.v,
+                                      NULL, 0, NULL});
     for (int i = 0; i < machines; i++) {
         states got = make_states(pool, n, start);
         float *rounded = test_floats(pool, n), *kept = test_floats(pool, n);
-        m[i].ops->adamw(
-            &m[i].math, &recipe,
-            &(zero_adamw_arrays){n, type, grad.half, got.master, got.m, got.v, got.param});
+        m[i].ops->adamw(&m[i].math, &recipe,
+                        &(zero_adamw_arrays){n, type, grad.half, got.master, got.m, got.v,
+                                             got.param, 0, NULL});
         assert_same_states(n, &got, &want);
         zero_convert(type, ZERO_FP32, n, got.param, kept);
         m[i].ops->accumulate(&m[i].math, type, n, NULL, want.master, rounded);
@@ -117,6 +118,42 @@ adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters(void **stat
     int n = make_machines(*state, m);
     for (size_t s = 0; s < COUNT(lengths); s++)
         for (int t = 0; t < 2; t++) check_adamw(*state, m, n, halves[t], lengths[s]);
+}
+
+/* Flips a bit of two parameters, or of none. The word has the number of the first one, and nothing
+ * else differs from an update that does not look. */
+static void check_changes(test_pool *pool, const machine *m, zero_type type, int64_t n,
+                          bool flips)
+{
+    const zero_adamw recipe = test_recipe();
+    const int64_t first = INT64_C(1) << 40, low = n / 3, high = n - 1;
+    const numbers grad = make_numbers(pool, type, n);
+    const float *start = test_floats(pool, n);
+    states want = make_states(pool, n, start), got = make_states(pool, n, start);
+    uint64_t word = 0;
+    zero_convert(ZERO_FP32, type, n, start, got.param);
+    if (flips) got.param[high] ^= 0x8000, got.param[low] ^= low == high ? 0x8001 : 1;
+    zero_adamw_arrays a = {n,      type,       grad.half, want.master, want.m,
+                           want.v, want.param, first,     NULL};
+    m->ops->adamw(&m->math, &recipe, &a);
+    a.master = got.master, a.m = got.m, a.v = got.v, a.param = got.param;
+    a.changed = &word;
+    m->ops->adamw(&m->math, &recipe, &a);
+    assert_true(word == (flips ? zero_changed(first + low) : 0));
+    assert_same_states(n, &got, &want);
+    assert_memory_equal(got.param, want.param, (size_t)(2 * n));
+    m->ops->adamw(&m->math, &recipe, &a); /* the update has rounded the change away */
+    assert_true(word == (flips ? zero_changed(first + low) : 0));
+}
+
+static void adamw_tells_the_first_parameter_that_is_not_its_master(void **state)
+{
+    machine m[MACHINES];
+    int n = make_machines(*state, m);
+    for (size_t s = 0; s < COUNT(lengths); s++)
+        for (int i = 0; i < n; i++)
+            for (int t = 0; t < 4; t++)
+                check_changes(*state, &m[i], halves[t / 2], lengths[s], t % 2);
 }
 
 /* Returns true if all moments are zero. */
@@ -139,12 +176,12 @@ static void check_without_gradients(test_pool *pool, const machine *m)
     states want = make_states(pool, N, start), got = make_states(pool, N, start);
     bool are_zero = false;
     for (h.step = 1; h.step <= 3000; h.step++) {
-        naive->adamw(
-            &slow, &h,
-            &(zero_adamw_arrays){N, ZERO_FP32, grad, want.master, want.m, want.v, NULL});
-        m->ops->adamw(
-            &m->math, &h,
-            &(zero_adamw_arrays){N, ZERO_FP32, grad, got.master, got.m, got.v, NULL});
+        naive->adamw(&slow, &h,
+                     &(zero_adamw_arrays){N, ZERO_FP32, grad, want.master, want.m, want.v,
+                                          NULL, 0, NULL});
+        m->ops->adamw(&m->math, &h,
+                      &(zero_adamw_arrays){N, ZERO_FP32, grad, got.master, got.m, got.v,
+                                           NULL, 0, NULL});
         are_zero = check_moments(N, got.m, got.v);
         assert_same_states(N, &got, &want);
     }
@@ -334,7 +371,7 @@ static void a_cut_range_gives_the_same_bits_in_fp32(void **state)
         &(zero_bias){
             .rows = 1, .cols = n, .type = ZERO_FP32, .bias = zeros, .x = x, .y = y[0]});
     cpu->adamw(&fast, &recipe,
-               &(zero_adamw_arrays){n, ZERO_FP32, x, p[0], m[0], v[0], NULL});
+               &(zero_adamw_arrays){n, ZERO_FP32, x, p[0], m[0], v[0], NULL, 0, NULL});
     for (size_t c = 0; c < COUNT(cuts); c++) {
         const int64_t ends[] = {0, cuts[c], n};
         memcpy(p[1], x, (size_t)n * sizeof *x);
@@ -350,7 +387,7 @@ static void a_cut_range_gives_the_same_bits_in_fp32(void **state)
                                                .y = y[1] + at});
             cpu->adamw(&fast, &recipe,
                        &(zero_adamw_arrays){len, ZERO_FP32, x + at, p[1] + at, m[1] + at,
-                                            v[1] + at, NULL});
+                                            v[1] + at, NULL, 0, NULL});
         }
         assert_same(n, y[1], y[0]);
         assert_same(n, p[1], p[0]);
@@ -365,7 +402,7 @@ static void run_range(const machine *m, zero_type type, int64_t at, int64_t n,
     const zero_adamw recipe = test_recipe();
     m->ops->adamw(&m->math, &recipe,
                   &(zero_adamw_arrays){n, type, grad + at, s->master + at, s->m + at,
-                                       s->v + at, s->param + at});
+                                       s->v + at, s->param + at, 0, NULL});
     m->ops->accumulate(&m->math, type, n, sum + at, s->m + at, sum + at);
     m->ops->round(&m->math, type, n, sum + at, out + at);
 }
@@ -404,6 +441,7 @@ int main(void)
         test_with_pool(adamw_moves_as_its_equation_says_under_constant_gradients),
         test_with_pool(
             adamw_moves_the_masters_as_in_fp32_and_rounds_them_to_the_parameters),
+        test_with_pool(adamw_tells_the_first_parameter_that_is_not_its_master),
         test_with_pool(gradients_are_rounded_and_accumulated_as_each_number_alone),
         test_with_pool(long_groups_are_rounded_as_short_ones),
         test_with_pool(rounding_to_fp32_copies_in_place_too),

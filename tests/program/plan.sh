@@ -161,7 +161,7 @@ is_json out
 tr -d ' \n' <out >squeezed
 for part in '"parameters":{"own_peak":389405312,"at_peak":389405312,"host_peak":0}' \
     '"buckets":{"own_peak":0,"at_peak":0,"host_peak":166196736}' \
-    '"host":{"peak_bytes":172512056,"arena":172512256,"window":0,' \
+    '"host":{"peak_bytes":172512064,"arena":172512256,"window":0,' \
     '"reduce_stored":389405312,"reduce_fetched":3115242496,' '"device":"on"'; do
     says "$part" squeezed
 done

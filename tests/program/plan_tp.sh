@@ -62,6 +62,13 @@ runs 0 plan $shape --ranks 8 --tp 4 --stage all --recompute --partition-activati
 says ", recompute, P_a" out
 says 'COLLECTs, sent besides' out
 
+# Pieces are whole floats, and 18 numbers of 16 bits are 9 of them.
+refuses 2 'gives 18 numbers of bf16: --partition-activations needs a multiple of 4, 2 for each' 0 plan \
+    --layers 2 --hidden 6 --heads 2 --seq 3 --micro-batch 1 --global-batch 1 --ranks 2 --tp 2 --recompute \
+    --partition-activations --dtype bf16 --activations bf16 --data stories:64K
+runs 0 plan --layers 2 --hidden 6 --heads 2 --seq 3 --micro-batch 1 --global-batch 1 --ranks 2 --tp 2 \
+    --recompute --partition-activations --dtype bf16 --activations fp32 --data stories:64K
+
 # In words; each TP group has a node of its own unless nodes are declared.
 # shellcheck disable=SC2086 # words
 runs 0 plan $shape --ranks 8 --tp 2 --recompute --network 1e-6,1G --node-network 1e-7,10G --flops 1G

@@ -64,4 +64,12 @@ says '@1/2[' err
 rm -rf copy && cp -r one copy
 runs 2 train $tiny --tp 2 --tp-slices 2 --reproducible=off --steps 3 --resume --checkpoint copy
 says 'warning: other sums: this run adds along 2 slices, the one that was saved along 8' err
+
+# Three slices: a rank alone may have them all.
+alike="--layers 1 --hidden 48 --heads 6 --seq 8 --data stories:16K --tokenizer byte --eval-every 0
+    --sample 0 --global-batch 8 --micro-batch 1 --reproducible --tp-slices 3"
+saves 1 1 three
+runs 0 checkpoint verify three
+says 'OK: step 2, 1 shard (--tp 1 --tp-slices 3)' out
+continues 3 3 three --stage 3
 finish

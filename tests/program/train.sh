@@ -75,6 +75,25 @@ runs 3 train --config run.json --steps 30 --metrics file
 check 3 30 file bits_file
 same bits bits_file "the same options from a file"
 
+# Ranks with another BLAS, or other kernels, are named.
+core() { OPENBLAS_CORETYPE=$1 "$zero" info | grep '^blas'; }
+if [ "$(core Haswell)" != "$(core Nehalem)" ]; then
+    cat >mixed <<'END'
+OPENBLAS_CORETYPE=Haswell
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" -eq 1 ] && OPENBLAS_CORETYPE=Nehalem
+export OPENBLAS_CORETYPE
+exec "$@"
+END
+    words="a job with two kinds of BLAS"
+    on 3 sh mixed "$zero" train $small --steps 1 --sample 0 --eval-every 0 --metrics mixed.jsonl \
+        >out 2>err || complain "$words: failed"
+    says ' ranks 0,2: ' out
+    says ' rank 1: ' out
+    says 'warning: ranks have 2 kinds of kernels or BLAS' err
+    head -n 1 mixed.jsonl | tr -d ' ' >first
+    says '"rank_kinds":[{"ranks":"ranks0,2"' first
+fi
+
 # The digest covers the parameters and both moments. After one step at rate 0 the parameters are
 # unchanged, the momentum depends on beta1 alone and the variance on beta2 alone. Another rate
 # changes the parameters alone.

@@ -86,11 +86,12 @@ static void the_host_has_staging_and_the_other_sides_of_copies(void **state)
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
-    size_t tokens = 2 * T * sizeof(int32_t), rows = T * sizeof(float), squares = 0;
+    size_t tokens = 2 * T * sizeof(int32_t), rows = T * sizeof(float), squares;
     size_t chunks = 2 * 3 * (size_t)ZERO_OFFLOAD_BLOCK * sizeof(float);
     size_t mirror = (size_t)(RANKS * shard(embedding)) * 2 + reduce_staging();
     /* Two words and a class of each rank, and a block of rounded masters. */
     size_t check = RANKS * 16 + 64 + 2 * ZERO_CHECK_BLOCK;
+    squares = 8; /* UPDATE's word */
     for (int g = 0; g < model.n_groups; g++)
         squares += 8 * (size_t)zero_gradient_pieces(
                            zero_partition_shard(&s.groups[g].partition, 0));

@@ -1,0 +1,62 @@
+#include "comm/kinds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/fail.h"
+#include "comm/comm.h"
+
+/* One rank after another tells the text of its kind. */
+static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, int n,
+                        zero_kind *kinds)
+{
+    for (int rank = 0, k = 0; k < n; rank++) {
+        if (class_of[rank] != rank) continue;
+        zero_kind *kind = &kinds[k++];
+        zero_sentence_add_ranks(&kind->ranks, comm->size, class_of, rank);
+        if (rank == comm->rank) snprintf(kind->text, sizeof kind->text, "%s", mine);
+        ZERO_TRY(zero_comm_broadcast(comm, rank, kind->text, sizeof kind->text));
+    }
+    return ZERO_OK;
+}
+
+/* hashes[size] is zeros, class_of[size] room. */
+static zero_status find(zero_comm *comm, const char *mine, uint64_t *hashes, int *class_of,
+                        zero_kind **kinds, int *n)
+{
+    int count = 0;
+    hashes[comm->rank] = XXH3_64bits(mine, strlen(mine));
+    ZERO_TRY(zero_comm_or(comm, comm->size, hashes));
+    zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
+    for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
+    zero_kind *all = calloc((size_t)count, sizeof *all);
+    zero_status st =
+        all ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d kinds of ranks", count);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = tell(comm, mine, class_of, count, all);
+    if (st != ZERO_OK) {
+        free(all);
+        return st;
+    }
+    *kinds = all;
+    *n = count;
+    return ZERO_OK;
+}
+
+zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
+{
+    size_t size = (size_t)comm->size;
+    uint64_t *hashes = calloc(size, sizeof *hashes);
+    int *class_of = calloc(size, sizeof *class_of);
+    zero_status st = hashes && class_of
+                         ? ZERO_OK
+                         : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu ranks", size);
+    st = zero_agree(comm, st);
+    if (st == ZERO_OK) st = find(comm, mine, hashes, class_of, kinds, n);
+    free(class_of);
+    free(hashes);
+    return st;
+}
