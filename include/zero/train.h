@@ -6,6 +6,9 @@
  *     2       and gradients                        2 + 14/N   (fp32: 4 + 12/N)
  *     3       and parameters                       16/N
  *
+ * Where the ranks of a node share memory ("shm", "hier"), the node holds the parameters of stages 1 and
+ * 2 once, and each of its n ranks 1/n of them: 2/n in place of 2 (fp32: 4/n in place of 4).
+ *
  * With one microbatch per rank, or with `reproducible`, the stage, the bucket, the partition,
  * overlap, recompute and the collectives (except "mpi") change no bit of losses and parameters.
  * All ranks then need the same BLAS with the same number of threads, which is the program's
@@ -137,8 +140,8 @@ ZERO_NODISCARD zero_status zero_trainer_open(const zero_trainer_spec *spec, zero
 void zero_trainer_close(zero_trainer **trainer);
 
 /* One update with AdamW from the global batch: group size * accumulation * micro_batch samples.
- * A gradient that is not finite changes nothing and gives ZERO_ERR_DIVERGED; the message says
- * where it began. With fp16 it lowers the loss scale and skips the step instead, unless the
+ * A gradient or a loss that is not finite changes nothing and gives ZERO_ERR_DIVERGED; the message
+ * says where it began. With fp16 it lowers the loss scale and skips the step instead, unless the
  * scale is at its minimum. ZERO_ERR_CORRUPTED, before the update, if a check that is due finds a
  * flipped bit: the message names rank, tensor and elements.
  *

@@ -89,7 +89,7 @@ static zero_status check_operands(const zero_options *given)
     if (given->n_operands == 0)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "zero generate needs a checkpoint or a model, as in zero generate DIR "
+            "generate needs a checkpoint or a model, as in zero generate DIR "
             "--prompt 'Once'");
     if (given->n_operands == 1) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,

@@ -61,7 +61,6 @@ static const stranger rows[] = {
     {BYTES("\x80\x03"), 0, true, "a pickle of Python", ITS_TEXTS},
     {BYTES("\x80\x04\x95"), 0, true, "a pickle of Python", ITS_TEXTS},
     {BYTES("\x80\x05\x95"), 0, true, "a pickle of Python", ITS_TEXTS},
-    {BYTES("version https://git-lfs"), 0, false, "Git LFS's pointer to a file", "fetch the file: git lfs pull"},
     {BYTES("\xff\xfe\0\0"), 0, true, "text in UTF-32", TO_UTF_8("UTF-32")},
     {BYTES("\0\0\xfe\xff"), 0, true, "text in UTF-32", TO_UTF_8("UTF-32")},
     {BYTES("\xff\xfe"), 0, true, "text in UTF-16", TO_UTF_8("UTF-16")},

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include <xxhash.h>
 
@@ -95,6 +96,12 @@ zero_status zero_engine_set_weights(zero_engine *e, const zero_weights *weights)
 
 /* ---- a step ---- */
 
+/* A loss may be so although all gradients that were computed are finite. */
+static const char *name_divergence(const zero_run_output *out)
+{
+    return isfinite(out->grad_norm) ? "loss" : "gradient";
+}
+
 /* Parameters have changed: the same step again would not find the first such number. */
 static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_input *run,
                                          const zero_run_output *out)
@@ -102,11 +109,12 @@ static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_in
     bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
     return zero_fail(
         ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the gradient is not finite (loss %g, norm %g, learning rate "
+        "step %" PRId64 ": the %s is not finite (loss %g, norm %g, learning rate "
         "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
         "--delayed-update the message would name the unit. Try a smaller --lr or a "
         "longer --warmup",
-        run->step + 1, out->loss, out->grad_norm, (double)run->adamw.lr,
+        run->step + 1, name_divergence(out), out->loss, out->grad_norm,
+        (double)run->adamw.lr,
         is_early ? ", and some groups were updated with it before that was known" : "");
 }
 
@@ -129,11 +137,11 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
         zero_origin_describe(e->runner.comm, &e->schedule.input, &found.origin, where));
     return zero_fail(
         ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the gradient is not finite: %s (loss %g, norm %g, "
+        "step %" PRId64 ": the %s is not finite: %s (loss %g, norm %g, "
         "learning rate %g, loss scale %g); the parameters are those of the step "
         "before. Try a smaller --lr, a longer --warmup or a smaller --clip",
-        run->step + 1, where, out->loss, out->grad_norm, (double)run->adamw.lr,
-        run->loss_scale);
+        run->step + 1, name_divergence(out), where, out->loss, out->grad_norm,
+        (double)run->adamw.lr, run->loss_scale);
 }
 
 /* The numbers of a step that must be equal on all ranks. */

@@ -41,14 +41,24 @@ static void note(zero_origin_search *s, const zero_instruction *i, int tensor)
         .at = s->r->at, .unit = i->unit, .tensor = tensor, .microbatch = i->microbatch};
 }
 
+/* The unit that has the losses writes them in its forward or in its backward pass. */
+static void look_at_loss(zero_origin_search *s, const zero_instruction *i,
+                         const zero_call *call)
+{
+    int64_t n = call->batch->B * call->batch->T;
+    if (call->row_loss && !is_finite(s, ZERO_FP32, n, call->row_loss))
+        note(s, i, ZERO_ORIGIN_LOSS);
+}
+
 void zero_origin_look_at_output(zero_origin_search *s, const zero_instruction *i,
                                 const zero_call *call)
 {
-    if (!s->is_on || !call->out) return;
+    if (!s->is_on) return;
     const zero_unit *unit = &model_of(s)->units[i->unit];
     zero_unit_sizes size = unit->sizes(unit, call->batch->B, call->batch->T);
-    if (!is_finite(s, unit->activations, size.out, call->out))
+    if (call->out && !is_finite(s, unit->activations, size.out, call->out))
         note(s, i, ZERO_ORIGIN_OUTPUT);
+    look_at_loss(s, i, call);
 }
 
 void zero_origin_look_at_joint(zero_origin_search *s, const zero_instruction *i,
@@ -83,6 +93,7 @@ void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction
         zero_range all = {0, model_of(s)->groups[unit->groups[k]].n_params};
         look_at_tensors(s, i, unit->groups[k], all, ZERO_FP32, call->grad[k]);
     }
+    look_at_loss(s, i, call);
 }
 
 /* A gradient that was finite in the backward pass may be too large for 16 bits, or its sum. */
@@ -131,6 +142,9 @@ static void describe(const zero_plan_input *plan, const zero_origin *o, int numb
     name_rank(&model->share, number, rank);
     if (number < 0)
         snprintf(text, size, "every rank's gradients are finite, but not their sum");
+    else if (o->tensor == ZERO_ORIGIN_LOSS)
+        snprintf(text, size, "it begins in the losses of %s, on %s, microbatch %d",
+                 model->units[o->unit].name, rank, o->microbatch);
     else if (o->tensor < 0)
         snprintf(text, size, "it begins in the %s pass of %s, on %s, microbatch %d",
                  o->tensor == ZERO_ORIGIN_JOINT ? "backward" : "forward",

@@ -9,12 +9,13 @@
 
 #define ZERO_ORIGIN_OUTPUT (-1)
 #define ZERO_ORIGIN_JOINT  (-2) /* of a backward pass */
+#define ZERO_ORIGIN_LOSS   (-3)
 
 /* A gradient that was rounded or added has unit -1. */
 typedef struct {
     int at; /* the instruction; -1: all numbers were finite */
     int unit;
-    int tensor; /* or one of the two above */
+    int tensor; /* or one of the three above */
     int microbatch;
 } zero_origin;
 

@@ -180,14 +180,14 @@ static zero_status add_squares(zero_runner *r, double *sum)
 }
 
 /* Squares of floats cannot overflow a double, so the norm is finite if and only if every
- * gradient is. */
+ * gradient is. A loss that is not finite has no gradient, whatever was computed. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
 {
     double squares;
     fetch_squares(w, i);
     ZERO_TRY(add_squares(w->r, &squares));
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    ZERO_TRY(vote(w, isfinite(squares)));
+    ZERO_TRY(vote(w, isfinite(squares) && isfinite(w->out->loss)));
     if (!w->out->overflow) decide_update(w);
     return ZERO_OK;
 }

@@ -33,8 +33,6 @@ static const struct {
      "--init-from"},
     {"a.pdf", BYTES("%PDF-1.7"), "a PDF", "pdftotext"},
     {"a.db", BYTES("SQLite format 3\0"), "an SQLite database", "its texts"},
-    {"lfs", BYTES("version https://git-lfs.github.com/spec/v1\n"), "Git LFS's pointer",
-     "git lfs pull"},
     {"16", BYTES("\xff\xfet\0e\0x\0t\0"), "text in UTF-16", "iconv -f UTF-16"},
     {"61", BYTES("\xfe\xff\0t\0e\0x\0t"), "text in UTF-16", "iconv -f UTF-16"},
     {"32", BYTES("\xff\xfe\0\0t\0\0\0"), "text in UTF-32", "iconv -f UTF-32"},

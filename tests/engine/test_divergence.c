@@ -129,6 +129,40 @@ static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **s
             }
 }
 
+/* A unit of another program may have losses that its gradient does not show. */
+static void a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
+        for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
+            test_setup setup = test_setup_of(stage, type);
+            test_run run;
+            char culprit[64];
+            test_fault f = {.step = FAULTY_STEP,
+                            .is_mine = test_rank == stage % test_size,
+                            .in_loss = true,
+                            .number = stage % 2 == 0 ? NAN : INFINITY,
+                            .element = 3};
+            test_run_open(&run, &setup, test_size);
+            int head = run.model.n_units - 1;
+            test_plant(&run, head, &f);
+            test_run_steps(&run, 0, FAULTY_STEP);
+            test_digest before = test_run_digest(&run);
+            zero_status wanted = type == ZERO_FP16 ? ZERO_OK : ZERO_ERR_DIVERGED;
+            assert_all(test_step(&run, FAULTY_STEP) == wanted);
+            snprintf(culprit, sizeof culprit, "losses of %s, on rank %d,",
+                     run.model.units[head].name, stage % test_size);
+            if (type == ZERO_FP16) {
+                assert_all(run.last.overflow);
+            } else {
+                assert_all(strstr(zero_last_error(), "the loss is not finite") != NULL);
+                assert_all(strstr(zero_last_error(), culprit) != NULL);
+            }
+            assert_all(test_same(test_run_digest(&run), before));
+            test_run_close(&run);
+        }
+}
+
 /* One rank goes wrong in a forward pass, another, or the same, later in a backward pass. */
 static void the_first_of_several_faults_is_told(void **state)
 {
@@ -198,6 +232,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_overflow_on_one_rank_skips_the_step_on_all),
         cmocka_unit_test(at_the_least_scale_an_overflow_ends_the_run),
         cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
+        cmocka_unit_test(a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite),
         cmocka_unit_test(the_first_of_several_faults_is_told),
         cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
         cmocka_unit_test(a_sum_that_is_not_finite_names_no_rank),

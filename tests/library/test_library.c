@@ -253,6 +253,40 @@ static void what_was_planned_is_what_is_counted(void **state)
     zero_model_destroy(&model);
 }
 
+/* Bytes of the model's states on a rank, by train.h's table; here all ranks are one node. */
+static double table_of(int stage, zero_type type, bool shares, double n)
+{
+    const double one = type == ZERO_FP32 ? 4.0 : 2.0, states = type == ZERO_FP32 ? 8 : 12;
+    double parameters = stage >= 3 || (shares && stage >= 1) ? one / n : one;
+    return parameters + (stage >= 2 ? one / n : one) + (stage >= 1 ? states / n : states);
+}
+
+static void states_follow_the_table(void **state)
+{
+    (void)state;
+    const zero_gpt2_shape shape = {
+        .layers = 1, .hidden = 256, .heads = 2, .seq = 8, .vocab = 256, .seed = 1};
+    zero_model model;
+    const char *const ways[] = {"p2p", "shm"};
+    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    for (int way = 0; way < 2; way++)
+        for (int k = 0; k < 8; k++) {
+            zero_trainer_spec spec = {.model = &model, .stage = k / 2};
+            zero_trainer_ledger l;
+            spec.type = k % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
+            spec.collectives = ways[way];
+            zero_comm *comm = open_world();
+            zero_trainer *t = open_trainer(&spec, comm);
+            assert_all(zero_trainer_count(t, &l) == ZERO_OK);
+            double wanted = (double)model.n_params *
+                            table_of(spec.stage, spec.type, way == 1, test_size);
+            assert_all((double)l.states >= wanted && (double)l.states <= 1.01 * wanted);
+            zero_trainer_close(&t);
+            zero_comm_close(&comm);
+        }
+    zero_model_destroy(&model);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(evaluation_changes_nothing_and_agrees_with_the_step),
         cmocka_unit_test(tensors_are_read_whole_in_every_stage),
         cmocka_unit_test(what_was_planned_is_what_is_counted),
+        cmocka_unit_test(states_follow_the_table),
     };
     test_begin(&argc, &argv);
     return test_end(cmocka_run_group_tests(tests, NULL, NULL));

@@ -64,14 +64,15 @@ stops "${frozen}$disk FREEZE_CALLS=write FREEZE_AT=4" "$unwritten" 0 \
     train $any --steps 1000 --offload "$disk"
 stops "${frozen}$disk FREEZE_CALLS=write FREEZE_AT=9 FREEZE_RANK=1" "rank 1: $unwritten" 3 \
     train $any --steps 1000 --offload "$disk" --stage 2
-stops "${frozen}/a/ FREEZE_CALLS=fsync" '.safetensors: cannot be synced: no answer for' 0 \
+stops "${frozen}/a/.tmp-step-00000002 FREEZE_CALLS=fsync" '.safetensors: cannot be synced: no answer for' 0 \
     train $job --checkpoint "$disk/a" --save-every 2
 stops "${frozen}.safetensors FREEZE_CALLS=write FREEZE_RANK=2" \
     '-00002-of-00003.safetensors: cannot be written: no answer for' 3 \
     train $job --checkpoint "$disk/b" --save-every 2
-stops "${frozen}/c/.tmp FREEZE_CALLS=rename" \
+stops "${frozen}/c/.tmp-step-00000002 FREEZE_CALLS=rename" \
     "$disk/c/.tmp-step-00000002: cannot be renamed: no answer for" 3 \
     train $job --checkpoint "$disk/c" --save-every 2
+stops "${frozen}/e/ FREEZE_CALLS=rename" "$disk/e/" 0 train $job --checkpoint "$disk/e"
 stops "${frozen}/m FREEZE_CALLS=write FREEZE_AT=2" "$disk/m: cannot be written" 0 \
     train $job --metrics "$disk/m"
 

@@ -95,11 +95,11 @@ cp -r model whole
 cp "$golden/gpt2.json" whole/tokenizer.json
 sed -e 's/"eos_token_id": 0/"eos_token_id": 1, "pad_token_id": 2/' -e 's/_pdrop": 0.0/_pdrop": 0.1/' \
     model/config.json >whole/config.json
-echo '{"eos_token": "</s>", "pad_token": "<pad>", "model_max_length": 32}' \
+echo '{"eos_token": "<|endoftext|>", "model_max_length": 32}' \
     >whole/tokenizer_config.json
 echo '{"top_p": 0.9, "eos_token_id": [1, 2]}' >whole/generation_config.json
 printf '{{ "chat" }}\n' >whole/chat_template.jinja
-echo '{"pad_token": "<pad>"}' >whole/special_tokens_map.json
+echo '{"pad_token": "<|endoftext|>"}' >whole/special_tokens_map.json
 runs 3 train $short --data text --init-from whole --tp 3 --checkpoint kept
 says 'from whole: dropout 0, where its config.json has 0.1' out
 runs 0 checkpoint show kept

@@ -98,6 +98,8 @@ save-minutes 1
 keep 1
 resume on
 resume-older on
+new-data on
+token-bytes 4
 save-required on
 metrics nowhere/m
 trace t.json

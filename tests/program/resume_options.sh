@@ -144,7 +144,7 @@ write_tokens tokens.bin
 resumes saved 0 --data tokens.bin --new-data
 says 'vocabulary 270' out
 rm -rf ids && runs 0 train $byte --data tokens.bin --vocab 64 --checkpoint ids
-refuses 2 "there is no tokenizer beside the model's weights" 0 train --resume --checkpoint ids \
+refuses 2 "beside the model's weights there is no tokenizer" 0 train --resume --checkpoint ids \
     --data text --new-data
 
 # ---- a run of no steps saves its initial weights ----

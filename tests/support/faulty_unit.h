@@ -7,11 +7,17 @@
 typedef struct {
     zero_unit unit; /* as it was */
     int64_t n_params[ZERO_UNIT_GROUPS];
-    int64_t step; /* -1: in none */
-    bool is_mine, in_forward;
+    int64_t step;                      /* -1: in none */
+    bool is_mine, in_forward, in_loss; /* one of the two: its losses, in either pass */
     float number;
-    int64_t element; /* of the output, or of the group's gradient */
+    int64_t element; /* of the output, of the losses, or of the group's gradient */
 } test_fault;
+
+static inline void test_spoil_losses(const test_fault *f, const zero_call *call)
+{
+    if (f->is_mine && f->in_loss && call->row_loss && call->batch->step == f->step)
+        call->row_loss[f->element] = f->number;
+}
 
 static inline void test_faulty_forward(const zero_unit *unit, const zero_call *call)
 {
@@ -20,13 +26,15 @@ static inline void test_faulty_forward(const zero_unit *unit, const zero_call *c
     bool is_now = call->training && call->batch->step == f->step;
     if (f->is_mine && f->in_forward && is_now && call->out) /* recomputed without output */
         call->out[f->element] = f->number;
+    test_spoil_losses(f, call);
 }
 
 static inline void test_faulty_backward(const zero_unit *unit, const zero_call *call)
 {
     const test_fault *f = unit->shape;
     f->unit.backward(&f->unit, call);
-    if (f->is_mine && !f->in_forward && call->batch->step == f->step)
+    test_spoil_losses(f, call);
+    if (f->is_mine && !f->in_forward && !f->in_loss && call->batch->step == f->step)
         call->grad[0][f->element] = f->number;
 }
 
