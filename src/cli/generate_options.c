@@ -87,10 +87,9 @@ static zero_status read_ids(const char *text, zero_generate_options *o)
 static zero_status check_operands(const zero_options *given)
 {
     if (given->n_operands == 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "generate needs a checkpoint or a model, as in zero generate DIR "
-            "--prompt 'Once'");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "generate needs a checkpoint or a model, as in zero generate DIR "
+                         "--prompt 'Once'");
     if (given->n_operands == 1) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "expected one checkpoint, found %.200s and %.200s; quote a prompt of "
