@@ -17,7 +17,7 @@ launch=
 for variables in '' "PATH=$PATH" 'HOME=/'; do
     words="env -i $variables zero train"
     # shellcheck disable=SC2086 # words; sanitizers have options of their own
-    env -i ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} $variables "$zero" train $tiny \
+    env -i ${LSAN_OPTIONS:+LSAN_OPTIONS="$LSAN_OPTIONS"} $variables "$zero" train $tiny \
         --steps 1 --global-batch 2 --quiet >out 2>err
     code=$?
     exits 0
