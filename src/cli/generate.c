@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "base/type.h"
 #include "cli/machine.h"
+#include "cli/notes.h"
 #include "cli/prompts.h"
 #include "cli/trained.h"
 #include "comm/divide.h"
@@ -328,12 +329,21 @@ static zero_status close_all(job *j)
     return zero_launch_leave(&j->world);
 }
 
+static void show_notes(const job *j)
+{
+    const zero_generate_options *o = &j->options;
+    const zero_generate_facts facts = {o, j->world.size};
+    const zero_notes notes = {.rows = zero_generate_table.rows, .values = o, .run = &facts};
+    if (zero_comm_is_root(&j->world)) zero_notes_show_all(&o->given, &notes);
+}
+
 static zero_status run_job(job *j, int argc, char **argv)
 {
     ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
     ZERO_TRY(zero_machine_device(j->options.device, &j->backend));
     if (!j->backend) j->backend = &zero_backend_cpu;
     ZERO_TRY(open_all(j, argc, argv));
+    show_notes(j);
     ZERO_TRY(write_text(j));
     return close_all(j);
 }

@@ -274,13 +274,15 @@ static zero_status lock_metrics(void *arg, zero_lock *lock,
 static zero_status compare_data(zero_session *s)
 {
     bool same;
+    const char *validation = s->config.val_data;
     ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,
-        "--data %s differs from rank 0's, or its tokenizer does: every node needs "
+        "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every node needs "
         "the same files",
-        s->config.data);
+        s->config.data, validation ? ", or --val-data " : "", validation ? validation : "",
+        validation ? "," : "");
 }
 
 /* The node with the least memory decides. A table helps only if the plan was too large, not if

@@ -18,10 +18,10 @@ static zero_status check_room(zero_opening *o, uint64_t bytes, bool are_tokens)
     if (r->room == 0 || needed <= r->room) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "--data %.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
+        "--data %.200s%s%.200s: %.1f MiB of %s need %.1f MiB of memory%s, and %.1f MiB are "
         "available; give less data, or start on nodes with more memory",
-        r->data, (double)all / 0x1p20, are_tokens ? "tokens" : "text",
-        (double)needed / 0x1p20,
+        r->data, r->validation ? ", --val-data " : "", r->validation ? r->validation : "",
+        (double)all / 0x1p20, are_tokens ? "tokens" : "text", (double)needed / 0x1p20,
         copies ? ", as they are copied once for all ranks of the node" : "",
         (double)r->room / 0x1p20);
 }

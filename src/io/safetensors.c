@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "io/json_input.h"
 #include "io/little_endian.h"
 
@@ -42,18 +43,23 @@ const char *zero_safetensors_measure(zero_safetensors_entry *entry, uint64_t *by
 
 /* ---- the header as bytes ---- */
 
-static zero_status check_header_length(const char *path, uint64_t file_bytes, uint64_t n)
+/* A file of another kind is shown as it begins: a number tells nobody what it is. */
+static zero_status read_length(const char *path, uint64_t file_bytes,
+                               const unsigned char prefix[PREFIX], uint64_t *n)
 {
-    if (n < 2 || n > ZERO_SAFETENSORS_HEADER)
+    char begin[12 * PREFIX + 1];
+    *n = zero_little_endian(prefix, PREFIX);
+    zero_legible((const char *)prefix, PREFIX, begin, sizeof begin);
+    if (*n < 2 || *n > ZERO_SAFETENSORS_HEADER)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: at byte 0: expected the length of a safetensors header, 2 to "
-                         "%d bytes, found %" PRIu64,
-                         path, ZERO_SAFETENSORS_HEADER, n);
-    if (n > file_bytes - PREFIX)
+                         "%d bytes, found %" PRIu64 ": the file begins with \"%s\"",
+                         path, ZERO_SAFETENSORS_HEADER, *n, begin);
+    if (*n > file_bytes - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: at byte 0: the header claims %" PRIu64
                          " bytes, but only %" PRIu64 " follow in this file",
-                         path, n, file_bytes - PREFIX);
+                         path, *n, file_bytes - PREFIX);
     return ZERO_OK;
 }
 
@@ -66,8 +72,8 @@ zero_status zero_safetensors_read_header(const zero_file *file, zero_bytes *head
                          "length, found %" PRIu64 " bytes in all",
                          file->path, PREFIX, file->bytes);
     ZERO_TRY(zero_file_read(file, 0, prefix, PREFIX));
-    uint64_t n = zero_little_endian(prefix, PREFIX);
-    ZERO_TRY(check_header_length(file->path, file->bytes, n));
+    uint64_t n;
+    ZERO_TRY(read_length(file->path, file->bytes, prefix, &n));
     ZERO_TRY(zero_bytes_reserve(header, PREFIX + (size_t)n));
     unsigned char *to = header->bytes + header->len;
     memcpy(to, prefix, PREFIX);
@@ -84,8 +90,8 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
                          "%s: expected a safetensors header of at least %d bytes within a "
                          "file of %" PRIu64 ", found %zu",
                          path, PREFIX, file_bytes, header->len);
-    uint64_t n = zero_little_endian(header->bytes, PREFIX);
-    ZERO_TRY(check_header_length(path, file_bytes, n));
+    uint64_t n;
+    ZERO_TRY(read_length(path, file_bytes, header->bytes, &n));
     if (n != header->len - PREFIX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: at byte 0: the header claims %" PRIu64

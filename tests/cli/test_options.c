@@ -1,3 +1,4 @@
+#include "cli/generate_options.h"
 #include "support/options_test.h"
 
 #include <stdlib.h>
@@ -206,26 +207,33 @@ static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
 }
 
 /* Conditions of idle options name an option of the table and one of its values. */
-static void idle_options_name_options_and_their_values(void **state)
+static int check_idle(const zero_option *rows, void *into)
 {
-    (void)state;
-    zero_config config;
     int n = 0;
-    for (const zero_option *row = zero_run_options; row->name; row++) {
+    for (const zero_option *row = rows; row->name; row++) {
         for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++) {
             const zero_option_idle *idle = &row->idle[i];
-            const zero_option *other = zero_run_options;
+            const zero_option *other = rows;
             if (!idle->option) assert_int_equal(idle->holds != NULL, idle->words != NULL);
             if (!idle->option) continue;
             while (other->name && strcmp(other->name, idle->option) != 0) other++;
             if (!other->name) fail_msg("--%s: no option --%s", row->name, idle->option);
             if (idle->value)
-                assert_int_equal(zero_option_store(other, idle->value, row->name, &config),
+                assert_int_equal(zero_option_store(other, idle->value, row->name, into),
                                  ZERO_OK);
             n++;
         }
     }
-    assert_true(n > 5);
+    return n;
+}
+
+static void idle_options_name_options_and_their_values(void **state)
+{
+    (void)state;
+    zero_config config;
+    zero_generate_options options;
+    assert_true(check_idle(zero_run_options, &config) > 5);
+    assert_true(check_idle(zero_generate_table.rows, &options) > 3);
 }
 
 static void flags_win_over_the_file_whatever_the_order(void **state)

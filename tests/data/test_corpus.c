@@ -263,7 +263,7 @@ static void data_beyond_the_room_is_refused_with_both_numbers(void **state)
     has_room((zero_corpus_source){.data = "a", .shares = true}, 2 * MIB);
     has_no_room((zero_corpus_source){.data = "[ab]"}, 2 * MIB - 1, "2.0 MiB of tokens");
     has_no_room((zero_corpus_source){.data = "a", .validation = "b"}, 2 * MIB - 1,
-                "2.0 MiB of tokens");
+                "--data a, --val-data b: 2.0 MiB of tokens");
     has_room((zero_corpus_source){.data = "a", .validation = "b"}, 2 * MIB + 1);
     has_no_room((zero_corpus_source){.data = "stories:1G"}, 512 * MIB,
                 "--data stories:1G: 953.7 MiB of text need 953.7 MiB");

@@ -258,7 +258,7 @@ static void attacks_on_the_length_are_refused(void **state)
     static const struct {
         uint64_t n, file_bytes;
         const char *reason;
-    } attacks[] = {{0, 10, "2 to 100000000 bytes, found 0"},
+    } attacks[] = {{0, 10, "2 to 100000000 bytes, found 0: the file begins with"},
                    {1, 10, "found 1"},
                    {3, 10, "3 bytes, but only 2 follow"},
                    {3, 11, "3 bytes, but it has 2"},
@@ -433,6 +433,14 @@ static void headers_are_read_from_files(void **state)
         assert_says(len < 8 ? "8 bytes of length" : "5 bytes, but only");
         assert_int_equal(header.len, 0);
     }
+    zero_bytes page = {0}; /* what a failed download leaves */
+    append(&page, "<!doctype html>", 15);
+    assert_int_equal(read_file(&page, page.len, &header), ZERO_ERR_FORMAT);
+    assert_says("the file begins with \"<!doctyp\"");
+    memcpy(page.bytes, "\x1b[31mPK\x03", 8);
+    assert_int_equal(read_file(&page, page.len, &header), ZERO_ERR_FORMAT);
+    assert_says("begins with \"\\u{1B}[31mPK\\u{3}\"");
+    zero_bytes_destroy(&page);
     for (size_t len = 0; len < 13; len++) { /* it shrinks while it is read */
         file.len = len;
         assert_int_equal(read_file(&file, 17, &header), ZERO_ERR_IO);

@@ -36,6 +36,23 @@ runs 0 generate ck --prompt "$prompt" --tokens 50 --top-k 1 --seed 5
 same likeliest out "--temperature 0 and --top-k 1"
 differ text likeliest "temperature 0 and 0.8"
 
+# ---- options without effect ----
+while IFS=: read -r words note; do
+    runs 0 generate ck --tokens 2 $words
+    says "zero: note: $note" err
+done <<'END'
+--top-k 3 --temperature 0:--top-k 3 has no effect with --temperature 0
+--top-p 0.5 --temperature 0.0:--top-p 0.5 has no effect with --temperature 0
+--seed 4 --temperature 0:--seed 4 has no effect with --temperature 0
+--batch 4 --prompt A:--batch 4 has no effect without --prompts
+--raw --prompt-tokens 1:--raw has no effect with --prompt-tokens
+--tp-across-nodes:--tp-across-nodes has no effect without --tp
+--stage 3:--stage 3 has no effect on one rank
+END
+printf 'A\n' >line
+runs 3 generate ck --tokens 2 --prompts line --batch 4 --stage 3 --top-k 3 --top-p 0.5 --seed 4 --raw
+grep -q 'note:' err && complain "$words: expected no note, found $(grep note: err)"
+
 # ---- prompts ----
 runs 0 generate ck --prompt-tokens 1,2,3 --tokens 5
 grep -Eqx '1,2,3(,[0-9]+){5}' out || complain "$words: expected eight ids"

@@ -243,6 +243,12 @@ rm 1/whole/tokenizer_config.json 1/whole/special_tokens_map.json # they name the
 on_nodes --stage 1
 exits 4
 says "rank 1: --data text differs from rank 0's, or its tokenizer does" err
+cp whole/*.json 1/whole
+for node in 0 1 2; do sed 2,3d text >$node/later; done
+echo 'of another night' >>2/later
+on_nodes --stage 1 --val-data later
+exits 4
+says "rank 2: --data text, or --val-data later, differs from rank 0's" err
 
 # ---- the rate ----
 runs 0 train $short --data text --init-from model --lr 2e-3
