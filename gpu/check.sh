@@ -28,6 +28,8 @@
 # the same to DIR/results/DATE-GPU.md.
 # Exit code: 1 if a check failed, 3 if one could not run, 2 for a wrong command line.
 #
+#   ARCH=90-real            pack: the GPUs that kernels are compiled for (CMAKE_CUDA_ARCHITECTURES); if
+#                           not given, this machine's, or where it has none V100 to H100
 #   GPUS=0,1                chooses devices (CUDA_VISIBLE_DEVICES)
 #   PYTHON=python3          a Python with PyTorch
 #   DISK=DIR                a directory on a disk, for --offload (here if not given)

@@ -10,7 +10,7 @@ devices() {
     if zero 1 first --model tiny --device "$device" --steps 2 --data stories:64K; then
         ok "zero train --device $device"
     else
-        not_run "zero train --device $device: $(tail -3 "$work/first.txt" | tr '\n' ' ')"
+        not_run "zero train --device $device: $(last_words "$work/first.txt")"
     fi
 }
 

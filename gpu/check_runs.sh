@@ -71,9 +71,9 @@ within() { # within VALUE LIMIT
     awk -v x="$1" -v limit="$2" 'BEGIN { exit !(x != "nan" && x + 0 <= limit + 0) }'
 }
 
-# last_words FILE: why a program has failed, in one line.
+# last_words FILE: why a program has failed, in one line: what zero says, since mpirun speaks last.
 last_words() {
-    tail -3 "$1" | tr '\n' ' '
+    { grep -m 3 '^zero: ' "$1" || tail -3 "$1"; } | tr '\n' ' '
 }
 
 # run_or_fail RANKS NAME OPTIONS...: zero, and a failure with its last words if it does not end well.

@@ -3,8 +3,9 @@
  * (kernels_test.h). */
 #include "gpu/kernels_test.h"
 
-/* The error of single precision; a wrong term is off by 1e-3 or more. */
-#define TOLERANCE 1e-6
+/* The error of single precision: a GPU's exp2f alone is off by 2 in the last place, 2.4e-7, of each
+ * probability and of their sum. A wrong term is off by 1e-3 or more. */
+#define TOLERANCE 3e-6
 
 #define LARGEST_GPU 90
 

@@ -1,6 +1,6 @@
-/* The CUDA backend's glue, on the emulated device: memory, copies and their tickets, products in
- * pieces, and failures. Streams run late and in random orders there, so a wait that is missing
- * changes numbers. */
+/* The CUDA backend's glue, on the emulated device or on a GPU: memory, copies and their tickets,
+ * products in pieces, and failures. The emulator's streams run late and in random orders, so a wait
+ * that is missing changes numbers. */
 #include "gpu/open_device.h"
 
 /* ---- memory and copies ---- */
@@ -112,7 +112,8 @@ static void a_copy_since_a_place_waits_for_the_calls_before_it(void **state)
     fetch_now(&d, sums, d.memory, N * sizeof *sums);
     assert_true(sums[0] == 1.0f);
     print_message("copies ran before a later call in %d of %d turns\n", earlier, TURNS);
-    assert_true(earlier > 0 && earlier < TURNS);
+    /* A GPU runs a short call before the host has asked for the copy. */
+    assert_true(is_gpu() || (earlier > 0 && earlier < TURNS));
     close_device(&d);
 }
 
@@ -376,9 +377,9 @@ static void devices_have_numbers(void **state)
     (void)state;
     const zero_backend *of;
     const zero_plugin *plugin;
-    zero_math math = {.device = 2};
-    assert_int_equal(zero_device_find("cuda-emulated", &of, &plugin), ZERO_OK);
-    assert_fails(of->open(&math), ZERO_ERR_INVALID, "there is no device 2");
+    zero_math math = {.device = 1000};
+    assert_int_equal(zero_device_find(device_name(), &of, &plugin), ZERO_OK);
+    assert_fails(of->open(&math), ZERO_ERR_INVALID, "there is no device 1000");
     of->close(&math);
     device d;
     open_device(&d);
