@@ -134,12 +134,11 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     zero_cuda_end(math, "embedding_backward");
 }
 
-static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                          const int32_t *targets, float dscale, float *logits, float *loss)
+static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_cross_entropy(c->compute, rows, V, targets, dscale, logits, loss);
+    zero_cuda_cross_entropy(c->compute, e);
     zero_cuda_end(math, "cross_entropy");
 }
 
@@ -189,6 +188,7 @@ const zero_backend zero_backend_cuda = {
     .stopwatch = &zero_cuda_stopwatch,
     .yardstick = &zero_cuda_yardstick,
     .fused = &zero_cuda_fused,
+    .halves_logits = true,
     .gemm = zero_cuda_gemm,
     .attention_workspace = attention_workspace,
     .clear = clear,
