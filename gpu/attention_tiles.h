@@ -146,7 +146,7 @@ template <int lanes, int N> static inline __device__ float sum_of_lanes(float (&
     return N == 1 ? sum[0] : sum[0] + sum[N - 1];
 }
 
-/* All threads: the same for dout, and D = rowsum(dout * out) of its rows. */
+/* All threads: the same for dout, and D = rowsum(dout * out) of its rows, also to call.means. */
 template <typename factor, zero_type type, int SIZE, int ROWS>
 static inline __device__ void load_douts(const zero_attention_call &call,
                                          const zero_head_view &v, int64_t query, factor *to,
@@ -167,7 +167,19 @@ static inline __device__ void load_douts(const zero_attention_call &call,
             *(few_factors<factor, type> *)(to + row * pitch<SIZE> + c) =
                 load_factors<factor>(call, dy, row, c);
         if (c == 0) mean[row] = all;
+        if (c == 0 && row < y.n) call.means[v.mean + query + row] = all;
     }
+}
+
+/* D of ROWS queries, as load_douts() left it; zero for queries that do not exist. */
+template <int ROWS>
+static inline __device__ void load_means(const zero_attention_call &call,
+                                         const zero_head_view &v, int64_t query,
+                                         float *mean)
+{
+    const int i = (int)threadIdx.x;
+    if (i >= ROWS) return;
+    mean[i] = query + i < v.T ? call.means[v.mean + query + i] : 0.0f;
 }
 
 /* lse of ROWS queries in base 2; zero for queries that do not exist. */
@@ -356,6 +368,5 @@ static void for_call(const zero_attention_call *call, const function &f)
 
 static inline dim3 grid_of(const zero_attention_call *call)
 {
-    return dim3((unsigned)(call->a.B * call->a.H),
-                (unsigned)((call->a.T + TILE - 1) / TILE));
+    return dim3((unsigned)call->heads, (unsigned)((call->a.T + TILE - 1) / TILE));
 }

@@ -77,7 +77,7 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_cuda_end(math, "layernorm_backward");
 }
 
-/* Sums over positions are made again where they are needed: cheaper than memory on a device. */
+/* A number for each query is in the backend's own room; everything else is made again where it is needed. */
 static int64_t attention_workspace(const zero_attention *a)
 {
     (void)a;
@@ -96,7 +96,7 @@ static void attention_backward(const zero_math *math, const zero_attention *a)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_attention_backward(c->compute, c->capability, a);
+    zero_cuda_attention_backward(c->compute, c->capability, a, c->room);
     zero_cuda_end(math, "attention_backward");
 }
 
