@@ -14,12 +14,22 @@ devices() {
     fi
 }
 
+# All programs at one time: they are small.
 kernels() {
     for test in "$here"/tests/*_on_gpu; do
-        if with "$test" >"$work/kernels.txt" 2>&1; then
-            ok "$(basename "$test"): $(grep -c '^\[       OK' "$work/kernels.txt") tests"
+        name=$(basename "$test")
+        (
+            with "$test" >"$work/$name.txt" 2>&1
+            echo $? >"$work/$name.code"
+        ) &
+    done
+    wait
+    for test in "$here"/tests/*_on_gpu; do
+        name=$(basename "$test") code=$(cat "$work/$(basename "$test").code")
+        if [ "$code" = 0 ]; then
+            ok "$name: $(grep -c '^\[       OK' "$work/$name.txt") tests"
         else
-            failed "$(basename "$test"): $(grep -E 'FAILED|ERROR' "$work/kernels.txt" | head -5)"
+            failed "$name: code $code: $(grep -E 'FAILED|ERROR' "$work/$name.txt" | head -5)"
         fi
     done
 }
@@ -30,13 +40,14 @@ sanitizer() {
         not_run "compute-sanitizer was not found"
         return
     fi
+    most=300
     for kind in memcheck racecheck initcheck synccheck; do
         for test in "$here"/tests/*_on_gpu; do
-            if with "$tool" --tool $kind --error-exitcode 9 "$test" \
-                >"$work/sanitizer.txt" 2>&1; then
-                ok "$kind, $(basename "$test"): 0 errors"
+            name=$kind-$(basename "$test")
+            if with "$tool" --tool $kind --error-exitcode 9 "$test" >"$work/$name.txt" 2>&1; then
+                ok "$name: 0 errors"
             else
-                failed "$kind, $(basename "$test"): $(grep -m 3 '=====' "$work/sanitizer.txt")"
+                failed "$name: code $?: $(grep -m 3 '=====' "$work/$name.txt")"
             fi
         done
     done
@@ -126,9 +137,9 @@ resume() {
     small="--model tiny --global-batch 8 --micro-batch 2 --data stories:256K --stage 2"
     for way in "cpu $device" "$device cpu"; do
         first=${way% *} second=${way#* }
-        rm -rf "$work/saved"
+        rm -rf "$scratch/saved"
         # shellcheck disable=SC2086 # words
-        set -- $small --checkpoint "$work/saved"
+        set -- $small --checkpoint "$scratch/saved"
         run_or_fail 2 "saved-on-$first" "$@" --device "$first" --steps 10 &&
             run_or_fail 2 "loaded-on-$second" "$@" --device "$second" --steps 10 --resume &&
             check_same "loaded-on-$second" "saved-on-$first" &&
@@ -142,7 +153,7 @@ generated() {
     name=$1
     shift
     begin=$(date +%s.%N)
-    with "$here/bin/zero" generate "$work/texts" --prompts "$work/prompts" "$@" \
+    with "$here/bin/zero" generate "$scratch/texts" --prompts "$work/prompts" "$@" \
         >"$work/$name.txt" 2>"$work/$name.err" || {
         failed "$name: $(last_words "$work/$name.err")"
         return 1
@@ -151,10 +162,10 @@ generated() {
 }
 
 texts() {
-    rm -rf "$work/texts"
+    rm -rf "$scratch/texts"
     printf 'Once upon a time\nThe cat\nA dog and' >"$work/prompts"
     run_or_fail 1 texts-model --model tiny --steps 50 --data stories:256K \
-        --checkpoint "$work/texts" || return
+        --checkpoint "$scratch/texts" || return
     generated texts-cpu --temperature 0 --tokens 100 &&
         generated texts-fp32 --temperature 0 --tokens 100 --device "$device" &&
         if cmp -s "$work/texts-cpu.txt" "$work/texts-fp32.txt"; then
@@ -174,6 +185,7 @@ texts() {
 }
 
 stories() {
+    most=300
     for dtype in bf16 fp16; do
         for place in cpu "$device"; do
             run_or_fail 1 "stories-$dtype-$place" --model tiny --steps 1000 --dtype $dtype \
