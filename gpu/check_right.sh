@@ -54,15 +54,16 @@ sanitizer() {
 }
 
 digests() {
-    small="--model tiny --steps 20 --global-batch 8 --micro-batch 2 --data stories:256K"
+    # With larger steps a loss jumps, and a rounding grows to 1e-4 of it: measured on an H200.
+    small="--model tiny --steps 20 --lr 3e-4 --global-batch 8 --micro-batch 2 --data stories:256K"
     for dtype in fp32 bf16 fp16; do
         for ranks in 1 2 4; do
             # shellcheck disable=SC2086 # words
             run_or_fail $ranks "$dtype-$ranks" $small --dtype $dtype --device "$device" || continue
             # shellcheck disable=SC2086
-            run_or_fail $ranks "$dtype-$ranks-cpu" $small --dtype $dtype || continue
+            run_or_fail $ranks "$dtype-$ranks-cpu" $small --dtype $dtype --activations $dtype || continue
             far=$(apart "$dtype-$ranks" "$dtype-$ranks-cpu")
-            if within "$far" "$([ $dtype = fp32 ] && echo 1e-4 || echo 2e-2)"; then
+            if within "$far" "$([ $dtype = fp32 ] && echo 1e-5 || echo 2e-3)"; then
                 ok "$dtype, $ranks ranks: losses $far of the CPU's at most"
             else
                 failed "$dtype, $ranks ranks: losses differ by $far of the CPU's"
