@@ -138,8 +138,16 @@ static void attention_backward(bench_lanes *l, int64_t at, int64_t n)
 
 static void cross_entropy(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->cross_entropy(&l->math, n / l->V, l->V, l->tokens, 1e-3f,
-                              l->lane[BENCH_X] + at, l->losses);
+    const bool halves = l->backend->halves_logits;
+    l->backend->cross_entropy(
+        &l->math, &(zero_cross_entropy){.rows = n / l->stride,
+                                        .V = l->V,
+                                        .stride = l->stride,
+                                        .targets = l->tokens,
+                                        .dscale = 1e-3f,
+                                        .gradient = halves ? l->type : ZERO_FP32,
+                                        .logits = l->lane[BENCH_X] + at,
+                                        .loss = l->losses});
 }
 
 static void embedding(bench_lanes *l, int64_t at, int64_t n)

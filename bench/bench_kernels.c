@@ -25,6 +25,7 @@
 #include "data/tokenizer.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "math/device.h"
 #include "nn/gpt2.h"
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
@@ -33,7 +34,6 @@
 #define SAMPLE_FLOPS 2e9                /* likewise */
 #define SMALL_SAMPLE 16                 /* calls at most: small models */
 #define ON_DEVICE    64                 /* times as much: a device is that much faster */
-#define CHUNK        256                /* rows of logits, as in nn/gpt2_head.c */
 
 #define PRODUCTS BENCH_KERNELS /* the row after those of the kernels */
 #define ROWS     (BENCH_KERNELS + 1)
@@ -109,13 +109,22 @@ static double products_flops(const bench *b)
     return bench_products_flops(&part, b->plain.rows * b->plain.microbatches);
 }
 
+/* Of an element. */
+static double bytes_of(const bench *b, const bench_kernel *k)
+{
+    const double typed = (double)zero_type_size(b->lanes.type);
+    /* The gradient of logits, which are floats, may have 16 bits. */
+    const double less =
+        k->unit == BENCH_WORDS && b->lanes.backend->halves_logits ? 4.0 - typed : 0.0;
+    return k->rows * (double)zero_type_size(b->lanes.rows_type) + 4.0 * k->floats +
+           k->typed * typed - less;
+}
+
 static sample make_sample(bench *b, const bench_kernel *k)
 {
     int64_t elements = k->width * b->per_call[k->unit];
     double flops = k->flops * (double)b->lanes.T * (double)elements;
-    double bytes = (k->rows * (double)zero_type_size(b->lanes.rows_type) + 4.0 * k->floats +
-                    k->typed * (double)zero_type_size(b->lanes.type)) *
-                   (double)elements;
+    double bytes = bytes_of(b, k) * (double)elements;
     double calls = flops > 0.0 ? SAMPLE_FLOPS / flops : SAMPLE_BYTES / bytes;
     if (is_on_device(b)) calls *= ON_DEVICE;
     if (b->lanes.length < LANE && calls > SMALL_SAMPLE) calls = SMALL_SAMPLE;
@@ -303,7 +312,9 @@ static void count_elements(bench *b)
     if (zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_PIECE)
         updated /= b->world.size;
     b->per_call[BENCH_CHANNELS] = rows * s->hidden;
-    b->per_call[BENCH_WORDS] = zero_min(rows, CHUNK) * s->vocab;
+    const zero_logits_chunk chunk = zero_device_logits(c->device);
+    b->per_call[BENCH_WORDS] =
+        zero_min(rows, chunk.rows) * zero_round_up(s->vocab, chunk.step);
     b->per_call[BENCH_PARAMETERS] =
         zero_min(psi, is_on_device(b) ? ON_DEVICE / 4 * PARAMS : PARAMS);
     b->per_step[BENCH_CHANNELS] = M * (double)(rows * s->hidden);
@@ -316,18 +327,20 @@ static zero_status init_lanes(bench *b)
     const zero_gpt2_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
     int64_t length = lane_length(b);
-    b->lanes = (bench_lanes){.type = zero_config_type(c),
-                             .rows_type = zero_config_activations(c),
-                             .rows = c->micro_batch * s->seq,
-                             .T = s->seq,
-                             .C = s->hidden,
-                             .H = s->heads,
-                             .V = s->vocab,
-                             .dropout = (float)c->dropout,
-                             .words = zero_min(length / s->hidden, s->vocab),
-                             .length = length,
-                             .backend = b->lanes.backend,
-                             .math.device = b->lanes.math.device};
+    b->lanes =
+        (bench_lanes){.type = zero_config_type(c),
+                      .rows_type = zero_config_activations(c),
+                      .rows = c->micro_batch * s->seq,
+                      .T = s->seq,
+                      .C = s->hidden,
+                      .H = s->heads,
+                      .V = s->vocab,
+                      .stride = zero_round_up(s->vocab, zero_device_logits(c->device).step),
+                      .dropout = (float)c->dropout,
+                      .words = zero_min(length / s->hidden, s->vocab),
+                      .length = length,
+                      .backend = b->lanes.backend,
+                      .math.device = b->lanes.math.device};
     return bench_lanes_init(&b->lanes);
 }
 
@@ -342,11 +355,13 @@ static zero_status init_products(bench *b)
     const bench_products_by ours = {.backend = b->lanes.backend,
                                     .math = &b->lanes.math,
                                     .type = b->lanes.type,
-                                    .rows_type = b->lanes.rows_type};
-    bench_products_by measure = {0};
+                                    .rows_type = b->lanes.rows_type,
+                                    .logits = zero_device_logits(c->device)};
+    bench_products_by measure = {.logits = ours.logits};
     if (is_on_device(b)) {
         measure = ours;
         measure.by_yardstick = true;
+        measure.logits.rows = rows;
     }
     ZERO_TRY(bench_products_init(&b->plain, &measure, &part, rows, c->accumulation));
     return bench_products_init(&b->ours, &ours, &part, rows, c->accumulation);

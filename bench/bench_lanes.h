@@ -14,9 +14,10 @@ typedef struct {
     zero_math math;
     bool is_open;
     zero_type type, rows_type; /* of parameters and of activations */
-    int64_t rows, T, C, H, V;  /* of one call; rows = B*T, of logits `chunk` */
+    int64_t rows, T, C, H, V;  /* of one call; rows = B*T */
+    int64_t stride;            /* of logits */
     float dropout;             /* --dropout: masks of attention and of branches */
-    int64_t chunk, words;      /* words of the embedding's table that fit a lane */
+    int64_t words;             /* of the embedding's table that fit a lane */
     int64_t length;            /* elements of a lane */
     bench_block block;
     int64_t walked; /* position of the measures, over their lanes end to end */

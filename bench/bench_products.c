@@ -4,9 +4,9 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "math/blas.h"
+#include "math/device.h"
 #include "nn/gpt2.h"
 
-#define CHUNK  256  /* rows of the logits at a time, as in nn/gpt2_head.c */
 #define PERIOD 4096 /* of the numbers */
 
 /* Numbers that no product can make large or denormal. */
@@ -18,6 +18,12 @@ static zero_status fill(bench_products *p, void *to, int64_t n, zero_type type)
     zero_convert(ZERO_FP32, type, PERIOD, normal, typed);
     return bench_block_fill(&p->block, to, (size_t)n * zero_type_size(type), typed,
                             PERIOD * zero_type_size(type));
+}
+
+/* Words with those that fill up a row of logits. */
+static int64_t filled(const bench_products *p)
+{
+    return zero_round_up(p->vocab, p->by.logits.step);
 }
 
 /* Numbers of 16 bits are in the place of floats. */
@@ -55,8 +61,11 @@ zero_status bench_products_init(bench_products *p, const bench_products_by *by,
                           .hidden = shape->hidden,
                           .layers = shape->layers,
                           .vocab = shape->vocab};
-    int64_t left = zero_max(rows * 4 * p->hidden, zero_min(rows, CHUNK) * p->vocab);
-    return take_memory(p, left, zero_max(4 * p->hidden * p->hidden, p->vocab * p->hidden));
+    if (p->by.logits.rows == 0) p->by.logits = zero_device_logits(zero_device_name_at(0));
+    const int64_t words = filled(p);
+    int64_t left =
+        zero_max(rows * 4 * p->hidden, zero_min(rows, p->by.logits.rows) * words);
+    return take_memory(p, left, zero_max(4 * p->hidden * p->hidden, words * p->hidden));
 }
 
 void bench_products_destroy(bench_products *p)
@@ -103,15 +112,24 @@ static void run_linear(const bench_products *p, int64_t in, int64_t out)
             .transpose_b = true, .m = rows, .n = in, .k = out, .a_type = t, .c_type = t});
 }
 
-/* Logits and their gradient are fp32. */
+/* Logits are fp32, their gradient what the backend makes of it: in the same places, or by the yardstick
+ * factors without gaps. */
 static void run_head(const bench_products *p, int64_t rows)
 {
-    const int64_t C = p->hidden, V = p->vocab;
+    const bool whole = p->by.by_yardstick;
+    const int64_t C = p->hidden, stride = filled(p), V = whole ? stride : p->vocab;
     const zero_type t = p->by.rows_type;
+    const bool halves = p->by.backend && p->by.backend->halves_logits;
+    const zero_type d = halves ? p->by.type : ZERO_FP32;
+    const int64_t apart = whole ? 0 : stride * (int64_t)(sizeof(float) / zero_type_size(d));
     multiply_weight(
-        p, (zero_gemm){.transpose_b = true, .m = rows, .n = V, .k = C, .a_type = t});
-    multiply(p, (zero_gemm){.transpose_a = true, .m = V, .n = C, .k = rows});
-    multiply_weight(p, (zero_gemm){.m = rows, .n = C, .k = V, .c_type = t});
+        p, (zero_gemm){
+               .transpose_b = true, .m = rows, .n = V, .k = C, .a_type = t, .ldc = stride});
+    multiply(
+        p, (zero_gemm){
+               .transpose_a = true, .m = V, .n = C, .k = rows, .a_type = d, .lda = apart});
+    multiply_weight(
+        p, (zero_gemm){.m = rows, .n = C, .k = V, .a_type = d, .lda = apart, .c_type = t});
 }
 
 static void run_microbatch(const bench_products *p)
@@ -123,8 +141,8 @@ static void run_microbatch(const bench_products *p)
         run_linear(p, C, 4 * C);
         run_linear(p, 4 * C, C);
     }
-    for (int64_t first = 0; first < p->rows; first += CHUNK)
-        run_head(p, zero_min(p->rows - first, CHUNK));
+    for (int64_t first = 0; first < p->rows; first += p->by.logits.rows)
+        run_head(p, zero_min(p->rows - first, p->by.logits.rows));
 }
 
 zero_status bench_products_run(void *products)

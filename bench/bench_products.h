@@ -4,7 +4,8 @@
  * library, one after another, with nothing between them. R rows (positions of a rank), C channels, L blocks:
  *
  *     qkv, proj, fc, fcproj    y[R,out] = x w    dx[R,in] = dy w'    dw[in,out] = x' dy
- *     logits, 256 rows at a time, of w[V,C]: the same three
+ *     logits, some rows at a time, of w[V,C]: the same three. A device's library has all rows at once,
+ *     and words up to a multiple that suits it
  *
  * 6 R N flops, N = 12 L C^2 + V C. All blocks use the same memory, so weights may be in a cache,
  * which makes the measure faster if anything. */
@@ -19,6 +20,7 @@ typedef struct {
     zero_math *math;             /* open */
     zero_type type;              /* of weights, and of factors */
     zero_type rows_type;         /* of activations; the head's logits are fp32 */
+    zero_logits_chunk logits;    /* zero_device_logits(); all rows for the yardstick */
     /* A device's library, with factors that have their type already. */
     bool by_yardstick;
 } bench_products_by;

@@ -7,8 +7,8 @@
  *
  *     dV = (P M)' dO     dS = P * (M * dO V' - D)     dQ = dS K     dK = dS' Q
  *
- * One kernel walks over queries and has dK and dV of its keys, another walks over keys and has dQ
- * of its queries, so each sum has one order. */
+ * One kernel walks over keys and has dQ of its queries, whose D it leaves to the next one, which walks
+ * over queries and has dK and dV of its keys: each sum has one order. */
 #include <math.h>
 
 #include "gpu/attention_products.h"
@@ -150,10 +150,28 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
 
 /* ---- Backward ---- */
 
-/* A tile's queries: lse in base 2, and D; zero for queries that do not exist. */
+/* lse of a tile's queries in base 2; zero for queries that do not exist. */
+static __device__ void load_lse(const zero_attention_call &call, const zero_head_view &v,
+                                int64_t query, float *lse)
+{
+    const int i = (int)threadIdx.x;
+    if (i >= TILE) return;
+    lse[i] = query + i < v.T ? call.a.lse[v.lse + query + i] * ZERO_ATTENTION_LOG2_E : 0.0f;
+}
+
+/* D of these queries, as find_means() left it. */
+static __device__ void load_means(const zero_attention_call &call, const zero_head_view &v,
+                                  int64_t query, float *mean)
+{
+    const int i = (int)threadIdx.x;
+    if (i >= TILE) return;
+    mean[i] = query + i < v.T ? call.means[v.mean + query + i] : 0.0f;
+}
+
+/* D of a tile's queries; zero for queries that do not exist. */
 template <zero_type type>
-static __device__ void load_rows(const zero_attention_call &call, const zero_head_view &v,
-                                 int64_t query, float *lse, float *mean)
+static __device__ void find_means(const zero_attention_call &call, const zero_head_view &v,
+                                  int64_t query, float *mean)
 {
     const zero_head_rows<type> y = zero_rows_of_out<type>(v, call.a.out, query);
     const zero_head_rows<type> dy = zero_rows_of_out<type>(v, call.a.dout, query);
@@ -168,8 +186,7 @@ static __device__ void load_rows(const zero_attention_call &call, const zero_hea
             sum += __shfl_xor_sync(ALL, sum, step);
         if (lane != 0) continue;
         mean[row] = sum;
-        lse[row] =
-            row < y.n ? call.a.lse[v.lse + query + row] * ZERO_ATTENTION_LOG2_E : 0.0f;
+        if (row < y.n && blockIdx.z == 0) call.means[v.mean + query + row] = sum;
     }
 }
 
@@ -222,7 +239,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
         const zero_head_rows<type> douts = zero_rows_of_out<type>(v, call.a.dout, query);
         const score_tile t = {query, key, mask};
         float p[4][4], dp[4][4];
-        load_rows<type>(call, v, query, lse, mean);
+        load_lse(call, v, query, lse);
+        load_means(call, v, query, mean);
         if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
         dots(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key), queries, room, p);
         probabilities<KEYS>(call, t, lse, p);
@@ -249,7 +267,8 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
     result<COLS> dq;
     clear(dq);
-    load_rows<type>(call, v, query, lse, mean);
+    load_lse(call, v, query, lse);
+    find_means<type>(call, v, query, mean);
     for (int64_t key = 0; key <= query; key += TILE) {
         const zero_head_rows<type> keys = zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key);
         const score_tile t = {query, key, mask};
@@ -279,6 +298,8 @@ static zero_attention_call call_of(const zero_attention *a)
     /* base/rng.c compares the 32 bits, as a double, with p * 2^32. */
     call.dropped = d->p > 0.0f ? (uint32_t)ceil((double)d->p * 0x1p32) : 0;
     call.keep = 1.0f / (1.0f - d->p);
+    call.first = 0, call.heads = a->B * a->H;
+    call.means = NULL;
     const uintptr_t all =
         (uintptr_t)a->qkv | (uintptr_t)a->out | (uintptr_t)a->dout | (uintptr_t)a->dqkv;
     call.wide = call.size % (a->rows_type == ZERO_FP32 ? 4 : 8) == 0 && all % 16 == 0;
@@ -288,7 +309,7 @@ static zero_attention_call call_of(const zero_attention *a)
 static dim3 grid_of(const zero_attention_call *call, int cols)
 {
     const zero_attention *a = &call->a;
-    return dim3((unsigned)(a->B * a->H), (unsigned)((a->T + TILE - 1) / TILE),
+    return dim3((unsigned)call->heads, (unsigned)((a->T + TILE - 1) / TILE),
                 (unsigned)((call->size + cols - 1) / cols));
 }
 
@@ -301,8 +322,8 @@ static void launch_forward(cudaStream_t s, const zero_attention_call *c)
 template <zero_type type, int COLS>
 static void launch_backward(cudaStream_t s, const zero_attention_call *c)
 {
-    LAUNCH((backward_keys<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
     LAUNCH((backward_queries<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((backward_keys<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
 }
 
 extern "C" void zero_cuda_attention(cudaStream_t stream, int capability,
@@ -322,19 +343,31 @@ extern "C" void zero_cuda_attention(cudaStream_t stream, int capability,
     });
 }
 
-extern "C" void zero_cuda_attention_backward(cudaStream_t stream, int capability,
-                                             const zero_attention *a)
+static void launch_backward_of(cudaStream_t stream, int capability,
+                               const zero_attention_call *call)
 {
-    const zero_attention_call call = call_of(a);
-    if (zero_attention_tiles_take(capability, a)) {
-        zero_attention_tiles_backward(stream, &call);
+    if (zero_attention_tiles_take(capability, &call->a)) {
+        zero_attention_tiles_backward(stream, call);
         return;
     }
-    for_type(a->rows_type, [&](auto of) {
+    for_type(call->a.rows_type, [&](auto of) {
         constexpr zero_type type = decltype(of)::value;
-        if (call.size <= 64)
-            launch_backward<type, 64>(stream, &call);
+        if (call->size <= 64)
+            launch_backward<type, 64>(stream, call);
         else
-            launch_backward<type, 128>(stream, &call);
+            launch_backward<type, 128>(stream, call);
     });
+}
+
+/* As many heads at a time as the room has D of. */
+extern "C" void zero_cuda_attention_backward(cudaStream_t stream, int capability,
+                                             const zero_attention *a, zero_cuda_room room)
+{
+    zero_attention_call call = call_of(a);
+    const int64_t all = call.heads, most = (int64_t)(room.bytes / sizeof(float)) / a->T;
+    call.means = (float *)room.memory;
+    for (; call.first < all; call.first += most) {
+        call.heads = zero_min(all - call.first, most);
+        launch_backward_of(stream, capability, &call);
+    }
 }

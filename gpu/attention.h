@@ -33,6 +33,9 @@ struct zero_attention_call {
         dropped; /* an element whose 32 bits are below this one is dropped; 0: no dropout */
     bool
         wide; /* a thread's channels, 4 or 8 of 16 bits, are 16 aligned bytes in all arrays */
+    int64_t first,
+        heads;    /* of all samples' heads, one after the other: those of this launch */
+    float *means; /* backward: [heads,T], D of each query; dQ's kernel leaves it to dK's */
 };
 
 /* The calls of attention_tiles.cu; fp32 has none. */
@@ -57,6 +60,7 @@ struct zero_head_view {
     int64_t T, C;
     int64_t qkv, out,
         lse;         /* in qkv[B,T,3C] and dqkv, in out[B,T,C] and dout, in lse[B,H,T] */
+    int64_t mean;    /* in means[heads,T] */
     int64_t element; /* of dropout's stream: the head's first */
     uint64_t sample; /* of dropout's stream */
 };
@@ -65,12 +69,12 @@ struct zero_head_view {
 static inline __device__ zero_head_view zero_head_of(const zero_attention_call &call)
 {
     const zero_attention &a = call.a;
-    const int64_t b = blockIdx.x / a.H, h = blockIdx.x % a.H;
+    const int64_t head = call.first + blockIdx.x, b = head / a.H, h = head % a.H;
     zero_head_view v;
     v.T = a.T, v.C = a.C;
     v.qkv = b * a.T * 3 * a.C + h * call.size;
     v.out = b * a.T * a.C + h * call.size;
-    v.lse = (b * a.H + h) * a.T;
+    v.lse = head * a.T, v.mean = blockIdx.x * a.T;
     v.element = (a.first_head + h) * a.T * a.T;
     v.sample = a.dropout.stream.sample + (uint64_t)b;
     return v;

@@ -1,9 +1,9 @@
 /* attention_tiles_backward.cu - attention's backward pass on tensor cores: Dao et al.,
  * FlashAttention, arXiv:2205.14135, algorithm 4, without atomics. Equations: attention.cu.
  *
- * One kernel has 64 keys per block and walks over the queries that see them; a warp's rows of
- * scores are keys, and it has their dK and dV. The other has 64 queries per block and walks over the
- * keys that they see; a warp has dQ of its queries. Rounded are q, k, v, dO, P times dropout's mask,
+ * One kernel has 64 queries per block and walks over the keys that they see; a warp has dQ of its
+ * queries, and leaves their D. The next has 64 keys per block and walks over the queries that see
+ * them; a warp's rows of scores are keys, and it has their dK and dV. Rounded are q, k, v, dO, P times dropout's mask,
  * and dS, which is scaled by 1/sqrt(size) after the product: in fp16 it stays as large as loss
  * scaling makes it. */
 #include "gpu/attention_tiles.h"
@@ -111,7 +111,9 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
         __syncthreads(); /* everybody is done with the last queries */
         load_tile<factor, SIZE, ROWS>(
             call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
-        load_douts<factor, type, SIZE, ROWS>(call, v, query, douts, mean);
+        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_out<type>(v, call.a.dout, query),
+                                      douts);
+        load_means<ROWS>(call, v, query, mean);
         load_lse<ROWS>(call, v, query, lse);
         if (call.dropped) zero_draw_mask<ROWS, TILE, THREADS>(call, v, query, key, mask);
         __syncthreads();
@@ -212,8 +214,8 @@ void zero_attention_tiles_backward(cudaStream_t stream, const zero_attention_cal
         typedef typename decltype(of)::number factor;
         constexpr zero_type type = decltype(of_rows)::value;
         constexpr int SIZE = decltype(size)::value;
-        LAUNCH((backward_keys<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
         LAUNCH((backward_queries<factor, type, SIZE>), grid_of(call), THREADS, stream,
                *call);
+        LAUNCH((backward_keys<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
     });
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Everything about the CUDA backend that needs a GPU, in parts of less than 10 minutes each.
+# Everything about the CUDA backend that needs a GPU, in parts of less than 10 minutes each. What does
+# not end in its time fails, and the next check goes on.
 #
 #   sh gpu/check.sh pack [DIR]    builds for any CPU, with CUDA, and gathers in DIR [build/gpu-check]
 #                                 what a machine with a GPU may lack: the programs, the plugin, MPI
@@ -11,7 +12,7 @@
 #     sanitizer   the same under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #     digests     1, 2 and 4 ranks on one GPU, stages 0-3, all collectives, optimizer on the host, by
 #                 CUDA IPC (auto), staged and on 2 fake nodes, twice, and by messages of a CUDA-aware MPI:
-#                 equal digests, losses within 1e-4 of the CPU's
+#                 equal digests, losses within 1e-5 of the CPU's in fp32, 2e-3 in 16 bits
 #     resume      saved on the CPU and resumed on the GPU, and back
 #     texts       tokens through the cache: each text the same alone and in company, tokens per second
 #     stories     1000 steps in bf16 and fp16: loss above the entropy, within 1 % of the CPU's
@@ -25,10 +26,14 @@
 #     all         all of them
 #
 # Prints one line a check: "ok", "FAILED" or "not run" (with the reason), and what was measured; adds
-# the same to DIR/results/DATE-GPU.md.
+# the same at once to RESULTS/DATE-GPU.md. What programs said is kept in RESULTS/logs.
 # Exit code: 1 if a check failed, 3 if one could not run, 2 for a wrong command line.
 #
+#   ARCH=90-real            pack: the GPUs that kernels are compiled for (CMAKE_CUDA_ARCHITECTURES); if
+#                           not given, this machine's, or where it has none V100 to H100
 #   GPUS=0,1                chooses devices (CUDA_VISIBLE_DEVICES)
+#   RESULTS=DIR             where results go [./results]
+#   LIMIT=SECONDS           of all parts together: what does not fit is not run
 #   PYTHON=python3          a Python with PyTorch
 #   DISK=DIR                a directory on a disk, for --offload (here if not given)
 #   DEVICE=cuda-emulated    tries this script itself where there is no GPU: tiny models, no limits
@@ -37,6 +42,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2034 # read by the parts
 device=${DEVICE:-cuda}
+# shellcheck disable=SC2034 # read by the parts
+began_at=$(date +%s)
 results=/dev/null # until open_results
 failures=0
 unable=0
@@ -90,13 +97,16 @@ for part in "$@"; do
         *) stop 2 "there is no part '$part'; the head of this script lists them" ;;
     esac
 done
-set_up
 open_results
+set_up
+head_results
 for part in "$@"; do
     began=$(date +%s)
     echo "=== $part"
     begin_results "$part"
-    "$part"
+    # shellcheck disable=SC2034
+    most=120
+    if [ "$(left)" -gt 0 ]; then "$part"; else not_run "$part: no time is left of $LIMIT s"; fi
     echo "=== $part: $(($(date +%s) - began)) s"
 done
 [ $failures -eq 0 ] || exit 1

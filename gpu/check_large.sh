@@ -4,6 +4,7 @@
 # check.sh.
 
 large() {
+    most=580
     shape_of gpt2-xl 48 1600 25
     batch="--global-batch 256 --micro-batch 4"
     [ "$device" = cuda ] || batch="--global-batch 8 --micro-batch 2"
@@ -73,6 +74,7 @@ check_planned() {
 }
 
 fit() {
+    most=580
     free_bytes
     if [ -z "$gpu_free" ]; then
         not_run "the largest model: nvidia-smi does not tell what is free"

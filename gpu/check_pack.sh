@@ -54,15 +54,16 @@ pack() {
     [ -f "$source/CMakeLists.txt" ] || stop 2 "pack is for a checkout, not for a pack"
     to=${1:-$source/build/gpu-check}
     build=$source/build/with-cuda
+    mkdir -p "$build"
     cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release -DZERO_NATIVE=OFF \
-        -DZERO_CUDA=ON >"$build.log" 2>&1 || {
+        -DZERO_CUDA=ON ${ARCH:+"-DCMAKE_CUDA_ARCHITECTURES=$ARCH"} >"$build.log" 2>&1 || {
         cat "$build.log"
         stop 3 "the build with CUDA could not be configured"
     }
     cmake --build "$build" --parallel "$(nproc)" --target zero bench_kernels zero_cuda \
         test_kernels_on_gpu test_kernels_exact_on_gpu test_kernels_masks_on_gpu \
         test_kernels_rows_on_gpu test_kernels_texts_on_gpu test_attention_kernels_on_gpu \
-        test_fused_on_gpu || stop 1 "the build failed"
+        test_fused_on_gpu test_cuda_backend_on_gpu test_sharing_on_gpu || stop 1 "the build failed"
     # For trying this script: DEVICE=cuda-emulated.
     cmake --build "$build" --parallel "$(nproc)" --target zero_cuda_emulated ||
         echo "there is no emulated device in this pack"

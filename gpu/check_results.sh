@@ -19,11 +19,18 @@ describe_machine() {
         2>/dev/null || echo "no PyTorch"
 }
 
-# open_results: sets results; a new file begins with the machine.
+# open_results: sets results, and work to the folder of what programs say.
 open_results() {
-    mkdir -p "$here/results" || stop 3 "results go to $here/results, which cannot be written"
+    folder=${RESULTS:-$PWD/results}
+    work=$folder/logs
+    mkdir -p "$work" || stop 3 "results go to $folder, which cannot be written"
+    folder=$(cd "$folder" && pwd) work=$folder/logs
     name=$(gpu_name | tr 'A-Z /' 'a-z--' | tr -cd 'a-z0-9-')
-    results=$here/results/$(date +%Y-%m-%d)-$name.md
+    results=$folder/$(date +%Y-%m-%d)-$name.md
+}
+
+# head_results: a new file begins with the machine. After set_up.
+head_results() {
     [ -e "$results" ] || {
         printf '# %s: %s\n\n' "$(date +%Y-%m-%d)" "$(gpu_name)"
         describe_machine | sed 's/^/    /'

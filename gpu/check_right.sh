@@ -10,16 +10,26 @@ devices() {
     if zero 1 first --model tiny --device "$device" --steps 2 --data stories:64K; then
         ok "zero train --device $device"
     else
-        not_run "zero train --device $device: $(tail -3 "$work/first.txt" | tr '\n' ' ')"
+        not_run "zero train --device $device: $(last_words "$work/first.txt")"
     fi
 }
 
+# All programs at one time: they are small.
 kernels() {
     for test in "$here"/tests/*_on_gpu; do
-        if with "$test" >"$work/kernels.txt" 2>&1; then
-            ok "$(basename "$test"): $(grep -c '^\[       OK' "$work/kernels.txt") tests"
+        name=$(basename "$test")
+        (
+            with "$test" >"$work/$name.txt" 2>&1
+            echo $? >"$work/$name.code"
+        ) &
+    done
+    wait
+    for test in "$here"/tests/*_on_gpu; do
+        name=$(basename "$test") code=$(cat "$work/$(basename "$test").code")
+        if [ "$code" = 0 ]; then
+            ok "$name: $(grep -c '^\[       OK' "$work/$name.txt") tests"
         else
-            failed "$(basename "$test"): $(grep -E 'FAILED|ERROR' "$work/kernels.txt" | head -5)"
+            failed "$name: code $code: $(grep -E 'FAILED|ERROR' "$work/$name.txt" | head -5)"
         fi
     done
 }
@@ -30,28 +40,30 @@ sanitizer() {
         not_run "compute-sanitizer was not found"
         return
     fi
+    most=300
     for kind in memcheck racecheck initcheck synccheck; do
         for test in "$here"/tests/*_on_gpu; do
-            if with "$tool" --tool $kind --error-exitcode 9 "$test" \
-                >"$work/sanitizer.txt" 2>&1; then
-                ok "$kind, $(basename "$test"): 0 errors"
+            name=$kind-$(basename "$test")
+            if with "$tool" --tool $kind --error-exitcode 9 "$test" >"$work/$name.txt" 2>&1; then
+                ok "$name: 0 errors"
             else
-                failed "$kind, $(basename "$test"): $(grep -m 3 '=====' "$work/sanitizer.txt")"
+                failed "$name: code $?: $(grep -m 3 '=====' "$work/$name.txt")"
             fi
         done
     done
 }
 
 digests() {
-    small="--model tiny --steps 20 --global-batch 8 --micro-batch 2 --data stories:256K"
+    # With larger steps a loss jumps, and a rounding grows to 1e-4 of it: measured on an H200.
+    small="--model tiny --steps 20 --lr 3e-4 --global-batch 8 --micro-batch 2 --data stories:256K"
     for dtype in fp32 bf16 fp16; do
         for ranks in 1 2 4; do
             # shellcheck disable=SC2086 # words
             run_or_fail $ranks "$dtype-$ranks" $small --dtype $dtype --device "$device" || continue
             # shellcheck disable=SC2086
-            run_or_fail $ranks "$dtype-$ranks-cpu" $small --dtype $dtype || continue
+            run_or_fail $ranks "$dtype-$ranks-cpu" $small --dtype $dtype --activations $dtype || continue
             far=$(apart "$dtype-$ranks" "$dtype-$ranks-cpu")
-            if within "$far" "$([ $dtype = fp32 ] && echo 1e-4 || echo 2e-2)"; then
+            if within "$far" "$([ $dtype = fp32 ] && echo 1e-5 || echo 2e-3)"; then
                 ok "$dtype, $ranks ranks: losses $far of the CPU's at most"
             else
                 failed "$dtype, $ranks ranks: losses differ by $far of the CPU's"
@@ -126,9 +138,9 @@ resume() {
     small="--model tiny --global-batch 8 --micro-batch 2 --data stories:256K --stage 2"
     for way in "cpu $device" "$device cpu"; do
         first=${way% *} second=${way#* }
-        rm -rf "$work/saved"
+        rm -rf "$scratch/saved"
         # shellcheck disable=SC2086 # words
-        set -- $small --checkpoint "$work/saved"
+        set -- $small --checkpoint "$scratch/saved"
         run_or_fail 2 "saved-on-$first" "$@" --device "$first" --steps 10 &&
             run_or_fail 2 "loaded-on-$second" "$@" --device "$second" --steps 10 --resume &&
             check_same "loaded-on-$second" "saved-on-$first" &&
@@ -142,7 +154,7 @@ generated() {
     name=$1
     shift
     begin=$(date +%s.%N)
-    with "$here/bin/zero" generate "$work/texts" --prompts "$work/prompts" "$@" \
+    with "$here/bin/zero" generate "$scratch/texts" --prompts "$work/prompts" "$@" \
         >"$work/$name.txt" 2>"$work/$name.err" || {
         failed "$name: $(last_words "$work/$name.err")"
         return 1
@@ -151,10 +163,10 @@ generated() {
 }
 
 texts() {
-    rm -rf "$work/texts"
+    rm -rf "$scratch/texts"
     printf 'Once upon a time\nThe cat\nA dog and' >"$work/prompts"
     run_or_fail 1 texts-model --model tiny --steps 50 --data stories:256K \
-        --checkpoint "$work/texts" || return
+        --checkpoint "$scratch/texts" || return
     generated texts-cpu --temperature 0 --tokens 100 &&
         generated texts-fp32 --temperature 0 --tokens 100 --device "$device" &&
         if cmp -s "$work/texts-cpu.txt" "$work/texts-fp32.txt"; then
@@ -174,6 +186,7 @@ texts() {
 }
 
 stories() {
+    most=300
     for dtype in bf16 fp16; do
         for place in cpu "$device"; do
             run_or_fail 1 "stories-$dtype-$place" --model tiny --steps 1000 --dtype $dtype \

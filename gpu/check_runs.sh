@@ -22,8 +22,9 @@ set_up() {
     # shellcheck disable=SC1091
     . "$here/mpi.env"
     cublas=$(find_cublas)
-    work=$(mktemp -d "${TMPDIR:-/tmp}/zero-gpu-check.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
+    # For checkpoints; logs stay.
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/zero-gpu-check.XXXXXX")
+    trap 'rm -rf "$scratch"' EXIT
     export OPAL_PREFIX="$here$mpi_prefix" OPAL_PKGLIBDIR="$here$mpi_libraries"
     export OPAL_PKGDATADIR="$here$mpi_data" OPAL_SYSCONFDIR="$here$mpi_settings"
     export PMIX_INSTALL_PREFIX="$here$mpi_pmix" OMPI_MCA_rmaps_base_oversubscribe=1
@@ -36,17 +37,35 @@ set_up() {
     python=${PYTHON:-python3}
 }
 
-# with COMMAND...: with the pack's libraries. Other programs, as python3, keep their own.
+# left: the seconds that LIMIT leaves.
+left() {
+    echo $((${LIMIT:-1000000} - ($(date +%s) - began_at)))
+}
+
+# in_time COMMAND...: ends it after $most seconds, which check.sh and the longer parts set, or when LIMIT is
+# over: exit code 124.
+in_time() {
+    allowed=$(left)
+    [ "$allowed" -gt 0 ] || return 124
+    [ "$allowed" -lt "$most" ] || allowed=$most
+    timeout -k 5 "$allowed" "$@"
+}
+
+# with COMMAND...: in time, with the pack's libraries. Other programs, as python3, keep their own.
 with() {
-    LD_LIBRARY_PATH="$libraries_here" "$@"
+    in_time env LD_LIBRARY_PATH="$libraries_here" "$@"
 }
 
 # zero RANKS NAME OPTIONS...: trains; output in NAME.txt, metrics in NAME.jsonl.
 zero() {
     ranks=$1 name=$2
     shift 2
+    rm -f "$work/$name.jsonl"
     with mpirun -n "$ranks" --map-by :OVERSUBSCRIBE --bind-to none "$here/bin/zero" train "$@" \
         --eval-every 0 --sample 0 --metrics "$work/$name.jsonl" >"$work/$name.txt" 2>&1
+    code=$?
+    [ $code -ne 124 ] || echo "zero: ended after $allowed s, the time of this step" >>"$work/$name.txt"
+    return $code
 }
 
 digest() { # digest NAME
@@ -71,9 +90,9 @@ within() { # within VALUE LIMIT
     awk -v x="$1" -v limit="$2" 'BEGIN { exit !(x != "nan" && x + 0 <= limit + 0) }'
 }
 
-# last_words FILE: why a program has failed, in one line.
+# last_words FILE: why a program has failed, in one line: what zero says, since mpirun speaks last.
 last_words() {
-    tail -3 "$1" | tr '\n' ' '
+    { grep -m 3 '^zero: ' "$1" || tail -3 "$1"; } | tr '\n' ' '
 }
 
 # run_or_fail RANKS NAME OPTIONS...: zero, and a failure with its last words if it does not end well.

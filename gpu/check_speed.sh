@@ -50,10 +50,13 @@ judge_memory() {
     fi
 }
 
-# torch_step WORDS...: PyTorch's steps; sets theirs to the seconds, or says why not.
+# torch_step WORDS...: PyTorch's steps; sets theirs to the seconds, or says why not. Then two more, whose
+# memory is taken: nvidia-smi would stop the driver in the middle of timed ones.
 torch_step() {
     # shellcheck disable=SC2086 # words
-    if memory_of "$python" "$here/torch_gpt2.py" $torch_shape --dtype bf16 "$@" >"$work/torch.txt" 2>&1; then
+    if in_time "$python" "$here/torch_gpt2.py" $torch_shape --dtype bf16 "$@" >"$work/torch.txt" 2>&1; then
+        memory_of in_time "$python" "$here/torch_gpt2.py" $torch_shape --dtype bf16 "$@" \
+            --steps 2 --warmup 1 >"$work/torch-memory.txt" 2>&1 || taken=
         theirs=$(sed -n 's/.*"step_seconds": \([^,]*\),.*/\1/p' "$work/torch.txt")
         say "          PyTorch $(sed -n 's/.*"torch": "\([^"]*\)".*/\1/p' "$work/torch.txt"): $theirs s a step"
     else
@@ -67,7 +70,9 @@ speed_of() {
     shape_of "$1" "$2" "$3" "$4"
     batch="--global-batch $5 --micro-batch $5"
     # shellcheck disable=SC2086 # words
-    memory_of run_if_room 1 "speed-$1" $shape $batch --device "$device" --steps $steps || return
+    run_if_room 1 "speed-$1" $shape $batch --device "$device" --steps $steps || return
+    # shellcheck disable=SC2086 # words
+    memory_of run_if_room 1 "memory-$1" $shape $batch --device "$device" --steps 3 || return
     ours=$(step_seconds "speed-$1")
     our_memory=$taken
     say "          $1: $ours s a step of $5 sequences"
@@ -86,6 +91,7 @@ speed_of() {
 }
 
 speed() {
+    most=300
     speed_of gpt2 12 768 12 16
     speed_of gpt2-xl 48 1600 25 4
 }
@@ -103,7 +109,7 @@ attention() {
     kernels_of bf16 || return
     set -- --device cuda --batch 8 --seq 1024 --hidden 768 --heads 12
     [ "$device" = cuda ] || set -- --device cpu --batch 2 --seq 16 --hidden 32 --heads 2 --rounds 1
-    "$python" "$here/torch_attention.py" --dtype bf16 "$@" >"$work/torch.txt" 2>&1 || {
+    in_time "$python" "$here/torch_attention.py" --dtype bf16 "$@" >"$work/torch.txt" 2>&1 || {
         not_run "PyTorch's attention: $(last_words "$work/torch.txt")"
         return
     }

@@ -1,8 +1,12 @@
 /* cross_entropy.cu - loss and gradient of the head: a block per row of logits.
  *
  * One pass finds the maximum and the sum of exponentials; each thread corrects its sum when
- * its maximum grows. The second pass writes the gradient in place. A thread takes every n-th
- * logit, so the order of sums depends on V alone, not on how rows are aligned. */
+ * its maximum grows. There a thread takes every n-th logit, so the order of sums depends on V alone,
+ * not on how rows are aligned. The second pass writes the gradient in place, in turns. One of 16 bits
+ * takes half of the row, so what a turn overwrites has been read by that turn or an earlier one:
+ *
+ *     logits      |   turn 0   |   turn 1   |   turn 2   |
+ *     gradient    |  0  |  1  |  2  |                              */
 #include <math.h>
 
 #include "gpu/device_code.h"
@@ -10,6 +14,7 @@
 #define LONG_ROW   16384 /* words from which on a block has MOST threads: */
 #define MOST       1024 /* so few rows at a time that the second pass finds them in caches */
 #define AT_ONCE    4
+#define GROUPS     2    /* of neighbours, that a thread has of a turn */
 #define ROW_BLOCKS 2048 /* at most */
 
 /* sum of exp(x - most) over some logits; without logits most is -INFINITY. */
@@ -78,35 +83,74 @@ static __device__ exponentials block_together(exponentials x, exponentials *of_w
     return warp_together(lane < warps ? of_warp[lane] : none);
 }
 
-static __device__ void write_gradient(int64_t V, int32_t target, float dscale,
+/* W neighbours from j on, of which n are in the row. */
+template <int W>
+static __device__ floats<W> gradient_at(const zero_cross_entropy &e, int32_t target,
+                                        exponentials x, const float *row, int64_t j,
+                                        int64_t n)
+{
+    const float inverse = e.dscale / x.sum;
+    floats<W> d = {};
+    if (n >= W) d = load<ZERO_FP32, W>(row, j);
+    UNROLL for (int k = 0; k < W; k++)
+    {
+        if (n < W && k < n) d.at[k] = row[j + k];
+        d.at[k] = expf(d.at[k] - x.most) * inverse;
+        if (j + k == target) d.at[k] -= e.dscale;
+    }
+    return d;
+}
+
+template <zero_type type, int W>
+static __device__ void write_gradient(const zero_cross_entropy &e, int32_t target,
                                       exponentials x, float *row)
 {
-    const float inverse = dscale / x.sum;
-    for (int64_t j = threadIdx.x; j < V; j += blockDim.x) {
-        const float d = expf(row[j] - x.most) * inverse;
-        row[j] = j == target ? d - dscale : d;
+    typename stored<type>::number *to = (typename stored<type>::number *)row;
+    const int64_t step = (int64_t)blockDim.x * W;
+    for (int64_t turn = 0; turn < e.V; turn += GROUPS * step) {
+        const int64_t first = turn + (int64_t)threadIdx.x * W;
+        floats<W> d[GROUPS] = {};
+        UNROLL for (int g = 0; g < GROUPS; g++)
+        {
+            const int64_t j = first + g * step;
+            if (j < e.V) d[g] = gradient_at<W>(e, target, x, row, j, e.V - j);
+        }
+        if (type != ZERO_FP32) __syncthreads(); /* the turn's logits have been read */
+        UNROLL for (int g = 0; g < GROUPS; g++)
+        {
+            const int64_t j = first + g * step;
+            if (j + W <= e.V) store<type, W>(d[g], to, j);
+            UNROLL for (int k = 0; k < W; k++)
+            {
+                if (j + W > e.V && j + k < e.V) to[j + k] = narrowed<type>(d[g].at[k]);
+            }
+        }
     }
 }
 
-static __global__ void __launch_bounds__(MOST)
-    cross_entropy(int64_t rows, int64_t V, const int32_t *targets, float dscale,
-                  float *logits, float *loss)
+template <zero_type type, int W>
+static __global__ void __launch_bounds__(MOST) cross_entropy(zero_cross_entropy e)
 {
     SHARED(exponentials, of_warp, WARP);
-    for (int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
-        float *row = logits + r * V;
-        const exponentials x = block_together(look(V, row), of_warp);
-        if (threadIdx.x == 0) loss[r] = logf(x.sum) + (x.most - row[targets[r]]);
+    for (int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
+        float *row = e.logits + r * e.stride;
+        const exponentials x = block_together(look(e.V, row), of_warp);
+        if (threadIdx.x == 0) e.loss[r] = logf(x.sum) + (x.most - row[e.targets[r]]);
         __syncthreads(); /* the target has been read; of_warp may be used again */
-        if (dscale != 0.0f) write_gradient(V, targets[r], dscale, x, row);
+        if (e.dscale != 0.0f) write_gradient<type, W>(e, e.targets[r], x, row);
     }
 }
 
-void zero_cuda_cross_entropy(cudaStream_t stream, int64_t rows, int64_t V,
-                             const int32_t *targets, float dscale, float *logits,
-                             float *loss)
+void zero_cuda_cross_entropy(cudaStream_t stream, const zero_cross_entropy *given)
 {
-    if (rows <= 0) return;
-    LAUNCH(cross_entropy, block_count(rows, ROW_BLOCKS), V < LONG_ROW ? THREADS : MOST,
-           stream, rows, V, targets, dscale, logits, loss);
+    zero_cross_entropy e = *given;
+    e.stride = zero_logits_stride(given);
+    const bool together = e.stride % TOGETHER == 0 && aligned(ZERO_FP32, e.logits);
+    if (e.rows <= 0) return;
+    for_type(e.gradient, [&](auto of) {
+        constexpr zero_type type = decltype(of)::value;
+        auto kernel = together ? cross_entropy<type, TOGETHER> : cross_entropy<type, 1>;
+        LAUNCH(kernel, block_count(e.rows, ROW_BLOCKS), e.V < LONG_ROW ? THREADS : MOST,
+               stream, e);
+    });
 }

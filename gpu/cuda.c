@@ -137,7 +137,6 @@ zero_status zero_cuda_accepts(const zero_math *math, zero_type type)
 
 zero_status zero_cuda_use(zero_cuda *c)
 {
-    c->held = (zero_cuda_held){0};
     ZERO_TRY(zero_cuda_verdict(c));
     return zero_cuda_check(c, cudaSetDevice(c->device), "choosing the device");
 }

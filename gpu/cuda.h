@@ -55,13 +55,6 @@ typedef struct {
     char text[512];
 } zero_cuda_failure;
 
-/* An array that the last call has left in the room, converted: the next product may use it there. */
-typedef struct {
-    const void *from; /* NULL: none */
-    int64_t rows, cols, stride;
-    zero_type type, to;
-} zero_cuda_held;
-
 /* How cuBLASLt computes products of one shape and their ending, or that it does not. */
 enum { ZERO_CUDA_CHOICES = 64, ZERO_CUDA_SHAPE = 9 };
 typedef struct {
@@ -85,7 +78,6 @@ typedef struct {
     zero_cuda_queue queues[ZERO_CUDA_WAYS];
     char *workspace; /* on the device: cuBLAS', then the room */
     zero_cuda_room room;
-    zero_cuda_held held;
     zero_cuda_choice choices[ZERO_CUDA_CHOICES];
     int64_t n_choices; /* made so far; modulo ZERO_CUDA_CHOICES the place of the next */
     zero_cuda_piece taken[ZERO_CUDA_PIECES], pinned[ZERO_CUDA_PIECES];
@@ -130,7 +122,7 @@ zero_status zero_cuda_no_device(cudaError_t error);
 
 /* ---- cuda.c: every call of the table begins and ends so ---- */
 
-/* Makes the device current for this thread. Anything may be written then: nothing is held. */
+/* Makes the device current for this thread. */
 zero_status zero_cuda_use(zero_cuda *c);
 
 /* NULL after a failure: nothing is to be launched then. */

@@ -77,7 +77,7 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_cuda_end(math, "layernorm_backward");
 }
 
-/* Sums over positions are made again where they are needed: cheaper than memory on a device. */
+/* A number for each query is in the backend's own room; everything else is made again where it is needed. */
 static int64_t attention_workspace(const zero_attention *a)
 {
     (void)a;
@@ -96,7 +96,7 @@ static void attention_backward(const zero_math *math, const zero_attention *a)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_attention_backward(c->compute, c->capability, a);
+    zero_cuda_attention_backward(c->compute, c->capability, a, c->room);
     zero_cuda_end(math, "attention_backward");
 }
 
@@ -134,12 +134,11 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     zero_cuda_end(math, "embedding_backward");
 }
 
-static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                          const int32_t *targets, float dscale, float *logits, float *loss)
+static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
     zero_cuda *c = zero_cuda_begin(math);
     if (!c) return;
-    zero_cuda_cross_entropy(c->compute, rows, V, targets, dscale, logits, loss);
+    zero_cuda_cross_entropy(c->compute, e);
     zero_cuda_end(math, "cross_entropy");
 }
 
@@ -189,6 +188,7 @@ const zero_backend zero_backend_cuda = {
     .stopwatch = &zero_cuda_stopwatch,
     .yardstick = &zero_cuda_yardstick,
     .fused = &zero_cuda_fused,
+    .halves_logits = true,
     .gemm = zero_cuda_gemm,
     .attention_workspace = attention_workspace,
     .clear = clear,

@@ -274,7 +274,6 @@ static zero_status store(const zero_math *math, void *memory, const void *host,
     *ticket = 0;
     if (bytes == 0) return zero_cuda_verdict(c);
     ZERO_TRY(check_copy(c, "store", memory, host, bytes));
-    c->held = (zero_cuda_held){0}; /* it may be written now */
     return copy(math, ZERO_CUDA_UP, memory, host, bytes, ticket);
 }
 

@@ -112,12 +112,13 @@ __global__ void __launch_bounds__(THREADS, PER_SM) for_elements(int64_t n, opera
 }
 
 template <class operation>
-void launch_elements(cudaStream_t stream, int64_t n, bool together, const operation &op)
+void launch_elements(cudaStream_t stream, int64_t n, bool together, const operation &op,
+                     int64_t most_blocks = MOST_BLOCKS)
 {
     auto kernel = together ? for_elements<TOGETHER, operation> : for_elements<1, operation>;
     const int64_t per_block = THREADS * (together ? TOGETHER : 1);
     if (n <= 0) return;
-    LAUNCH(kernel, block_count(zero_divide_up(n, per_block), MOST_BLOCKS), THREADS, stream,
+    LAUNCH(kernel, block_count(zero_divide_up(n, per_block), most_blocks), THREADS, stream,
            n, op);
 }
 

@@ -14,6 +14,7 @@
 #define WARPS       (THREADS / WARP)
 #define COLUMNS     4    /* that a thread adds: neighbours, if they are aligned */
 #define WORD_BLOCKS 2048 /* at most */
+#define AHEAD       8 /* rows of a token that are loaded before the first of them is added */
 
 template <zero_type type, zero_type rows> struct embedding_sum {
     zero_embedding e;
@@ -101,6 +102,22 @@ static __device__ int find(const int32_t *tokens, int64_t first, int64_t n, int3
     return all;
 }
 
+/* Adds AHEAD rows of the list, or the n that are left, in order. */
+template <zero_type rows, int W>
+static __device__ void add_rows(const zero_embedding_grad &e, int64_t first, int64_t c,
+                                const uint8_t *list, int n, floats<W> &sum)
+{
+    floats<W> d[AHEAD] = {};
+    UNROLL for (int l = 0; l < AHEAD; l++)
+    {
+        if (l < n) d[l] = load<rows, W>(e.dout, (first + list[l]) * e.C + c);
+    }
+    UNROLL for (int l = 0; l < AHEAD; l++)
+    {
+        for (int k = 0; k < W && l < n; k++) sum.at[k] += d[l].at[k];
+    }
+}
+
 /* Adds this position and all later ones of its token to the token's gradient: a thread has
  * groups of W columns, from c on, THREADS of them apart. */
 template <zero_type rows, int W>
@@ -116,13 +133,10 @@ static __device__ void add_token(const zero_embedding_grad &e, int64_t first, in
         if (c + g * step < e.C) sum[g] = load<ZERO_FP32, W>(word, c + g * step);
     for (int64_t i = first; i < n; i += THREADS) {
         const int all = find(e.tokens, i, n, token, of_warp, list);
-        for (int l = 0; l < all; l++)
-            for (int g = 0; g < groups; g++) {
-                if (c + g * step >= e.C) continue;
-                const floats<W> d =
-                    load<rows, W>(e.dout, (i + list[l]) * e.C + c + g * step);
-                for (int k = 0; k < W; k++) sum[g].at[k] += d.at[k];
-            }
+        for (int l = 0; l < all; l += AHEAD)
+            for (int g = 0; g < groups; g++)
+                if (c + g * step < e.C)
+                    add_rows<rows>(e, i, c + g * step, list + l, all - l, sum[g]);
     }
     for (int g = 0; g < groups; g++)
         if (c + g * step < e.C) store<ZERO_FP32, W>(sum[g], word, c + g * step);

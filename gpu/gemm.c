@@ -10,9 +10,6 @@
  *
  * Products of few rows are kernels of our own (few_rows.cu): cuBLAS' bits would depend on m.
  *
- * A whole factor a that was converted stays there for the next call, if that is a product of the same
- * array: the head's d(logits) are a factor of two products, one after the other.
- *
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece
  *      piece                                                                            */
@@ -210,25 +207,6 @@ static product describe(const zero_gemm *g)
         .ldc = zero_cuda_or_dense(g->ldc, g->n)};
 }
 
-/* The whole of a, at the begin of the room; nothing if it is not converted as a whole. */
-static zero_cuda_held held_of(const product *p)
-{
-    const zero_gemm *g = p->g;
-    if (!p->a.is_converted || p->m < g->m || p->k < g->k) return (zero_cuda_held){0};
-    return (zero_cuda_held){.from = p->a.from,
-                            .rows = g->transpose_a ? g->k : g->m,
-                            .cols = g->transpose_a ? g->m : g->k,
-                            .stride = p->a.stride,
-                            .type = p->a.type,
-                            .to = p->type};
-}
-
-static bool is_same(zero_cuda_held x, zero_cuda_held y)
-{
-    return x.from && x.from == y.from && x.rows == y.rows && x.cols == y.cols &&
-           x.stride == y.stride && x.type == y.type && x.to == y.to;
-}
-
 /* Pieces of k are the outer loop if c is fp32, since factors are then converted less often. */
 static void multiply_pieces(const zero_math *math, product *p)
 {
@@ -248,7 +226,6 @@ void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
 {
     assert(g->slices == 0 && "models whose sums are in slices are refused on devices");
     assert((!g->accumulate || g->c_type == ZERO_FP32) && "sums that go on are fp32");
-    const zero_cuda_held held = zero_cuda_of(math)->held;
     zero_cuda *c = zero_cuda_begin(math);
     if (!c || g->m == 0 || g->n == 0) return;
     product p = describe(g);
@@ -262,8 +239,6 @@ void zero_cuda_gemm(const zero_math *math, const zero_gemm *g)
         return;
     }
     cut(&p, c->room);
-    c->held = held_of(&p);
-    if (is_same(held, c->held)) p.a.held_first = p.a.held_k = 0;
     multiply_pieces(math, &p);
 }
 

@@ -72,9 +72,7 @@ void zero_cuda_bias_gelu_backward(cudaStream_t stream, const zero_bias_grad *b,
 void zero_cuda_layernorm(cudaStream_t stream, const zero_layernorm_args *n);
 void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad_args *n,
                                   zero_cuda_room room);
-void zero_cuda_cross_entropy(cudaStream_t stream, int64_t rows, int64_t V,
-                             const int32_t *targets, float dscale, float *logits,
-                             float *loss);
+void zero_cuda_cross_entropy(cudaStream_t stream, const zero_cross_entropy *e);
 
 /* ---- embedding.cu: the CPU's bits. words is 0 ---- */
 
@@ -99,8 +97,9 @@ void zero_cuda_few_rows(cudaStream_t stream, const zero_gemm *g, zero_cuda_room 
 /* Chosen by a->factors; capability as zero_device_about.capability. Where tensor cores lack the type,
  * and for heads of more than 128 channels, fp32 computes: it takes any size. `work` is not used. */
 void zero_cuda_attention(cudaStream_t stream, int capability, const zero_attention *a);
+/* room.bytes >= 4 T */
 void zero_cuda_attention_backward(cudaStream_t stream, int capability,
-                                  const zero_attention *a);
+                                  const zero_attention *a, zero_cuda_room room);
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,8 @@ static inline __device__ uint16_t to_bf16(float x)
 {
     const uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
     const float normal = float_of(magnitude < 0x00800000u ? bits & 0x80000000u : bits);
-    return __bfloat16_as_ushort(__float2bfloat16_rn(normal));
+    const __nv_bfloat16_raw rounded = __nv_bfloat16_raw(__float2bfloat16_rn(normal));
+    return rounded.x; /* unlike __bfloat16_as_ushort() CUDA 11.8 has it below sm_80, too */
 }
 
 static inline __device__ float from_fp16(uint16_t x)

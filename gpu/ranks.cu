@@ -7,6 +7,10 @@
 
 #define LEVELS 7 /* 64 terms */
 
+/* At most: links to neighbours and to the host are busy with a few blocks, and the multiprocessors are
+ * the backward pass', which runs beside. NCCL takes 8 to 32. */
+#define FEW_BLOCKS 32
+
 static_assert(ZERO_MEMORY_TERMS < 1 << LEVELS, "a level for each bit of a number of terms");
 
 template <zero_type type, zero_type result> struct adding_ranks {
@@ -55,7 +59,8 @@ static void launch(cudaStream_t stream, const zero_cuda_terms *terms, int64_t le
 {
     bool together = aligned(result, out);
     for (int t = 0; t < terms->n; t++) together = together && aligned(type, terms->at[t]);
-    launch_elements(stream, len, together, adding_ranks<type, result>{*terms, out});
+    launch_elements(stream, len, together, adding_ranks<type, result>{*terms, out},
+                    FEW_BLOCKS);
 }
 
 void zero_cuda_sum_ranks(cudaStream_t stream, const zero_cuda_terms *terms, zero_type type,

@@ -32,6 +32,14 @@ inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 b)
     return b.bits;
 }
 
+struct __nv_bfloat16_raw {
+    unsigned short x;
+
+    explicit __nv_bfloat16_raw(__nv_bfloat16 b) : x(b.bits)
+    {
+    }
+};
+
 inline float __bfloat162float(__nv_bfloat16 b)
 {
     return __uint_as_float((uint32_t)b.bits << 16);

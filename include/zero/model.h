@@ -166,6 +166,12 @@ typedef struct {
     double recompute_flops; /* of a forward call without `out`; 0: the same */
 } zero_unit_sizes;
 
+/* How the last unit may compute logits: so many rows at a time, whose floats begin at multiples of `step`
+ * from the first one's. */
+typedef struct {
+    int64_t rows, step;
+} zero_logits_chunk;
+
 /* Units have no state: equal calls give equal bits. A forward pass may be repeated
  * (recompute). In every stage a unit meets the same numbers.
  *
@@ -200,6 +206,8 @@ struct zero_unit {
      * array. */
     zero_type activations;
     bool heeds_activations; /* also of 16 bits */
+    /* What suits the memory where it computes, for units of the library; sizes() follow it. */
+    zero_logits_chunk logits;
     /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
      * get the same answer. NULL: the unit cannot be shared. */
     zero_unit_part (*part)(const zero_unit *unit, zero_pass pass, int64_t B, int64_t T,

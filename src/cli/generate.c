@@ -20,6 +20,7 @@
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
+#include "math/device.h"
 #include "report/print_text.h"
 #include "train/activations.h"
 #include "train/config.h"
@@ -214,6 +215,7 @@ static zero_status cut(job *j)
     ZERO_TRY(zero_activations_choose(j->options.activations, type_of(j), j->options.device,
                                      &activations));
     ZERO_TRY(zero_model_activate(&j->from.model, activations));
+    zero_model_chunk_logits(&j->from.model, zero_device_logits(j->options.device));
     ZERO_TRY(zero_tp_check(tp, j->from.model.shape));
     return zero_tp_cut(tp, &j->from.model, j->world.rank, &j->made, &j->part);
 }

@@ -18,6 +18,7 @@
 #include "comm/watch.h"
 #include "engine/plan.h"
 #include "math/backends.h"
+#include "math/device.h"
 #include "report/advice.h"
 #include "report/plan_show.h"
 #include "sharding/compile.h"
@@ -179,6 +180,7 @@ static zero_status open_model(zero_session *s)
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
     ZERO_TRY(zero_model_activate(&s->model, zero_config_activations(c)));
+    zero_model_chunk_logits(&s->model, zero_device_logits(c->device));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));
     ZERO_TRY(zero_loader_init(&s->loader, corpus, shape.seq, c->global_batch,
                               (uint64_t)c->seed, c->shuffle));

@@ -30,6 +30,9 @@ static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *
     deep.layers = layers;
     ZERO_TRY(zero_gpt2_describe(&deep, &model));
     zero_status st = zero_model_activate(&model, input->activations);
+    const zero_model *like = input->model;
+    if (like && like->n_units > 0)
+        zero_model_chunk_logits(&model, like->units[like->n_units - 1].logits);
     if (st == ZERO_OK) st = measure_part(&model, input, &ledger);
     if (st == ZERO_OK)
         *made = (zero_plan_fitted){layers, model.n_params,

@@ -13,6 +13,7 @@
 #include "engine/tell.h"
 #include "lesson/narrate.h"
 #include "lesson/tale.h"
+#include "math/device.h"
 #include "train/step_input.h"
 
 typedef struct {
@@ -134,6 +135,7 @@ static zero_status open_data(zero_lesson_machine *m)
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
     ZERO_TRY(zero_gpt2_describe(&shape, &m->model));
     ZERO_TRY(zero_model_activate(&m->model, zero_config_activations(c)));
+    zero_model_chunk_logits(&m->model, zero_device_logits(c->device));
     ZERO_TRY(zero_narrate_check(&m->model, m->n_ranks));
     return zero_loader_init(&m->loader, &m->corpus, shape.seq, c->global_batch,
                             (uint64_t)c->seed, c->shuffle);

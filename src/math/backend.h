@@ -166,6 +166,24 @@ typedef struct {
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
+/* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is. If dscale != 0 the logits
+ * become their gradient, dscale * (softmax - onehot); if it is 0 they are left as they are. A gradient of
+ * 16 bits, which a backend may have (halves_logits), begins where its row of logits began: its rows are
+ * 2 * stride numbers apart. */
+typedef struct {
+    int64_t rows, V;
+    int64_t stride; /* floats from row to row of the logits; 0: V */
+    const int32_t *targets;
+    float dscale;
+    zero_type gradient; /* rounded to it */
+    float *logits, *loss;
+} zero_cross_entropy;
+
+static inline int64_t zero_logits_stride(const zero_cross_entropy *e)
+{
+    return e->stride > 0 ? e->stride : e->V;
+}
+
 /* cross_entropy() over a vocabulary in slices, which are dealt to ranks: each has `slices` of them.
  * This rank has the V words [first, first + V) of all; its slice s has columns [ends[s - 1], ends[s])
  * of `logits`, where ends[-1] is 0 and ends[slices - 1] is V. No slice is empty. There are two
@@ -277,6 +295,7 @@ struct zero_backend {
     const zero_stopwatch *stopwatch; /* NULL: the host's clock tells times */
     const zero_yardstick *yardstick; /* of a device; NULL: benches measure otherwise */
     const zero_fused *fused;         /* NULL: nothing is gained over two calls */
+    bool halves_logits;              /* cross_entropy() writes gradients of 16 bits, too */
 
     void (*clear)(const zero_math *math, int64_t n, float *x); /* x[n] = 0 */
     void (*gemm)(const zero_math *math, const zero_gemm *g);
@@ -301,11 +320,7 @@ struct zero_backend {
     void (*recall)(const zero_math *math, const zero_cached *a);
     void (*embedding)(const zero_math *math, const zero_embedding *e);
     void (*embedding_backward)(const zero_math *math, const zero_embedding_grad *e);
-    /* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is; if
-     * dscale != 0, logits[rows,V] become their gradient, dscale * (softmax - onehot); if it
-     * is 0 they are left as they are. */
-    void (*cross_entropy)(const zero_math *math, int64_t rows, int64_t V,
-                          const int32_t *targets, float dscale, float *logits, float *loss);
+    void (*cross_entropy)(const zero_math *math, const zero_cross_entropy *e);
     /* The two calls of zero_softmax. NULL: the backend computes no models in slices. */
     void (*softmax_slices)(const zero_math *math, const zero_softmax *s);
     void (*softmax_loss)(const zero_math *math, const zero_softmax *s);

@@ -9,6 +9,7 @@
  * and the gradient of a logit in slice s is dscale e^(logit - m_s) e^(m_s - m) / sum. */
 #include "math/cpu_loss.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/number.h"
@@ -28,30 +29,22 @@ static int64_t target_of(const zero_softmax *s, int64_t r)
     return 0 <= column && column < s->V ? column : -1;
 }
 
-typedef struct {
-    int64_t V;
-    const int32_t *targets;
-    float dscale, *logits, *loss;
-} entropy_call;
-
 static void cross_entropy_rows(const zero_math *math, const void *arg, int64_t first,
                                int64_t end)
 {
-    const entropy_call *a = arg;
-    const int64_t step = zero_max(ZERO_CPU_PIECE / a->V, 1);
+    const zero_cross_entropy *e = arg;
+    const int64_t step = zero_max(ZERO_CPU_PIECE / e->V, 1);
     for (int64_t r = first; r < end; r++) {
-        a->loss[r] = zero_cpu_kernels_of(math)->cross_entropy(
-            a->V, a->targets[r], a->dscale, a->logits + r * a->V);
+        e->loss[r] = zero_cpu_kernels_of(math)->cross_entropy(
+            e->V, e->targets[r], e->dscale, e->logits + r * zero_logits_stride(e));
         if ((r + 1) % step == 0) zero_math_poll(math);
     }
 }
 
-void zero_cpu_cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                            const int32_t *targets, float dscale, float *logits,
-                            float *loss)
+void zero_cpu_cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
-    const entropy_call a = {V, targets, dscale, logits, loss};
-    zero_team_share(math, rows, 1, cross_entropy_rows, &a);
+    assert(e->gradient == ZERO_FP32);
+    zero_team_share(math, e->rows, 1, cross_entropy_rows, e);
 }
 
 static void softmax_slices_rows(const zero_math *math, const void *arg, int64_t first,

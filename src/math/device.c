@@ -5,20 +5,30 @@
 
 #include "base/fail.h"
 
+#define OF_CPU \
+    { \
+        256, 1 \
+    } /* enough rows for a product, small next to activations */
+#define OF_GPU \
+    { \
+        4096, 64 \
+    } /* rows of 128 bytes at least, also of 16 bits */
+
 /* Devices without a backend and without a plugin are the host. */
 static const struct {
     const char *name;
     const zero_backend *backend;
     bool is_plugin;
     bool halves_rows;
+    zero_logits_chunk logits;
 } devices[] = {
-    {"cpu", NULL, false, true},
-    {"cuda", NULL, true, true},
+    {"cpu", NULL, false, true, OF_CPU},
+    {"cuda", NULL, true, true, OF_GPU},
 #ifdef ZERO_HAVE_FAKE
-    {"fake", &zero_backend_fake, false, true},
+    {"fake", &zero_backend_fake, false, true, OF_CPU},
 #endif
 #ifdef ZERO_HAVE_EMULATED
-    {"cuda-emulated", NULL, true, true},
+    {"cuda-emulated", NULL, true, true, OF_GPU},
 #endif
 };
 #define DEVICES ((int)(sizeof devices / sizeof devices[0]))
@@ -112,6 +122,12 @@ bool zero_device_halves_rows(const char *name)
 {
     const int i = index_of(name);
     return i >= 0 && devices[i].halves_rows;
+}
+
+zero_logits_chunk zero_device_logits(const char *name)
+{
+    const int i = index_of(name);
+    return devices[i < 0 ? 0 : i].logits;
 }
 
 bool zero_device_is_host(const char *name)

@@ -329,22 +329,18 @@ void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_gr
 
 static void execute_cross_entropy(zero_fake *f, zero_fake_args *a)
 {
-    if (check_tokens(f, "cross_entropy", a->cross_entropy.targets, a->cross_entropy.rows,
-                     a->cross_entropy.V))
-        cpu->cross_entropy(&f->math, a->cross_entropy.rows, a->cross_entropy.V,
-                           a->cross_entropy.targets, a->cross_entropy.dscale,
-                           a->cross_entropy.logits, a->cross_entropy.loss);
+    const zero_cross_entropy *e = &a->cross_entropy;
+    if (check_tokens(f, "cross_entropy", e->targets, e->rows, e->V))
+        cpu->cross_entropy(&f->math, e);
 }
 
-void zero_fake_cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                             const int32_t *targets, float dscale, float *logits,
-                             float *loss)
+void zero_fake_cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
     arrays of = begin(math, "cross_entropy", execute_cross_entropy);
-    of.args->cross_entropy.rows = rows, of.args->cross_entropy.V = V;
-    of.args->cross_entropy.dscale = dscale;
-    of.args->cross_entropy.targets = integers(of, targets, rows);
-    of.args->cross_entropy.logits = floats(of, logits, rows * V);
-    of.args->cross_entropy.loss = floats(of, loss, rows);
+    zero_cross_entropy *to = &of.args->cross_entropy;
+    *to = *e;
+    to->targets = integers(of, e->targets, e->rows);
+    to->logits = floats(of, e->logits, e->rows * zero_logits_stride(e));
+    to->loss = floats(of, e->loss, e->rows);
     zero_fake_commit(math);
 }

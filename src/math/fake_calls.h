@@ -21,9 +21,7 @@ void zero_fake_remember(const zero_math *math, const zero_cached *a);
 void zero_fake_recall(const zero_math *math, const zero_cached *a);
 void zero_fake_embedding(const zero_math *math, const zero_embedding *e);
 void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_grad *e);
-void zero_fake_cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                             const int32_t *targets, float dscale, float *logits,
-                             float *loss);
+void zero_fake_cross_entropy(const zero_math *math, const zero_cross_entropy *e);
 void zero_fake_adamw(const zero_math *math, const zero_adamw *h,
                      const zero_adamw_arrays *a);
 void zero_fake_sum_squares(const zero_math *math, zero_type type, int64_t n, const void *x,

@@ -38,12 +38,7 @@ typedef union {
         zero_embedding_grad of;
         int64_t limit;
     } embedding_backward;
-    struct {
-        int64_t rows, V;
-        const int32_t *targets;
-        float dscale;
-        float *logits, *loss;
-    } cross_entropy;
+    zero_cross_entropy cross_entropy;
     struct {
         zero_adamw recipe;
         zero_adamw_arrays arrays;

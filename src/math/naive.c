@@ -2,6 +2,7 @@
  * double. It polls once per call. */
 #include "math/naive.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/tree.h"
@@ -273,18 +274,19 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
     zero_math_poll(math);
 }
 
-static void cross_entropy(const zero_math *math, int64_t rows, int64_t V,
-                          const int32_t *targets, float dscale, float *logits, float *loss)
+static void cross_entropy(const zero_math *math, const zero_cross_entropy *e)
 {
-    for (int64_t r = 0; r < rows; r++, logits += V) {
+    float *logits = e->logits;
+    assert(e->gradient == ZERO_FP32);
+    for (int64_t r = 0; r < e->rows; r++, logits += zero_logits_stride(e)) {
         double most = -INFINITY, sum = 0.0;
-        for (int64_t j = 0; j < V; j++) most = fmax(most, (double)logits[j]);
-        for (int64_t j = 0; j < V; j++) sum += exp((double)logits[j] - most);
-        loss[r] = (float)(log(sum) + most - (double)logits[targets[r]]);
-        if (dscale == 0.0f) continue;
-        for (int64_t j = 0; j < V; j++) {
+        for (int64_t j = 0; j < e->V; j++) most = fmax(most, (double)logits[j]);
+        for (int64_t j = 0; j < e->V; j++) sum += exp((double)logits[j] - most);
+        e->loss[r] = (float)(log(sum) + most - (double)logits[e->targets[r]]);
+        if (e->dscale == 0.0f) continue;
+        for (int64_t j = 0; j < e->V; j++) {
             double p = exp((double)logits[j] - most) / sum;
-            logits[j] = (float)((double)dscale * (j == targets[r] ? p - 1.0 : p));
+            logits[j] = (float)((double)e->dscale * (j == e->targets[r] ? p - 1.0 : p));
         }
     }
     zero_math_poll(math);

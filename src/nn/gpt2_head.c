@@ -2,15 +2,24 @@
  *
  * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model, so rows
  * are taken in chunks: a chunk's logits become its loss and its gradient at once. When training,
- * forward therefore stops at the norm, and backward goes through the chunks. */
+ * forward therefore stops at the norm, and backward goes through the chunks. A device likes larger ones
+ * (math/device.c), with rows of logits that begin at aligned addresses, and reads d(logits) as the
+ * factors of its products. */
 #include "nn/gpt2_head.h"
 
 #include <string.h>
 
 #include "base/number.h"
 #include "base/type.h"
+#include "math/device.h"
 #include "nn/layers.h"
 #include "nn/share.h"
+
+/* Floats from row to row of a chunk's logits. */
+static int64_t stride_of(const zero_unit *u)
+{
+    return zero_round_up(zero_gpt2_words(u)->rows, u->logits.step);
+}
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
@@ -19,7 +28,7 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     const int64_t room = zero_unit_room(u, rows * s->hidden);
     zero_unit_sizes n = {.saved = room + 2 * rows,
                          .backward_work = room,
-                         .logits = zero_gpt2_chunk_rows(rows, 0) * words,
+                         .logits = zero_gpt2_chunk_rows(u, rows, 0) * stride_of(u),
                          .row_loss = rows,
                          .flops = 2.0 * (double)rows * (double)s->hidden * (double)words};
     if (!zero_share_has_parts(&u->share)) return n;
@@ -58,14 +67,32 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const void *normed
                                   .few_rows = zero_call_has_few_rows(c, rows)});
 }
 
+static zero_type gradient_type(const zero_call *c)
+{
+    return c->backend->halves_logits ? c->type : ZERO_FP32;
+}
+
+/* The same number of bytes. */
+static int64_t gradient_stride(const zero_unit *u, zero_type type)
+{
+    return stride_of(u) * (int64_t)(sizeof(float) / zero_type_size(type));
+}
+
 static void chunk_loss(const zero_unit *u, const zero_call *c, const void *normed,
                        int64_t first, int64_t rows, float dscale)
 {
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
     const int32_t *targets = c->batch->targets;
-    zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, normed, first), rows, s->vocab, c->logits);
-    c->backend->cross_entropy(c->math, rows, s->vocab, targets + first, dscale, c->logits,
-                              c->row_loss + first);
+    zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, normed, first), rows, stride_of(u),
+                     c->logits);
+    c->backend->cross_entropy(c->math,
+                              &(zero_cross_entropy){.rows = rows,
+                                                    .V = zero_gpt2_shape_of(u)->vocab,
+                                                    .stride = stride_of(u),
+                                                    .targets = targets + first,
+                                                    .dscale = dscale,
+                                                    .gradient = gradient_type(c),
+                                                    .logits = c->logits,
+                                                    .loss = c->row_loss + first});
 }
 
 static zero_layer_norm norm_of(const zero_unit *u, const zero_call *c)
@@ -119,12 +146,12 @@ static void forward(const zero_unit *u, const zero_call *c)
         zero_gpt2_last_logits(u, c, zero_gpt2_shape_of(u)->vocab, c->logits);
         return;
     }
-    for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK)
-        chunk_loss(u, c, normed, first, zero_gpt2_chunk_rows(rows, first), 0.0f);
+    for (int64_t first = 0; first < rows; first += u->logits.rows)
+        chunk_loss(u, c, normed, first, zero_gpt2_chunk_rows(u, rows, first), 0.0f);
 }
 
 void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void *normed,
-                             int64_t rows, bool accumulate)
+                             int64_t rows, zero_type type, int64_t stride, bool accumulate)
 {
     const zero_tensor *wte = zero_gpt2_words(u);
     c->backend->gemm(
@@ -134,7 +161,9 @@ void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void 
                               .m = wte->rows,
                               .n = wte->cols,
                               .k = rows,
+                              .a_type = type,
                               .a = c->logits,
+                              .lda = stride,
                               .b_type = u->activations,
                               .b = normed,
                               .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
@@ -146,12 +175,15 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                            void *d_normed)
 {
     const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
+    const zero_type type = gradient_type(c);
     c->backend->gemm(c->math,
                      &(zero_gemm){.factors = c->type,
                                   .m = rows,
                                   .n = s->hidden,
                                   .k = s->vocab,
+                                  .a_type = type,
                                   .a = c->logits,
+                                  .lda = gradient_stride(u, type),
                                   .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
                                   .b_type = c->type,
                                   .c_type = u->activations,
@@ -174,13 +206,14 @@ static void backward(const zero_unit *u, const zero_call *c)
     int64_t rows = c->batch->B * c->batch->T;
     const void *normed = c->saved;
     void *d_normed = c->work;
+    const zero_type type = gradient_type(c);
     bool add = c->accumulate[ZERO_HEAD_EMBEDDING];
     if (!add) zero_gpt2_clear_positions(u, c);
-    for (int64_t first = 0; first < rows; first += ZERO_GPT2_CHUNK) {
-        int64_t n = zero_gpt2_chunk_rows(rows, first);
+    for (int64_t first = 0; first < rows; first += u->logits.rows) {
+        int64_t n = zero_gpt2_chunk_rows(u, rows, first);
         chunk_loss(u, c, normed, first, n, c->batch->loss_seed);
-        zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, normed, first), n,
-                                add || first > 0);
+        zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, normed, first), n, type,
+                                gradient_stride(u, type), add || first > 0);
         input_gradient(u, c, n, zero_gpt2_rows_to(u, d_normed, first));
     }
     zero_gpt2_head_norm_backward(u, c, d_normed);
@@ -196,4 +229,5 @@ void zero_gpt2_head_unit(zero_unit *unit)
     unit->computes_by_layers = true;
     unit->continues = true;
     unit->heeds_activations = true;
+    unit->logits = zero_device_logits(zero_device_name_at(0));
 }

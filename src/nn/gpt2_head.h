@@ -2,9 +2,8 @@
  * calls (gpt2_head.c) use, too. */
 #pragma once
 
+#include "base/number.h"
 #include "nn/gpt2.h"
-
-#define ZERO_GPT2_CHUNK 256 /* rows: enough for GEMM, small next to activations */
 
 enum { ZERO_HEAD_FINAL, ZERO_HEAD_EMBEDDING }; /* the unit's groups */
 
@@ -14,9 +13,9 @@ static inline const zero_tensor *zero_gpt2_words(const zero_unit *u)
 }
 
 /* Rows of the chunk that starts at row `first`. */
-static inline int64_t zero_gpt2_chunk_rows(int64_t rows, int64_t first)
+static inline int64_t zero_gpt2_chunk_rows(const zero_unit *u, int64_t rows, int64_t first)
 {
-    return rows - first < ZERO_GPT2_CHUNK ? rows - first : ZERO_GPT2_CHUNK;
+    return zero_min(rows - first, u->logits.rows);
 }
 
 /* Writes normed[rows,C] and moments[2,rows] to the call's `saved`; turns d(normed) into the
@@ -35,9 +34,10 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const void *normed
 /* While texts are generated: those of each sample's last position, after the norm. */
 void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
                            float *logits);
-/* The gradient of these words from a chunk's d(logits) in c->logits. */
+/* The gradient of these words from a chunk's d(logits) in c->logits, whose rows are `stride` numbers of
+ * `type` apart. */
 void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void *normed,
-                             int64_t rows, bool accumulate);
+                             int64_t rows, zero_type type, int64_t stride, bool accumulate);
 /* The head comes first in backward order, and contributes nothing to positions. */
 void zero_gpt2_clear_positions(const zero_unit *u, const zero_call *c);
 

@@ -34,9 +34,9 @@ static int64_t hidden(const zero_unit *u)
     return zero_gpt2_shape_of(u)->hidden;
 }
 
-static int64_t chunks_of(int64_t rows)
+static int64_t chunks_of(const zero_unit *u, int64_t rows)
 {
-    return zero_divide_up(rows, ZERO_GPT2_CHUNK);
+    return zero_divide_up(rows, u->logits.rows);
 }
 
 /* ---- what is joined ---- */
@@ -65,9 +65,10 @@ static zero_unit_part gathers_stats(const zero_unit *u, int64_t rows)
 
 static zero_unit_part backward_part(const zero_unit *u, int64_t rows, int64_t index)
 {
-    int64_t chunk = index / CHUNK_PARTS, first = chunk * ZERO_GPT2_CHUNK;
-    int64_t n = zero_gpt2_chunk_rows(rows, first);
-    if (chunk == chunks_of(rows)) return (zero_unit_part){.waits = true, .is_last = true};
+    int64_t chunk = index / CHUNK_PARTS, first = chunk * u->logits.rows;
+    int64_t n = zero_gpt2_chunk_rows(u, rows, first);
+    if (chunk == chunks_of(u, rows))
+        return (zero_unit_part){.waits = true, .is_last = true};
     zero_unit_part p = {.waits = false};
     if (index % CHUNK_PARTS == SOFTMAX) {
         p = gathers_stats(u, n);
@@ -80,9 +81,10 @@ static zero_unit_part backward_part(const zero_unit *u, int64_t rows, int64_t in
 
 static zero_unit_part evaluate_part(const zero_unit *u, int64_t rows, int64_t index)
 {
-    if (index == chunks_of(rows)) return (zero_unit_part){.waits = true, .is_last = true};
+    if (index == chunks_of(u, rows))
+        return (zero_unit_part){.waits = true, .is_last = true};
     zero_unit_part p =
-        gathers_stats(u, zero_gpt2_chunk_rows(rows, index * ZERO_GPT2_CHUNK));
+        gathers_stats(u, zero_gpt2_chunk_rows(u, rows, index * u->logits.rows));
     p.waits = index > 0;
     return p;
 }
@@ -118,7 +120,7 @@ static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
     for (int i = 0; i < slices; i++)
         ends[i] =
             zero_share_row(wte->whole_rows, u->share.slices, before + i + 1) - wte->first;
-    call(c->math, &(zero_softmax){.rows = zero_gpt2_chunk_rows(rows_of(c), first),
+    call(c->math, &(zero_softmax){.rows = zero_gpt2_chunk_rows(u, rows_of(c), first),
                                   .V = wte->rows,
                                   .first = wte->first,
                                   .slices = slices,
@@ -135,7 +137,7 @@ static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
 
 static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
 {
-    int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first);
+    int64_t rows = zero_gpt2_chunk_rows(u, rows_of(c), first);
     zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, c->saved, first), rows,
                      zero_gpt2_words(u)->rows, c->logits);
     softmax(u, c, c->backend->softmax_slices, first, 0.0f);
@@ -183,7 +185,7 @@ int64_t zero_gpt2_head_parts_work(const zero_unit *u, int64_t rows)
 {
     int levels = 0;
     for (int n = zero_share_slices(&u->share); n > 1; n = (int)zero_tree_left(n)) levels++;
-    return levels * zero_gpt2_chunk_rows(rows, 0) * hidden(u);
+    return levels * zero_gpt2_chunk_rows(u, rows, 0) * hidden(u);
 }
 
 /* ---- backward ---- */
@@ -192,14 +194,14 @@ static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     const int slices = zero_share_slices(&u->share);
     softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
-    sum_slices(u, c, zero_gpt2_chunk_rows(rows_of(c), first), slices * u->share.rank,
+    sum_slices(u, c, zero_gpt2_chunk_rows(u, rows_of(c), first), slices * u->share.rank,
                slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
 }
 
 /* d(normed) of a chunk, of all ranks' words: their sum was fp32. */
 static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
-    int64_t rows = zero_gpt2_chunk_rows(rows_of(c), first), C = hidden(u);
+    int64_t rows = zero_gpt2_chunk_rows(u, rows_of(c), first), C = hidden(u);
     c->backend->round(c->math, u->activations, rows * C, c->joined,
                       zero_gpt2_rows_to(u, c->work, first));
 }
@@ -208,18 +210,19 @@ static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t f
 {
     bool add = c->accumulate[ZERO_HEAD_EMBEDDING] || first > 0;
     zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, c->saved, first),
-                            zero_gpt2_chunk_rows(rows_of(c), first), add);
+                            zero_gpt2_chunk_rows(u, rows_of(c), first), ZERO_FP32,
+                            zero_gpt2_words(u)->rows, add);
 }
 
 void zero_gpt2_head_backward_part(const zero_unit *u, const zero_call *c)
 {
-    const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * ZERO_GPT2_CHUNK;
-    assert(c->part >= 0 && chunk <= chunks_of(rows_of(c)));
+    const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * u->logits.rows;
+    assert(c->part >= 0 && chunk <= chunks_of(u, rows_of(c)));
     if (c->part == 0 && !c->accumulate[ZERO_HEAD_EMBEDDING])
         zero_gpt2_clear_positions(u, c);
     if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX)
-        take_gradient(u, c, first - ZERO_GPT2_CHUNK);
-    if (chunk == chunks_of(rows_of(c))) {
+        take_gradient(u, c, first - u->logits.rows);
+    if (chunk == chunks_of(u, rows_of(c))) {
         zero_gpt2_head_norm_backward(u, c, c->work);
         return;
     }
@@ -234,10 +237,10 @@ void zero_gpt2_head_backward_part(const zero_unit *u, const zero_call *c)
 
 static void evaluate(const zero_unit *u, const zero_call *c)
 {
-    const int64_t chunks = chunks_of(rows_of(c)), first = c->part * ZERO_GPT2_CHUNK;
+    const int64_t chunks = chunks_of(u, rows_of(c)), first = c->part * u->logits.rows;
     assert(c->part >= 0 && c->part <= chunks);
     if (c->part == 0) zero_gpt2_head_norm(u, c);
-    if (c->part > 0) softmax(u, c, c->backend->softmax_loss, first - ZERO_GPT2_CHUNK, 0.0f);
+    if (c->part > 0) softmax(u, c, c->backend->softmax_loss, first - u->logits.rows, 0.0f);
     if (c->part < chunks) begin_softmax(u, c, first);
 }
 

@@ -42,6 +42,12 @@ static inline zero_type zero_model_activations(const zero_model *model)
     return model->n_units > 0 ? model->units[0].activations : ZERO_FP32;
 }
 
+/* Sets what suits the device that computes: zero_device_logits(). Of models that are not shared. */
+static inline void zero_model_chunk_logits(zero_model *model, zero_logits_chunk chunk)
+{
+    for (int u = 0; u < model->n_units; u++) model->units[u].logits = chunk;
+}
+
 /* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They depend
  * on the seed, the tensor's number in the model, and the element. */
 void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t begin,

@@ -58,7 +58,7 @@ zero_status zero_paper_plan_fit(const zero_paper_setup *setup, size_t bytes,
     zero_paper_setup shallow = *setup;
     zero_model whole, part;
     assert(zero_paper_has_plan(setup));
-    shallow.shape.layers = 1; /* of the model only the share is read */
+    shallow.shape.layers = 1; /* of the model only share and chunk are read */
     ZERO_TRY(describe(&shallow, &whole, &part));
     zero_plan_input in = input_of(setup, &part);
     zero_status st =

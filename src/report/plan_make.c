@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "data/corpus.h"
 #include "math/backends.h"
+#include "math/device.h"
 #include "report/plan_machine.h"
 #include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
@@ -264,6 +265,7 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
     ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
     ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));
+    zero_model_chunk_logits(&r->model, zero_device_logits(r->config.device));
     ZERO_TRY(zero_plan_machine_fill(r));
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));

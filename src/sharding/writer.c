@@ -310,17 +310,28 @@ static bool gathers_take_time(const zero_writer *w)
     return w->s->shard.size > 1 && !(one_node && zero_schedule_shares(w->s));
 }
 
+static bool gives_words_of_device(const zero_writer *w)
+{
+    return w->s->input.device && zero_program_generates(w->program);
+}
+
+/* Floats of the last unit's logits. A device's chunk is large beside those of texts' last positions. */
+static int64_t logits_of(const zero_writer *w)
+{
+    const zero_model *model = w->s->input.model;
+    const int64_t all = sizes_of(w, last_unit(w)).logits;
+    if (!gives_words_of_device(w)) return all;
+    return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
+}
+
 /* The results of the last unit without a backward pass. */
 static void name_results(zero_writer *w, zero_instruction *i)
 {
-    const zero_model *model = w->s->input.model;
-    int64_t words = model->vocab * zero_program_samples(w->s, w->program);
-    int64_t logits = zero_min(sizes_of(w, last_unit(w)).logits, words);
     i->row_loss = w->row_loss;
     i->host = w->host_rows;
-    if (w->s->input.device && zero_program_generates(w->program))
+    if (gives_words_of_device(w))
         i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
-                           logits * (int64_t)sizeof(float));
+                           logits_of(w) * (int64_t)sizeof(float));
 }
 
 static int cache_of(const zero_writer *w, int u)
@@ -352,7 +363,7 @@ void zero_write_forward(zero_writer *w, int u)
     zero_unit_sizes size = sizes_of(w, u);
     bool keeps = trains(w) && !zero_write_recomputes(w, u);
     bool gives_logits = u == last_unit(w) && !trains(w);
-    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, size.logits) : ZERO_NO_BUFFER;
+    int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, logits_of(w)) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w)) write_due_ahead(w, u + 1);
     await_parameters(w, u);

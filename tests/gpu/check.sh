@@ -46,10 +46,11 @@ plan)
     echo "\"fits\": {" && echo "\"layers\": 40" && echo "}}"
     ;;
 train)
+    [ -z "${HANGS:-}" ] || sleep 60
     [ -z "${NO_ROOM:-}" ] || { echo "zero: 9 MiB needed, but 1 MiB are available" && exit 3; }
     case $* in # the runs that are watched
     *--device-exchange*) ;;
-    *"--steps 15 "* | *"--steps 3 "*) busy 5010 ;;
+    *"--steps 3 "*) busy 5010 ;;
     esac
     seconds=$OURS digest=abc123 copied=0
     [ "$offload" = device ] || seconds=$ON_HOST
@@ -80,7 +81,7 @@ case $1 in
 *torch_attention*) echo "{\"attention\": $THEIRS.0, \"attention backward\": 9.0}" ;;
 *torch_gpt2*)
     [ -z "${NO_TORCH:-}" ] || { echo "No module named 'torch'" && exit 1; }
-    busy 6000
+    case $* in *"--steps 2 "*) busy 6000 ;; esac
     echo '{"torch": "9.8.7", "step_seconds": 0.9, "loss": 1}'
     ;;
 *) echo PyTorch 9.8.7 ;;
@@ -165,6 +166,14 @@ says "not run PyTorch: No module named 'torch'" out
 NO_ROOM=1 sh check.sh large ipc >out 2>&1
 [ $? -eq 3 ] || complain "expected exit code 3"
 says 'not run large-device: zero: 9 MiB needed, but 1 MiB are available' out
+# A step that hangs ends, and so does a part for which no time is left.
+HANGS=1 LIMIT=2 sh check.sh large ipc >out 2>&1
+[ $? -eq 1 ] || complain "expected exit code 1"
+says 'FAILED large-device: zero: ended after' out
+says 'not run ipc: no time is left of 2 s' out
+[ -s results/logs/large-device.txt ] || complain "the log of a step that hung was not kept"
+RESULTS=elsewhere sh check.sh ipc >out 2>&1
+grep -q 'ipc: ' elsewhere/*.md || complain "RESULTS has no results"
 sh check.sh nonsense >out 2>&1
 [ $? -eq 2 ] || complain "expected exit code 2"
 says "there is no part 'nonsense'" out

@@ -23,14 +23,24 @@ typedef struct {
     float *memory;
 } device;
 
-static inline void open_device(device *d)
+static inline const char *device_name(void)
 {
     const char *name = getenv("ZERO_TEST_DEVICE");
+    return name ? name : "cuda-emulated";
+}
+
+/* A machine may have one GPU; an emulated machine has two. */
+static inline bool is_gpu(void)
+{
+    return strcmp(device_name(), "cuda") == 0;
+}
+
+static inline void open_device(device *d)
+{
     const zero_plugin *plugin;
     void *memory;
-    *d = (device){.math = {.device = name ? 0 : 1}};
-    assert_int_equal(zero_device_find(name ? name : "cuda-emulated", &d->of, &plugin),
-                     ZERO_OK);
+    *d = (device){.math = {.device = is_gpu() ? 0 : 1}};
+    assert_int_equal(zero_device_find(device_name(), &d->of, &plugin), ZERO_OK);
     assert_int_equal(d->of->open(&d->math), ZERO_OK);
     d->host =
         mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -3,8 +3,9 @@
  * (kernels_test.h). */
 #include "gpu/kernels_test.h"
 
-/* The error of single precision; a wrong term is off by 1e-3 or more. */
-#define TOLERANCE 1e-6
+/* The error of single precision: a GPU's exp2f alone is off by 2 in the last place, 2.4e-7, of each
+ * probability and of their sum. A wrong term is off by 1e-3 or more. */
+#define TOLERANCE 3e-6
 
 #define LARGEST_GPU 90
 
@@ -59,10 +60,12 @@ static void solve_on(int capability, const problem *x)
     s.lse = (float *)test_gpu_out(&g, NULL, lse_bytes, x->shift);
     s.dout = (const float *)test_gpu_in(&g, x->dout, bytes, x->shift);
     s.dqkv = (float *)test_gpu_out(&g, NULL, 3 * bytes, x->shift);
+    /* Half of the heads at a time. */
+    const zero_cuda_room room = test_gpu_room(&g, 4 * s.T * (s.B * s.H / 2 + 1));
     forward = s, forward.dout = NULL, forward.dqkv = NULL;
     while (test_gpu_next(&g)) {
         zero_cuda_attention(g.stream, capability, &forward);
-        zero_cuda_attention_backward(g.stream, capability, &s);
+        zero_cuda_attention_backward(g.stream, capability, &s, room);
     }
     memcpy(x->s.out, test_gpu_result(&g, s.out), (size_t)bytes);
     memcpy(x->s.lse, test_gpu_result(&g, s.lse), (size_t)lse_bytes);

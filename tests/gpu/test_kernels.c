@@ -351,6 +351,53 @@ static void many_rows_take_several_turns(void **state)
 
 /* ---- cross-entropy ---- */
 
+/* Between rows, `apart` floats of them, nothing changes but what a gradient of 16 bits leaves of logits. */
+static void check_spread_head(test_pool *pool, int64_t rows, int64_t V, int64_t apart,
+                              zero_type type)
+{
+    const int64_t n = rows * apart;
+    float *x = test_floats(pool, n), *dense = test_floats(pool, rows * V);
+    float *loss = test_floats(pool, rows), *want = test_floats(pool, V);
+    const int32_t *targets = test_tokens(pool, rows, V);
+    zero_math slow = test_opened(naive);
+    for (int64_t i = 0; i < rows * V; i++) dense[i] = x[i / V * apart + i % V];
+    test_gpu g = test_gpu_begin(test_gpu_shared);
+    zero_cross_entropy e = {rows, V, apart, NULL, 0.5f, type, NULL, NULL};
+    e.logits = out_floats(&g, x, n, 0), e.loss = out_floats(&g, NULL, rows, 0);
+    e.targets = (const int32_t *)test_gpu_in(&g, targets, 4 * rows, 0);
+    while (test_gpu_next(&g)) zero_cuda_cross_entropy(g.stream, &e);
+    const float *got = test_gpu_result(&g, e.logits);
+    naive->cross_entropy(&slow, &(zero_cross_entropy){.rows = rows,
+                                                      .V = V,
+                                                      .targets = targets,
+                                                      .dscale = 0.5f,
+                                                      .logits = dense,
+                                                      .loss = loss});
+    assert_close(rows, test_gpu_result(&g, e.loss), loss);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t kept = zero_divide_up(V * (int64_t)zero_type_size(type), 4);
+        zero_convert(type, ZERO_FP32, V, got + r * apart, want);
+        if (type == ZERO_FP32)
+            assert_close(V, want, dense + r * V);
+        else
+            assert_true(test_error(V, want, dense + r * V) < 1.0 / 256);
+        assert_same(apart - V, got + r * apart + V, x + r * apart + V);
+        if (type != ZERO_FP32 && V > kept)
+            assert_same(V - kept, got + r * apart + kept, x + r * apart + kept);
+    }
+}
+
+/* Rows that begin at multiples of 4 floats, and others; shorter and longer than a turn of a block. */
+static void rows_of_logits_may_lie_apart(void **state)
+{
+    static const int64_t cases[][2] = {{1, 4},        {31, 32},     {257, 320},
+                                       {257, 259},    {2048, 2048}, {5000, 5056},
+                                       {20000, 20032}};
+    for (size_t c = 0; c < COUNT(cases); c++)
+        for (int type = ZERO_FP32; type <= ZERO_FP16; type++)
+            check_spread_head(*state, 3, cases[c][0], cases[c][1], (zero_type)type);
+}
+
 static void check_head(test_pool *pool, int64_t rows, int64_t V, float dscale, int shift,
                        const float *logits)
 {
@@ -363,9 +410,14 @@ static void check_head(test_pool *pool, int64_t rows, int64_t V, float dscale, i
     float *gradient = out_floats(&g, x, rows * V, 4 * shift);
     float *out = out_floats(&g, NULL, rows, 4 * shift);
     const int32_t *target = (const int32_t *)test_gpu_in(&g, targets, 4 * rows, 0);
-    while (test_gpu_next(&g))
-        zero_cuda_cross_entropy(g.stream, rows, V, target, dscale, gradient, out);
-    naive->cross_entropy(&slow, rows, V, targets, dscale, x, loss);
+    const zero_cross_entropy e = {rows, V, 0, target, dscale, ZERO_FP32, gradient, out};
+    while (test_gpu_next(&g)) zero_cuda_cross_entropy(g.stream, &e);
+    naive->cross_entropy(&slow, &(zero_cross_entropy){.rows = rows,
+                                                      .V = V,
+                                                      .targets = targets,
+                                                      .dscale = dscale,
+                                                      .logits = x,
+                                                      .loss = loss});
     assert_close(rows, test_gpu_result(&g, out), loss);
     assert_close(rows * V, test_gpu_result(&g, gradient), x);
     if (dscale == 0.0f) assert_same(rows * V, test_gpu_result(&g, gradient), x);
@@ -419,6 +471,7 @@ int main(void)
         test_with_pool(alignment_does_not_show_in_layer_norms),
         test_with_pool(many_rows_take_several_turns),
         test_with_pool(cross_entropy_agrees),
+        test_with_pool(rows_of_logits_may_lie_apart),
         test_with_pool(odd_logits_agree),
     };
     return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);

@@ -396,8 +396,9 @@ static void attention_backward(call *c, const problem *p)
     a.dout = in_rows(c, &p->z);
     a.lse = (float *)in_floats(&c->g, p->of_rows[0], a.B * a.H * a.T, 4 * p->shift);
     a.dqkv = out_rows(c, NULL, 3 * p->y.n);
+    const zero_cuda_room room = test_gpu_room(&c->g, 4 * a.B * a.H * a.T);
     while (test_gpu_next(&c->g))
-        zero_cuda_attention_backward(c->g.stream, p->capability, &a);
+        zero_cuda_attention_backward(c->g.stream, p->capability, &a, room);
 }
 
 static void check_attention(zero_type type, const int64_t size[4], zero_type factors,

@@ -73,7 +73,12 @@ static void losses_and_flat_ranges_poll(void **state)
     float *x = test_floats(*state, n), *y = test_floats(*state, n);
     float *w = test_floats(*state, n), *z = test_floats(*state, n);
     int32_t *tokens = test_tokens(*state, rows, C);
-    assert_polls(cpu->cross_entropy(&math, rows, C, tokens, 1.0f, y, w));
+    assert_polls(cpu->cross_entropy(&math, &(zero_cross_entropy){.rows = rows,
+                                                                 .V = C,
+                                                                 .targets = tokens,
+                                                                 .dscale = 1.0f,
+                                                                 .logits = y,
+                                                                 .loss = w}));
     const zero_softmax slices = {.rows = rows,
                                  .V = C,
                                  .slices = 2,
@@ -193,7 +198,12 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
         &math, &(zero_bias_grad){
                    .rows = rows, .cols = C, .x = x, .dy = dy, .dx = dact, .dbias = dsum});
     memcpy(logits, x, (size_t)n * sizeof *x);
-    cpu->cross_entropy(&math, rows, C, targets, 0.1f, logits, loss);
+    cpu->cross_entropy(&math, &(zero_cross_entropy){.rows = rows,
+                                                    .V = C,
+                                                    .targets = targets,
+                                                    .dscale = 0.1f,
+                                                    .logits = logits,
+                                                    .loss = loss});
     float *sliced = loss + rows, *stats = sliced + n, *losses = stats + 5 * rows;
     memcpy(sliced, x, (size_t)n * sizeof *x);
     const zero_softmax slices = {.rows = rows,

@@ -231,7 +231,12 @@ static void compute_backward(const lab *l)
                         l->rows, l->big, l->y, l->small[2], l->work, l->dx, l->wide};
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
-    ops->cross_entropy(l->math, ROWS, C, l->tokens, 0.5f, l->logits, l->small[3]);
+    ops->cross_entropy(l->math, &(zero_cross_entropy){.rows = ROWS,
+                                                      .V = C,
+                                                      .targets = l->tokens,
+                                                      .dscale = 0.5f,
+                                                      .logits = l->logits,
+                                                      .loss = l->small[3]});
     ops->bias_gelu_backward(l->math, &(zero_bias_grad){.rows = ROWS,
                                                        .rows_type = l->rows,
                                                        .cols = C,

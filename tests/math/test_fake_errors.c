@@ -154,7 +154,12 @@ static void run_tokens(device *d, int32_t token)
     float *table = (float *)(d->memory + space) - 32, *out = device_floats(d, 256);
     fake->embedding(&d->math, &(zero_embedding){1, 4, 4, 0, 0, seen, ZERO_FP32, ZERO_FP32,
                                                 table, out, out + 64, NULL});
-    fake->cross_entropy(&d->math, 4, 8, seen, 1.0f, out, out + 64);
+    fake->cross_entropy(&d->math, &(zero_cross_entropy){.rows = 4,
+                                                        .V = 8,
+                                                        .targets = seen,
+                                                        .dscale = 1.0f,
+                                                        .logits = out,
+                                                        .loss = out + 64});
     fake->embedding_backward(
         &d->math,
         &(zero_embedding_grad){1, 4, 4, 0, 0, seen, ZERO_FP32, out, table, out + 64});

@@ -315,13 +315,23 @@ static void mlp_has_the_gradient_of_its_forward(void **state)
 /* The sum of the rows' losses: every dout is the scale that the gradient was made with. */
 static void cross_entropy_forward(layer *l)
 {
-    ops->cross_entropy(&math, l->B, l->V, l->tokens, 0.0f, l->in[0], l->out);
+    ops->cross_entropy(&math, &(zero_cross_entropy){.rows = l->B,
+                                                    .V = l->V,
+                                                    .targets = l->tokens,
+                                                    .dscale = 0.0f,
+                                                    .logits = l->in[0],
+                                                    .loss = l->out});
 }
 
 static void cross_entropy_backward(layer *l)
 {
     memcpy(l->grad[0], l->in[0], (size_t)l->len[0] * sizeof *l->grad[0]);
-    ops->cross_entropy(&math, l->B, l->V, l->tokens, l->dout[0], l->grad[0], l->out);
+    ops->cross_entropy(&math, &(zero_cross_entropy){.rows = l->B,
+                                                    .V = l->V,
+                                                    .targets = l->tokens,
+                                                    .dscale = l->dout[0],
+                                                    .logits = l->grad[0],
+                                                    .loss = l->out});
 }
 
 static void cross_entropy_has_the_gradient_of_its_forward(void **state)

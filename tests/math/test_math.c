@@ -214,7 +214,12 @@ static void the_exponential_is_exact_to_single_precision(void **state)
     for (int i = 0; i <= 20000; i++) {
         float logits[2] = {0.0f, -(float)i * (87.0f / 20000.0f)}, loss;
         double wanted = exp((double)logits[1]), p = wanted / (1.0 + wanted);
-        cpu->cross_entropy(&fast, 1, 2, (const int32_t[]){0}, 1.0f, logits, &loss);
+        cpu->cross_entropy(&fast, &(zero_cross_entropy){.rows = 1,
+                                                        .V = 2,
+                                                        .targets = (const int32_t[]){0},
+                                                        .dscale = 1.0f,
+                                                        .logits = logits,
+                                                        .loss = &loss});
         worst = fmax(worst, fabs((double)logits[1] / p - 1.0));
     }
     assert_true(worst < 2.5e-7); /* the exponential 1e-7, sum and quotient 6e-8 each */
@@ -297,12 +302,32 @@ static void cross_entropy_agrees_and_leaves_the_logits_if_asked(void **state)
         float *logits = test_floats(*state, n), *want = test_copy(*state, n, logits);
         float *got = test_copy(*state, n, logits), *loss = test_floats(*state, rows);
         float *kept = test_floats(*state, rows), *oracle = test_floats(*state, rows);
-        naive->cross_entropy(&slow, rows, V, targets, 0.0f, want, oracle);
-        cpu->cross_entropy(&fast, rows, V, targets, 0.0f, got, kept);
+        naive->cross_entropy(&slow, &(zero_cross_entropy){.rows = rows,
+                                                          .V = V,
+                                                          .targets = targets,
+                                                          .dscale = 0.0f,
+                                                          .logits = want,
+                                                          .loss = oracle});
+        cpu->cross_entropy(&fast, &(zero_cross_entropy){.rows = rows,
+                                                        .V = V,
+                                                        .targets = targets,
+                                                        .dscale = 0.0f,
+                                                        .logits = got,
+                                                        .loss = kept});
         assert_same(n, want, logits);
         assert_same(n, got, logits);
-        naive->cross_entropy(&slow, rows, V, targets, 0.125f, want, oracle);
-        cpu->cross_entropy(&fast, rows, V, targets, 0.125f, got, loss);
+        naive->cross_entropy(&slow, &(zero_cross_entropy){.rows = rows,
+                                                          .V = V,
+                                                          .targets = targets,
+                                                          .dscale = 0.125f,
+                                                          .logits = want,
+                                                          .loss = oracle});
+        cpu->cross_entropy(&fast, &(zero_cross_entropy){.rows = rows,
+                                                        .V = V,
+                                                        .targets = targets,
+                                                        .dscale = 0.125f,
+                                                        .logits = got,
+                                                        .loss = loss});
         if (V > 1) assert_close(rows, loss, oracle);
         assert_close(n, got, want);
         assert_same(rows, kept, loss);
@@ -318,7 +343,12 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
         float logits[40] = {0}, loss[1], x[40] = {0}, y[40], mean[1], rstd[1];
         float gain[40] = {0};
         logits[33] = NAN, x[35] = NAN;
-        both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 1.0f, logits, loss);
+        both[k]->cross_entropy(&math, &(zero_cross_entropy){.rows = 1,
+                                                            .V = 40,
+                                                            .targets = (const int32_t[]){2},
+                                                            .dscale = 1.0f,
+                                                            .logits = logits,
+                                                            .loss = loss});
         assert_true(isnan(loss[0]) && isnan(logits[0]));
         both[k]->bias_gelu(
             &math,
@@ -340,7 +370,12 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
             &(zero_bias){
                 .rows = 1, .cols = 40, .type = ZERO_FP32, .bias = gain, .x = x, .y = y});
         assert_true(isinf(y[35]));
-        both[k]->cross_entropy(&math, 1, 40, (const int32_t[]){2}, 0.0f, x, loss);
+        both[k]->cross_entropy(&math, &(zero_cross_entropy){.rows = 1,
+                                                            .V = 40,
+                                                            .targets = (const int32_t[]){2},
+                                                            .dscale = 0.0f,
+                                                            .logits = x,
+                                                            .loss = loss});
         assert_true(isnan(loss[0]) || isinf(loss[0]));
     }
 }

@@ -228,7 +228,12 @@ static void check_dealings(test_pool *pool, const zero_backend *ops, int64_t V, 
     float *want = test_copy(pool, n, p.logits), *wanted = test_floats(pool, p.rows);
     float *same = test_floats(pool, p.rows), *like = test_floats(pool, n);
     solve(pool, ops, &p, 1, loss, gradient);
-    ops->cross_entropy(&math, p.rows, V, p.targets, p.dscale, want, wanted);
+    ops->cross_entropy(&math, &(zero_cross_entropy){.rows = p.rows,
+                                                    .V = V,
+                                                    .targets = p.targets,
+                                                    .dscale = p.dscale,
+                                                    .logits = want,
+                                                    .loss = wanted});
     assert_true(test_error(p.rows, loss, wanted) < 1e-6);
     assert_true(test_error(n, gradient, want) < 1e-6);
     for (int ranks = 2; ranks <= S; ranks *= 2) {

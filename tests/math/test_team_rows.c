@@ -126,7 +126,12 @@ static void loss(const zero_math *math, test_pool *pool, float *out)
     const float *logits = test_floats(pool, ROWS * V);
     const size_t bytes = ROWS * V * sizeof(float);
     memcpy(out, logits, bytes);
-    zero_backend_cpu.cross_entropy(math, ROWS, V, targets, 0.1f, out, out + ROWS * V);
+    zero_backend_cpu.cross_entropy(math, &(zero_cross_entropy){.rows = ROWS,
+                                                               .V = V,
+                                                               .targets = targets,
+                                                               .dscale = 0.1f,
+                                                               .logits = out,
+                                                               .loss = out + ROWS * V});
     out += ROWS * (V + 1);
     memcpy(out, logits, bytes);
     float *stats = out + ROWS * V;

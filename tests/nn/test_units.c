@@ -382,6 +382,39 @@ static void activations_of_16_bits_give_nearly_the_gradient_of_fp32(void **state
         }
 }
 
+/* Rows of logits may lie apart, with anything between them; how many are computed at a time changes the
+ * order of sums alone. */
+static void the_head_takes_as_many_rows_as_suit_the_device(void **state)
+{
+    const zero_gpt2_shape shape = {
+        .layers = 1, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
+    const zero_logits_chunk chunks[] = {{64, 16}, {4096, 64}, {1, 1}};
+    const zero_backend *backends[] = {&zero_backend_naive, &zero_backend_cpu};
+    for (int k = 0; k < 2; k++) {
+        machine m;
+        float *want[MAX_UNITS];
+        make_machine(*state, &m, &shape, 4, 70);
+        open_backend(*state, &m, backends[k]);
+        gradient(&m);
+        float *loss = test_copy(*state, 280, m.row_loss);
+        for (int g = 0; g < m.model.n_groups; g++)
+            want[g] = test_copy(*state, m.model.groups[g].n_params, m.grad[g]);
+        for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
+            const zero_unit *head = &m.model.units[m.model.n_units - 1];
+            zero_model_chunk_logits(&m.model, chunks[i]);
+            const int64_t n = head->sizes(head, 4, 70).logits;
+            assert_int_equal(n, zero_min(280, chunks[i].rows) *
+                                    zero_round_up(37, chunks[i].step));
+            m.logits = test_floats(*state, n);
+            memset(m.logits, 0xff, (size_t)n * sizeof(float));
+            gradient(&m);
+            assert_memory_equal(m.row_loss, loss, 280 * sizeof(float));
+            assert_true(apart(&m, want) < 1e-5);
+        }
+        zero_model_destroy(&m.model);
+    }
+}
+
 static void activations_are_of_a_type_that_all_units_heed(void **state)
 {
     (void)state;
@@ -426,6 +459,7 @@ int main(void)
         test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
         test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
         test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),
+        test_with_pool(the_head_takes_as_many_rows_as_suit_the_device),
         test_with_pool(activations_of_16_bits_give_nearly_the_gradient_of_fp32),
         test_with_pool(activations_are_of_a_type_that_all_units_heed),
         test_with_pool(generated_logits_are_those_of_the_last_position),

@@ -61,6 +61,11 @@ compares() {
     near cpu.jsonl cuda.jsonl "$tolerance"
 }
 compares 1 2e-2 --micro-batch 2 --dtype bf16 --recompute
+# More rows than a CPU's chunk of logits, whose rows lie apart.
+for type in fp32 bf16; do
+    compares 1 $([ $type = fp32 ] && echo 1e-5 || echo 2e-2) --seq 96 --micro-batch 3 --vocab 300 --dtype $type
+    check 1 6 cuda.jsonl bits
+done
 compares 2 2e-2 --micro-batch 2 --dtype fp16 --stage 2 --check-memory
 compares 3 1e-5 --micro-batch 1 --stage 3 --dropout 0.1
 digest_of out >resident
