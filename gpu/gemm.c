@@ -10,6 +10,10 @@
  *
  * Products of few rows are kernels of our own (few_rows.cu): cuBLAS' bits would depend on m.
  *
+ * Aligned rows are not enough for cuBLAS' fastest kernels: a length that runs along memory must be a
+ * multiple of 16 bytes, too, or a product of 16 bits takes 4 to 7 times as long (a vocabulary of 50257,
+ * on an H200). So the odd end of a long one is a piece of its own.
+ *
  *        k                   n piece                       c[m, n] += a[m, k] b[k, n]
  *     m  [ a ]   x   k piece [  b  ]                       per k piece, m piece, n piece
  *      piece                                                                            */
@@ -65,6 +69,15 @@ static int64_t fitting(int64_t all, int64_t each, int64_t elements)
     return n > PIECE ? n / PIECE * PIECE : PIECE;
 }
 
+#define LONG 1024 /* shorter products are not worth a second call */
+
+/* A length without its odd end, if it runs along memory. */
+static int64_t even(const product *p, bool is_along, int64_t all)
+{
+    if (!is_along || p->type == ZERO_FP32 || all < LONG || all % 8 == 0) return all;
+    return all / PIECE * PIECE;
+}
+
 /* Factors begin at multiples of ZERO_MEMORY_ALIGN bytes: cuBLAS chooses faster kernels for them. */
 static int64_t aligned(int64_t elements)
 {
@@ -79,14 +92,15 @@ static void cut_factors(product *p, zero_cuda_room room)
     const zero_gemm *g = p->g;
     const int64_t all = (int64_t)(room.bytes / size_of(p->type)), half = all / 2;
     const bool both = p->a.is_converted && p->b.is_converted;
-    p->m = g->m, p->n = g->n;
-    p->k = fitting(g->k, 256, both ? half : all);
+    p->m = even(p, g->transpose_a, g->m), p->n = even(p, true, g->n);
+    p->k = least(even(p, !g->transpose_a || g->transpose_b, g->k),
+                 fitting(g->k, 256, both ? half : all));
     int64_t of_a = both ? half : all, of_b = of_a;
     if (both && g->m * p->k <= half) of_a = aligned(g->m * p->k), of_b = all - of_a;
     if (both && g->m * p->k > half && g->n * p->k <= half)
         of_b = aligned(g->n * p->k), of_a = all - of_b;
-    if (p->a.is_converted) p->m = fitting(g->m, p->k, of_a);
-    if (p->b.is_converted) p->n = fitting(g->n, p->k, of_b);
+    if (p->a.is_converted) p->m = least(p->m, fitting(g->m, p->k, of_a));
+    if (p->b.is_converted) p->n = least(p->n, fitting(g->n, p->k, of_b));
     p->a.room = room.memory;
     p->b.room = p->a.room;
     if (both) p->b.room += (size_t)aligned(p->m * p->k) * size_of(p->type);

@@ -245,6 +245,10 @@ static void products_are_the_oracles(void **state)
     compare_types(&d, 5, 9, 13, 0);
     compare_types(&d, 33, 17, 20, 3);
     compare_types(&d, 3, 4, 0, 1); /* nothing to add */
+    /* Long and odd: the end is a piece of its own. */
+    compare_types(&d, 3, 1031, 5, 9);
+    compare_types(&d, 1029, 3, 5, 3);
+    compare_types(&d, 3, 5, 1031, 1);
     assert_int_equal(d.of->sync(&d.math), ZERO_OK);
     close_device(&d);
 }
@@ -314,7 +318,8 @@ static void wrong_pins_are_refused(void **state)
     assert_fails(m->pin(&d.math, d.host, 4096), ZERO_ERR_INVALID, "pinned already");
     assert_fails(m->pin(&d.math, d.host + 8, 4096), ZERO_ERR_INVALID, "whole pages");
     assert_fails(m->pin(&d.math, NULL, 4096), ZERO_ERR_INVALID, "whole pages");
-    assert_fails(m->pin(&d.math, d.memory, 4096), ZERO_ERR_INVALID, "memory of the device");
+    char *page = (char *)(((uintptr_t)d.memory + 4095) / 4096 * 4096);
+    assert_fails(m->pin(&d.math, page, 4096), ZERO_ERR_INVALID, "memory of the device");
     assert_int_equal(d.of->sync(&d.math), ZERO_OK);
     close_device(&d);
 }
