@@ -58,8 +58,9 @@ size_t zero_plan_device_needed(const zero_schedule *s);
 /* Bytes of the memory that is scarcer: with a device what is needed there. */
 size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *ledger);
 
-/* The memory of a CUDA context with cuBLAS and its kernels: an assumption, not yet measured. */
-#define ZERO_DEVICE_CONTEXT_BYTES ((size_t)512 << 20)
+/* The memory of a CUDA context with cuBLAS and its kernels: 692 MiB were measured (an H200, CUDA
+ * 13.0, bench/results/2026-11-28-h200.md). */
+#define ZERO_DEVICE_CONTEXT_BYTES ((size_t)704 << 20)
 
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 

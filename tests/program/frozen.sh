@@ -137,14 +137,14 @@ if [ "$(id -u)" -eq 0 ] && dd if=/dev/zero of=image bs=1M count=64 2>/dev/null &
         thaw
         rm -rf mount/saved
         words="a frozen file system ($n ranks)"
-        on $n "$zero" train $any --steps 1000000 --save-every 50 --keep 1 \
+        on $n "$zero" train $any --steps 1000000 --save-every 10 --keep 1 \
             --checkpoint mount/saved >out 2>err &
         pid=$!
         await 60 saves || complain "$words: it does not train"
         freezes
-        (sleep 100 && thaw) & # whatever becomes of this script
+        (sleep 300 && thaw) & # whatever becomes of this script
         guard=$!
-        await 60 is_told || complain "$words: not a word"
+        await 240 is_told || { complain "$words: not a word" && thaw && kill $pid; }
         [ $n -eq 0 ] || ended # the launcher does not wait for a process that cannot end
         thaw
         [ $n -gt 0 ] || ended

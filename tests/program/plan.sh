@@ -166,7 +166,7 @@ for part in '"parameters":{"own_peak":389405312,"at_peak":389405312,"host_peak":
     says "$part" squeezed
 done
 context=$(sed 's/.*"device":{"arena":\([0-9]*\),"context_bytes":[0-9]*,"needed":\([0-9]*\)}.*/\2 - \1/' squeezed)
-[ $(($context)) -eq 536870912 ] || complain "$words: expected the arena and 512 MiB, got $context"
+[ $(($context)) -eq 738197504 ] || complain "$words: expected the arena and 704 MiB, got $context"
 runs 0 plan $small --ranks 2 --device cuda --stage all
 narrow 100 out
 for word in 'arena of the device' 'host, with process'; do says "$word" out; done

@@ -225,6 +225,15 @@ static void keep_text(shadow *w)
     shadow_write(w, i->cache, BYTES_OF(n), kept);
 }
 
+/* Logits of FORWARD in the last unit, without a backward pass: while a device makes texts, those of
+ * the samples' last positions alone. */
+static int64_t logits_of(const shadow *w, int64_t all)
+{
+    const zero_schedule *s = shadow_plan(w);
+    if (!zero_program_generates(w->program) || !has_device(w)) return all;
+    return zero_min(all, s->input.model->vocab * zero_program_samples(s, w->program));
+}
+
 /* FORWARD and RECOMPUTE. */
 void shadow_forward(shadow *w)
 {
@@ -235,9 +244,9 @@ void shadow_forward(shadow *w)
     take_joined(w, call);
     carry(w, i->work, n.forward_work, call);
     if (is_last_unit(w) && w->program != ZERO_PROGRAM_STEP)
-        carry(w, i->logits, n.logits, call);
+        carry(w, i->logits, logits_of(w, n.logits), call);
     if (is_last_unit(w) && zero_program_generates(w->program) && has_device(w))
-        scratch(w, i->host, zero_min(n.logits, shadow_plan(w)->input.model->vocab));
+        scratch(w, i->host, logits_of(w, n.logits));
     if (is_last_unit(w) && w->program == ZERO_PROGRAM_EVALUATE) note_loss(w, n.row_loss);
     keep_text(w);
     write_output(w, n.out, call);
