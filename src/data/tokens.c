@@ -100,8 +100,9 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
         path, INDEX_TYPE_AT);
 }
 
-/* The index beside X.bin, if there is one, says what bytes its tokens have. With --token-bytes another
- * file of that name is not in the way. */
+/* The index beside X.bin, if there is one, says how many bytes its tokens have. With --token-bytes
+ * something else of that name is not in the way; without, it is not passed over: the tokens would be read
+ * by an assumption. */
 static zero_status look_beside(const char *path, int token_bytes,
                                zero_tokens_format *format)
 {
@@ -111,9 +112,12 @@ static zero_status look_beside(const char *path, int token_bytes,
     size_t len = 0;
     int indexed = 0;
     snprintf(name, sizeof name, "%.*s.idx", (int)strlen(path) - 4, path);
-    if (zero_file_open(name, &file) != ZERO_OK) return ZERO_OK;
-    zero_status st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-    zero_file_close(&file);
+    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
+    zero_status st = zero_file_open(name, &file);
+    if (st == ZERO_OK) {
+        st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
+        zero_file_close(&file);
+    }
     if (st == ZERO_OK) st = zero_tokens_read_index(name, bytes, len, &indexed);
     if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
     if (token_bytes > 0 && token_bytes != indexed)
