@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
@@ -164,8 +165,7 @@ static zero_status add_own_names(adder *a, zero_beside_file f)
     json_t *value;
     json_object_foreach(a->files[f], key, value)
     {
-        const size_t len = strlen(key);
-        bool is_own = len > 6 && strcmp(key + len - 6, "_token") == 0 && text_of(value);
+        bool is_own = strlen(key) > 6 && zero_ends_in(key, "_token") && text_of(value);
         for (int i = 0; i < N_SPECIAL; i++)
             is_own = is_own && strcmp(key, special_names[i]) != 0;
         if (is_own) ZERO_TRY(add_special(a, path, key, value));

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "data/stranger.h"
 #include "io/little_endian.h"
@@ -41,12 +42,6 @@ zero_status zero_tokens_check_bytes(int64_t n)
 
 /* ---- formats ---- */
 
-static bool ends_in_bin(const char *path)
-{
-    size_t len = strlen(path);
-    return len >= 4 && strcmp(path + len - 4, ".bin") == 0;
-}
-
 static zero_status contradicts(const char *path, int token_bytes, const char *says,
                                int bytes)
 {
@@ -67,7 +62,7 @@ zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, 
         if (token_bytes == 0 || token_bytes == format->bytes) return ZERO_OK;
         return contradicts(path, token_bytes, "llm.c's number at byte 0", format->bytes);
     }
-    bool is_raw = token_bytes > 0 || ends_in_bin(path);
+    bool is_raw = token_bytes > 0 || zero_ends_in(path, ".bin");
     ZERO_TRY(
         zero_stranger_check(path, bytes, len, !is_raw, is_raw ? "tokens" : "plain text"));
     *format = is_raw ? (zero_tokens_format){ZERO_TOKENS_RAW, token_bytes ? token_bytes : 2,
@@ -135,7 +130,7 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     ZERO_TRY(zero_file_read_some(file, 0, bytes, sizeof bytes, &len));
     ZERO_TRY(zero_tokens_recognise(file->path, bytes, len, token_bytes, format));
     *is_binary = format->kind == ZERO_TOKENS_TEXT && zero_stranger_is_binary(bytes, len);
-    if (format->kind != ZERO_TOKENS_RAW || !ends_in_bin(file->path)) return ZERO_OK;
+    if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin")) return ZERO_OK;
     return look_beside(file->path, token_bytes, format);
 }
 
