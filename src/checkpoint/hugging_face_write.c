@@ -139,7 +139,7 @@ static zero_status write_made(const zero_storage_dir *dir, int i,
     return st;
 }
 
-/* Without its tokenizer what describes it stays as it was. */
+/* Without a tokenizer its kept description is written as it was. */
 static bool is_made(const char *name, const zero_hugging_face_export *e)
 {
     for (int i = 0; i < N_MADE; i++)

@@ -79,8 +79,9 @@ static const stranger rows[] = {
 };
 /* clang-format on */
 
-/* A JSON object in each line. A file named .json may be one object: then it is text, as any source.
- * Of another name nobody would expect that its keys are left out. */
+/* True if each line is a JSON object, of which only the texts should be trained on. A name in .jsonl says
+ * so. A file named .json may be one object, which is text as any source: its second line decides. Under
+ * other names lines of JSON are text. */
 static bool is_json_lines(const char *path, const unsigned char *bytes, size_t len)
 {
     if (len == 0 || bytes[0] != '{') return false;

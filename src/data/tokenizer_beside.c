@@ -28,7 +28,7 @@ static zero_status no_memory(const adder *a)
 
 /* ---- one token ---- */
 
-/* What a file says of a token. */
+/* A token as one file describes it. */
 typedef struct {
     const char *path, *text;
     int64_t id;          /* -1: none is said */

@@ -130,7 +130,8 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     ZERO_TRY(zero_file_read_some(file, 0, bytes, sizeof bytes, &len));
     ZERO_TRY(zero_tokens_recognise(file->path, bytes, len, token_bytes, format));
     *is_binary = format->kind == ZERO_TOKENS_TEXT && zero_stranger_is_binary(bytes, len);
-    if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin")) return ZERO_OK;
+    if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin"))
+        return ZERO_OK;
     return look_beside(file->path, token_bytes, format);
 }
 
@@ -209,9 +210,8 @@ static size_t first_beyond(const unsigned char *bytes, int width, bool is_turned
     return i;
 }
 
-/* What to do about raw tokens that are beyond the limit: another reading in which none is. All bytes
- * are below 256, which shows nothing. The widest reading is the right one: half of a number is a small
- * number, too. */
+/* Raw tokens are beyond the limit: advises another reading in which none is. All bytes are below 256,
+ * which shows nothing. The widest reading is the right one: half of a number is a small number, too. */
 static void find_reading(zero_tokens_format f, zero_tokens_limit limit,
                          const unsigned char *bytes, size_t size, char advice[200])
 {
@@ -284,8 +284,8 @@ static bool looks_like_text(const unsigned char *bytes, size_t size)
     return len >= TEXT_LEAST;
 }
 
-/* Of a token of 4 bytes that is read as two of 2, the second is zero, or seldom is not: among tokens of
- * 2 bytes both places are alike. */
+/* If a token of 4 bytes is read as two of 2, the second is nearly always zero. Among tokens of 2 bytes both
+ * places are alike. */
 static zero_status check_assumed(const char *path, zero_tokens_format f,
                                  const unsigned char *bytes, size_t size)
 {

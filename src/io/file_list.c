@@ -184,7 +184,8 @@ static bool find_place(const char *path, place *p)
     return whole != NULL;
 }
 
-/* A listing of this directory would come to the place: by no hidden name, and by no link. */
+/* True if a listing of this directory would find the place. It passes over hidden names and follows no
+ * link. */
 static bool leads_to(const char *directory, const place *p)
 {
     struct stat root, at;

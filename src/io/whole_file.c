@@ -41,8 +41,10 @@ static zero_status check_target(const zero_whole_file *f, const char *path)
 
 /* ---- the temporary name ---- */
 
-#define MOST_ALIKE 9 /* that stay: another user's, or left on a mount without locks */
-#define MOST_TURNS 9 /* with others that look at it at the same time */
+#define MOST_ALIKE \
+    9 /* names: another user's files stay, and leftovers on a mount without locks */
+#define MOST_TURNS \
+    9 /* tries of a name, which another process may take or remove at the same time */
 
 typedef enum { OURS, BUSY, IN_THE_WAY, AGAIN } verdict;
 
