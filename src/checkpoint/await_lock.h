@@ -19,7 +19,7 @@ typedef struct {
     void *arg;
     const char *place;      /* what is locked, for messages: "--metrics FILE" */
     const char *deed;       /* what the holder does: "writes it" */
-    const char *option;     /* that another value may be given of: "--metrics" */
+    const char *option;     /* names the place, so another one may be given: "--metrics" */
     double patience;        /* seconds */
     zero_listener listener; /* of rank 0: it waits, or there are no locks */
 } zero_lock_wish;

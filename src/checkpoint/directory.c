@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "checkpoint/await_lock.h"
@@ -75,13 +76,8 @@ static void sign(const zero_directory_opening *how, zero_storage_dir *dir)
 static zero_status write_part(const zero_storage_dir *probe, int rank)
 {
     char name[ZERO_CHECKPOINT_NAME];
-    zero_storage_file file;
     snprintf(name, sizeof name, "rank-%d", rank);
-    ZERO_TRY(zero_storage_create(probe, name, sizeof name, &file));
-    zero_status st = zero_storage_write(&file, name, sizeof name);
-    if (st == ZERO_OK) return zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
+    return zero_storage_put(probe, name, name, strlen(name));
 }
 
 static zero_status write_probe(const zero_directory_opening *how,

@@ -26,7 +26,7 @@
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
 
-/* What is written; all borrowed. */
+/* An export; all borrowed. */
 typedef struct {
     const zero_model *model;
     const zero_weights *weights;
@@ -45,9 +45,10 @@ ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
 /* Where a model lies (hugging_face_find.c). */
 typedef struct {
     char folder[ZERO_STORAGE_PATH]; /* of the weights and what is beside them */
-    char weights
-        [ZERO_STORAGE_FILE_PATH]; /* the file; "": the folder has none that is read */
-    bool is_index;                /* it names the files with the tensors */
+    /* The file with the tensors, or the index that names such files; "": the folder has none that is
+     * read. */
+    char weights[ZERO_STORAGE_FILE_PATH];
+    bool is_index;
 } zero_hugging_face_found;
 
 /* Finds the model at a path: its folder, one of the hub's cache (models--NAME, of which the snapshot
@@ -66,15 +67,15 @@ typedef struct {
     zero_type type;
 } zero_hugging_face_place;
 
-/* What was read of a block: ZERO_HUGGING_FACE_PIECE elements of a tensor, and more such pieces of a
- * large model. A piece that is read in parts does not count. */
+/* How much of a block this rank has read. A block has 16 pieces of a tensor, or more in a large model, of
+ * ZERO_HUGGING_FACE_PIECE elements each. A piece that is read in parts does not count. */
 typedef struct {
-    uint64_t sum; /* of the hashes of its pieces */
-    int n;        /* these pieces */
-    bool is_read; /* something of it was */
+    uint64_t sum; /* of the hashes of the pieces that were read */
+    int n;        /* of them */
+    bool is_read; /* some of its elements were */
 } zero_hugging_face_block;
 
-/* Zeros one after another in what training does not leave so; tensor -1: none. */
+/* A run of zeros in a tensor that training does not leave zero; tensor -1: none. */
 typedef struct {
     int tensor;
     int64_t begin, end;
@@ -86,7 +87,7 @@ typedef struct {
     int n_files;
     zero_hugging_face_place *places; /* [n_tensors] owned */
 
-    /* What was read: hugging_face_copies.h compares it. */
+    /* These show what this rank has read, for hugging_face_copies.h. */
     zero_hugging_face_block *blocks;    /* [n_blocks] of all tensors in order; owned */
     int n_blocks, *first_block;         /* [n_tensors + 1] owned */
     int64_t block_len;                  /* elements */
@@ -112,8 +113,8 @@ void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one *
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_gpt2_shape *shape);
 
-/* What lies beside the weights and no computation needs (hugging_face_keep.c): the texts of
- * config.json, generation_config.json, tokenizer_config.json and others, by their names. *kept is the
+/* Reads the files beside the weights that no computation needs (hugging_face_keep.c): config.json,
+ * generation_config.json, tokenizer_config.json and others, as texts by their names. *kept is the
  * caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT for a file that is not UTF-8 or
  * too long. */
 ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,

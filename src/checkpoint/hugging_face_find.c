@@ -6,17 +6,12 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "checkpoint/hugging_face.h"
 #include "io/file.h"
 
 #define INDEX_END ".index.json"
 #define INDEX     ZERO_HUGGING_FACE_MODEL INDEX_END
-
-static bool ends_in(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
 
 void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
                               char path[ZERO_STORAGE_FILE_PATH])
@@ -87,7 +82,7 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
     for (int i = 0; i < N_OTHERS; i++) {
         zero_hugging_face_beside(found, others[i].name, path);
         bool is_there = !found->weights[0] && zero_path_look(path) != ZERO_PATH_OF_NOTHING;
-        if (is_there || ends_in(found->weights, others[i].name))
+        if (is_there || zero_ends_in(found->weights, others[i].name))
             return refuse_other(found, is_there ? path : found->weights, i);
     }
     if (found->weights[0]) return refuse_pytorch(found->weights);
@@ -154,7 +149,7 @@ static void find_file(const char *path, zero_hugging_face_found *found)
     snprintf(found->folder, sizeof found->folder, "%.*s", n > 0 ? n : 1,
              slash ? path : ".");
     snprintf(found->weights, sizeof found->weights, "%s", path);
-    found->is_index = ends_in(path, INDEX_END);
+    found->is_index = zero_ends_in(path, INDEX_END);
 }
 
 zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)

@@ -1,4 +1,4 @@
-/* What lies beside weights and no computation needs, as texts by the names of their files. */
+/* Files beside weights that no computation needs are kept as texts, by their names. */
 #include <stdio.h>
 #include <string.h>
 

@@ -111,17 +111,6 @@ static zero_status write_model(const zero_storage_dir *dir, const zero_model *mo
 
 /* ---- the other files ---- */
 
-static zero_status write_text(const zero_storage_dir *dir, const char *name,
-                              const void *bytes, size_t len)
-{
-    zero_storage_file file = {0};
-    zero_status st = zero_storage_create(dir, name, len, &file);
-    if (st == ZERO_OK) st = zero_storage_write(&file, bytes, len);
-    if (st == ZERO_OK) st = zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
-}
-
 static zero_status tokenizer_itself(const zero_hugging_face_export *e, zero_bytes *out)
 {
     return zero_tokenizer_write(e->tokenizer, out);
@@ -145,12 +134,12 @@ static zero_status write_made(const zero_storage_dir *dir, int i,
     zero_bytes text = {0};
     if (made[i].is_tokenizers && !e->tokenizer) return ZERO_OK;
     zero_status st = made[i].make(e, &text);
-    if (st == ZERO_OK) st = write_text(dir, made[i].name, text.bytes, text.len);
+    if (st == ZERO_OK) st = zero_storage_put(dir, made[i].name, text.bytes, text.len);
     zero_bytes_destroy(&text);
     return st;
 }
 
-/* Without its tokenizer what describes it stays as it was. */
+/* Without a tokenizer its kept description is written as it was. */
 static bool is_made(const char *name, const zero_hugging_face_export *e)
 {
     for (int i = 0; i < N_MADE; i++)
@@ -167,8 +156,8 @@ static zero_status write_others(const zero_storage_dir *dir,
     json_object_foreach((json_t *)e->kept, name, value)
     {
         if (!is_made(name, e))
-            ZERO_TRY(
-                write_text(dir, name, json_string_value(value), json_string_length(value)));
+            ZERO_TRY(zero_storage_put(dir, name, json_string_value(value),
+                                      json_string_length(value)));
     }
     return ZERO_OK;
 }

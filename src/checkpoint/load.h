@@ -19,8 +19,8 @@ typedef struct {
     void *arg;
 } zero_checkpoint_user;
 
-/* Finds the checkpoint, opens it and has it used. If a run removes it meanwhile, the newest that is there
- * now is used instead. After ZERO_OK it stays open. */
+/* Finds the checkpoint, opens it and calls use(). If a run removes it before it is read, the newest one is
+ * used in its place. After ZERO_OK it stays open. */
 ZERO_NODISCARD zero_status zero_checkpoint_use(zero_comm *comm,
                                                const zero_checkpoint_user *user,
                                                zero_checkpoint *c);

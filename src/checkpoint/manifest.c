@@ -189,7 +189,7 @@ static zero_status take_kept(const char *path, const json_t *root, zero_manifest
     return m->kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for what is kept");
 }
 
-/* Those of version 1, then "tp" of version 2, then "kept" of version 3. */
+/* The keys of version 1 come first, then "tp" of version 2, then "kept" of version 3. */
 static zero_status check_members(const char *path, const json_t *root, int version)
 {
     static const char *const keys[] = {

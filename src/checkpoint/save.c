@@ -165,23 +165,13 @@ static zero_status check_shards(const struct save *s)
     return ZERO_OK;
 }
 
-static zero_status write_file(const struct save *s, const char *name,
-                              const zero_bytes *text)
-{
-    zero_storage_file file;
-    ZERO_TRY(zero_storage_create(&s->temporary, name, text->len, &file));
-    zero_status st = zero_storage_write(&file, text->bytes, text->len);
-    if (st == ZERO_OK) return zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    return st;
-}
-
 static zero_status write_tokenizer(struct save *s)
 {
     zero_bytes text = {0};
     if (!s->in->tokenizer) return ZERO_OK;
     zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
-    if (st == ZERO_OK) st = write_file(s, ZERO_TOKENIZER_NAME, &text);
+    if (st == ZERO_OK)
+        st = zero_storage_put(&s->temporary, ZERO_TOKENIZER_NAME, text.bytes, text.len);
     s->manifest.has_tokenizer = true;
     s->manifest.tokenizer.bytes = text.len;
     zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
@@ -194,7 +184,8 @@ static zero_status write_manifest(struct save *s)
 {
     zero_bytes text = {0};
     zero_status st = zero_manifest_write(&s->manifest, &text);
-    if (st == ZERO_OK) st = write_file(s, ZERO_MANIFEST_NAME, &text);
+    if (st == ZERO_OK)
+        st = zero_storage_put(&s->temporary, ZERO_MANIFEST_NAME, text.bytes, text.len);
     s->bytes += text.len;
     zero_bytes_destroy(&text);
     return st;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "base/topology.h"
 #include "base/type.h"
 #include "cli/build.h"
@@ -110,12 +111,6 @@ static void put_choices(json_t *info)
 
 /* ---- as a table ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static void print_value(const char *key, json_t *value)
 {
     const char *member;
@@ -124,7 +119,7 @@ static void print_value(const char *key, json_t *value)
     if (json_is_string(value)) printf("%s", json_string_value(value));
     if (json_is_null(value)) printf("-");
     if (json_is_boolean(value)) printf("%s", json_is_true(value) ? "yes" : "no");
-    if (json_is_integer(value) && ends_with(key, "_bytes"))
+    if (json_is_integer(value) && zero_ends_in(key, "_bytes"))
         printf("%.1f GiB", (double)json_integer_value(value) / 0x1p30);
     else if (json_is_integer(value))
         printf("%d", (int)json_integer_value(value));
@@ -148,7 +143,7 @@ static void print_key(const char *key)
 {
     char words[64];
     size_t length = strlen(key);
-    if (ends_with(key, "_bytes")) length -= strlen("_bytes");
+    if (zero_ends_in(key, "_bytes")) length -= strlen("_bytes");
     snprintf(words, sizeof words, "%.*s", (int)length, key);
     for (char *c = words; *c; c++)
         if (*c == '_') *c = ' ';

@@ -32,7 +32,7 @@ static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fal
                      r->data, named);
 }
 
-/* Before a text of that many bytes is read or made. *name is its tokenizer's. */
+/* Finds the name of the tokenizer, and checks the room for a text of `bytes` before it is read or made. */
 static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
                          const char **name)
 {

@@ -106,7 +106,7 @@ static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t 
     if (st == ZERO_ERR_NOMEM) j->is_full = true;
 }
 
-/* Each part is freed as soon as it is copied: both are never there. */
+/* Each part is freed as soon as it is copied, so only one part is in memory twice. */
 static zero_status join(const job *j, zero_bytes *tokens)
 {
     size_t bytes = 0;

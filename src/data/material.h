@@ -25,7 +25,7 @@ typedef struct {
 
 /* Lists the files that `spec` names, as zero_files_list(), and looks into each: errors are
  * zero_tokens_detect()'s, ZERO_ERR_FORMAT for files of several formats, and for one that is not text.
- * Those of a directory that are not are left out, and the listener hears of it. */
+ * In a directory such a file is left out, and the listener hears of it. */
 ZERO_NODISCARD zero_status zero_material_list(const char *option, const char *others,
                                               const char *spec, int token_bytes,
                                               const zero_listener *listener,

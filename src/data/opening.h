@@ -20,8 +20,8 @@ typedef struct {
     zero_material read;           /* their text or tokens, until the corpus has them */
 } zero_opening;
 
-/* Before `bytes` bytes of --data are read or made, in memory; are_tokens if these will be the corpus'
- * tokens. ZERO_ERR_NOMEM if the room is too small for them and those of --val-data, which must be of
+/* Call it before --data is read or made. `bytes` is what it takes in memory, as text or, with are_tokens,
+ * as the corpus' tokens. ZERO_ERR_NOMEM if the room is too small for it and --val-data, which must be of
  * the same format. */
 ZERO_NODISCARD zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format,
                                               uint64_t bytes, bool are_tokens);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/text.h"
 
 #define UNPACK(tool) "unpack it (" tool ")"
 #define ITS_TEXTS    "write its texts to a file, one after the other"
@@ -78,20 +79,15 @@ static const stranger rows[] = {
 };
 /* clang-format on */
 
-static bool ends_in(const char *path, const char *end)
-{
-    size_t len = strlen(path), n = strlen(end);
-    return len >= n && strcmp(path + len - n, end) == 0;
-}
-
-/* A JSON object in each line. A file named .json may be one object: then it is text, as any source.
- * Of another name nobody would expect that its keys are left out. */
+/* True if each line is a JSON object, of which only the texts should be trained on. A name in .jsonl says
+ * so. A file named .json may be one object, which is text as any source: its second line decides. Under
+ * other names lines of JSON are text. */
 static bool is_json_lines(const char *path, const unsigned char *bytes, size_t len)
 {
     if (len == 0 || bytes[0] != '{') return false;
-    if (ends_in(path, ".jsonl") || ends_in(path, ".ndjson")) return true;
+    if (zero_ends_in(path, ".jsonl") || zero_ends_in(path, ".ndjson")) return true;
     const unsigned char *end = memchr(bytes, '\n', len);
-    if (!ends_in(path, ".json") || !end || end + 1 == bytes + len || end[1] != '{')
+    if (!zero_ends_in(path, ".json") || !end || end + 1 == bytes + len || end[1] != '{')
         return false;
     return end[-1] == '}' || (end[-1] == '\r' && end[-2] == '}');
 }

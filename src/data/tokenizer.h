@@ -41,7 +41,8 @@ typedef struct {
     struct zero_text_slot *texts; /* tokens by their text; owned */
     uint32_t text_mask;
     int32_t end_of_text; /* the token <|endoftext|>; -1: none */
-    /* What its post-processor adds around a text, and this program does not; "": nothing. */
+    /* The first token that its post-processor adds around a text, or the kind of that processor: texts get
+     * none of it here. "": it adds nothing. */
     char around[48];
     zero_bytes file; /* tokenizer.json, byte for byte */
 } zero_tokenizer;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/text.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
@@ -27,7 +28,7 @@ static zero_status no_memory(const adder *a)
 
 /* ---- one token ---- */
 
-/* What a file says of a token. */
+/* A token as one file describes it. */
 typedef struct {
     const char *path, *text;
     int64_t id;          /* -1: none is said */
@@ -136,8 +137,11 @@ static bool is_special(const adder *a, const char *text)
         const char *special = text_of(find(a, special_names[k], &path));
         if (special && strcmp(special, text) == 0) return true;
     }
-    json_array_foreach(list, i, value) if (text_of(value) &&
-                                           strcmp(text_of(value), text) == 0) return true;
+    json_array_foreach(list, i, value)
+    {
+        const char *special = text_of(value);
+        if (special && strcmp(special, text) == 0) return true;
+    }
     return false;
 }
 
@@ -161,8 +165,7 @@ static zero_status add_own_names(adder *a, zero_beside_file f)
     json_t *value;
     json_object_foreach(a->files[f], key, value)
     {
-        const size_t len = strlen(key);
-        bool is_own = len > 6 && strcmp(key + len - 6, "_token") == 0 && text_of(value);
+        bool is_own = strlen(key) > 6 && zero_ends_in(key, "_token") && text_of(value);
         for (int i = 0; i < N_SPECIAL; i++)
             is_own = is_own && strcmp(key, special_names[i]) != 0;
         if (is_own) ZERO_TRY(add_special(a, path, key, value));
@@ -249,9 +252,12 @@ static zero_status add_members(adder *a, json_t *object)
     size_t n = 0;
     saying *list = calloc(json_object_size(object) + 1, sizeof *list);
     zero_status st = list ? ZERO_OK : no_memory(a);
-    json_object_foreach(object, key, value) if (st == ZERO_OK) st =
-        a->has_decoder ? read_decoder(a, key, value, &list[n++])
-                       : read_added(a, key, value, &list[n++]);
+    json_object_foreach(object, key, value)
+    {
+        if (st == ZERO_OK)
+            st = a->has_decoder ? read_decoder(a, key, value, &list[n++])
+                                : read_added(a, key, value, &list[n++]);
+    }
     if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
     for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
     free(list);
@@ -353,7 +359,7 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
     if (!json_is_object(a.vocab)) return ZERO_OK; /* its own reader refuses it */
     if (!a.list || json_is_null(a.list)) {
         a.list = json_array();
-        json_object_set_new(root, "added_tokens", a.list);
+        if (json_object_set_new(root, "added_tokens", a.list) != 0) return no_memory(&a);
     }
     zero_status st = json_is_array(a.list) ? add_all(&a) : ZERO_OK;
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a.files[i]);

@@ -29,8 +29,8 @@ typedef struct {
         zero_bytes text; /* owned */
         bool exists;
     } files[ZERO_BESIDE_FILES];
-    bool
-        is_pair; /* beside vocab.json and merges.txt, which leave more to the configuration */
+    /* They lie beside vocab.json and merges.txt, which leave more to the configuration. */
+    bool is_pair;
 } zero_beside;
 
 /* Adds their tokens to "added_tokens" of a tokenizer.json, and sets *changed if that changed it.

@@ -93,7 +93,7 @@ static int pair_of(const char *path)
     return -1;
 }
 
-/* What lies beside the tokenizer `path`. The caller destroys it, also after a failure. */
+/* Reads the files beside the tokenizer `path`. The caller destroys them, also after a failure. */
 static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
 {
     static const char *const names[ZERO_BESIDE_FILES] = {

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "data/stranger.h"
 #include "io/little_endian.h"
@@ -41,12 +42,6 @@ zero_status zero_tokens_check_bytes(int64_t n)
 
 /* ---- formats ---- */
 
-static bool ends_in_bin(const char *path)
-{
-    size_t len = strlen(path);
-    return len >= 4 && strcmp(path + len - 4, ".bin") == 0;
-}
-
 static zero_status contradicts(const char *path, int token_bytes, const char *says,
                                int bytes)
 {
@@ -67,7 +62,7 @@ zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, 
         if (token_bytes == 0 || token_bytes == format->bytes) return ZERO_OK;
         return contradicts(path, token_bytes, "llm.c's number at byte 0", format->bytes);
     }
-    bool is_raw = token_bytes > 0 || ends_in_bin(path);
+    bool is_raw = token_bytes > 0 || zero_ends_in(path, ".bin");
     ZERO_TRY(
         zero_stranger_check(path, bytes, len, !is_raw, is_raw ? "tokens" : "plain text"));
     *format = is_raw ? (zero_tokens_format){ZERO_TOKENS_RAW, token_bytes ? token_bytes : 2,
@@ -100,8 +95,9 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
         path, INDEX_TYPE_AT);
 }
 
-/* The index beside X.bin, if there is one, says what bytes its tokens have. With --token-bytes another
- * file of that name is not in the way. */
+/* The index beside X.bin, if there is one, says how many bytes its tokens have. With --token-bytes
+ * something else of that name is not in the way; without, it is not passed over: the tokens would be read
+ * by an assumption. */
 static zero_status look_beside(const char *path, int token_bytes,
                                zero_tokens_format *format)
 {
@@ -111,9 +107,12 @@ static zero_status look_beside(const char *path, int token_bytes,
     size_t len = 0;
     int indexed = 0;
     snprintf(name, sizeof name, "%.*s.idx", (int)strlen(path) - 4, path);
-    if (zero_file_open(name, &file) != ZERO_OK) return ZERO_OK;
-    zero_status st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
-    zero_file_close(&file);
+    if (zero_path_look(name) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
+    zero_status st = zero_file_open(name, &file);
+    if (st == ZERO_OK) {
+        st = zero_file_read_some(&file, 0, bytes, sizeof bytes, &len);
+        zero_file_close(&file);
+    }
     if (st == ZERO_OK) st = zero_tokens_read_index(name, bytes, len, &indexed);
     if (st != ZERO_OK) return token_bytes > 0 ? ZERO_OK : st;
     if (token_bytes > 0 && token_bytes != indexed)
@@ -131,7 +130,8 @@ zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
     ZERO_TRY(zero_file_read_some(file, 0, bytes, sizeof bytes, &len));
     ZERO_TRY(zero_tokens_recognise(file->path, bytes, len, token_bytes, format));
     *is_binary = format->kind == ZERO_TOKENS_TEXT && zero_stranger_is_binary(bytes, len);
-    if (format->kind != ZERO_TOKENS_RAW || !ends_in_bin(file->path)) return ZERO_OK;
+    if (format->kind != ZERO_TOKENS_RAW || !zero_ends_in(file->path, ".bin"))
+        return ZERO_OK;
     return look_beside(file->path, token_bytes, format);
 }
 
@@ -210,9 +210,8 @@ static size_t first_beyond(const unsigned char *bytes, int width, bool is_turned
     return i;
 }
 
-/* What to do about raw tokens that are beyond the limit: another reading in which none is. All bytes
- * are below 256, which shows nothing. The widest reading is the right one: half of a number is a small
- * number, too. */
+/* Raw tokens are beyond the limit: advises another reading in which none is. All bytes are below 256,
+ * which shows nothing. The widest reading is the right one: half of a number is a small number, too. */
 static void find_reading(zero_tokens_format f, zero_tokens_limit limit,
                          const unsigned char *bytes, size_t size, char advice[200])
 {
@@ -285,8 +284,8 @@ static bool looks_like_text(const unsigned char *bytes, size_t size)
     return len >= TEXT_LEAST;
 }
 
-/* Of a token of 4 bytes that is read as two of 2, the second is zero, or seldom is not: among tokens of
- * 2 bytes both places are alike. */
+/* If a token of 4 bytes is read as two of 2, the second is nearly always zero. Among tokens of 2 bytes both
+ * places are alike. */
 static zero_status check_assumed(const char *path, zero_tokens_format f,
                                  const unsigned char *bytes, size_t size)
 {

@@ -28,7 +28,7 @@ typedef enum {
 typedef struct {
     zero_tokens_kind kind;
     int bytes;       /* of a token in the file; 1 for text */
-    bool is_assumed; /* nothing says that these are the bytes */
+    bool is_assumed; /* no option, index or header says how many bytes */
 } zero_tokens_format;
 
 /* Ids that a file may hold: those below vocab, which `whose` has: "the vocabulary" if it is NULL. */

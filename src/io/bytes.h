@@ -6,7 +6,7 @@
 typedef struct {
     unsigned char *bytes; /* owned; NULL while empty */
     size_t len, room;
-    size_t most; /* bytes that it may have, of what memory is available; 0: any */
+    size_t most; /* the limit of `room`, where memory is scarce; 0: none */
 } zero_bytes;
 
 /* Makes `more` bytes fit after the last one. ZERO_ERR_NOMEM also if that is more than `most`. */

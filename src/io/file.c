@@ -44,9 +44,8 @@ static zero_status refuse_pointer(const zero_file *file)
 static zero_status examine(zero_file *file)
 {
     struct stat info;
-    int failed;
-    ZERO_FILE_CALL(failed, file->path, "examined", fstat(file->fd, &info));
-    if (failed) return zero_cannot(ZERO_ERR_IO, file->path, "examined");
+    if (!zero_examine_open(file->fd, file->path, &info))
+        return zero_cannot(ZERO_ERR_IO, file->path, "examined");
     if (S_ISDIR(info.st_mode)) return refuse(file->path, "directory");
     if (!S_ISREG(info.st_mode)) return refuse(file->path, "device, pipe or socket");
     file->bytes = (uint64_t)info.st_size;

@@ -35,7 +35,7 @@ ZERO_NODISCARD zero_status zero_file_open_in(const zero_storage_dir *dir, const 
                                              zero_file *file);
 void zero_file_close(zero_file *file); /* accepts a zeroed one */
 
-/* Its device and number there: equal for all that have opened one file of this machine. */
+/* The device and the inode number of the file: equal in all processes that open it on one machine. */
 ZERO_NODISCARD zero_status zero_file_place(const zero_file *file, uint64_t place[2]);
 
 /* Both paths lead to one file, by whatever names and links; it need not exist yet. */

@@ -39,15 +39,11 @@ static zero_status add_entry(zero_files *files, const char *directory, const cha
     snprintf(path, size, "%s%s%s", directory, directory[len - 1] == '/' ? "" : "/", name);
 
     struct stat info;
-    int failed;
     zero_status st = ZERO_OK;
     /* A link to a directory may lead back up, so the walk might never end. */
-    ZERO_FILE_CALL(failed, path, "examined", lstat(path, &info));
-    bool is_directory = !failed && S_ISDIR(info.st_mode);
-    if (!is_directory) ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
-    if (is_directory)
+    if (zero_examine_in(AT_FDCWD, path, &info) && S_ISDIR(info.st_mode))
         st = add_directory(files, path);
-    else if (failed)
+    else if (!zero_examine(path, &info))
         st = zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     else if (S_ISREG(info.st_mode))
         st = add_file(files, path);
@@ -85,9 +81,8 @@ static zero_status add_directory(zero_files *files, const char *path)
 static zero_status add_path(zero_files *files, const char *path)
 {
     struct stat info;
-    int failed;
-    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
-    if (failed) return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!zero_examine(path, &info))
+        return zero_fail(ZERO_ERR_IO, "%s: %s", path, strerror(errno));
     return S_ISDIR(info.st_mode) ? add_directory(files, path) : add_file(files, path);
 }
 
@@ -119,9 +114,7 @@ static zero_status list(const char *option, const char *others, const char *spec
                         zero_files *files)
 {
     struct stat info;
-    int failed;
-    ZERO_FILE_CALL(failed, spec, "examined", stat(spec, &info));
-    if (!failed)
+    if (zero_examine(spec, &info))
         ZERO_TRY(add_path(files, spec));
     else if (strpbrk(spec, "*?["))
         ZERO_TRY(add_matches(files, spec));
@@ -163,10 +156,10 @@ bool zero_files_have(const char *spec, const char *path)
     zero_files files = {0};
     struct stat own, other;
     bool found = false;
-    if (stat(path, &own) != 0 || zero_files_list("", "", spec, &files) != ZERO_OK)
+    if (!zero_examine(path, &own) || zero_files_list("", "", spec, &files) != ZERO_OK)
         return false;
     for (int64_t i = 0; i < files.n && !found; i++)
-        found = stat(files.paths[i], &other) == 0 && zero_is_one_file(&own, &other);
+        found = zero_examine(files.paths[i], &other) && zero_is_one_file(&own, &other);
     zero_files_destroy(&files);
     return found;
 }
@@ -191,7 +184,8 @@ static bool find_place(const char *path, place *p)
     return whole != NULL;
 }
 
-/* A listing of this directory would come to the place: by no hidden name, and by no link. */
+/* True if a listing of this directory would find the place. It passes over hidden names and follows no
+ * link. */
 static bool leads_to(const char *directory, const place *p)
 {
     struct stat root, at;

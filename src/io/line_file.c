@@ -19,9 +19,7 @@
 static bool is_pipe(const char *path)
 {
     struct stat info;
-    int failed;
-    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
-    return !failed && S_ISFIFO(info.st_mode);
+    return zero_examine(path, &info) && S_ISFIFO(info.st_mode);
 }
 
 /* Without O_NONBLOCK this would wait for a pipe's reader. */
@@ -54,10 +52,8 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
         return zero_fail(ZERO_ERR_INVALID, "%s %s: cannot be opened for writing: %s",
                          option, path,
                          errno == ELOOP ? ZERO_FILE_IS_LINK : strerror(errno));
-    int failed;
     file->is_open = true;
-    ZERO_FILE_CALL(failed, path, "examined", fstat(file->fd, &info));
-    file->is_regular = !failed && S_ISREG(info.st_mode);
+    file->is_regular = zero_examine_open(file->fd, path, &info) && S_ISREG(info.st_mode);
     return ZERO_OK;
 }
 

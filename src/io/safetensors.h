@@ -69,11 +69,11 @@ typedef struct {
 ZERO_NODISCARD zero_status zero_safetensors_read_index(const char *path,
                                                        const zero_bytes *text,
                                                        zero_safetensors_index *index);
-void zero_safetensors_destroy_index(
-    zero_safetensors_index *index); /* accepts a zeroed one */
+/* Accepts a zeroed one. */
+void zero_safetensors_destroy_index(zero_safetensors_index *index);
 
-/* Adds the tensors of files[file] to a table of all; a zeroed one is empty. ZERO_ERR_FORMAT for a
- * tensor that it has already. `path` is the file's. */
+/* Adds the tensors of files[file] to a table of all; a zeroed one is empty. Nothing is found in `part`
+ * any more: destroy it. ZERO_ERR_FORMAT for a tensor that the table has already. `path` is the file's. */
 ZERO_NODISCARD zero_status zero_safetensors_add(const char *path,
                                                 const zero_safetensors *part, int file,
                                                 zero_safetensors *all);

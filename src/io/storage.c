@@ -141,10 +141,8 @@ static zero_status open_new(const char *path, zero_storage_dir *dir)
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
-    int failed;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
-    ZERO_FILE_CALL(failed, path, "examined", stat(path, &info));
-    bool is_new = failed && errno == ENOENT;
+    bool is_new = !zero_examine(path, &info) && errno == ENOENT;
     ZERO_TRY(is_new ? open_new(path, dir) : zero_storage_open(path, dir));
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
@@ -279,11 +277,9 @@ zero_status zero_storage_remove(const zero_storage_dir *dir, const char *name)
 zero_status zero_storage_check_place(const zero_storage_dir *dir)
 {
     struct stat ours, named;
-    int failed;
-    ZERO_FILE_CALL(failed, dir->path, "examined", fstat(dir->fd, &ours));
-    if (failed) return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
-    ZERO_FILE_CALL(failed, dir->path, "examined", stat(dir->path, &named));
-    bool is_named = !failed;
+    if (!zero_examine_open(dir->fd, dir->path, &ours))
+        return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
+    bool is_named = zero_examine(dir->path, &named);
     if (!is_named && errno != ENOENT && errno != ENOTDIR)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
     if (is_named && zero_is_one_file(&ours, &named)) return ZERO_OK;
@@ -410,6 +406,17 @@ zero_status zero_storage_finish(zero_storage_file *file)
     ZERO_WATCHED(file->path, "closed", failed = close(file->fd));
     if (failed && errno != EINTR && st == ZERO_OK)
         st = zero_cannot(ZERO_ERR_ENV, file->path, "closed");
+    return st;
+}
+
+zero_status zero_storage_put(const zero_storage_dir *dir, const char *name,
+                             const void *data, size_t bytes)
+{
+    zero_storage_file file;
+    ZERO_TRY(zero_storage_create(dir, name, bytes, &file));
+    zero_status st = zero_storage_write(&file, data, bytes);
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
     return st;
 }
 

@@ -137,3 +137,6 @@ ZERO_NODISCARD zero_status zero_storage_write(zero_storage_file *file, const voi
 /* Syncs and closes. After a failure the file is closed, too, and has to be removed. */
 ZERO_NODISCARD zero_status zero_storage_finish(zero_storage_file *file);
 void zero_storage_close_file(zero_storage_file *file); /* accepts a zeroed one */
+/* A whole file of these bytes: created, written, finished. */
+ZERO_NODISCARD zero_status zero_storage_put(const zero_storage_dir *dir, const char *name,
+                                            const void *data, size_t bytes);

@@ -15,8 +15,8 @@ zero_status zero_lock_take(int fd, const char *path, zero_lock *lock)
     struct stat info;
     int failed;
     *lock = ZERO_LOCK_TAKEN;
-    ZERO_FILE_CALL(failed, path, "examined", fstat(fd, &info));
-    if (failed) return zero_cannot(ZERO_ERR_ENV, path, "examined");
+    if (!zero_examine_open(fd, path, &info))
+        return zero_cannot(ZERO_ERR_ENV, path, "examined");
     if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ZERO_OK;
     ZERO_FILE_CALL(failed, path, "locked", flock(fd, LOCK_EX | LOCK_NB));
     bool has_locks = !failed || (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP);

@@ -30,10 +30,8 @@ static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
     struct stat info;
-    int failed;
-    ZERO_FILE_CALL(failed, path, "examined",
-                   fstatat(f->dir.fd, f->name, &info, AT_SYMLINK_NOFOLLOW));
-    if (failed || S_ISREG(info.st_mode)) return ZERO_OK;
+    if (!zero_examine_in(f->dir.fd, f->name, &info) || S_ISREG(info.st_mode))
+        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%.200s: expected a regular file or a new name, found a %s", path,
                      S_ISDIR(info.st_mode)   ? "directory"
@@ -43,8 +41,10 @@ static zero_status check_target(const zero_whole_file *f, const char *path)
 
 /* ---- the temporary name ---- */
 
-#define MOST_ALIKE 9 /* that stay: another user's, or left on a mount without locks */
-#define MOST_TURNS 9 /* with others that look at it at the same time */
+#define MOST_ALIKE \
+    9 /* names: another user's files stay, and leftovers on a mount without locks */
+#define MOST_TURNS \
+    9 /* tries of a name, which another process may take or remove at the same time */
 
 typedef enum { OURS, BUSY, IN_THE_WAY, AGAIN } verdict;
 

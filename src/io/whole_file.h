@@ -19,12 +19,13 @@ typedef struct {
 
 typedef enum {
     ZERO_WHOLE_FILE_ALONE, /* ZERO_ERR_ENV if another process writes it */
-    ZERO_WHOLE_FILE_BESIDE, /* another rank of this job may have begun it: the last to end wins */
+    /* Another rank of this job may write it at the same time: the last to end wins. */
+    ZERO_WHOLE_FILE_BESIDE,
 } zero_whole_file_wish;
 
 /* ZERO_ERR_INVALID if the path cannot name such a file: a device, a link, a directory;
- * ZERO_ERR_ENV or ZERO_ERR_IO if nothing can be written there. *lock is ZERO_LOCK_BUSY if that is so
- * because another process writes the file; NULL: of no interest. */
+ * ZERO_ERR_ENV or ZERO_ERR_IO if nothing can be written there. *lock, which may be NULL, is
+ * ZERO_LOCK_BUSY if another process writes the file. */
 ZERO_NODISCARD zero_status zero_whole_file_begin(zero_whole_file *file, const char *path,
                                                  zero_whole_file_wish wish,
                                                  zero_lock *lock);

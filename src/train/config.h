@@ -126,8 +126,7 @@ double zero_config_scratch_rate(const zero_config *config);
 
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
-/* The part of it that knows only what the user gave: of a run that takes the rest from its
- * checkpoint. */
+/* The checks that need only what the user gave, for a run that takes the rest from its checkpoint. */
 ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
 /* True with --resume and --resume-older. */
 bool zero_config_resumes(const zero_config *config);

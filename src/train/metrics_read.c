@@ -127,8 +127,7 @@ static bool has_member(const json_t *object, const char *const *keys)
     return false;
 }
 
-/* What a file without a line of a run is, in words; NULL: it may be metrics, one line of which is
- * broken. */
+/* Says in words what a file is that has no line of a run; NULL: it may be metrics with a broken line. */
 static const char *find_kind(const zero_bytes *t)
 {
     static const char *const ours[] = {"run", "step", "final", NULL};

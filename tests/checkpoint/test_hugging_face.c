@@ -226,6 +226,18 @@ static void a_configuration_that_was_kept_has_the_shape_that_is_written(void **s
     json_decref(kept);
 }
 
+static void a_length_that_the_positions_allow_stays(void **state)
+{
+    (void)state;
+    static const char own[] = "{\"model_max_length\": 9}";
+    json_t *kept = keep_foreign();
+    json_object_set_new(kept, "tokenizer_config.json", json_string(own));
+    write_kept(kept, 12);
+    assert_is("tokenizer_config.json", own);
+    remove_dir(DIR_NAME);
+    json_decref(kept);
+}
+
 static void what_cannot_be_kept_is_refused(void **state)
 {
     (void)state;
@@ -374,6 +386,7 @@ int main(void)
         cmocka_unit_test(the_configuration_is_theirs),
         cmocka_unit_test(files_that_were_kept_are_written_as_they_were),
         cmocka_unit_test(a_configuration_that_was_kept_has_the_shape_that_is_written),
+        cmocka_unit_test(a_length_that_the_positions_allow_stays),
         cmocka_unit_test(what_cannot_be_kept_is_refused),
         cmocka_unit_test(the_tokenizer_goes_with_the_weights),
         cmocka_unit_test(exports_are_for_all_users_unless_the_umask_forbids),

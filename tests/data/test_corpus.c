@@ -283,6 +283,11 @@ static void data_beyond_the_room_is_refused_with_both_numbers(void **state)
         has_no_room(characters, 2 * MIB,
                     "the tokens of 1.0 MiB of text need more than the 1.0 MiB of memory");
         has_room(characters, 4 * MIB);
+        /* Parts of threads and the copy of one of them are in memory at once. */
+        if (threads == 1)
+            has_room(characters, 3 * MIB);
+        else
+            has_no_room(characters, 3 * MIB, "more than the 2.0 MiB of memory");
     }
 }
 

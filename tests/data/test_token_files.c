@@ -1,6 +1,8 @@
 /* Files of tokens that other programs have made. */
 #include "support/corpus_test.h"
 
+#include <sys/stat.h>
+
 #include "data/tokens.h"
 
 /* Writes a token file byte by byte; magic 0: without a header. */
@@ -113,6 +115,15 @@ static void refused_as(const char *path, int token_bytes, int64_t vocab, zero_st
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);
 }
 
+static void taken_as(const char *path, int token_bytes, int64_t vocab, int64_t n_tokens)
+{
+    zero_corpus corpus;
+    if (open_as(path, token_bytes, vocab, &corpus) != ZERO_OK)
+        fail_msg("%s: %s", path, zero_last_error());
+    assert_int_equal(corpus.n_tokens, n_tokens);
+    zero_corpus_close(&corpus);
+}
+
 static void holds_some_ids(const char *path, int token_bytes, int width)
 {
     zero_corpus corpus;
@@ -166,18 +177,12 @@ static void wider_tokens_are_not_read_as_two_bytes(void **state)
         "of its 2000 numbers of 2 bytes 996 at even places and 0 at odd ones are not 0");
     refused_as("t.bin", 0, 65537, ZERO_ERR_INVALID, "tokens of 2 bytes");
     refused_as("t.bin", 0, 65537, ZERO_ERR_INVALID, "reach 65535");
-    /* Whoever says 2 gets 2. */
-    zero_corpus corpus;
-    assert_int_equal(open_as("t.bin", 2, 300, &corpus), ZERO_OK);
-    assert_int_equal(corpus.n_tokens, 2000);
-    zero_corpus_close(&corpus);
+    taken_as("t.bin", 2, 300, 2000); /* the option decides */
     write_numbers("even.bin", 1000, 2, false, even_ids);
     refused_as("even.bin", 0, 300, ZERO_ERR_FORMAT, "or --token-bytes 2 if they are not");
-    assert_int_equal(open_as("even.bin", 2, 300, &corpus), ZERO_OK);
-    zero_corpus_close(&corpus);
+    taken_as("even.bin", 2, 300, 1000);
     write_numbers("padded.bin", 999, 2, false, padded_ids);
-    assert_int_equal(open_as("padded.bin", 0, 300, &corpus), ZERO_OK);
-    zero_corpus_close(&corpus);
+    taken_as("padded.bin", 0, 300, 999);
 }
 
 /* Every two letters would be a token of GPT-2's vocabulary. */
@@ -185,16 +190,13 @@ static void a_text_named_bin_is_not_tokens(void **state)
 {
     (void)state;
     char text[200] = "";
-    zero_corpus corpus;
     while (strlen(text) < 80) strcat(text, "the f\xc3\xb6x saw.\n");
     write_text("t.bin", text);
     refused_as("t.bin", 0, 65536, ZERO_ERR_FORMAT, "t.bin: this is text");
-    assert_int_equal(open_as("t.bin", 2, 65536, &corpus), ZERO_OK);
-    zero_corpus_close(&corpus);
+    taken_as("t.bin", 2, 65536, (int64_t)strlen(text) / 2);
     text[40] = '\1';
     write_text("t.bin", text);
-    assert_int_equal(open_as("t.bin", 0, 65536, &corpus), ZERO_OK);
-    zero_corpus_close(&corpus);
+    taken_as("t.bin", 0, 65536, (int64_t)strlen(text) / 2);
 }
 
 static void another_reading_that_fits_is_named(void **state)
@@ -242,6 +244,9 @@ static void an_index_says_what_bytes_tokens_have(void **state)
     refused_as("t.bin", 0, 300, ZERO_ERR_FORMAT, "t.idx: expected Megatron's index");
     write_text("t.idx", "a list of words");
     refused_as("t.bin", 0, 300, ZERO_ERR_FORMAT, "t.idx: expected Megatron's index");
+    holds_some_ids("t.bin", 8, 4);
+    assert_int_equal(unlink("t.idx") | mkdir("t.idx", 0700), 0);
+    refused_as("t.bin", 0, 300, ZERO_ERR_IO, "t.idx: expected a regular file");
     holds_some_ids("t.bin", 8, 4);
     write_tokens("l.bin", 20240520, 1, 10, 10, 2, 0);
     refused_as("l.bin", 4, 300, ZERO_ERR_FORMAT, "llm.c's number at byte 0 says");

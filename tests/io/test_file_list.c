@@ -23,7 +23,7 @@ static void make(const char *path)
     assert_int_equal(close(fd), 0);
 }
 
-/* Of the directory `data` with a file, a hidden one and a directory; `else` beside it. */
+/* Makes a directory `data` with a file, a hidden one and a directory, and `else` beside it. */
 static int set_up(void **state)
 {
     (void)state;

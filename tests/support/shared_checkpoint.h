@@ -102,15 +102,6 @@ static inline int close_place(void **state)
     return st == ZERO_OK && rmdir(place) == 0 ? 0 : -1;
 }
 
-static inline void write_text(const zero_storage_dir *dir, const char *name,
-                              const zero_bytes *text)
-{
-    zero_storage_file file;
-    assert_int_equal(zero_storage_create(dir, name, text->len, &file), ZERO_OK);
-    assert_int_equal(zero_storage_write(&file, text->bytes, text->len), ZERO_OK);
-    assert_int_equal(zero_storage_finish(&file), ZERO_OK);
-}
-
 static inline void write_shard(const zero_storage_dir *dir, zero_manifest *m,
                                const zero_model *whole, int rank)
 {
@@ -142,7 +133,8 @@ static inline void write_checkpoint(const zero_model *whole,
     assert_int_equal(zero_storage_make(&top, "step-00000005", &dir), ZERO_OK);
     for (int rank = 0; rank < layout->n_ranks; rank++) write_shard(&dir, &m, whole, rank);
     assert_int_equal(zero_manifest_write(&m, &text), ZERO_OK);
-    write_text(&dir, ZERO_MANIFEST_NAME, &text);
+    assert_int_equal(zero_storage_put(&dir, ZERO_MANIFEST_NAME, text.bytes, text.len),
+                     ZERO_OK);
     zero_bytes_destroy(&text);
     zero_manifest_destroy(&m);
     zero_storage_close(&dir);

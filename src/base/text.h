@@ -1,0 +1,11 @@
+/* text.h - how texts end. */
+#pragma once
+
+#include <stdbool.h>
+#include <string.h>
+
+static inline bool zero_ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
