@@ -79,6 +79,7 @@ static void draw_plan(dice *d, zero_plan_input *plan)
     plan->micro_batch = 1;
     plan->accumulation = (int)DRAW(d, 1, 2);
     draw_form(d, plan);
+    plan->check_replicas = (int)DRAW(d, 0, 1, 100);
     plan->check_memory = DRAW(d, 0, 0, 1) == 1 && plan->offload != ZERO_OFFLOAD_BACKWARD;
 }
 
