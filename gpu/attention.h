@@ -33,8 +33,7 @@ struct zero_attention_call {
         dropped; /* an element whose 32 bits are below this one is dropped; 0: no dropout */
     bool
         wide; /* a thread's channels, 4 or 8 of 16 bits, are 16 aligned bytes in all arrays */
-    int64_t first,
-        heads;    /* of all samples' heads, one after the other: those of this launch */
+    int64_t first, heads; /* this launch's, among the heads of all samples */
     float *means; /* backward: [heads,T], D of each query; dQ's kernel leaves it to dK's */
 };
 

@@ -3,9 +3,9 @@
  *
  * One kernel has 64 queries per block and walks over the keys that they see; a warp has dQ of its
  * queries, and leaves their D. The next has 64 keys per block and walks over the queries that see
- * them; a warp's rows of scores are keys, and it has their dK and dV. Rounded are q, k, v, dO, P times dropout's mask,
- * and dS, which is scaled by 1/sqrt(size) after the product: in fp16 it stays as large as loss
- * scaling makes it. */
+ * them; a warp's rows of scores are keys, and it has their dK and dV. Rounded are q, k, v, dO, P times
+ * dropout's mask, and dS, which is scaled by 1/sqrt(size) after the product: in fp16 it stays as large
+ * as loss scaling makes it. */
 #include "gpu/attention_tiles.h"
 
 /* A step has this many queries, or keys: 48 KiB of shared memory suffice for them. */

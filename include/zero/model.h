@@ -166,8 +166,8 @@ typedef struct {
     double recompute_flops; /* of a forward call without `out`; 0: the same */
 } zero_unit_sizes;
 
-/* The last unit computes logits chunk by chunk: `rows` rows at a time, each beginning a multiple of `step`
- * floats after the first. */
+/* The last unit of the library computes logits in chunks of `rows` rows. Rows are a multiple of `step`
+ * floats apart. */
 typedef struct {
     int64_t rows, step;
 } zero_logits_chunk;
@@ -206,7 +206,7 @@ struct zero_unit {
      * array. */
     zero_type activations;
     bool heeds_activations; /* also of 16 bits */
-    /* Set to what suits the device, for units of the library; their sizes() depend on it. */
+    /* The chunk that suits the device. The library's last unit heeds it, also in sizes(). */
     zero_logits_chunk logits;
     /* Part `index`, from 0, of a pass over B samples of T positions. All ranks of a TP group
      * get the same answer. NULL: the unit cannot be shared. */

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#define SHELLS \
-    128 /* a shell's exit code of a process that signal n has ended is that much more */
+/* A shell gives a process that signal n has ended the exit code 128 + n. */
+#define SHELLS 128
 
 static void end(int signal)
 {

@@ -1,8 +1,10 @@
 /* zero config: the configuration file of another program as one of zero's. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/legible.h"
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
 #include "cli/options.h"
@@ -35,25 +37,27 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static void print_option(const zero_option *option, const zero_config *config)
+static zero_status print_option(const zero_option *option, const zero_config *config)
 {
     char text[ZERO_OPTION_TEXT_BYTES];
     const char *value = zero_option_value(option, config, text);
-    json_t *quoted = NULL;
-    if (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE)
-        quoted = json_string(value);
+    char *quoted = NULL;
+    if (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE) {
+        json_t *string = json_string(value);
+        value = quoted = json_dumps(string, JSON_ENCODE_ANY);
+        json_decref(string);
+    }
     if (option->kind == ZERO_OPTION_FLAG)
         value = strcmp(value, "on") == 0 ? "true" : "false";
+    if (!value) return zero_fail(ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
     printf("\n  \"%s\": ", option->name);
-    if (quoted)
-        json_dumpf(quoted, stdout, JSON_ENCODE_ANY);
-    else
-        fputs(value, stdout);
-    json_decref(quoted);
+    zero_legible_print_json(value, stdout);
+    free(quoted);
+    return ZERO_OK;
 }
 
 /* As they stand in a --config file, in the order of --help. */
-static void print_options(const zero_config *config, const bool set[])
+static zero_status print_options(const zero_config *config, const bool set[])
 {
     const zero_option_table *table_of;
     const zero_option *option;
@@ -62,10 +66,11 @@ static void print_options(const zero_config *config, const bool set[])
          i++) {
         if (!set[i]) continue;
         printf("%s", before);
-        print_option(option, config);
+        ZERO_TRY(print_option(option, config));
         before = ",";
     }
     printf("%s\n}\n", *before == '{' ? before : "");
+    return ZERO_OK;
 }
 
 /* The printed options have passed the checks of a --config file. */
@@ -78,8 +83,7 @@ static zero_status print(const char *path, const zero_deepspeed *found)
     zero_options_reset(&zero_command_train, &config);
     ZERO_TRY(zero_config_file_store(path, found->options, &zero_command_train, overridden,
                                     &config, set));
-    print_options(&config, set);
-    return ZERO_OK;
+    return print_options(&config, set);
 }
 
 static void print_notes(const zero_deepspeed *found)

@@ -13,6 +13,7 @@
 #include "base/legible.h"
 #include "base/number.h"
 #include "base/type.h"
+#include "cli/importing.h"
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/prompts.h"
@@ -50,14 +51,6 @@ static bool speaks_tokens(const job *j)
 
 /* ---- start-up ---- */
 
-static zero_status is_rank_0s(job *j, uint64_t hash, bool *same)
-{
-    uint64_t first = hash;
-    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &first, sizeof first));
-    *same = hash == first;
-    return ZERO_OK;
-}
-
 /* Ranks with different options would generate different texts, or deadlock. */
 static zero_status compare_arguments(job *j, int argc, char **argv)
 {
@@ -65,7 +58,7 @@ static zero_status compare_arguments(job *j, int argc, char **argv)
     bool same;
     for (int i = 0; i < argc; i++)
         mine = XXH3_64bits_withSeed(argv[i], strlen(argv[i]) + 1, mine);
-    ZERO_TRY(is_rank_0s(j, mine, &same));
+    ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "options differ from rank 0's: start all ranks with one command line");
@@ -189,7 +182,7 @@ static zero_status compare_prompts(job *j)
         mine = XXH3_64bits_withSeed(t->tokens, (size_t)t->n_known * sizeof *t->tokens,
                                     mine ^ (uint64_t)t->n_known);
     }
-    ZERO_TRY(is_rank_0s(j, mine, &same));
+    ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
     if (same) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,
@@ -198,7 +191,7 @@ static zero_status compare_prompts(job *j)
         j->from.path);
 }
 
-static void tell_of_around(const job *j)
+static void note_frame(const job *j)
 {
     const char *around = j->from.tokenizer.around;
     if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->world))
@@ -223,7 +216,7 @@ static zero_status cut(job *j)
 static zero_status prepare(job *j)
 {
     ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
-    tell_of_around(j);
+    note_frame(j);
     ZERO_TRY(cut(j));
     return take_prompts(j);
 }
@@ -290,13 +283,6 @@ static zero_status print_all(const job *j)
     return ZERO_OK;
 }
 
-static zero_status find_ends(const job *j, zero_ends *ends)
-{
-    const zero_trained *from = &j->from;
-    return zero_hugging_face_ends(from->kept, from->has_tokenizer ? &from->tokenizer : NULL,
-                                  from->model.vocab, ends);
-}
-
 static zero_status write_text(job *j)
 {
     const zero_generate_options *o = &j->options;
@@ -307,9 +293,10 @@ static zero_status write_text(job *j)
                          .known = speaks_tokens(j) ? j->from.model.vocab
                                                    : j->from.tokenizer.vocab};
     bool is_root = zero_comm_is_root(&j->world);
-    if (!o->ignore_end) ZERO_TRY(zero_agree(&j->world, find_ends(j, &how.ends)));
-    /* Nodes may have files of their own, and all ranks must end a text after the same token. */
-    ZERO_TRY(zero_comm_broadcast(&j->world, 0, &how.ends, sizeof how.ends));
+    const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
+    if (!o->ignore_end)
+        ZERO_TRY(zero_importing_find_ends(&j->world, j->from.kept, tok, j->from.model.vocab,
+                                          &how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) warn_of_long_prompt(j, &p->texts[i]);
     if (is_root && p->first_empty > 0)

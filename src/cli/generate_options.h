@@ -28,7 +28,8 @@ typedef struct {
 
 extern const zero_option_table zero_generate_table;
 
-/* What the rows' conditions are asked about (notes.h). */
+/* The run that the conditions of these rows look at, to decide whether an option has an effect
+ * (notes.h). */
 typedef struct {
     const zero_generate_options *options;
     int ranks;

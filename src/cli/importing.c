@@ -83,11 +83,11 @@ zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
 {
     const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
                                shape->vocab};
-    const uint64_t mine = XXH3_64bits(numbers, sizeof numbers);
-    uint64_t first = mine;
-    ZERO_TRY(zero_comm_broadcast(world, 0, &first, sizeof first));
+    bool same;
+    ZERO_TRY(
+        zero_comm_compare_with_root(world, XXH3_64bits(numbers, sizeof numbers), &same));
     zero_status st = ZERO_OK;
-    if (mine != first)
+    if (!same)
         st = zero_fail(ZERO_ERR_FORMAT,
                        "%s describes another model than rank 0's (%" PRId64
                        " heads, %" PRId64 " positions): every node needs the same files",
@@ -151,6 +151,14 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
     describe(files, config, model, im);
     json_decref(files);
     return ZERO_OK;
+}
+
+zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
+                                     const zero_tokenizer *tokenizer, int64_t vocab,
+                                     zero_ends *ends)
+{
+    ZERO_TRY(zero_agree(world, zero_hugging_face_ends(kept, tokenizer, vocab, ends)));
+    return zero_comm_broadcast(world, 0, ends, sizeof *ends);
 }
 
 void zero_importing_close(zero_importing *im)

@@ -36,6 +36,12 @@ ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
                                                const zero_config *config,
                                                const zero_corpus *corpus,
                                                const zero_gpt2_shape *model);
+/* The tokens that end a text, by what is kept of a model, which rank 0 alone may have, and its
+ * tokenizer: rank 0's on all ranks, so that all end a text after the same token. Collective. */
+ZERO_NODISCARD zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
+                                                    const zero_tokenizer *tokenizer,
+                                                    int64_t vocab, zero_ends *ends);
+
 /* Ranks that read files of their own must have read the same model. Collective: ZERO_ERR_FORMAT names
  * the rank that has another shape, or other weights (hugging_face_copies.h), once they were read. Zeros
  * that training does not leave are a warning of rank 0. */

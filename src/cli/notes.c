@@ -11,12 +11,6 @@ static bool is_standard(const zero_option *row, const char *value)
     return !value || (row->standard && strcmp(value, row->standard) == 0);
 }
 
-static const zero_option *find_row(const zero_option *row, const char *name)
-{
-    while (strcmp(row->name, name) != 0) row++;
-    return row;
-}
-
 static bool holds(const zero_option_idle *idle, const zero_notes *of, char text[REASON])
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
@@ -24,7 +18,7 @@ static bool holds(const zero_option_idle *idle, const zero_notes *of, char text[
         snprintf(text, REASON, "%s", idle->words ? idle->words : "");
         return idle->holds && idle->holds(of->run);
     }
-    const zero_option *row = find_row(of->rows, idle->option);
+    const zero_option *row = zero_option_named(of->rows, idle->option);
     const char *value = zero_option_value(row, of->values, buffer);
     bool is_shown = idle->value && row->kind != ZERO_OPTION_FLAG;
     snprintf(text, REASON, "has no effect %s --%s%s%s", idle->value ? "with" : "without",

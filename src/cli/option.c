@@ -151,6 +151,12 @@ zero_status zero_option_store(const zero_option *option, const char *text,
     return store_text(option, text, where, into);
 }
 
+const zero_option *zero_option_named(const zero_option *row, const char *name)
+{
+    for (; strcmp(row->name, name) != 0; row++) assert(row[1].name);
+    return row;
+}
+
 void zero_option_reset(const zero_option *option, void *into)
 {
     if (option->standard) {

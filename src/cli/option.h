@@ -27,8 +27,8 @@ enum {
     ZERO_OPTION_PLANNED = 2,      /* means something to a plan */
     ZERO_OPTION_PER_RANK = 4,     /* may differ between ranks */
     ZERO_OPTION_COMMAND_LINE = 8, /* not in a --config file */
-    ZERO_OPTION_RESUMED = 16, /* decides numbers: a resumed run that is not given it takes
-                                   * that of its checkpoint */
+    /* Decides numbers: a resumed run that is not given it takes that of its checkpoint. */
+    ZERO_OPTION_RESUMED = 16,
 };
 
 /* Where an option has no effect, or less than it seems to. */
@@ -64,6 +64,9 @@ typedef struct {
 
 #define ZERO_OPTION_TEXT_BYTES ZERO_FIELD_TEXT_BYTES
 #define ZERO_OPTION_HELP_BYTES 512
+
+/* The row of this name in a table that ends with a row without one; there must be one. */
+const zero_option *zero_option_named(const zero_option *rows, const char *name);
 
 /* Sets the row's field in the struct to its default: `standard`, or what stands for "left
  * open": NULL, false, -1, or 0 where an option cannot be 0. */

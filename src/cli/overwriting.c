@@ -15,7 +15,7 @@ typedef struct {
     const char *option, *path;
 } named_file;
 
-static zero_status is_read(named_file written, const char *option)
+static zero_status refuse(named_file written, const char *option)
 {
     return zero_fail(ZERO_ERR_INVALID,
                      "%s %.300s is a file of %s as well, which would be overwritten: give "
@@ -27,7 +27,7 @@ static zero_status is_read(named_file written, const char *option)
 static zero_status compare(named_file written, named_file read)
 {
     if (!written.path || !read.path) return ZERO_OK;
-    if (zero_files_have(read.path, written.path)) return is_read(written, read.option);
+    if (zero_files_have(read.path, written.path)) return refuse(written, read.option);
     if (!zero_files_would_have(read.path, written.path)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "%s %.300s would be read as %s the next time: give another name",
@@ -75,7 +75,7 @@ static zero_status compare_model(named_file written, named_file read)
     char parent[PATH_MAX];
     struct stat info;
     if (!written.path || !read.path) return ZERO_OK;
-    if (zero_file_is_same(written.path, read.path)) return is_read(written, read.option);
+    if (zero_file_is_same(written.path, read.path)) return refuse(written, read.option);
     bool is_folder = stat(read.path, &info) == 0 && S_ISDIR(info.st_mode);
     parent_of(read.path, parent);
     return compare_names(written, read.option, is_folder ? read.path : parent, names);
@@ -107,12 +107,13 @@ zero_status zero_overwriting_check(const zero_config *c, const char *study)
         ZERO_TRY(compare_model(written[i],
                                (named_file){"--tokenizer", tokenizer_of(c->tokenizer)}));
         ZERO_TRY(compare_model(written[i], (named_file){"--init-from", c->init_from}));
-        if (i < 2 && written[i].path && c->checkpoint)
+        bool is_file = i < 2; /* the others are directories */
+        if (is_file && written[i].path && c->checkpoint)
             ZERO_TRY(compare_names(written[i], "--checkpoint", c->checkpoint, saved));
     }
     if (!c->trace || !c->metrics || !zero_file_is_same(c->trace, c->metrics))
         return ZERO_OK;
-    return is_read(written[1], "--metrics");
+    return refuse(written[1], "--metrics");
 }
 
 /* ---- an export ---- */

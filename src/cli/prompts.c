@@ -120,12 +120,18 @@ static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_te
 
 /* ---- all texts ---- */
 
-/* Lines that end with the file or with more lines; those at its end that are empty do not count. */
-static int64_t count_lines(const char *lines, size_t *bytes)
+/* The bytes without the empty lines at their end. */
+static size_t trimmed(const char *lines, size_t bytes)
 {
-    while (*bytes > 0 && strchr("\r\n", lines[*bytes - 1])) --*bytes;
-    int64_t n = *bytes > 0;
-    for (size_t i = 0; i < *bytes; i++) n += lines[i] == '\n';
+    while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
+    return bytes;
+}
+
+/* The last line has no end of its own. */
+static int64_t count_lines(const char *lines, size_t bytes)
+{
+    int64_t n = bytes > 0;
+    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
     return n;
 }
 
@@ -143,10 +149,11 @@ static size_t length_of(const char *line, const char *end)
     return (size_t)(end - line) - (end > line && end[-1] == '\r');
 }
 
-static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t bytes,
+static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t all,
                               zero_prompts *p)
 {
-    const int64_t n = count_lines(lines, &bytes), more = r->options->tokens;
+    const size_t bytes = trimmed(lines, all);
+    const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
     if (n == 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--prompts %.200s: there is no text in the file; expected one in "

@@ -47,8 +47,7 @@ static const struct {
 static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
-    const zero_option *row = zero_run_options;
-    while (strcmp(row->name, name) != 0) row++;
+    const zero_option *row = zero_option_named(zero_run_options, name);
     return zero_options_is_set(&s->given, name) &&
            !was(saved, name, zero_option_value(row, &s->config, buffer));
 }

@@ -154,7 +154,8 @@ zero_status zero_saving_check_output(zero_session *s)
     return ZERO_OK;
 }
 
-/* Whoever read the output, as head or a terminal, is gone. */
+/* The run has stopped because its output cannot be written: the reader, such as head or a terminal, has
+ * gone. */
 static zero_status tell_of_output(const zero_session *s, int64_t step)
 {
     const zero_failure *kept = &s->saving.output;

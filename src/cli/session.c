@@ -23,19 +23,12 @@
 #include "report/plan_show.h"
 #include "sharding/compile.h"
 
-static zero_status is_rank_0s(zero_session *s, uint64_t fingerprint, bool *same)
-{
-    uint64_t first = fingerprint;
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &first, sizeof first));
-    *same = fingerprint == first;
-    return ZERO_OK;
-}
-
 /* Ranks started with different options would silently train different runs, or deadlock. */
 static zero_status compare_options(zero_session *s)
 {
     bool same;
-    ZERO_TRY(is_rank_0s(s, zero_run_options_fingerprint(&s->config), &same));
+    ZERO_TRY(zero_comm_compare_with_root(&s->world,
+                                         zero_run_options_fingerprint(&s->config), &same));
     if (same) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
@@ -277,7 +270,8 @@ static zero_status compare_data(zero_session *s)
 {
     bool same;
     const char *validation = s->config.val_data;
-    ZERO_TRY(is_rank_0s(s, zero_corpus_fingerprint(&s->dataset.corpus), &same));
+    ZERO_TRY(zero_comm_compare_with_root(
+        &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,

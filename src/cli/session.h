@@ -28,8 +28,8 @@ typedef struct {
     bool is_there; /* false: the run begins with its initial weights */
     int at;        /* its number among the directory's steps */
     char path[ZERO_STORAGE_PATH];
-    json_t
-        *options; /* of the run that saved it; texts in the configuration are its; owned */
+    /* Of the run that saved it. The configuration borrows texts from it. Owned. */
+    json_t *options;
     char taken[2048];   /* options that were not given and are its, in words */
     char changes[1024]; /* options that differ from it, in words */
 } zero_resumed;

@@ -33,18 +33,18 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
 
 /* Writes the tokens that a sample starts from and their number: the end of a text, or an empty
  * line, after which a story or a paragraph begins; without these token 0. */
-static zero_status begin_text(const zero_session *s, const zero_ends *ends, int32_t text[2],
-                              int64_t *n)
+static zero_status begin_text(const zero_session *s, const zero_ends *ends, zero_text *text)
 {
     const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
-    *n = 0;
+    text->n_known = 0;
     if (ends->n > 0)
-        text[(*n)++] = ends->id[0];
+        text->tokens[text->n_known++] = ends->id[0];
     else if (tok)
-        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text, n));
-    if (*n > 0 && text[0] >= 0) return ZERO_OK;
-    text[0] = 0; /* characters without a line's end: the first one */
-    *n = 1;
+        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text->tokens,
+                                       &text->n_known));
+    if (text->n_known > 0 && text->tokens[0] >= 0) return ZERO_OK;
+    text->tokens[0] = 0; /* characters without a line's end: the first one */
+    text->n_known = 1;
     return ZERO_OK;
 }
 
@@ -52,26 +52,23 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
 {
     int64_t n = s->config.quiet ? 0 : s->config.sample;
     if (n == 0) return ZERO_OK;
-    int32_t *text = malloc((size_t)(n + 2) * sizeof *text);
-    zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
     const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
     zero_sampling how = {.step = step,
                          .seed = s->config.seed,
                          .temperature = 0.6,
                          .known = tok ? tok->vocab : s->model.vocab};
-    zero_text sample = {.tokens = text};
-    if (st == ZERO_OK) /* rank 0 alone may have what lay beside the weights */
-        st = zero_hugging_face_ends(s->importing.kept, tok, s->model.vocab, &how.ends);
-    ZERO_TRY(zero_agree(&s->world, st));
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &how.ends, sizeof how.ends));
-    ZERO_TRY(zero_agree(&s->world, begin_text(s, &how.ends, text, &sample.n_known)));
-
-    st = zero_engine_generate_texts(&s->engine, &how, n, &sample, 1);
+    ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.vocab,
+                                      &how.ends));
+    zero_text text = {.tokens = malloc((size_t)(n + 2) * sizeof *text.tokens)};
+    zero_status st = text.tokens ? begin_text(s, &how.ends, &text)
+                                 : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    st = zero_agree(&s->world, st);
+    if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
     zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
-        zero_show_sample(&view, title, text + sample.n_known,
-                         sample.n_drawn - (tok && sample.has_ended));
-    free(text);
+        zero_show_sample(&view, title, text.tokens + text.n_known,
+                         text.n_drawn - (tok && text.has_ended));
+    free(text.tokens);
     return st;
 }
 
@@ -297,8 +294,9 @@ static zero_status prepare(zero_session *s)
     ZERO_TRY(zero_saving_find(s));
     ZERO_TRY(zero_session_build(s));
     ZERO_TRY(zero_saving_open(s));
-    ZERO_TRY(zero_tracing_open(s));
-    return zero_telling_open(s);
+    ZERO_TRY(zero_telling_open(s));
+    /* Last: only zero_tracing_close() removes the file that it begins. */
+    return zero_tracing_open(s);
 }
 
 static zero_status run_session(zero_session *s, int argc, char **argv)

@@ -13,7 +13,8 @@
 
 /* ---- opening ---- */
 
-/* True for the model of a folder or file. One of another format counts, so that it is named. */
+/* True if there are weights or a config.json. Weights in a format that is not read count, too, so that a
+ * message names the format. */
 static bool is_model(const zero_hugging_face_found *found)
 {
     char config[ZERO_STORAGE_FILE_PATH];
@@ -36,7 +37,7 @@ static zero_status find(const char *path, zero_trained *t)
     return ZERO_OK;
 }
 
-/* What rank 0 has found. */
+/* All ranks take what rank 0 has found. */
 static zero_status agree_on_path(zero_comm *world, const char *path, zero_trained *t)
 {
     ZERO_TRY(zero_agree(world, zero_comm_is_root(world) ? find(path, t) : ZERO_OK));
@@ -59,7 +60,7 @@ static zero_status open_imported(zero_trained *t, zero_gpt2_shape *shape)
     return zero_hugging_face_keep(&t->found, &t->kept);
 }
 
-/* What was read of the model. */
+/* Drops the model that was read, so that another one can be. */
 static void forget(zero_trained *t)
 {
     zero_model_destroy(&t->model);

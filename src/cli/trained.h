@@ -8,7 +8,7 @@
 #include "comm/comm.h"
 
 typedef struct {
-    /* Of the checkpoint, or as the user named the other. */
+    /* The checkpoint that was found, or the model as the user named it. */
     char path[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
     bool is_imported; /* it is no checkpoint */
     zero_checkpoint checkpoint;

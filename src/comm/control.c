@@ -329,6 +329,14 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
     return ZERO_OK;
 }
 
+zero_status zero_comm_compare_with_root(zero_comm *comm, uint64_t mine, bool *same)
+{
+    uint64_t first = mine;
+    ZERO_TRY(zero_comm_broadcast(comm, 0, &first, sizeof first));
+    *same = mine == first;
+    return ZERO_OK;
+}
+
 static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
 {
     zero_operation what;

@@ -53,6 +53,10 @@ ZERO_NODISCARD zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n,
 ZERO_NODISCARD zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data,
                                                size_t bytes);
 
+/* *same: whether this rank has the word of rank 0. It may differ between the ranks. */
+ZERO_NODISCARD zero_status zero_comm_compare_with_root(zero_comm *comm, uint64_t mine,
+                                                       bool *same);
+
 /* Returns when all ranks have called it. */
 ZERO_NODISCARD zero_status zero_comm_barrier(zero_comm *comm);
 /* The same after work on files, as zero_agree_after_files(). */

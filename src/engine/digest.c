@@ -173,13 +173,13 @@ static zero_range here_of(const zero_tensor *t, zero_range whole)
     return here;
 }
 
-/* The floats that an array of so many elements takes in `merged`: whole words, which travel. */
+/* The floats that an array of this many elements takes in `merged`. Ranks exchange words of two floats. */
 static int64_t merged_len(int64_t elements)
 {
     return zero_round_up(elements, 2);
 }
 
-/* Of the blocks only the tensor's last one may be shorter. */
+/* Only the tensor's last block may be shorter than the others. */
 static float *merged_at(const struct digest *d, int array, int64_t whole)
 {
     int64_t at = whole - d->merging.begin, begin = at - at % ZERO_DIGEST_BLOCK;

@@ -131,7 +131,7 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
 
 static const char found_rounded[] = "found other bits than its masters, rounded, in";
 
-/* What UPDATE has noted; on a device its word is fetched. */
+/* The element that UPDATE has noted, if any. A device's word is fetched first. */
 static zero_status find_changed(zero_runner *r, zero_finding *found)
 {
     const zero_schedule *s = r->schedule;
@@ -157,7 +157,7 @@ zero_status zero_replicas_tell_changed(zero_runner *r)
     return zero_finding_agree(r, &found, st, found_rounded);
 }
 
-/* Of all tensors, or of those that are due in a step. */
+/* Looks through all tensors, or through those that are due in a step. */
 static zero_status find_rounded(zero_runner *r, int64_t step, zero_finding *found)
 {
     const zero_plan_input *in = &r->schedule->input;

@@ -1,6 +1,6 @@
 /* VERIFY, COMPARE and RECORD: a step looks for flipped bits before its first UPDATE, because that
- * hides them; UPDATE itself looks at the parameters that it overwrites. All ranks are between OVERFLOW and UPDATE then, so parameters that lie once per node
- * do not change. */
+ * hides them. All ranks are between OVERFLOW and UPDATE then, so parameters that lie once per node do
+ * not change. UPDATE itself looks at the parameters that it overwrites. */
 #include <inttypes.h>
 
 #include "base/fail.h"

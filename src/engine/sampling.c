@@ -58,7 +58,7 @@ static int32_t largest(const float *logits, int64_t n)
     return (int32_t)best;
 }
 
-/* What a draw is made from. */
+/* The known logits, the largest of them, and how they become weights. */
 struct draw {
     const float *logits;
     int64_t n;

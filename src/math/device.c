@@ -5,14 +5,10 @@
 
 #include "base/fail.h"
 
-#define OF_CPU \
-    { \
-        256, 1 \
-    } /* enough rows for a product, small next to activations */
-#define OF_GPU \
-    { \
-        4096, 64 \
-    } /* rows of 128 bytes at least, also of 16 bits */
+/* A CPU's chunk has enough rows for a product, and is small next to activations. A GPU's rows are a
+ * multiple of 128 bytes apart, also rows of 16 bits. */
+#define CPU_CHUNK .logits = {.rows = 256, .step = 1}
+#define GPU_CHUNK .logits = {.rows = 4096, .step = 64}
 
 /* Devices without a backend and without a plugin are the host. */
 static const struct {
@@ -22,13 +18,13 @@ static const struct {
     bool halves_rows;
     zero_logits_chunk logits;
 } devices[] = {
-    {"cpu", NULL, false, true, OF_CPU},
-    {"cuda", NULL, true, true, OF_GPU},
+    {"cpu", NULL, false, true, CPU_CHUNK},
+    {"cuda", NULL, true, true, GPU_CHUNK},
 #ifdef ZERO_HAVE_FAKE
-    {"fake", &zero_backend_fake, false, true, OF_CPU},
+    {"fake", &zero_backend_fake, false, true, CPU_CHUNK},
 #endif
 #ifdef ZERO_HAVE_EMULATED
-    {"cuda-emulated", NULL, true, true, OF_GPU},
+    {"cuda-emulated", NULL, true, true, GPU_CHUNK},
 #endif
 };
 #define DEVICES ((int)(sizeof devices / sizeof devices[0]))

@@ -38,8 +38,8 @@ ZERO_NODISCARD zero_status zero_device_count(const zero_plugin *plugin,
 
 /* True if the device's calls take rows of 16 bits, too. The name may have numbers, and is valid. */
 bool zero_device_halves_rows(const char *name);
-/* How rows of logits suit the device: as many as keep all of a GPU busy, each aligned for its tensor
- * cores. The name may have numbers, and is valid. */
+/* The chunk of logits that suits the device: enough rows to keep all of a GPU busy, each aligned for its
+ * tensor cores. The name may have numbers, and is valid. */
 zero_logits_chunk zero_device_logits(const char *name);
 /* True for "cpu". */
 bool zero_device_is_host(const char *name);

@@ -23,7 +23,7 @@ ZERO_NODISCARD zero_status zero_model_share(const zero_model *whole, zero_share 
 
 #define ZERO_TP_MOST (1 << 12) /* slices, so also ranks of a TP group */
 
-/* True if TP groups of `ranks` may have so many slices: each rank a complete subtree of the sums' tree,
+/* True if TP groups of `ranks` may have this many slices: each rank a complete subtree of the sums' tree,
  * and a rank alone any number, such as that of a run on 3 ranks. */
 bool zero_share_divides(int ranks, int slices);
 

@@ -29,8 +29,8 @@ typedef struct {
     int64_t start;    /* steps that were done before this run */
     bool has_loaded;  /* the weights come from a checkpoint */
     const char *from; /* the resumed checkpoint, in words */
-    const char
-        *taken; /* options that were not given and are the saved run's; may be empty */
+    /* Options that were not given and are the saved run's; may be empty. */
+    const char *taken;
     const char *changes; /* options that differ from the saved run's; may be empty */
 } zero_run_view;
 

@@ -161,7 +161,7 @@ static void show_digest(const char *digest)
     printf("%s\n", digest);
 }
 
-/* What moves nothing in this run is left out. */
+/* Operations that move nothing in this run are left out. */
 static void show_all_traffic(const zero_run_view *v)
 {
     zero_text_run_row("traffic");

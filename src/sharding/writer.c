@@ -310,17 +310,19 @@ static bool gathers_take_time(const zero_writer *w)
     return w->s->shard.size > 1 && !(one_node && zero_schedule_shares(w->s));
 }
 
-static bool gives_words_of_device(const zero_writer *w)
+/* Texts are drawn on the host, from the logits of all words. */
+static bool fetches_logits(const zero_writer *w)
 {
     return w->s->input.device && zero_program_generates(w->program);
 }
 
-/* Floats of the last unit's logits. A device's chunk is large beside those of texts' last positions. */
+/* Floats of the last unit's logits. To generate on a device it needs only those of the texts' last
+ * positions, which are few beside a device's chunk. */
 static int64_t logits_of(const zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
     const int64_t all = sizes_of(w, last_unit(w)).logits;
-    if (!gives_words_of_device(w)) return all;
+    if (!fetches_logits(w)) return all;
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
 }
 
@@ -329,7 +331,7 @@ static void name_results(zero_writer *w, zero_instruction *i)
 {
     i->row_loss = w->row_loss;
     i->host = w->host_rows;
-    if (gives_words_of_device(w))
+    if (fetches_logits(w))
         i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
                            logits_of(w) * (int64_t)sizeof(float));
 }

@@ -10,9 +10,7 @@
 
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
-#include "cli/deepspeed_keys.h"
 #include "cli/hjson.h"
-#include "cli/run_options.h"
 #include "support/mentions.h"
 
 static json_t *parsed(const char *text)
@@ -399,103 +397,6 @@ static void keys_that_nobody_knows_are_refused(void **state)
     zero_deepspeed_destroy(&d);
 }
 
-/* Members of a section are found through it, so the section must have its row. */
-static void each_path_has_its_section(void **state)
-{
-    (void)state;
-    for (int i = 0; zero_deepspeed_key_at(i); i++) {
-        const zero_deepspeed_key *key = zero_deepspeed_key_at(i);
-        const char *dot = strrchr(key->path, '.');
-        char section[128];
-        assert_true(zero_deepspeed_find(key->path) == key);
-        assert_true((key->kind == ZERO_DEEPSPEED_FIXED) == (key->value != NULL));
-        if (!dot) continue;
-        assert_true((size_t)(dot - key->path) < sizeof section);
-        memcpy(section, key->path, (size_t)(dot - key->path));
-        section[dot - key->path] = '\0';
-        const zero_deepspeed_key *of = zero_deepspeed_find(section);
-        assert_non_null(of);
-        assert_true(of->kind == ZERO_DEEPSPEED_SECTION ||
-                    of->kind == ZERO_DEEPSPEED_SWITCH);
-    }
-}
-
-/* ---- no text says that an option is missing which exists ---- */
-
-/* True if each part of the option's name is a part of the key's last member, as "offload" is of
- * "offload_optimizer". */
-static bool has_the_words(const char *path, const char *option)
-{
-    const char *dot = strrchr(path, '.'), *key = dot ? dot + 1 : path;
-    for (const char *word = option, *end; word; word = *end ? end + 1 : NULL) {
-        end = word + strcspn(word, "-");
-        size_t length = (size_t)(end - word);
-        const char *at = key;
-        while (*at && !(strcspn(at, "_") == length && memcmp(at, word, length) == 0)) {
-            at += strcspn(at, "_");
-            at += *at == '_';
-        }
-        if (!*at) return false;
-    }
-    return true;
-}
-
-/* The option is about something else. */
-static bool is_by_chance(const char *path, const char *option)
-{
-    static const char *const pairs[][2] = {
-        {"scheduler.params.warmup_min_ratio", "warmup"},
-        {"bf16.check_grad_overflow", "check"},
-        {"data_types.grad_accum_dtype", "dtype"},
-        {"zero_optimization.allgather_bucket_size", "bucket"},
-        {"zero_optimization.use_multi_rank_bucket_allreduce", "bucket"},
-        {"zero_optimization.stage3_model_persistence_threshold", "model"},
-        {"zero_optimization.stage3_partition_stream_chunk_size", "partition"},
-        {"zero_optimization.stage3_gather_16bit_weights_on_model_save", "model"},
-        {"zero_optimization.stage3_gather_fp16_weights_on_model_save", "model"},
-        {"zero_optimization.cpu_offload_use_pin_memory", "offload"},
-        {"zero_optimization.elastic_checkpoint", "checkpoint"},
-        {"zero_optimization.pipeline_loading_checkpoint", "checkpoint"},
-        {"zero_optimization.log_trace_cache_warnings", "trace"},
-        {"activation_checkpointing.synchronize_checkpoint_boundary", "checkpoint"},
-        {"communication_data_type", "data"},
-        {"seq_parallel_comm_data_type", "data"},
-        {"seq_parallel_comm_data_type", "seq"},
-        {"tensor_parallel.tp_overlap_comm", "tp"},
-        {"tensor_parallel.tp", "tp"},
-        {"tensor_parallel.partition_config", "partition"},
-        {"tensor_parallel.partition_config", "config"},
-        {"tensor_parallel.preset_model", "model"},
-        {"tensor_parallel.keep_module_on_host", "keep"},
-        {"use_data_before_expert_parallelism", "data"},
-        {"data_efficiency", "data"},
-        {"checkpoint", "checkpoint"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (strcmp(pairs[i][0], path) == 0 && strcmp(pairs[i][1], option) == 0) return true;
-    return false;
-}
-
-/* A key that shares its words with an option is taken, or its reason names the option. */
-static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
-{
-    (void)state;
-    const zero_deepspeed_key *key;
-    for (int i = 0; (key = zero_deepspeed_key_at(i)); i++) {
-        if (!key->reason) continue; /* taken */
-        mentions_exist(key->path, key->reason);
-        assert_null(strstr(key->reason, "this version"));
-        for (const zero_option *o = zero_run_options; o->name; o++) {
-            char mention[64];
-            snprintf(mention, sizeof mention, "--%s", o->name);
-            if (has_the_words(key->path, o->name) && !strstr(key->reason, mention) &&
-                !is_by_chance(key->path, o->name))
-                fail_msg("%s: --%s exists, and the reason is '%s'", key->path, o->name,
-                         key->reason);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,9 +412,7 @@ int main(void)
         cmocka_unit_test(activations_go_there_with_the_states),
         cmocka_unit_test(batches_are_those_of_the_ranks_that_shard),
         cmocka_unit_test(comments_and_last_commas_are_blanks),
-        cmocka_unit_test(a_key_with_the_words_of_an_option_is_taken_or_names_it),
         cmocka_unit_test(keys_that_nobody_knows_are_refused),
-        cmocka_unit_test(each_path_has_its_section),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

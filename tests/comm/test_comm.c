@@ -233,6 +233,18 @@ static void a_broadcast_reaches_all_from_any_root(void **state)
     assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
 }
 
+static void each_rank_learns_whether_it_has_the_root_s_word(void **state)
+{
+    (void)state;
+    bool same;
+    for (int odd = 0; odd < test_size; odd++) { /* if it is the root, it alone is like it */
+        uint64_t mine = test_rank == odd ? 1 : UINT64_MAX;
+        assert_all(zero_comm_compare_with_root(&world, mine, &same) == ZERO_OK);
+        assert_all(same == ((test_rank == odd) == (odd == 0)));
+    }
+    assert_all(zero_comm_compare_with_root(&world, 7, &same) == ZERO_OK && same);
+}
+
 /* Declares that rank 0 is alone on its node; if there are several real nodes, that every rank
  * is. */
 static zero_status declare_nodes(zero_comm *comm)
@@ -432,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(spans_of_different_trees_are_refused_everywhere),
         cmocka_unit_test(doubles_arrive_in_rank_order),
         cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
+        cmocka_unit_test(each_rank_learns_whether_it_has_the_root_s_word),
         cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
         cmocka_unit_test(ranks_that_say_the_same_are_of_one_kind),
         cmocka_unit_test(merged_spans_count_as_planned),

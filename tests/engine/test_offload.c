@@ -124,6 +124,19 @@ static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(voi
                 }
 }
 
+/* UPDATE looks for flipped bits in groups that stay in memory, not in the slots of those in the file. */
+static void whole_groups_beside_parameters_in_the_file_raise_no_alarm(void **state)
+{
+    const rounds *r = *state;
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
+    test_setup setup = setup_of(&d, 3, ZERO_BF16, ZERO_OFFLOAD_LAZY);
+    setup.plan.offload_parameters = 1;
+    setup.plan.offload_depth = 1;
+    setup.plan.persist = 100;
+    setup.plan.check_replicas = 1;
+    check(&setup);
+}
+
 /* ---- sizes ---- */
 
 /* The embedding has more than one block on each rank: the last one is short. */
@@ -222,6 +235,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(
             each_stage_type_and_place_of_the_update_gives_the_bits_of_memory, &r),
+        cmocka_unit_test_prestate(whole_groups_beside_parameters_in_the_file_raise_no_alarm,
+                                  &r),
         cmocka_unit_test_prestate(groups_of_several_blocks_give_the_bits_of_memory, &r),
         cmocka_unit_test_prestate(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory,
                                   &r),

@@ -13,7 +13,7 @@ static test_setup setup_of(int stage, zero_type type, int tp)
     setup.shape.vocab = 67;
     setup.plan.stage = stage;
     setup.plan.type = type;
-    setup.plan.check_replicas = 1;
+    setup.plan.check_replicas = 3;
     setup.plan.collectives = ZERO_ALGORITHM_P2P;
     setup.tp = tp;
     setup.slices = tp;
@@ -87,9 +87,22 @@ static void check_message(test_run *run, const spot *s)
     assert_all(named && strstr(zero_last_error(), place));
 }
 
+/* The steps of a period that find a difference. */
+static int count_finding(test_run *run)
+{
+    int n = 0;
+    for (int step = 0; step < run->setup.plan.check_replicas; step++) {
+        zero_status st = zero_replicas_compare_due(&run->engine.runner, step, true);
+        assert_all(st == ZERO_OK || st == ZERO_ERR_CORRUPTED);
+        n += st == ZERO_ERR_CORRUPTED;
+    }
+    return n;
+}
+
 static void check_found(test_run *run, const spot *s)
 {
     flip(run, s);
+    assert_all(count_finding(run) == 1);
     assert_all(zero_replicas_compare(&run->engine.runner, true) == ZERO_ERR_CORRUPTED);
     check_message(run, s);
     flip(run, s);

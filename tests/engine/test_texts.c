@@ -185,9 +185,12 @@ static void texts_end_with_the_first_token_that_ends_them(void **state)
         test_run run;
         zero_text all[5];
         generate_beside(&setup, 5, endless);
-        /* Words that two of the texts have past the middle, and the first one of a prompt. */
+        /* The first word of a prompt, and the last ones that two texts have. */
+        const int64_t end = lengths[0] + GENERATED - 1,
+                      end_of_3 = lengths[3 % TEXTS] + 3 + GENERATED - 1;
+        unsigned met = 0;
         zero_sampling how = sampling;
-        how.ends = (zero_ends){{endless[0][20], endless[3][25], endless[1][0]}, 3};
+        how.ends = (zero_ends){{endless[1][0], endless[0][end], endless[3][end_of_3]}, 3};
         open_with_cache(&run, &setup);
         for (int64_t t = 0; t < 5; t++) {
             all[t] = (zero_text){.n_known = lengths[t % TEXTS] + t, .tokens = ended[t]};
@@ -198,14 +201,18 @@ static void texts_end_with_the_first_token_that_ends_them(void **state)
         for (int64_t t = 0; t < 5; t++) {
             const int32_t *drawn = endless[t] + all[t].n_known;
             int64_t n = 0;
-            while (n < GENERATED && !zero_sampling_ends(&how, drawn[n])) n++;
+            while (n < GENERATED && drawn[n] != how.ends.id[0] &&
+                   drawn[n] != how.ends.id[1] && drawn[n] != how.ends.id[2])
+                n++;
             const int64_t length = all[t].n_known + zero_min(n + 1, GENERATED);
             n_ended += n < GENERATED;
+            for (int k = 0; k < 3 && n < GENERATED; k++)
+                met |= drawn[n] == how.ends.id[k] ? 1U << k : 0;
             assert_all(all[t].has_ended == (n < GENERATED));
             assert_all(all[t].n_known + all[t].n_drawn == length);
             assert_all(memcmp(ended[t], endless[t], (size_t)length * 4) == 0);
         }
-        assert_all(n_ended >= 2);
+        assert_all(n_ended >= 2 && met > 1); /* not only by the first of them */
         test_run_close(&run);
     }
 }

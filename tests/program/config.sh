@@ -169,6 +169,12 @@ says 'scheduler.type: refused: ' err
 says 'zero: other.json: 3 keys have no counterpart and may change results' err
 [ -s out ] && complain "$words: expected nothing on stdout"
 
+# What a terminal hides is printed as an escape, which is the same JSON.
+printf '{"zero_optimization":{"stage":1,"offload_optimizer":{"device":"nvme","nvme_path":"/a\342\200\256\\"b"}}}' \
+    >hidden.json
+runs 0 config --from deepspeed hidden.json
+says '"offload": "/a\u202E\"b"' out
+
 # Usage.
 refuses 2 'needs --from deepspeed and one FILE' 0 config ds.json
 refuses 2 'needs --from deepspeed and one FILE' 0 config --from deepspeed

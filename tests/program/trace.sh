@@ -51,6 +51,11 @@ for case in 3:0 3:1 3:2 3:3 1:0 4:3; do
     planned $n --stage $stage
 done
 
+# A run that is refused leaves nothing in the place of its trace.
+mkdir place
+refuses 2 'cannot be told number by number' 3 train --model tiny --data stories:64K --narrate --trace place/t.json
+[ -z "$(ls -A place)" ] || complain "a refused run leaves $(ls -A place)"
+
 # Several microbatches, tensor parallelism, replicas, owners, pretended nodes, recomputing.
 traces 3 --stage 2 --global-batch 12 --micro-batch 2
 planned 3 --stage 2 --global-batch 12 --micro-batch 2
