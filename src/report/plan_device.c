@@ -23,7 +23,7 @@ static void show_device(const zero_plan_ledger *l, size_t context, FILE *out)
     zero_text_bytes((double)context, library);
     zero_text_row("device", out);
     fprintf(out, "%s = arena %s + the device's library %s", all, arena, library);
-    fputs(context > 0 ? " (measured)\n" : "\n", out);
+    fputs(context > 0 ? " (as on an H200)\n" : "\n", out);
 }
 
 static void show_host(const zero_schedule *s, const zero_plan_ledger *l, FILE *out)

@@ -151,7 +151,7 @@ refuses 2 '--message' 0 plan $small --ranks 3 --message 255
 # With a device, where none is: two columns. The numbers are those of test_schedule_device, by hand.
 xl="--model gpt2-xl --stage 3 --ranks 8 --dtype bf16 --device cuda"
 runs 0 plan $xl
-for word in 'on the device, own peak' 'on the host' 'the device'"'"'s library 704.00 MiB (measured)' \
+for word in 'on the device, own peak' 'on the host' 'the device'"'"'s library 704.00 MiB (as on an H200)' \
     'copies per step'; do
     says "$word" out
 done
