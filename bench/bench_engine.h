@@ -11,7 +11,7 @@
 typedef struct {
     int64_t steps;
     double all;
-    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* as in engine/profile.h */
+    double of[ZERO_OP_KINDS][BENCH_COLUMNS]; /* as in state/profile.h */
     double exchange; /* part of all: in polls, while instructions computed */
     double exposed;  /* part of all: waiting for collectives and doing nothing else */
 } bench_profile;

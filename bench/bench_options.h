@@ -6,7 +6,7 @@
 
 #include "bench_lists.h"
 #include "cli/options.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 #define BENCH_TYPES 3
 

@@ -22,7 +22,7 @@
 #include "bench_step_options.h"
 #include "comm/launch.h"
 #include "data/tokenizer.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"

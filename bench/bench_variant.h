@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 typedef enum {
     BENCH_PRIVATE,

@@ -22,7 +22,7 @@
 
 #include "data/tokenizer.h"
 #include "engine/sampling.h"
-#include "engine/weights.h"
+#include "state/weights.h"
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "checkpoint/read.h"
-#include "engine/weights.h"
+#include "state/weights.h"
 
 /* The model that the checkpoint's tensors belong to; the caller destroys it. ZERO_ERR_UNSUPPORTED
  * if the run's was not a zero_gpt2_shape, ZERO_ERR_FORMAT if its tensors are not those of that

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "checkpoint/manifest.h"
-#include "engine/state_block.h"
+#include "state/state_block.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
 

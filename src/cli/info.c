@@ -13,7 +13,7 @@
 #include "cli/info_devices.h"
 #include "cli/info_disk.h"
 #include "cli/info_products.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "comm/launch.h"
 #include "math/backends.h"
 #include "math/blas.h"

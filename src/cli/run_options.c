@@ -6,7 +6,7 @@
 
 #include "base/type.h"
 #include "cli/machine.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "nn/share.h"

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "cli/options.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "train/config.h"
 
 extern const zero_option zero_run_options[];

@@ -16,7 +16,7 @@
 #include "comm/launch.h"
 #include "comm/progress.h"
 #include "comm/watch.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "report/advice.h"

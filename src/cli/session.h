@@ -17,7 +17,7 @@
 #include "comm/hosts.h"
 #include "data/loader.h"
 #include "engine/engine.h"
-#include "engine/trace.h"
+#include "state/trace.h"
 #include "io/whole_file.h"
 #include "report/show.h"
 #include "train/devices.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/list.h"
-#include "engine/trace.h"
+#include "state/trace.h"
 #include "train/config.h"
 
 #define ZERO_TRACED_STEPS 3 /* the last ones, unless --trace-steps is given */

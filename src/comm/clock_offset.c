@@ -8,7 +8,7 @@
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/operation.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "comm/wait.h"
 
 #define TAG \

@@ -20,7 +20,7 @@
 
 #include <mpi.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "comm/group.h"
 #include "zero/status.h"
 

@@ -14,7 +14,7 @@
 #include "comm/local.h"
 #include "comm/merge.h"
 #include "comm/mpi_error.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "comm/copier.h"
+#include "lists/copier.h"
 #include "comm/group.h"
 #include "comm/signal.h"
 

@@ -12,10 +12,10 @@
 #include <mpi.h>
 
 #include "base/tree.h"
-#include "comm/copier.h"
-#include "comm/member.h"
-#include "comm/peers.h"
-#include "comm/step.h"
+#include "lists/copier.h"
+#include "lists/member.h"
+#include "lists/peers.h"
+#include "lists/step.h"
 #include "zero/comm.h"
 
 #define ZERO_CONTROL       ZERO_COLLECTIVE_KINDS /* small messages */

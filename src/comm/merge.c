@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "comm/wait.h"
 
 #define TAG 0 /* nothing else sends point to point on the communicator for small messages */

@@ -2,7 +2,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "comm/mpi_error.h"
 
 #define TILE 512 /* elements */

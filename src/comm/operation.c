@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 _Static_assert(sizeof(zero_operation) == 4 * 8 + 12 * 4,
                "no padding: operations travel, and are compared, as bytes");

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/member.h"
-#include "comm/spec.h"
+#include "lists/member.h"
+#include "lists/spec.h"
 
 /* Small messages; their numbers continue those of zero_collective_kind. */
 typedef enum {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "comm/member.h"
+#include "lists/member.h"
 
 typedef struct {
     char chars[960]; /* an error holds 1023, and may begin with a rank */

@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/stream.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "comm/device_copy.h"
 #include "comm/device_places.h"
 #include "comm/local.h"

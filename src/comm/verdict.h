@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "comm/member.h"
+#include "lists/member.h"
 #include "comm/sentence.h"
 
 typedef enum {

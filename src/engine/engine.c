@@ -10,11 +10,11 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
-#include "engine/inspect.h"
-#include "engine/records.h"
-#include "engine/replicas.h"
-#include "engine/states.h"
-#include "engine/visit_file.h"
+#include "state/inspect.h"
+#include "state/records.h"
+#include "state/replicas.h"
+#include "state/states.h"
+#include "state/visit_file.h"
 #include "sharding/schedule_exchange.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)

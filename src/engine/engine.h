@@ -9,10 +9,10 @@
 #pragma once
 
 #include "engine/run.h"
-#include "engine/run_memory.h"
+#include "state/run_memory.h"
 #include "engine/sampling.h"
-#include "engine/visit.h"
-#include "engine/weights.h"
+#include "state/visit.h"
+#include "state/weights.h"
 #include "sharding/loss_scale.h"
 
 typedef struct {

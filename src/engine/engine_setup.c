@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "engine/run_setup.h"
 #include "sharding/compile.h"
 

@@ -3,7 +3,7 @@
  * Transfers are counted when they have ended and succeeded (tier.h). Nothing here is collective. */
 #pragma once
 
-#include "engine/runner.h"
+#include "state/runner.h"
 
 typedef struct {
     /* By all programs walked so far. They are equal once the last update is settled. */

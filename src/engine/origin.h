@@ -5,7 +5,7 @@
  * or added. Then ranks agree on the earliest instruction at which one of them found something. */
 #pragma once
 
-#include "engine/runner.h"
+#include "state/runner.h"
 
 #define ZERO_ORIGIN_OUTPUT (-1)
 #define ZERO_ORIGIN_JOINT  (-2) /* of a backward pass */

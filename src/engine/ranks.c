@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "engine/plan_work.h"
+#include "sharding/work.h"
 #include "sharding/schedule_peers.h"
 
 /* The groups in which this rank exchanges data, each once. */

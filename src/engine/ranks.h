@@ -6,7 +6,7 @@
 
 /* ---- bytes ---- */
 
-/* [n][n] bytes of data, by sender and receiver (comm/peers.h), of all programs that were walked. */
+/* [n][n] bytes of data, by sender and receiver (lists/peers.h), of all programs that were walked. */
 typedef struct {
     int n;            /* ranks; 0: more than ZERO_MOST_PEERS, nothing is known */
     int64_t *planned; /* owned, as `sent` is */

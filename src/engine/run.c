@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/watch.h"
-#include "engine/run_memory.h"
+#include "state/run_memory.h"
 #include "engine/tell.h"
 #include "math/threads.h"
 

@@ -5,7 +5,7 @@
  * progress (MPI does not progress them by itself). */
 #pragma once
 
-#include "engine/runner.h"
+#include "state/runner.h"
 #include "engine/walk.h"
 
 /* Walks one program. Collective over the runner's ranks. */

@@ -11,7 +11,7 @@
  * order. */
 #pragma once
 
-#include "engine/runner.h"
+#include "state/runner.h"
 
 /* Begins the first collective of c->chain. It reads `in`, which may be c->whole. Collective over the
  * chain's group; does not block. */

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
-#include "engine/records.h"
-#include "engine/replicas.h"
+#include "state/records.h"
+#include "state/replicas.h"
 #include "engine/walk.h"
 
 zero_status zero_name_step(int64_t step, zero_status st)

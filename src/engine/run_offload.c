@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/run_host.h"
+#include "state/run_host.h"
 #include "engine/walk.h"
 #include "sharding/offload.h"
 

@@ -8,7 +8,7 @@
 #include "comm/launch.h"
 #include "comm/watch.h"
 #include "engine/run_chain.h"
-#include "engine/run_memory.h"
+#include "state/run_memory.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 

@@ -1,7 +1,7 @@
 /* run_setup.h - opening and closing a runner: memory, tables, collectives. */
 #pragma once
 
-#include "engine/runner.h"
+#include "state/runner.h"
 
 /* The windows for the schedule's shared spaces: of the shard group, and of the TP group if there is
  * one; zeroed if nothing is shared. Collective over `comm`, one verdict: the status of

@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
-#include "engine/run_host.h"
+#include "state/run_host.h"
 #include "engine/walk.h"
 #include "nn/share.h"
 #include "sharding/checks.h"

@@ -1,7 +1,7 @@
 /* tell.h - fills in the events of a walk (told.h). Reads memory, and changes nothing. */
 #pragma once
 
-#include "engine/told.h"
+#include "state/told.h"
 #include "engine/walk.h"
 
 /* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with what is known

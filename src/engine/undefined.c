@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/type.h"
-#include "engine/inspect.h"
+#include "state/inspect.h"
 #include "nn/mark.h"
 
 /* One call of a unit. */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/origin.h"
-#include "engine/runner.h"
+#include "state/runner.h"
 #include "engine/undefined.h"
 #include "zero/train.h"
 

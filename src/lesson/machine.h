@@ -9,7 +9,7 @@
 #pragma once
 
 #include "data/corpus.h"
-#include "engine/told.h"
+#include "state/told.h"
 #include "sharding/schedule.h"
 #include "train/config.h"
 

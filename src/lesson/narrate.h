@@ -1,13 +1,13 @@
 /* narrate.h - a step in words: one text for each kind of instruction.
  *
- * The narrator takes the events of all ranks (engine/told.h), so that a real run (zero train
+ * The narrator takes the events of all ranks (state/told.h), so that a real run (zero train
  * --narrate) and a lesson print the same lines. */
 #pragma once
 
 #include <stdio.h>
 
 #include "data/tokenizer.h"
-#include "engine/told.h"
+#include "state/told.h"
 #include "nn/model.h"
 #include "zero/status.h"
 

@@ -1,7 +1,7 @@
-/* tale.h - the events of one instruction among all ranks' events (engine/told.h). */
+/* tale.h - the events of one instruction among all ranks' events (state/told.h). */
 #pragma once
 
-#include "engine/told.h"
+#include "state/told.h"
 
 /* Copies the events of a rank, whose program has n instructions, at most as many as the tale. */
 void zero_tale_take(zero_tale *tale, int rank, const zero_told *events, int n);

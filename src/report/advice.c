@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/number.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "report/text.h"
 #include "sharding/schedule_places.h"
 #include "sharding/stages.h"

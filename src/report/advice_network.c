@@ -1,7 +1,7 @@
 #include "report/advice_network.h"
 
-#include "comm/algorithm.h"
-#include "engine/plan.h"
+#include "lists/algorithm.h"
+#include "plan/plan.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "engine/plan_time.h"
+#include "plan/plan_time.h"
 
 /* True if a step waits for the network between nodes for more than a twentieth of its time, and
  * replicas, or copies of parameters in the nodes' memory, could change that. */

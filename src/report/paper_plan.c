@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/fail.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "nn/share.h"
 
 bool zero_paper_has_plan(const zero_paper_setup *setup)

@@ -9,7 +9,7 @@
  * The fused buffer is not planned either. */
 #pragma once
 
-#include "engine/plan_fit.h"
+#include "plan/plan_fit.h"
 #include "report/paper_memory.h"
 
 /* False for a configuration that is not planned. */

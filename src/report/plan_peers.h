@@ -3,7 +3,7 @@
  *             to    0      1      2   |  3          from 0   o # . .
  *     from 0   .    8 KiB  8 KiB  4 KiB                  1   # o . .    squares of more ranks
  *
- * Numbers are the matrix of comm/peers.h, of the data of one step; small messages are left out. */
+ * Numbers are the matrix of lists/peers.h, of the data of one step; small messages are left out. */
 #pragma once
 
 #include <stdio.h>

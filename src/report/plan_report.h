@@ -4,12 +4,12 @@
  * plan_json.h, plan_pipeline.h, chart.h. */
 #pragma once
 
-#include "engine/ablation.h"
-#include "engine/pipeline_time.h"
-#include "engine/plan.h"
-#include "engine/plan_batch.h"
-#include "engine/plan_fit.h"
-#include "engine/plan_time.h"
+#include "plan/ablation.h"
+#include "plan/pipeline_time.h"
+#include "plan/plan.h"
+#include "plan/plan_batch.h"
+#include "plan/plan_fit.h"
+#include "plan/plan_time.h"
 #include "report/machine_file.h"
 #include "train/config.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "engine/profile.h"
+#include "state/profile.h"
 
 /* Classes of instructions that took a thousandth of the steps' time or more, the longest first,
  * and the rest in one line. `seconds` is the time of all steps. Local; cannot fail. */

@@ -1,7 +1,7 @@
 #include "sharding/checks.h"
 
 #include "base/number.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "nn/share.h"
 
 static const char *const names[ZERO_ARRAYS] = {

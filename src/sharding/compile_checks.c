@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "comm/member.h"
+#include "lists/member.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/field.h"
-#include "comm/spec.h"
+#include "lists/spec.h"
 #include "math/backend.h"
 #include "nn/model.h"
 #include "sharding/partition.h"

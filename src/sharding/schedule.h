@@ -33,7 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
 #include "sharding/plan_input.h"

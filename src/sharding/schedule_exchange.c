@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/tree.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "nn/share.h"
 #include "sharding/schedule_device.h"
 

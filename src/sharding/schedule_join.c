@@ -15,7 +15,7 @@
  * where those of the last one lay:
  *
  *   - `joint` lies in this rank's part, which this rank alone writes. Neighbours read it in
- *     the collective that JOIN begins first, whose wait ends when all have (comm/shm.c,
+ *     the collective that JOIN begins first, whose wait ends when all have (lists/shm.c,
  *     phase 3). The buffer lives until JOIN_WAIT, so what is written there next is written
  *     after that.
  *   - `joined` is written by collectives alone, and each writes only after all neighbours

@@ -1,8 +1,8 @@
 /* schedule_peers.h - the bytes that REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT move, by peer
- * (comm/peers.h). Small messages are left out, since MPI chooses their routes. */
+ * (lists/peers.h). Small messages are left out, since MPI chooses their routes. */
 #pragma once
 
-#include "comm/peers.h"
+#include "lists/peers.h"
 #include "sharding/schedule.h"
 
 /* Adds what this rank moves in walks[program] walks of each program, by rank of the world. Nothing

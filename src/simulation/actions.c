@@ -6,7 +6,7 @@
 #include "base/exact.h"
 #include "base/fail.h"
 #include "base/tree.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"

@@ -14,8 +14,8 @@
  * ended. No other collective of its group begins in between. */
 #pragma once
 
-#include "comm/spec.h"
-#include "engine/plan_time.h"
+#include "lists/spec.h"
+#include "plan/plan_time.h"
 
 typedef struct {
     const zero_instruction *instruction;

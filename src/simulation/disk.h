@@ -5,7 +5,7 @@
  * numbered as the caller likes, and at most one of a number is in flight. */
 #pragma once
 
-#include "comm/layout.h"
+#include "lists/layout.h"
 #include "simulation/events.h"
 
 typedef struct zero_disks zero_disks;

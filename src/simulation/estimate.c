@@ -1,10 +1,10 @@
 #include "base/fail.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "simulation/exchange.h"
 #include "simulation/step_lists.h"
 
 #define MOST_STEPS    100000 /* of a list that is written to be measured */
-#define WRITTEN_BYTES 5      /* of a list as comm/step.h writes it, for each byte packed */
+#define WRITTEN_BYTES 5      /* of a list as lists/step.h writes it, for each byte packed */
 
 typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */

@@ -1,6 +1,6 @@
 /* exchange.h - collectives of all ranks in flight, step by step over the network.
  *
- * The steps are those that a run executes (comm/step.h), packed. A rank's part of a collective goes
+ * The steps are those that a run executes (lists/step.h), packed. A rank's part of a collective goes
  * on only when the rank looks at it, as in a run: a look posts messages, does the arithmetic for
  * which data is there, and signals to neighbours. Who looks when is the caller's business; it is
  * told when a look would find something new.
@@ -9,7 +9,7 @@
  * are awaited as well, as MPI's do. */
 #pragma once
 
-#include "comm/spec.h"
+#include "lists/spec.h"
 #include "simulation/exchange_end.h"
 #include "simulation/network.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "comm/member.h"
+#include "lists/member.h"
 #include "sharding/schedule_exchange.h"
 
 static const zero_family_part parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,

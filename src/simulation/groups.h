@@ -1,6 +1,6 @@
 /* groups.h - the groups of all ranks that exchange data, and the step lists of their collectives.
  *
- * The ranks of a job are a family (comm/member.h). Each rank is in one group of a part:
+ * The ranks of a job are a family (lists/member.h). Each rank is in one group of a part:
  *
  *     ZERO_SHARD_GROUP      REDUCE, GATHER: the shard group; the ZeRO group without replicas
  *     ZERO_REPLICA_GROUP    ALL_REDUCE

@@ -19,7 +19,7 @@
  * a link, take n * latency + B / bandwidth. Neither ranks' programs nor MPI nor payload here. */
 #pragma once
 
-#include "comm/layout.h"
+#include "lists/layout.h"
 #include "simulation/events.h"
 
 typedef struct {

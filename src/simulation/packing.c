@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 /* ---- peers ---- */
 

@@ -11,7 +11,7 @@
  *     SIGNAL, AWAIT   phases; an AWAIT for what an earlier one has awaited is left out */
 #pragma once
 
-#include "comm/step.h"
+#include "lists/step.h"
 
 typedef enum {
     ZERO_PACKED_SEND,
@@ -27,7 +27,7 @@ typedef struct {
     int64_t value; /* bytes; work: of all operands; signal, await: phase */
     int32_t peer;  /* relative; await, read: or ZERO_ALL_NEIGHBOURS, which is several */
     int32_t kind;
-    int32_t received, sent; /* as in comm/step.h */
+    int32_t received, sent; /* as in lists/step.h */
 } zero_packed_step;
 
 typedef struct {

@@ -1,9 +1,9 @@
 /* simulated.h - what is simulated, and what comes out: the types of simulate.h. */
 #pragma once
 
-#include "comm/member.h"
-#include "comm/spec.h"
-#include "engine/plan_time.h"
+#include "lists/member.h"
+#include "lists/spec.h"
+#include "plan/plan_time.h"
 #include "simulation/network.h"
 
 #define ZERO_SLOW_RANKS 16 /* --slow, at most */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "comm/algorithm.h"
-#include "engine/plan_work.h"
+#include "lists/algorithm.h"
+#include "sharding/work.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/compile.h"

@@ -13,7 +13,7 @@
  * legible (base/legible.h) and cut after ZERO_TRACE_NAME bytes. */
 #pragma once
 
-#include "comm/layout.h"
+#include "lists/layout.h"
 #include "io/whole_file.h"
 #include "sharding/schedule.h"
 

@@ -1,8 +1,8 @@
 /* trace_name.h - how a trace names what ranks do, of runs and of simulations alike. */
 #pragma once
 
-#include "comm/member.h"
-#include "comm/spec.h"
+#include "lists/member.h"
+#include "lists/spec.h"
 #include "sharding/schedule.h"
 
 #define ZERO_TRACE_COLLECTIVE 128

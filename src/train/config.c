@@ -10,7 +10,7 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "sharding/compile.h"
 #include "train/activations.h"
 

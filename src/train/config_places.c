@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "math/backends.h"
 #include "math/device.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "comm/algorithm.h"
-#include "comm/member.h"
+#include "lists/algorithm.h"
+#include "lists/member.h"
 #include "sharding/stages.h"
 #include "train/config.h"
 

@@ -36,7 +36,7 @@
  *                      "transfers": {...}, "in_flight": {...}, "awaited": {...}}
  *
  * Peers are bytes of data by sender (row) and receiver, of all programs walked; small messages are
- * left out, since MPI chooses their routes (comm/peers.h). They are absent beyond ZERO_MOST_PEERS
+ * left out, since MPI chooses their routes (lists/peers.h). They are absent beyond ZERO_MOST_PEERS
  * ranks, and `ranks` beyond ZERO_METRICS_RANKS. engine/ranks.h says what the seconds are. Hence
  * mean compute / mean step is the share of arithmetic, most / mean - 1 of compute the imbalance,
  * and 1 - mean awaited / mean in_flight the overlap.

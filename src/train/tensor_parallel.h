@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/layout.h"
+#include "lists/layout.h"
 #include "nn/share.h"
 #include "zero/gpt2.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "engine/plan.h"
-#include "engine/plan_fit.h"
-#include "engine/plan_time.h"
+#include "plan/plan.h"
+#include "plan/plan_fit.h"
+#include "plan/plan_time.h"
 #include "sharding/compile.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "engine/plan.h"
-#include "engine/plan_fit.h"
-#include "engine/plan_time.h"
+#include "plan/plan.h"
+#include "plan/plan_fit.h"
+#include "plan/plan_time.h"
 #include "io/scratch_file.h"
 #include "report/advice.h"
 #include "report/plan_program.h"

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "comm/kinds.h"
 #include "comm/launch.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "support/span_oracle.h"
 #include "support/test_world.h"
 

@@ -1,5 +1,5 @@
 /* Planned traffic is counted while steps are written; what runs is a list. Both are the same. */
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
 #include "support/share.h"

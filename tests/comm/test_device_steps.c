@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "comm/mirror.h"
-#include "comm/step_print.h"
+#include "lists/mirror.h"
+#include "lists/step_print.h"
 #include "support/share.h"
 #include "support/step_cases.h"
 

@@ -12,7 +12,7 @@
 #include "comm/collective.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "comm/watch.h"
 #include "support/family_job.h"
 

@@ -1,4 +1,4 @@
-/* Collectives whose sends are posted in turn (comm/spec.h, in_turn). */
+/* Collectives whose sends are posted in turn (lists/spec.h, in_turn). */
 #include "support/collective_shapes.h"
 
 #define POLLS 300

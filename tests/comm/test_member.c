@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "comm/member.h"
+#include "lists/member.h"
 
 #define MOST 24 /* ranks */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "comm/small.h"
+#include "lists/small.h"
 
 #define MOST 260
 

@@ -1,5 +1,5 @@
 /* Traffic and staging of collectives, against formulas written down here. */
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
 #include "support/share.h"

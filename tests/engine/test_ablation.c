@@ -10,7 +10,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "engine/ablation.h"
+#include "plan/ablation.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
 #include "sharding/compile.h"

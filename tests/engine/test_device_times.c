@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/fail.h"
-#include "engine/device_times.h"
+#include "state/device_times.h"
 
 #define MARKS 12
 

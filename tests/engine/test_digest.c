@@ -8,7 +8,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
-#include "engine/digest.h"
+#include "state/digest.h"
 
 #define B ((int64_t)ZERO_DIGEST_BLOCK)
 

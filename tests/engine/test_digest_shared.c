@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/range.h"
-#include "engine/digest.h"
+#include "state/digest.h"
 #include "support/cut_model.h"
 
 enum { ARRAYS = 3, NO_PIECE = -1 };

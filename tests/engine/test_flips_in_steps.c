@@ -5,7 +5,7 @@
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
-#include "engine/inspect.h"
+#include "state/inspect.h"
 #include "math/fake.h"
 #include "sharding/checks.h"
 

@@ -4,7 +4,7 @@
  * Which words are expected follows from stage, type and nodes; the test does not ask
  * sharding/checks.h. */
 #include "comm/sentence.h"
-#include "engine/replicas.h"
+#include "state/replicas.h"
 #include "sharding/checks.h"
 #include "support/faulty_unit.h"
 #include "support/share.h"

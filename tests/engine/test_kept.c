@@ -2,7 +2,7 @@
  * traffic change, bits do not. Each run has a twin on the same ranks that keeps whole outputs in
  * memory. */
 #include "engine/file_ledger.h"
-#include "engine/run_memory.h"
+#include "state/run_memory.h"
 #include "sharding/formula.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"

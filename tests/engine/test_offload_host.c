@@ -3,8 +3,8 @@
  * all stages is shown by test_device.c. */
 #include "support/faulty_unit.h"
 
-#include "engine/run_host.h"
-#include "engine/run_memory.h"
+#include "state/run_host.h"
+#include "state/run_memory.h"
 #include "math/fake.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"

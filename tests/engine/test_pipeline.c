@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/pipeline_time.h"
+#include "plan/pipeline_time.h"
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
 

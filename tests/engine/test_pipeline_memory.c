@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "math/backend.h"
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"

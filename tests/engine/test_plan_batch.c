@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/fail.h"
-#include "engine/plan.h"
-#include "engine/plan_batch.h"
+#include "plan/plan.h"
+#include "plan/plan_batch.h"
 #include "nn/share.h"
 #include "support/within.h"
 

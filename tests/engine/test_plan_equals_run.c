@@ -4,7 +4,7 @@
  *
  *     test_plan_equals_run [COUNT SEED] */
 #include "base/fail.h"
-#include "engine/plan.h"
+#include "plan/plan.h"
 #include "sharding/checks.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"

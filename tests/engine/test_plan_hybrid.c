@@ -2,8 +2,8 @@
  * a wire of their own within nodes. */
 #include <math.h>
 
-#include "engine/plan.h"
-#include "engine/plan_time.h"
+#include "plan/plan.h"
+#include "plan/plan_time.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
 #include "sharding/formula.h"

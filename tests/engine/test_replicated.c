@@ -2,8 +2,8 @@
  * the group, a planted difference is found and named, and this moves what was planned. */
 #include "support/engine_test.h"
 
-#include "engine/replicas.h"
-#include "engine/runner.h"
+#include "state/replicas.h"
+#include "state/runner.h"
 
 static test_setup setup_of(int stage, zero_type type, int tp)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/number.h"
-#include "engine/run_memory.h"
+#include "state/run_memory.h"
 #include "math/fake.h"
 
 enum { TEXTS = 3 };

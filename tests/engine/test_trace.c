@@ -1,8 +1,8 @@
-/* The rings of a trace (engine/trace.h): whole steps, in order, whatever the number of steps. */
+/* The rings of a trace (state/trace.h): whole steps, in order, whatever the number of steps. */
 #include "support/engine_test.h"
 
 #include "base/clock.h"
-#include "engine/trace.h"
+#include "state/trace.h"
 
 static void run_steps(test_run *run, zero_trace *t, int64_t first, int n)
 {

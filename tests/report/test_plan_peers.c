@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "comm/peers.h"
+#include "lists/peers.h"
 #include "report/plan_peers.h"
 #include "support/plan_request.h"
 

@@ -1,7 +1,7 @@
 /* Shared models: parts of passes and the JOINs between them. */
 #include "base/exact.h"
 #include "base/number.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
 #include "support/schedule_laws.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "support/exchange_run.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 #define RANKS 12 /* at most */
 #define CALLS 64

@@ -6,7 +6,7 @@
 #include "base/exact.h"
 #include "base/number.h"
 #include "base/tree.h"
-#include "comm/small.h"
+#include "lists/small.h"
 #include "support/share.h"
 
 enum { STEPS = 3 };

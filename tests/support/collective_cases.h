@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "support/tree_oracle.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "comm/copier.h"
+#include "lists/copier.h"
 #include "support/tree_oracle.h"
 
 #define FAKE_ADDRESS ((uintptr_t)1 << 62) /* no address of a process has this bit */

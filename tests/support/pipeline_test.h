@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "engine/pipeline.h"
+#include "plan/pipeline.h"
 #include "nn/gpt2.h"
 #include "zero/status.h"
 

@@ -1,7 +1,7 @@
 /* random_shards.h - hybrid sharding, drawn for a plan that is drawn already. */
 #pragma once
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "support/random_plan.h"
 
 /* True if the ranks of each shard group, of R neighbours, are spread over nodes alike. */

@@ -1,5 +1,5 @@
 /* The specs of collectives, against the buffers that instructions name. */
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "support/schedule_laws.h"
 
 /* ---- form ---- */

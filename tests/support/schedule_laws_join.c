@@ -1,7 +1,7 @@
 /* Parts of passes, and the JOINs of a TP group between them. */
 #include <string.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 #include "nn/share.h"
 #include "support/schedule_laws.h"
 

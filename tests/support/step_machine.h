@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "comm/algorithm.h"
+#include "lists/algorithm.h"
 
 #define MACHINE_COPIES 16
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "comm/mirror.h"
+#include "lists/mirror.h"
 #include "support/step_machine.h"
 #include "support/tree_oracle.h"
 

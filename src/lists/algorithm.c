@@ -1,0 +1,227 @@
+#include "lists/algorithm.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "lists/device_steps.h"
+#include "lists/mirror.h"
+
+/* ---- the registry ---- */
+
+#define TABLE(NAME, name) [ZERO_ALGORITHM_##NAME] = &zero_algorithm_##name,
+static const zero_algorithm_table *const tables[] = {ZERO_ALGORITHM_LIST(TABLE)};
+
+#define WORD(NAME, name) [ZERO_ALGORITHM_##NAME] = #name,
+static const char *const names[] = {ZERO_ALGORITHM_LIST(WORD)};
+
+const zero_algorithm_table *zero_algorithm_get(zero_algorithm algorithm)
+{
+    return tables[algorithm];
+}
+
+const char *zero_algorithm_name(zero_algorithm algorithm)
+{
+    return names[algorithm];
+}
+
+const char *zero_algorithm_name_at(int i)
+{
+    return i < ZERO_ALGORITHMS ? names[i] : NULL;
+}
+
+bool zero_algorithm_find(const char *name, zero_algorithm *algorithm)
+{
+    for (int a = 0; a < ZERO_ALGORITHMS; a++) {
+        if (strcmp(name, names[a]) != 0) continue;
+        *algorithm = (zero_algorithm)a;
+        return true;
+    }
+    return false;
+}
+
+/* ---- choice ---- */
+
+bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *layout)
+{
+    return tables[algorithm]->works_in_window && zero_layout_largest_node(layout) > 1;
+}
+
+zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why)
+{
+    *why = "one rank per node";
+    if (layout->n_nodes == layout->size) return ZERO_ALGORITHM_P2P;
+    *why = "all ranks on one node";
+    if (layout->n_nodes == 1) return ZERO_ALGORITHM_SHM;
+    *why = "ranks are not mapped to nodes in blocks";
+    if (!layout->in_blocks) return ZERO_ALGORITHM_P2P;
+    *why = "several nodes with several ranks";
+    return ZERO_ALGORITHM_HIER;
+}
+
+/* ---- requirements ---- */
+
+/* Neighbours count chunks in the few bits that a signal has for phases. */
+static zero_status check_phases(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
+    int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
+    if (!zero_algorithm_needs_window(spec->algorithm, layout) || spec->count / chunk < most)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s of %" PRId64 " elements in chunks of %" PRId64
+                     ": expected fewer than %" PRId64 " chunks; choose larger ones",
+                     names[spec->algorithm], spec->count, chunk, most);
+}
+
+zero_status zero_collective_check(const zero_collective_spec *spec,
+                                  const zero_layout *layout)
+{
+    ZERO_TRY(zero_collective_check_spec(spec, layout->size));
+    const zero_algorithm_table *algorithm = tables[spec->algorithm];
+    if (algorithm->check) ZERO_TRY(algorithm->check(spec, layout));
+    return check_phases(spec, layout);
+}
+
+size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    zero_collective_spec mirrored = zero_collective_mirrored(spec);
+    if (zero_collective_is_nothing(spec, layout->size)) return 0;
+    return zero_collective_mirrors(spec, layout->size, 0).staged +
+           tables[spec->algorithm]->staging(&mirrored, layout);
+}
+
+/* ---- steps ---- */
+
+static void write_steps(zero_steps *steps)
+{
+    const zero_algorithm_table *algorithm = tables[steps->spec.algorithm];
+    steps->chunk = algorithm->chunk(&steps->spec, steps->layout);
+    if (zero_collective_is_nothing(&steps->spec, steps->layout->size)) return;
+    if (steps->spec.direct) zero_steps_mark(steps);
+    algorithm->write(steps);
+}
+
+static zero_status check_written(const zero_steps *steps)
+{
+    const zero_collective_spec *spec = &steps->spec;
+    if (!steps->failed) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "no memory for a %s of %" PRId64 " steps and more (%" PRId64
+                     " elements in chunks of %" PRId64 "): choose larger chunks",
+                     zero_collective_kind_name(spec->kind), steps->n, spec->count,
+                     steps->chunk);
+}
+
+zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
+                            const zero_layout *layout, int rank)
+{
+    ZERO_TRY(zero_collective_check(spec, layout));
+    zero_steps new = {
+        .spec = zero_collective_mirrored(spec), .layout = layout, .rank = rank};
+    write_steps(&new);
+    if (spec->message > 0) zero_steps_pace(&new);
+    if (zero_collective_stages_on_device(spec))
+        zero_steps_message_late(&new);
+    else if (spec->direct)
+        zero_steps_signal_late(&new);
+    else if (spec->on_device)
+        zero_steps_add_copies(&new, spec->stride);
+    new.spec = *spec;
+    zero_status st = check_written(&new);
+    if (st == ZERO_OK)
+        *steps = new;
+    else
+        zero_steps_destroy(&new);
+    return st;
+}
+
+/* ---- traffic ---- */
+
+/* With a device, copies are put between the steps of a finished list. */
+static zero_status count_list(const zero_collective_spec *spec, const zero_layout *layout,
+                              int rank, zero_traffic *traffic)
+{
+    zero_steps steps;
+    ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
+    for (int64_t i = 0; i < steps.n; i++) zero_steps_count(&steps, &steps.list[i], traffic);
+    zero_steps_destroy(&steps);
+    return ZERO_OK;
+}
+
+/* Adds to *traffic what the algorithm's steps move, as they are written. */
+static zero_status count_steps(const zero_collective_spec *spec, const zero_layout *layout,
+                               int rank, zero_traffic *traffic)
+{
+    if (spec->on_device && !spec->direct) return count_list(spec, layout, rank, traffic);
+    zero_steps steps = {.spec = *spec, .layout = layout, .rank = rank, .counted = traffic};
+    write_steps(&steps);
+    if (steps.n > 0) zero_steps_count(&steps, &steps.last, traffic);
+    zero_status st = check_written(&steps);
+    zero_steps_destroy(&steps);
+    return st;
+}
+
+/* True if only the lengths of steps can tell the two apart. */
+static bool is_alike(const zero_collective_spec *a, const zero_collective_spec *b)
+{
+    return a->kind == b->kind && a->algorithm == b->algorithm && a->type == b->type &&
+           a->result == b->result && a->root == b->root &&
+           (a->in_apart > 0) == (b->in_apart > 0) &&
+           (a->out_apart > 0) == (b->out_apart > 0) && a->one_out == b->one_out &&
+           a->on_device == b->on_device && a->in_place == b->in_place &&
+           a->direct == b->direct;
+}
+
+/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So the
+ * steps of one chunk of one element tell all. */
+static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
+                             const zero_layout *layout, int rank)
+{
+    bool is_known = memo->layout == layout && memo->rank == rank;
+    if (is_known && is_alike(&memo->spec, spec)) return ZERO_OK;
+    zero_collective_spec unit = *spec;
+    zero_traffic traffic = {0};
+    unit.count = unit.max_chunk = 1;
+    ZERO_TRY(count_steps(&unit, layout, rank, &traffic));
+    *memo = (zero_traffic_memo){unit, layout, rank, traffic};
+    return ZERO_OK;
+}
+
+static zero_traffic scaled(const zero_traffic *unit, int64_t elements, int64_t chunks)
+{
+    zero_traffic t = {.bytes_fetched = elements * unit->bytes_fetched,
+                      .bytes_stored = elements * unit->bytes_stored};
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        t.bytes_sent[reach] = elements * unit->bytes_sent[reach];
+        t.bytes_received[reach] = elements * unit->bytes_received[reach];
+        t.messages_sent[reach] = chunks * unit->messages_sent[reach];
+        t.messages_received[reach] = chunks * unit->messages_received[reach];
+    }
+    return t;
+}
+
+zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
+                                          const zero_collective_spec *spec,
+                                          const zero_layout *layout, int rank,
+                                          zero_traffic *traffic)
+{
+    *traffic = (zero_traffic){0};
+    ZERO_TRY(zero_collective_check(spec, layout));
+    if (spec->count == 0) return ZERO_OK;
+    ZERO_TRY(take_unit(memo, spec, layout, rank));
+    int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
+    *traffic = scaled(&memo->unit, spec->count, zero_divide_up(spec->count, chunk));
+    return ZERO_OK;
+}
+
+zero_status zero_collective_traffic(const zero_collective_spec *spec,
+                                    const zero_layout *layout, int rank,
+                                    zero_traffic *traffic)
+{
+    zero_traffic_memo memo = {0};
+    zero_traffic all;
+    ZERO_TRY(zero_collective_traffic_again(&memo, spec, layout, rank, &all));
+    *traffic = all;
+    return ZERO_OK;
+}

@@ -1,0 +1,123 @@
+#include "lists/member.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fail.h"
+#include "base/number.h"
+
+#define LISTED 4 /* ranks, other than neighbours, that a text names one by one */
+
+bool zero_can_shard(int n, int64_t R)
+{
+    return R >= 1 && n % R == 0 && (R == n || zero_is_power_of_two(R));
+}
+
+void zero_list_shards(int n, char text[ZERO_SHARD_TEXT])
+{
+    int used = 0;
+    for (int64_t R = 1; R < n && zero_can_shard(n, R); R *= 2)
+        used += snprintf(text + used, ZERO_SHARD_TEXT - (size_t)used, "%d, ", (int)R);
+    snprintf(text + used, ZERO_SHARD_TEXT - (size_t)used, "%d", n);
+}
+
+bool zero_division_has(const zero_division *divided, zero_family_part part)
+{
+    switch (part) {
+    case ZERO_WHOLE: break;
+    case ZERO_TP_GROUP:
+    case ZERO_DATA_GROUP: return divided->tp > 1;
+    case ZERO_SHARD_GROUP:
+    case ZERO_REPLICA_GROUP: return divided->shard * divided->tp < divided->size;
+    }
+    return true;
+}
+
+/* A block of stride * size ranks holds `stride` groups; ranks a stride apart are in one group. */
+zero_member zero_member_beside(const zero_member *member, int rank)
+{
+    zero_member its = *member;
+    if (its.part == ZERO_WHOLE) return its;
+    int block = its.stride * its.size;
+    its.first = rank / block * block + rank % its.stride;
+    return its;
+}
+
+static zero_member find(zero_family_part part, int stride, int size, int rank)
+{
+    return zero_member_beside(&(zero_member){.part = part, .stride = stride, .size = size},
+                              rank);
+}
+
+zero_member zero_member_of(zero_family_part part, const zero_division *divided, int rank)
+{
+    int tp = divided->tp, shard = divided->shard, n = divided->size / tp;
+    switch (part) {
+    case ZERO_WHOLE: break;
+    case ZERO_TP_GROUP: return find(part, 1, tp, rank);
+    case ZERO_DATA_GROUP: return find(part, tp, n, rank);
+    case ZERO_SHARD_GROUP: return find(part, tp, shard, rank);
+    case ZERO_REPLICA_GROUP: return find(part, shard * tp, n / shard, rank);
+    }
+    return (zero_member){.part = ZERO_WHOLE};
+}
+
+int zero_member_rank(const zero_member *member, int rank)
+{
+    return member->part == ZERO_WHOLE ? rank : member->first + rank * member->stride;
+}
+
+zero_status zero_member_layout(const zero_member *member, const zero_layout *whole,
+                               zero_layout *out)
+{
+    int n = member->part == ZERO_WHOLE ? whole->size : member->size;
+    int *ids = malloc((size_t)n * sizeof *ids);
+    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
+    for (int r = 0; r < n; r++) ids[r] = whole->node_of[zero_member_rank(member, r)];
+    zero_status st = zero_layout_init(out, n, ids);
+    free(ids);
+    return st;
+}
+
+int zero_member_find_spread(const zero_layout *whole, int tp)
+{
+    for (int r = 0; r < whole->size; r++)
+        if (whole->node_of[r] != whole->node_of[r / tp * tp]) return r / tp;
+    return -1;
+}
+
+static void name_ranks(const zero_member *member, char text[ZERO_MEMBER_TEXT])
+{
+    int n = member->size, used = 0;
+    int first = member->first, last = zero_member_rank(member, n - 1);
+    const size_t room = ZERO_MEMBER_TEXT;
+    if (n == 1) {
+        snprintf(text, room, " %d", first);
+    } else if (member->stride == 1) {
+        snprintf(text, room, "s %d-%d", first, last);
+    } else if (n > LISTED) {
+        snprintf(text, room, "s %d,%d,...,%d", first, zero_member_rank(member, 1), last);
+    } else {
+        for (int r = 0; r < n; r++)
+            used += snprintf(text + used, room - (size_t)used, r == 0 ? "s %d" : ",%d",
+                             zero_member_rank(member, r));
+    }
+}
+
+void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
+{
+    static const char *const kinds[ZERO_FAMILY_PARTS] = {[ZERO_TP_GROUP] = "TP",
+                                                         [ZERO_DATA_GROUP] = "ZeRO",
+                                                         [ZERO_SHARD_GROUP] = "shard",
+                                                         [ZERO_REPLICA_GROUP] = "replica"};
+    const char *kind = kinds[member->part];
+    char ranks[ZERO_MEMBER_TEXT];
+    text[0] = '\0';
+    if (member->part == ZERO_WHOLE) return;
+    if (member->first < 0) {
+        snprintf(text, ZERO_MEMBER_TEXT, " in their %s groups", kind);
+        return;
+    }
+    name_ranks(member, ranks);
+    snprintf(text, ZERO_MEMBER_TEXT, " in the %s group of rank%.60s", kind, ranks);
+}

@@ -1,0 +1,153 @@
+/* MPI's own collectives, chunk by chunk: the baseline. MPI adds in an order of its own, so sums
+ * have other bits, and sums in 16 bits are rounded at each addition.
+ *
+ * MPI needs adjoining pieces and distinct buffers, and rounds to the type in which it adds.
+ * Chunks that do not span the whole pieces are therefore packed in staging, and so are 16-bit
+ * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
+ *
+ *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
+#include "lists/algorithm.h"
+
+#define MAX_CHUNK ((int64_t)1 << 28) /* elements: MPI counts are ints, and count bytes */
+
+static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    (void)layout;
+    int64_t most = spec->max_chunk > 0 ? spec->max_chunk : MAX_CHUNK;
+    return spec->count > 0 && spec->count < most ? spec->count : most;
+}
+
+static bool is_widened(const zero_collective_spec *spec)
+{
+    return spec->type != spec->result;
+}
+
+static bool is_packed(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    bool has_gaps = !zero_collective_has_root(spec->kind) && layout->size > 1 &&
+                    chunk(spec, layout) != spec->stride;
+    return has_gaps || is_widened(spec);
+}
+
+/* The pieces that adjoin on one rank, before a sum or after a gather. */
+static int pieces(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    return zero_collective_has_root(spec->kind) ? 1 : layout->size;
+}
+
+/* Bytes of the packed pieces; the sum begins after them. */
+static int64_t packed_bytes(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (!is_packed(spec, layout)) return 0;
+    return pieces(spec, layout) * chunk(spec, layout) *
+           (int64_t)zero_type_size(spec->result);
+}
+
+static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (spec->count == 0) return 0;
+    int64_t sum = zero_collective_sums(spec->kind) ? chunk(spec, layout) : 0;
+    return (size_t)(packed_bytes(spec, layout) +
+                    sum * (int64_t)zero_type_size(spec->result));
+}
+
+static zero_spot packed(const zero_steps *s, int piece, int64_t k)
+{
+    int64_t len = zero_steps_chunk_len(s, k) * (int64_t)zero_type_size(s->spec.result);
+    return (zero_spot){ZERO_STAGING, s->rank, piece * len};
+}
+
+static void call_mpi(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
+{
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_MPI,
+                                             .type = s->spec.result,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = from,
+                                             .to = to});
+}
+
+/* The sum that MPI delivers, and this rank's values to be widened: each a sum of one term. */
+enum { ARRIVED, OWN };
+
+static void add_sums(zero_steps *s)
+{
+    int arrived = zero_steps_add_sum(s), own = zero_steps_add_sum(s);
+    zero_steps_add_term(s, arrived, (zero_term){0, s->layout->size, s->spec.result, 0});
+    zero_steps_add_term(s, own, (zero_term){s->rank, 1, s->spec.type, -1});
+}
+
+static void pack(zero_steps *s, int piece, int64_t k)
+{
+    zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
+    if (is_widened(&s->spec))
+        zero_steps_add(
+            s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                      .type = s->spec.result,
+                                      .sum = OWN,
+                                      .len = zero_steps_chunk_len(s, k),
+                                      .from = from,
+                                      .to = to,
+                                      .received = s->n}); /* staging is free again */
+    else
+        zero_steps_copy(s, k, from, to);
+}
+
+static void write_sum(zero_steps *s, int64_t k)
+{
+    bool packs = is_packed(&s->spec, s->layout);
+    for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) pack(s, r, k);
+    int64_t at = packed_bytes(&s->spec, s->layout);
+    call_mpi(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
+             (zero_spot){ZERO_STAGING, s->rank, at});
+    if (s->spec.kind == ZERO_REDUCE && s->rank != s->spec.root) return;
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                             .type = s->spec.result,
+                                             .sum = ARRIVED,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .to = zero_steps_out(s, s->rank, 0, k),
+                                             .staged = at,
+                                             .received = s->n});
+}
+
+static void write_all_gather(zero_steps *s, int64_t k)
+{
+    bool packs = is_packed(&s->spec, s->layout);
+    call_mpi(s, k, zero_steps_in(s, s->rank, 0, k),
+             packs ? packed(s, 0, k) : zero_steps_out(s, s->rank, 0, k));
+    int64_t received = s->n;
+    for (int r = 0; packs && r < s->layout->size; r++) {
+        zero_steps_copy(s, k, packed(s, r, k), zero_steps_out(s, s->rank, r, k));
+        zero_steps_last(s)->received = received;
+    }
+}
+
+static void write_broadcast(zero_steps *s, int64_t k)
+{
+    if (s->rank == s->spec.root)
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, 0, k));
+    call_mpi(s, k, zero_steps_out(s, s->rank, 0, k), zero_steps_out(s, s->rank, 0, k));
+}
+
+static void write_chunk(zero_steps *s, int64_t k)
+{
+    switch (s->spec.kind) {
+    case ZERO_REDUCE_SCATTER:
+    case ZERO_REDUCE: write_sum(s, k); break;
+    case ZERO_ALL_GATHER: write_all_gather(s, k); break;
+    case ZERO_BROADCAST: write_broadcast(s, k); break;
+    }
+}
+
+static void write_steps(zero_steps *steps)
+{
+    if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
+    for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
+}
+
+const zero_algorithm_table zero_algorithm_mpi = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .posts_mpi_collectives = true,
+};

@@ -1,0 +1,238 @@
+/* The pairwise exchange.
+ *
+ * In round i = 1 .. size-1 rank r sends to r+i and receives from r-i (mod size), chunk
+ * after chunk, so that at any moment each rank sends to one and receives from one. The
+ * owner adds all terms of a chunk once all are here, so no partial sum ever travels.
+ *
+ *     reduce-scatter, 2 ranks, depth 2:      rank 0                 rank 1
+ *     chunk 0                                receive <- 1, send     receive <- 0, send
+ *     chunk 1                                receive <- 1, send     receive <- 0, send
+ *                                            add chunk 0            add chunk 0
+ *     chunk 2, in the staging of chunk 0     receive <- 1, send     ...
+ *
+ * Since steps run in order, a chunk of staging is reused only after its add. Every receive
+ * stands one step before the send of its round, on all ranks at the same place in the list:
+ * the rank that is furthest behind always finds its partners' steps posted, so ranks cannot
+ * wait in a circle as long as two requests may be in flight.
+ *
+ * In a reduce all ranks but the root send to it, and it receives as in an exchange: size-1
+ * streams at once. They send no further ahead than the root has staging for, and their sends
+ * end when it receives (steps_run.c), so that a late root is not flooded.
+ *
+ * A broadcast is a chain from the root upwards (mod size): each rank passes the data on, chunk
+ * after chunk, so all links are busy at once and each carries the data once. */
+#include "lists/algorithm.h"
+
+/* Chunks in flight. Links with latency need many bytes; copies within a node are fastest while
+ * received data stays in the cache until it is added (bench/results). */
+#define MIN_CHUNKS    2 /* one arrives while the other is added */
+#define ACROSS_CHUNKS 8
+#define INSIDE_CHUNKS 4
+#define INSIDE_STAGED ((size_t)128 << 10) /* bytes of a chunk that is staged and added */
+#define INSIDE_DIRECT ((size_t)16 << 20)  /* bytes of one that arrives in its place */
+
+static bool is_staged(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    return zero_collective_sums(spec->kind) && layout->size > 1;
+}
+
+/* The chunks of this rank's piece in flight at once. */
+static int64_t depth(const zero_layout *layout)
+{
+    int64_t chunks = layout->n_nodes > 1 ? ACROSS_CHUNKS : INSIDE_CHUNKS;
+    return zero_max(chunks / zero_max(layout->size - 1, 1), MIN_CHUNKS);
+}
+
+/* Chunks shrink with the number of ranks that share the staging. */
+static int64_t largest_staged_chunk(const zero_collective_spec *spec,
+                                    const zero_layout *layout)
+{
+    int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / zero_type_size(spec->type));
+    int64_t share =
+        room / (depth(layout) * (layout->size - 1)) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
+    return zero_max(share, ZERO_STEP_ALIGN);
+}
+
+/* A chain fills only after size-1 chunks, so short data goes in small ones. */
+static int64_t largest_chain_chunk(const zero_collective_spec *spec, int size)
+{
+    const int64_t least = 4096;
+    return zero_max(spec->count / (4 * size) / ZERO_STEP_ALIGN * ZERO_STEP_ALIGN, least);
+}
+
+static size_t chunk_bytes(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    bool staged = is_staged(spec, layout), mirrored = spec->on_device && !spec->direct;
+    if (layout->n_nodes > 1) return ZERO_STEP_CHUNK;
+    if (staged ? spec->direct : mirrored) return ZERO_STEP_CHUNK;
+    return staged ? INSIDE_STAGED : INSIDE_DIRECT;
+}
+
+static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    size_t bytes = chunk_bytes(spec, layout);
+    int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
+    if (spec->max_chunk > 0) most = spec->max_chunk;
+    most = zero_step_message(spec, most, zero_type_size(spec->type));
+    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
+    if (spec->kind == ZERO_BROADCAST && spec->max_chunk == 0)
+        most = zero_min(most, largest_chain_chunk(spec, layout->size));
+    return zero_step_chunk(spec->count, most);
+}
+
+static size_t staging(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (!is_staged(spec, layout)) return 0;
+    int64_t len = chunk(spec, layout);
+    int64_t chunks = zero_min(depth(layout), zero_divide_up(spec->count, len));
+    return (size_t)(chunks * (layout->size - 1) * len) * zero_type_size(spec->type);
+}
+
+/* ---- reduce-scatter and reduce ---- */
+
+/* Bytes of staging before the term that round `round` brings, that of rank - round. */
+static int64_t staged_in_round(const zero_steps *s, int round)
+{
+    return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec.type);
+}
+
+static void add_terms(zero_steps *s)
+{
+    int size = s->layout->size, sum = zero_steps_add_sum(s);
+    for (int r = 0; r < size; r++) {
+        int64_t staged =
+            r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, staged});
+    }
+}
+
+static int64_t staged_at(const zero_steps *s, int64_t k)
+{
+    return k % depth(s->layout) * staged_in_round(s, s->layout->size);
+}
+
+/* The root of a reduce has nothing to send. */
+static void exchange(zero_steps *s, int64_t k)
+{
+    int size = s->layout->size;
+    bool sends = s->spec.kind == ZERO_REDUCE_SCATTER;
+    for (int round = 1; round < size; round++) {
+        int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+        int64_t at = staged_at(s, k) + staged_in_round(s, round);
+        zero_steps_receive(s, k, from, (zero_spot){ZERO_STAGING, s->rank, at});
+        if (sends) zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
+    }
+}
+
+static void add(zero_steps *s, int64_t k, int64_t received)
+{
+    int own = zero_steps_piece(s, s->rank);
+    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                             .type = s->spec.result,
+                                             .len = zero_steps_chunk_len(s, k),
+                                             .from = zero_steps_in(s, s->rank, own, k),
+                                             .to = zero_steps_out(s, s->rank, 0, k),
+                                             .staged = staged_at(s, k),
+                                             .received = received});
+}
+
+static void write_owner(zero_steps *s)
+{
+    int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
+    int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was in flight */
+    add_terms(s);
+    for (int64_t k = 0; k < chunks + late; k++) {
+        if (k < chunks) {
+            exchange(s, k);
+            exchanged[k % (late + 1)] = s->n;
+        }
+        if (k >= late) add(s, k - late, exchanged[(k - late) % (late + 1)]);
+    }
+}
+
+static void write_contribution(zero_steps *s)
+{
+    int64_t most = depth(s->layout), sent[ACROSS_CHUNKS] = {0};
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        zero_steps_send(s, k, s->spec.root, zero_steps_in(s, s->rank, 0, k));
+        zero_steps_last(s)->sent = sent[k % most];
+        sent[k % most] = s->n;
+    }
+}
+
+static void write_reduce(zero_steps *s)
+{
+    if (s->rank == s->spec.root)
+        write_owner(s);
+    else
+        write_contribution(s);
+}
+
+/* ---- all-gather and broadcast ---- */
+
+static void write_all_gather(zero_steps *s)
+{
+    int size = s->layout->size;
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        for (int round = 1; round < size; round++) {
+            int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+            zero_steps_receive(s, k, from, zero_steps_out(s, s->rank, from, k));
+            zero_steps_send(s, k, to, zero_steps_in(s, s->rank, 0, k));
+        }
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, s->rank, k));
+    }
+}
+
+static void write_root(zero_steps *s, int next)
+{
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+        if (s->layout->size > 1)
+            zero_steps_send(s, k, next, zero_steps_in(s, s->rank, 0, k));
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, 0, k));
+    }
+}
+
+static void write_link(zero_steps *s, int before, int next)
+{
+    int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
+    int64_t posted[ACROSS_CHUNKS];
+    for (int64_t k = 0; k < chunks + late; k++) {
+        if (k < chunks) {
+            zero_steps_receive(s, k, before, zero_steps_out(s, s->rank, 0, k));
+            posted[k % (late + 1)] = s->n;
+        }
+        if (k < late || next == s->spec.root) continue;
+        zero_steps_send(s, k - late, next, zero_steps_out(s, s->rank, 0, k - late));
+        zero_steps_last(s)->received = posted[(k - late) % (late + 1)];
+    }
+}
+
+static void write_broadcast(zero_steps *s)
+{
+    int size = s->layout->size, next = (s->rank + 1) % size;
+    if (s->rank == s->spec.root)
+        write_root(s, next);
+    else
+        write_link(s, (s->rank - 1 + size) % size, next);
+}
+
+static void write_steps(zero_steps *steps)
+{
+    switch (steps->spec.kind) {
+    case ZERO_REDUCE_SCATTER: write_owner(steps); break;
+    case ZERO_ALL_GATHER: write_all_gather(steps); break;
+    case ZERO_REDUCE: write_reduce(steps); break;
+    case ZERO_BROADCAST: write_broadcast(steps); break;
+    }
+}
+
+const zero_algorithm_table zero_algorithm_p2p = {
+    .chunk = chunk,
+    .staging = staging,
+    .write = write_steps,
+    .adds_along_tree = true,
+    .bounds_staging = true,
+    .stages_on_root_only = true,
+};

@@ -1,0 +1,119 @@
+#include "lists/spec.h"
+
+#include <inttypes.h>
+
+#include "base/fail.h"
+
+#define MAX_CHUNK    ((int64_t)1 << 28) /* elements: messages of 1 GiB */
+#define MAX_MESSAGE  ((int64_t)1 << 30) /* bytes */
+#define MAX_ELEMENTS ((int64_t)1 << 60)
+
+const char *zero_collective_kind_name(zero_collective_kind kind)
+{
+    switch (kind) {
+    case ZERO_REDUCE_SCATTER: return "reduce-scatter";
+    case ZERO_ALL_GATHER: return "all-gather";
+    case ZERO_REDUCE: return "reduce";
+    case ZERO_BROADCAST: return "broadcast";
+    }
+    return "collective of an unknown kind";
+}
+
+/* ---- checks ---- */
+
+static zero_status check_sizes(const zero_collective_spec *spec, int size)
+{
+    bool has_root = zero_collective_has_root(spec->kind);
+    int64_t stride = has_root ? spec->count : spec->stride;
+    if (spec->count < 0 || spec->count > stride || stride > MAX_ELEMENTS / size)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a collective over %d pieces of %" PRId64 " elements, %" PRId64
+            " apart: expected 0 <= count <= stride, and no more than 2^60 in all",
+            size, spec->count, stride);
+    if (spec->max_chunk < 0 || spec->max_chunk > MAX_CHUNK)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "messages of up to %" PRId64 " elements: expected 0 to %" PRId64,
+                         spec->max_chunk, MAX_CHUNK);
+    if (spec->message != 0 &&
+        (spec->message < ZERO_LEAST_MESSAGE || spec->message > MAX_MESSAGE))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "messages of up to %" PRId64 " bytes: expected %d to %" PRId64
+                         ", or 0 for no limit",
+                         spec->message, ZERO_LEAST_MESSAGE, MAX_MESSAGE);
+    if (has_root && (spec->root < 0 || spec->root >= size))
+        return zero_fail(ZERO_ERR_INVALID, "a %s with root %d: expected a rank below %d",
+                         zero_collective_kind_name(spec->kind), spec->root, size);
+    return ZERO_OK;
+}
+
+static zero_status check_types(const zero_collective_spec *spec)
+{
+    bool sums = zero_collective_sums(spec->kind);
+    if (spec->result == spec->type || (sums && spec->result == ZERO_FP32)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a %s of %s with a result in %s: expected the type of the input, or "
+                     "for sums fp32",
+                     zero_collective_kind_name(spec->kind), zero_type_name(spec->type),
+                     zero_type_name(spec->result));
+}
+
+static zero_status check_device(const zero_collective_spec *spec, int size)
+{
+    bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
+    if (spec->on_device && spec->one_out)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s on a device with one 'out' for a node: expected an 'out' "
+                         "for each rank, since each device needs its own",
+                         zero_collective_kind_name(spec->kind));
+    if (spec->direct && (!spec->on_device || spec->algorithm == ZERO_ALGORITHM_MPI))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a direct %s%s: expected a device with the algorithm shm or hier, "
+                         "since neighbours read its memory, or p2p, since MPI does",
+                         zero_collective_kind_name(spec->kind),
+                         spec->on_device ? " on a device" : "");
+    if (!spec->in_place || (spec->on_device && may_be_in_place)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a %s%s with in_place: expected an all-gather or a broadcast on a "
+                     "device, or one rank",
+                     zero_collective_kind_name(spec->kind),
+                     spec->on_device ? " on a device" : "");
+}
+
+zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size)
+{
+    ZERO_TRY(check_sizes(spec, size));
+    ZERO_TRY(check_types(spec));
+    return check_device(spec, size);
+}
+
+bool zero_collective_is_nothing(const zero_collective_spec *spec, int size)
+{
+    return size == 1 && spec->on_device && spec->in_place;
+}
+
+/* ---- traffic ---- */
+
+void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more)
+{
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        sum->bytes_sent[reach] += times * more->bytes_sent[reach];
+        sum->bytes_received[reach] += times * more->bytes_received[reach];
+        sum->messages_sent[reach] += times * more->messages_sent[reach];
+        sum->messages_received[reach] += times * more->messages_received[reach];
+    }
+    sum->bytes_fetched += times * more->bytes_fetched;
+    sum->bytes_stored += times * more->bytes_stored;
+}
+
+zero_volume zero_traffic_total(const zero_traffic *traffic)
+{
+    zero_volume v = {0};
+    for (int reach = 0; reach < ZERO_REACHES; reach++) {
+        v.bytes_sent += traffic->bytes_sent[reach];
+        v.bytes_received += traffic->bytes_received[reach];
+        v.messages_sent += traffic->messages_sent[reach];
+        v.messages_received += traffic->messages_received[reach];
+    }
+    return v;
+}

@@ -1,0 +1,231 @@
+#include "plan/plan.h"
+
+#include <string.h>
+
+#include "base/fail.h"
+#include "sharding/checks.h"
+#include "sharding/compile.h"
+#include "sharding/formula.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
+
+size_t zero_plan_process(const zero_schedule *s)
+{
+    size_t tables = (size_t)s->n_buffers * sizeof *s->buffers;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        tables += (size_t)s->programs[p].length * sizeof *s->programs[p].code;
+    return ZERO_PROCESS_BYTES + tables;
+}
+
+size_t zero_plan_needed(const zero_schedule *s)
+{
+    size_t arena = s->input.device ? s->host_bytes : s->own_bytes;
+    return arena + s->window_bytes + s->tp_window_bytes + zero_plan_process(s);
+}
+
+size_t zero_plan_device_needed(const zero_schedule *s)
+{
+    return s->input.device ? s->own_bytes : 0;
+}
+
+size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *ledger)
+{
+    return input->device ? ledger->device_needed : ledger->needed;
+}
+
+/* ---- memory ---- */
+
+static void add_states(const zero_schedule *s, zero_plan_ledger *l)
+{
+    const zero_plan_input *in = &s->input;
+    for (int g = 0; g < in->model->n_groups; g++)
+        l->padded += s->groups[g].partition.padded;
+    l->states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
+                s->class_peak[ZERO_CLASS_OPTIMIZER];
+    double (*bytes)(int64_t, int, int, zero_type) =
+        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
+    int64_t psi = in->model->n_params;
+    l->formula = bytes(psi, s->shard.size, in->stage, in->type);
+    l->padding = bytes(l->padded - psi, s->shard.size, in->stage, in->type);
+}
+
+static void add_file(const zero_schedule *s, zero_plan_ledger *l)
+{
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        l->file[c] = zero_offload_bytes(s, (zero_class)c);
+        l->file_bytes += l->file[c];
+    }
+    l->file_padding = zero_offload_padding(s);
+    l->file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+}
+
+/* ---- traffic ---- */
+
+/* With node_parameters a step gathers each group once. */
+static double formula_of_once(const zero_schedule *s)
+{
+    double bytes = 0.0;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        const zero_group_state *state = &s->groups[g];
+        if (state->gather.is_used)
+            bytes += zero_formula_exchanged(state->partition.padded, s->shard.size) *
+                     (double)zero_type_size(s->input.type);
+    }
+    return bytes;
+}
+
+/* REDUCE's or GATHER's part of what the formula says of both. */
+static double formula_of(const zero_schedule *s, zero_op op)
+{
+    const zero_plan_input *in = &s->input;
+    if (in->node_parameters && op == ZERO_OP_GATHER) return formula_of_once(s);
+    double reductions = zero_formula_reductions(in->stage, in->accumulation);
+    double gathers = zero_formula_gathers(in->stage, in->accumulation);
+    double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
+    double sum = 0.0;
+    for (int g = 0; g < in->model->n_groups; g++) {
+        const zero_group_state *state = &s->groups[g];
+        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        if (!x->is_used) continue;
+        sum += zero_formula_volume(state->partition.padded, s->shard.size, in->stage,
+                                   in->accumulation) *
+               (double)zero_type_size(s->buffers[x->in].type);
+    }
+    return share * sum;
+}
+
+static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
+                            .formula = formula_of(s, op)};
+    for (int at = 0; at < step->length; at++)
+        if (step->code[at].op == op)
+            x.collectives += zero_schedule_collectives(s, step->code[at].group);
+    return x;
+}
+
+static zero_plan_exchange all_reduces_of(const zero_schedule *s)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {
+        .traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE)};
+    for (int at = 0; at < step->length; at++) {
+        if (step->code[at].op != ZERO_OP_ALL_REDUCE) continue;
+        const zero_partition *p = &s->groups[step->code[at].group].partition;
+        x.collectives += ZERO_ALL_REDUCE_COLLECTIVES;
+        x.formula += zero_formula_all_reduced(p->padded, s->shard.size, s->shard.replicas) *
+                     sizeof(float);
+    }
+    return x;
+}
+
+static double formula_of_join(const zero_schedule *s, const zero_join_exchange *x)
+{
+    int ranks = s->input.model->share.ranks;
+    double elements = x->kind == ZERO_JOIN_SUM ? zero_formula_tp_volume(x->count, 1, ranks)
+                                               : zero_formula_tp_gathered(x->count, ranks);
+    return elements * sizeof(float);
+}
+
+/* The step's instructions of this kind: JOIN or COLLECT. */
+static zero_plan_exchange joins_of(const zero_schedule *s, zero_op op)
+{
+    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op)};
+    for (int at = 0; at < step->length; at++) {
+        if (step->code[at].op != op) continue;
+        const zero_join_exchange *join = &s->joins[step->code[at].join];
+        x.collectives += zero_schedule_join_collectives(join);
+        x.formula += formula_of_join(s, join);
+    }
+    return x;
+}
+
+void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
+{
+    zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
+                          .gather = exchange_of(s, ZERO_OP_GATHER),
+                          .all_reduce = all_reduces_of(s),
+                          .join = joins_of(s, ZERO_OP_JOIN),
+                          .collect = joins_of(s, ZERO_OP_COLLECT),
+                          .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
+                          .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
+    if (zero_is_compared(s)) l.compare = zero_schedule_compare_traffic(s);
+    zero_traffic_add(&l.control, 1, &l.compare);
+    l.copies.logits = zero_schedule_copies(s, ZERO_PROGRAM_GENERATE).logits;
+    zero_schedule_live_at(s, s->peak_program, s->peak_at, l.at_peak);
+    l.needed = zero_plan_needed(s);
+    l.device_needed = zero_plan_device_needed(s);
+    add_states(s, &l);
+    if (zero_plan_uses_file(&s->input)) add_file(s, &l);
+    *ledger = l;
+}
+
+/* The stream of optimizer states has about five instructions for each block of the file. */
+static int64_t stream_length(const zero_plan_input *in)
+{
+    int ranks = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
+    int64_t held = in->model->n_params / (in->stage > 0 ? ranks : 1);
+    return !zero_plan_uses_file(in) ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
+}
+
+zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least)
+{
+    zero_schedule_bound s;
+    ZERO_TRY(zero_schedule_least(input, &s));
+    size_t tables = (size_t)s.instructions * sizeof(zero_instruction);
+    size_t arena = input->device ? s.host_bytes : s.bytes;
+    *least = (zero_plan_bound){.bytes = arena + ZERO_PROCESS_BYTES + tables,
+                               .device_bytes = input->device ? s.bytes : 0,
+                               .instructions = s.instructions + stream_length(input)};
+    return ZERO_OK;
+}
+
+zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *ledger)
+{
+    zero_schedule s;
+    ZERO_TRY(zero_schedule_compile(&s, input));
+    zero_plan_add_up(&s, ledger);
+    zero_schedule_destroy(&s);
+    return ZERO_OK;
+}
+
+/* ---- parameters that stay ---- */
+
+static int first_backward(const zero_program *p)
+{
+    int at = 0;
+    while (at < p->length && p->code[at].op != ZERO_OP_BACKWARD) at++;
+    return at;
+}
+
+static bool is_among(int n, const int *list, int x)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == x) return true;
+    return false;
+}
+
+/* Searches backwards: the last units' parameters stay longest. */
+int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    int turn = first_backward(p), n = 0;
+    *bytes = 0;
+    for (int at = turn - 1; at >= 0; at--) {
+        const zero_instruction *i = &p->code[at];
+        if (i->op != ZERO_OP_FORWARD) continue;
+        const zero_unit *unit = &s->input.model->units[i->unit];
+        for (int k = 0; k < unit->n_groups; k++) {
+            const zero_buffer *b = &s->buffers[i->param[k]];
+            bool stays = zero_buffer_lives_at(b, ZERO_PROGRAM_STEP, turn);
+            if (b->class != ZERO_CLASS_GATHERED || !stays) continue;
+            if (is_among(n, groups, unit->groups[k])) continue;
+            groups[n++] = unit->groups[k];
+            *bytes += zero_schedule_cost(s, b);
+        }
+    }
+    return n;
+}

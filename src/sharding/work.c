@@ -1,0 +1,134 @@
+#include "sharding/work.h"
+
+#include "sharding/offload.h"
+
+#define EXCHANGE(op, among) \
+    [op] = {.kind = ZERO_WORK_EXCHANGE, .begun_by = op, .part = among}
+#define EXCHANGE_WAIT(op, begins, among) \
+    [op] = {.kind = ZERO_WORK_EXCHANGE_WAIT, .begun_by = begins, .part = among}
+
+static const zero_work works[ZERO_OP_KINDS] = {
+    [ZERO_OP_FORWARD] = {.kind = ZERO_WORK_COMPUTE},
+    [ZERO_OP_RECOMPUTE] = {.kind = ZERO_WORK_COMPUTE},
+    [ZERO_OP_BACKWARD] = {.kind = ZERO_WORK_COMPUTE},
+    EXCHANGE(ZERO_OP_GATHER, ZERO_SHARD_GROUP),
+    EXCHANGE_WAIT(ZERO_OP_GATHER_WAIT, ZERO_OP_GATHER, ZERO_SHARD_GROUP),
+    EXCHANGE(ZERO_OP_REDUCE, ZERO_SHARD_GROUP),
+    EXCHANGE_WAIT(ZERO_OP_REDUCE_WAIT, ZERO_OP_REDUCE, ZERO_SHARD_GROUP),
+    EXCHANGE(ZERO_OP_ALL_REDUCE, ZERO_REPLICA_GROUP),
+    EXCHANGE_WAIT(ZERO_OP_ALL_REDUCE_WAIT, ZERO_OP_ALL_REDUCE, ZERO_REPLICA_GROUP),
+    EXCHANGE(ZERO_OP_JOIN, ZERO_TP_GROUP),
+    EXCHANGE_WAIT(ZERO_OP_JOIN_WAIT, ZERO_OP_JOIN, ZERO_TP_GROUP),
+    EXCHANGE(ZERO_OP_COLLECT, ZERO_TP_GROUP),
+    EXCHANGE_WAIT(ZERO_OP_COLLECT_WAIT, ZERO_OP_COLLECT, ZERO_TP_GROUP),
+    [ZERO_OP_LOAD] = {.kind = ZERO_WORK_COPY},
+    [ZERO_OP_FETCH_GRAD] = {.kind = ZERO_WORK_COPY},
+    [ZERO_OP_STORE_PARAM] = {.kind = ZERO_WORK_COPY},
+    [ZERO_OP_LOSS] = {.kind = ZERO_WORK_AGREE},
+    [ZERO_OP_OVERFLOW] = {.kind = ZERO_WORK_AGREE},
+    [ZERO_OP_VERIFY] = {.kind = ZERO_WORK_AGREE},
+    [ZERO_OP_FETCH] = {.kind = ZERO_WORK_TRANSFER},
+    [ZERO_OP_FETCH_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
+    [ZERO_OP_STORE] = {.kind = ZERO_WORK_TRANSFER},
+    [ZERO_OP_STORE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
+    [ZERO_OP_FETCH_PARAM] = {.kind = ZERO_WORK_TRANSFER},
+    [ZERO_OP_FETCH_PARAM_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
+    [ZERO_OP_SAVE] = {.kind = ZERO_WORK_TRANSFER},
+    [ZERO_OP_SAVE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
+    [ZERO_OP_RESTORE] = {.kind = ZERO_WORK_TRANSFER},
+    [ZERO_OP_RESTORE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
+};
+
+zero_work zero_work_of(zero_op op)
+{
+    return works[op];
+}
+
+const zero_layout *zero_work_layout(const zero_schedule *s, zero_op op)
+{
+    switch (works[op].part) {
+    case ZERO_TP_GROUP: return zero_schedule_tp_layout(s);
+    case ZERO_REPLICA_GROUP: return &s->replica_layout;
+    default: return zero_schedule_layout(s);
+    }
+}
+
+/* ---- flops ---- */
+
+double zero_plan_forward_flops(const zero_plan_input *in, int u)
+{
+    const zero_unit *unit = &in->model->units[u];
+    double flops = unit->sizes(unit, in->micro_batch, in->seq).flops;
+    double positions = (double)(in->micro_batch * in->seq);
+    if (flops > 0.0) return flops;
+    for (int k = 0; k < unit->n_groups; k++)
+        flops += 2.0 * positions * (double)in->model->groups[unit->groups[k]].n_params;
+    return flops;
+}
+
+double zero_plan_recompute_flops(const zero_plan_input *in, int u)
+{
+    const zero_unit *unit = &in->model->units[u];
+    double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
+    bool is_shorter = unit->recompute_without_out && flops > 0.0;
+    return is_shorter ? flops : zero_plan_forward_flops(in, u);
+}
+
+static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_FORWARD: return zero_plan_forward_flops(&s->input, i->unit);
+    case ZERO_OP_RECOMPUTE: return zero_plan_recompute_flops(&s->input, i->unit);
+    case ZERO_OP_BACKWARD: return 2.0 * zero_plan_forward_flops(&s->input, i->unit);
+    default: return 0.0;
+    }
+}
+
+/* ---- parts ---- */
+
+static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
+{
+    const zero_unit *unit = &s->input.model->units[i->unit];
+    zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
+                     : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
+                                                  : ZERO_PASS_BACKWARD;
+    return unit->part(unit, pass, s->input.micro_batch, s->input.seq, k);
+}
+
+/* A pass ends by adding what its last join gave, but for a recomputation, which ends
+ * without the last product. */
+static bool only_takes(const zero_instruction *i, const zero_unit_part *part)
+{
+    return part->is_last && part->waits && i->op != ZERO_OP_RECOMPUTE;
+}
+
+static double share_of_part(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_unit_part part = {0};
+    int64_t n = 0;
+    for (int64_t k = 0; !part.is_last; k++) {
+        part = part_at(s, i, k);
+        n += !only_takes(i, &part);
+    }
+    return 1.0 / (double)n; /* the first part never waits */
+}
+
+double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double *share)
+{
+    double flops = flops_of_pass(s, i);
+    if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
+    if (i->part == 0) *share = share_of_part(s, i);
+    zero_unit_part part = part_at(s, i, i->part);
+    return only_takes(i, &part) ? 0.0 : *share * flops;
+}
+
+/* ---- transfers ---- */
+
+double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,
+                              double read, double write)
+{
+    zero_offload_traffic t = zero_offload_traffic_of(s, i);
+    zero_file_traffic all = zero_offload_total(&t);
+    if (read <= 0.0) return 0.0;
+    return (double)all.bytes_read / read + (double)all.bytes_written / write;
+}

@@ -1,0 +1,51 @@
+/* finding.h - a place of the model's states where bits are wrong, and how ranks tell it. */
+#pragma once
+
+#include "comm/sentence.h"
+#include "state/runner.h"
+#include "sharding/checks.h"
+
+typedef struct {
+    int tensor; /* of the model; -1: nothing was found */
+    zero_array array;
+    zero_range range; /* elements of the tensor */
+} zero_finding;
+
+zero_check_space zero_finding_space(const zero_runner *r);
+
+/* words[2 * rank] and the next one = each rank's two, on all ranks; in the space above.
+ * Collective. */
+ZERO_NODISCARD zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2]);
+
+/* One verdict on what ranks found in their own memory: ZERO_OK if none found anything, else
+ * ZERO_ERR_CORRUPTED, which names the lowest rank and its place. `what` is the verb: "has other
+ * bits than its masters, rounded, in". `looked` says whether this rank could look at its memory;
+ * a failure on any rank comes before all findings. Collective. */
+ZERO_NODISCARD zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine,
+                                              zero_status looked, const char *what);
+
+/* In place of words that say something: this rank could not look. It costs no message while all
+ * is well. */
+#define ZERO_FINDING_FAILED \
+    { \
+        UINT64_MAX, UINT64_MAX \
+    }
+
+/* True, on all ranks alike, if the exchanged words of any rank are ZERO_FINDING_FAILED: then the
+ * verdict is that of zero_agree(). Local. */
+bool zero_finding_has_failed(const zero_runner *r);
+
+/* Appends "the momentum of h.0.attn.c_attn.weight, elements 512 to 767". */
+void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
+                            const zero_finding *place);
+
+/* The same for what is not an array of the model states: "the gradients of ..." */
+void zero_finding_add_elements(zero_sentence *report, const char *what,
+                               const zero_tensor *t, zero_range elements);
+
+/* For all ranks: `what` differed when it was compared, and does not now. */
+ZERO_NODISCARD zero_status zero_finding_lost(const char *what);
+
+/* Appends which machine `rank` runs on and what to do; rank < 0: not known. Collective. */
+ZERO_NODISCARD zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r,
+                                                   int rank);

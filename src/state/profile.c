@@ -1,0 +1,202 @@
+#include "state/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "sharding/work.h"
+
+/* "block 11" is a "block", and so are "block_11" and "block11". */
+static size_t kind_length(const char *name)
+{
+    size_t all = strlen(name), n = all;
+    while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9') n--;
+    if (n > 1 && n < all && strchr(" ._-", name[n - 1])) n--;
+    return n > 0 ? n : all;
+}
+
+static bool is_same_kind(const char *a, const char *b)
+{
+    size_t n = kind_length(a);
+    return n == kind_length(b) && memcmp(a, b, n) == 0;
+}
+
+/* Searches from the newest kind: units of a kind mostly follow each other. */
+static int find_column(zero_profile *p, const char *unit)
+{
+    for (int k = p->n_columns - 1; k > ZERO_ALL_UNITS; k--)
+        if (is_same_kind(p->kinds[k], unit)) return k;
+    p->kinds[p->n_columns] = unit;
+    return p->n_columns++;
+}
+
+zero_status zero_profile_init(zero_profile *p, const zero_model *model)
+{
+    size_t n = (size_t)model->n_units;
+    *p = (zero_profile){.n_columns = 1};
+    p->kinds = calloc(n + 1, sizeof *p->kinds);
+    p->column_of = calloc(n, sizeof *p->column_of);
+    for (int u = 0; p->kinds && p->column_of && u < model->n_units; u++)
+        p->column_of[u] = find_column(p, model->units[u].name);
+    p->all = calloc((size_t)(ZERO_PROGRAMS * ZERO_OP_KINDS) * (size_t)p->n_columns,
+                    sizeof *p->all);
+    if (p->kinds && p->column_of && p->all) return ZERO_OK;
+    zero_profile_destroy(p);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the profile of %zu units", n);
+}
+
+void zero_profile_destroy(zero_profile *p)
+{
+    free(p->kinds);
+    free(p->column_of);
+    free(p->all);
+    *p = (zero_profile){0};
+}
+
+static zero_profile_entry *entries_of(const zero_profile *p, zero_program_kind program,
+                                      zero_op op)
+{
+    return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns;
+}
+
+static void add(zero_profile_entry *entry, const zero_profile_entry *more)
+{
+    entry->count += more->count;
+    entry->seconds += more->seconds;
+    entry->exchange += more->exchange;
+}
+
+int zero_profile_column(const zero_profile *p, const zero_instruction *i)
+{
+    return i->unit >= 0 ? p->column_of[i->unit] : ZERO_ALL_UNITS;
+}
+
+static void add_to_class(zero_profile *p, zero_program_kind program,
+                         const zero_instruction *i, const zero_profile_entry *more)
+{
+    zero_profile_entry *entries = entries_of(p, program, i->op);
+    const int column = zero_profile_column(p, i);
+    add(&entries[ZERO_ALL_UNITS], more);
+    if (column != ZERO_ALL_UNITS) add(&entries[column], more);
+}
+
+void zero_profile_note(zero_profile *p, zero_program_kind program,
+                       const zero_instruction *i, double seconds, double exchange)
+{
+    add_to_class(p, program, i, &(zero_profile_entry){1, seconds, exchange});
+}
+
+void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
+                              const zero_instruction *i, double seconds)
+{
+    add_to_class(p, program, i, &(zero_profile_entry){.seconds = seconds});
+}
+
+const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
+                                          zero_op op, int column)
+{
+    return entries_of(p, program, op) + column;
+}
+
+bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
+{
+    const zero_work_kind kind = zero_work_of(op).kind;
+    return kind == ZERO_WORK_EXCHANGE_WAIT || (p->is_of_device && kind == ZERO_WORK_COPY);
+}
+
+double zero_profile_exposed(const zero_profile *p, zero_program_kind program)
+{
+    double seconds = 0.0;
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        zero_op op = (zero_op)i;
+        if (zero_profile_is_exposed(p, op))
+            seconds += zero_profile_at(p, program, op, ZERO_ALL_UNITS)->seconds;
+    }
+    return seconds;
+}
+
+double zero_profile_computing(const zero_profile *p, zero_program_kind program)
+{
+    double seconds = 0.0;
+    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+        const zero_profile_entry *entry =
+            zero_profile_at(p, program, (zero_op)i, ZERO_ALL_UNITS);
+        if (zero_work_of((zero_op)i).kind == ZERO_WORK_COMPUTE)
+            seconds += entry->seconds - entry->exchange;
+    }
+    return seconds;
+}
+
+void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NAME])
+{
+    snprintf(name, ZERO_UNIT_NAME, "%.*s", (int)kind_length(p->kinds[column]),
+             p->kinds[column]);
+}
+
+/* ---- over ranks ---- */
+
+static zero_status gather(const zero_profile_ranks *ranks, zero_comm *comm, int n,
+                          double *mine, double *all)
+{
+    for (int i = 0; i < n; i++) mine[i] = ranks->rows[i].own.seconds;
+    ZERO_TRY(zero_comm_all_gather_doubles(comm, n, mine, all));
+    for (int i = 0; i < n; i++) {
+        zero_profile_row *row = &ranks->rows[i];
+        row->least = row->most = all[i];
+        for (int r = 1; r < comm->size; r++) {
+            row->least = fmin(row->least, all[(int64_t)r * n + i]);
+            row->most = fmax(row->most, all[(int64_t)r * n + i]);
+        }
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program,
+                                zero_comm *comm, zero_profile_ranks *ranks)
+{
+    int n = ZERO_OP_KINDS * p->n_columns;
+    size_t cells = (size_t)n * ((size_t)comm->size + 1);
+    zero_profile_ranks made = {.profile = p, .rows = malloc((size_t)n * sizeof *made.rows)};
+    double *seconds = malloc(cells * sizeof *seconds);
+    zero_status st = ZERO_OK;
+    if (!made.rows || !seconds)
+        st =
+            zero_fail(ZERO_ERR_NOMEM, "no memory for the profiles of %d ranks", comm->size);
+    st = zero_agree(comm, st);
+    for (int i = 0; st == ZERO_OK && i < n; i++)
+        made.rows[i].own = entries_of(p, program, (zero_op)0)[i];
+    if (st == ZERO_OK) st = gather(&made, comm, n, seconds, seconds + n);
+    free(seconds);
+    if (st == ZERO_OK)
+        *ranks = made;
+    else
+        zero_profile_ranks_destroy(&made);
+    return st;
+}
+
+void zero_profile_ranks_destroy(zero_profile_ranks *ranks)
+{
+    free(ranks->rows);
+    *ranks = (zero_profile_ranks){0};
+}
+
+const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,
+                                            int column)
+{
+    return &ranks->rows[(int)op * ranks->profile->n_columns + column];
+}
+
+zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks)
+{
+    zero_profile_entry sum = {0};
+    for (int op = 0; op < ZERO_OP_KINDS; op++) {
+        const zero_profile_entry *own =
+            &zero_profile_row_at(ranks, (zero_op)op, ZERO_ALL_UNITS)->own;
+        sum.count += own->count;
+        sum.seconds += own->seconds;
+        sum.exchange += own->exchange;
+    }
+    return sum;
+}

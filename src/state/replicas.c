@@ -1,0 +1,394 @@
+#include "state/replicas.h"
+
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/fail.h"
+#include "comm/divide.h"
+#include "state/finding.h"
+#include "state/inspect.h"
+#include "state/visit.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_device.h"
+#include "sharding/update.h"
+
+/* ---- parameters and masters in two places ---- */
+
+/* Elements of a group, parameters and masters. */
+struct pair {
+    zero_range range;
+    const char *param;
+    const float *master;
+};
+
+/* Widens `found` by the elements of a block whose parameters are not the rounded masters. */
+static void compare_block(const zero_runner *r, const struct pair *block,
+                          zero_finding *found, int tensor)
+{
+    zero_type type = r->schedule->input.type;
+    const zero_tensor *t = &r->schedule->input.model->tensors[tensor];
+    size_t n = (size_t)zero_range_len(block->range), size = zero_type_size(type);
+    char *rounded = zero_finding_space(r).block;
+    zero_convert(ZERO_FP32, type, (int64_t)n, block->master, rounded);
+    if (memcmp(rounded, block->param, n * size) == 0) return;
+    for (size_t i = 0; i < n; i++) {
+        int64_t at = block->range.begin - t->offset + (int64_t)i;
+        if (memcmp(rounded + i * size, block->param + i * size, size) == 0) continue;
+        if (found->tensor < 0) found->range.begin = at;
+        found->tensor = tensor;
+        found->range.end = at + 1;
+    }
+}
+
+struct comparing {
+    zero_runner *r;
+    int tensor, param; /* the buffer of parameters */
+    zero_finding found;
+};
+
+/* Masters, and parameters that begin at the same element. */
+static void compare_parts(struct comparing *c, const struct pair *all)
+{
+    size_t size = zero_type_size(c->r->schedule->input.type);
+    for (int64_t at = all->range.begin; at < all->range.end; at += ZERO_CHECK_BLOCK) {
+        int64_t skip = at - all->range.begin;
+        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, all->range.end)},
+                             .param = all->param + (size_t)skip * size,
+                             .master = all->master + skip};
+        compare_block(c->r, &block, &c->found, c->tensor);
+    }
+}
+
+static zero_status compare_masters(void *arg, const zero_state_block *own)
+{
+    struct comparing *c = arg;
+    struct pair all = {.range = own->range,
+                       .param = zero_runner_element(c->r, c->param, own->range.begin),
+                       .master = own->master};
+    compare_parts(c, &all);
+    return ZERO_OK;
+}
+
+/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device has. */
+#define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
+
+/* A piece of the device's parameters is fetched. Its masters are in the host's memory, or copies that
+ * began before bring them. */
+static zero_status compare_fetched(struct comparing *c, zero_range piece,
+                                   const float *masters)
+{
+    zero_runner *r = c->r;
+    char *param = zero_runner_buffer(r, r->schedule->first_chunk + 1);
+    size_t size = zero_type_size(r->schedule->input.type);
+    zero_link_fetch_now(&r->link, param, zero_runner_element(r, c->param, piece.begin),
+                        (size_t)zero_range_len(piece) * size);
+    if (!r->link.has_failed) compare_parts(c, &(struct pair){piece, param, masters});
+    return zero_link_status(&r->link);
+}
+
+/* Masters beside the device. */
+static zero_status compare_beside(void *arg, const zero_state_block *own)
+{
+    struct comparing *c = arg;
+    for (int64_t at = own->range.begin; at < own->range.end; at += AT_ONCE)
+        ZERO_TRY(compare_fetched(c,
+                                 (zero_range){at, zero_min(at + AT_ONCE, own->range.end)},
+                                 own->master + (at - own->range.begin)));
+    return ZERO_OK;
+}
+
+/* Masters on the device. */
+static zero_status compare_device(struct comparing *c, int group, zero_range range)
+{
+    zero_runner *r = c->r;
+    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
+    int master = r->schedule->groups[group].master;
+    for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
+        zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
+        zero_ticket ended_by_the_next;
+        zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
+                        (size_t)zero_range_len(piece) * sizeof *chunk, &ended_by_the_next);
+        ZERO_TRY(compare_fetched(c, piece, chunk));
+    }
+    return ZERO_OK;
+}
+
+static zero_status compare_tensor(struct comparing *c, int tensor)
+{
+    const zero_schedule *s = c->r->schedule;
+    const zero_tensor *t = &s->input.model->tensors[tensor];
+    zero_range held = zero_states_held(s, t->group);
+    zero_range range = zero_range_overlap(zero_range_of_tensor(t), held);
+    c->tensor = tensor;
+    c->param = s->groups[t->group].param;
+    if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
+    bool is_beside = zero_plan_updates_beside(&s->input);
+    if (c->r->link.memory && !is_beside) return compare_device(c, t->group, range);
+    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ,
+                             is_beside ? compare_beside : compare_masters, c);
+}
+
+static const char found_rounded[] = "found other bits than its masters, rounded, in";
+
+/* The element that UPDATE has noted, if any. A device's word is fetched first. */
+static zero_status find_changed(zero_runner *r, zero_finding *found)
+{
+    const zero_schedule *s = r->schedule;
+    *found = (zero_finding){.tensor = -1, .array = ZERO_ARRAY_PARAMETERS};
+    if (r->link.memory && !zero_plan_updates_beside(&s->input)) {
+        char *host = zero_runner_buffer(r, s->squares_host);
+        const char *word = zero_runner_buffer(r, s->squares);
+        size_t at = zero_schedule_changed_at(s);
+        zero_link_fetch_now(&r->link, host + at, word + at, sizeof r->changed);
+        ZERO_TRY(zero_link_status(&r->link));
+        memcpy(&r->changed, host + at, sizeof r->changed);
+    }
+    if (r->changed == 0) return ZERO_OK;
+    found->tensor = zero_update_changed(s->input.model, r->changed, &found->range.begin);
+    found->range.end = found->range.begin + 1;
+    return ZERO_OK;
+}
+
+zero_status zero_replicas_tell_changed(zero_runner *r)
+{
+    zero_finding found;
+    zero_status st = find_changed(r, &found);
+    return zero_finding_agree(r, &found, st, found_rounded);
+}
+
+/* Looks through all tensors, or through those that are due in a step. */
+static zero_status find_rounded(zero_runner *r, int64_t step, zero_finding *found)
+{
+    const zero_plan_input *in = &r->schedule->input;
+    struct comparing c = {.r = r, .found = *found};
+    zero_status st = ZERO_OK;
+    for (int i = 0; st == ZERO_OK && i < in->model->n_tensors && c.found.tensor < 0; i++)
+        if (step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0)
+            st = compare_tensor(&c, i);
+    *found = c.found;
+    return st;
+}
+
+static zero_status compare_rounded(zero_runner *r)
+{
+    zero_finding found;
+    zero_status st = find_changed(r, &found);
+    if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
+    return zero_finding_agree(r, &found, st, found_rounded);
+}
+
+/* ---- copies ---- */
+
+#define BLOCK ZERO_OFFLOAD_BLOCK /* elements: visits and pieces bring a block as a whole */
+_Static_assert(BLOCK * sizeof(float) <= ZERO_INSPECT_PIECE, "a block is one piece");
+
+/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node divide the
+ * blocks of its copy between them, so their sums add up to the node's. */
+struct hashing {
+    uint64_t sum[2];
+    int64_t number; /* of the present block */
+    int64_t step;   /* or ZERO_ALL_STEPS: only blocks that are due in it are hashed */
+    int64_t due;    /* such blocks so far; every ranks-th of them is this rank's */
+    int rank, ranks;
+};
+
+static bool is_mine(struct hashing *h, int period)
+{
+    bool is_due = h->step == ZERO_ALL_STEPS || (h->number + h->step) % period == 0;
+    return is_due && h->due++ % h->ranks == h->rank;
+}
+
+/* Moves to the next block that this rank hashes; false if there is none. Begin with one that is
+ * empty. */
+static bool next_block(struct hashing *h, zero_range held, int period, zero_range *block)
+{
+    while (block->end < held.end) {
+        *block = (zero_range){block->end, zero_min(block->end + BLOCK, held.end)};
+        h->number++;
+        if (is_mine(h, period)) return true;
+    }
+    return false;
+}
+
+static void add_bytes(void *arg, const void *x, size_t bytes)
+{
+    struct hashing *h = arg;
+    XXH128_hash_t one = XXH3_128bits_withSeed(x, bytes, (uint64_t)h->number);
+    h->sum[0] += one.low64;
+    h->sum[1] += one.high64;
+}
+
+static zero_status add_parameters(zero_runner *r, int g, zero_copies kind,
+                                  struct hashing *h)
+{
+    const zero_schedule *s = r->schedule;
+    int buffer = s->groups[g].param, period = zero_compare_period(s, kind, true);
+    size_t size = zero_type_size(s->buffers[buffer].type);
+    zero_range held = zero_replicas_held(s, kind, g);
+    zero_range block = {held.begin, held.begin};
+    while (next_block(h, held, period, &block))
+        ZERO_TRY(zero_inspect(r, zero_runner_element(r, buffer, block.begin),
+                              (size_t)zero_range_len(block) * size, add_bytes, h));
+    return ZERO_OK;
+}
+
+struct adding {
+    struct hashing *h;
+    bool are_copies[ZERO_ARRAYS];
+};
+
+static zero_status add_block(void *arg, const zero_state_block *block)
+{
+    const struct adding *adding = arg;
+    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
+                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
+                             [ZERO_ARRAY_VARIANCE] = block->variance};
+    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++)
+        if (adding->are_copies[a])
+            add_bytes(adding->h, arrays[a],
+                      (size_t)zero_range_len(block->range) * sizeof *arrays[a]);
+    return ZERO_OK;
+}
+
+static zero_status add_states(zero_runner *r, int g, zero_copies kind,
+                              struct adding *adding)
+{
+    int period = zero_compare_period(r->schedule, kind, false);
+    zero_range held = zero_states_held(r->schedule, g);
+    zero_range block = {held.begin, held.begin};
+    while (next_block(adding->h, held, period, &block))
+        ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, adding));
+    return ZERO_OK;
+}
+
+static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct hashing *h)
+{
+    const zero_schedule *s = r->schedule;
+    struct adding adding = {.h = h};
+    bool any = false;
+    if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
+        ZERO_TRY(add_parameters(r, g, kind, h));
+    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
+        adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
+        any = any || adding.are_copies[a];
+    }
+    return any ? add_states(r, g, kind, &adding) : ZERO_OK;
+}
+
+/* The hash of what this rank holds, or its share of the node's; or of what is due in a step. */
+static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
+                               uint64_t words[2])
+{
+    const zero_comm *group = r->shard;
+    struct hashing h = {.step = step, .ranks = 1};
+    if (kind == ZERO_COPIES_OF_NODES) {
+        h.rank = group->layout.local_of[group->rank];
+        h.ranks = zero_layout_local_size(&group->layout, group->rank);
+    }
+    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
+        ZERO_TRY(add_group(r, g, kind, &h));
+    memcpy(words, h.sum, sizeof h.sum);
+    return ZERO_OK;
+}
+
+/* The ranks' sums become those of their nodes. */
+static void add_up_nodes(const zero_runner *r)
+{
+    const zero_layout *layout = &r->comm->layout;
+    zero_check_space space = zero_finding_space(r);
+    int *first = space.class_of; /* for each rank */
+    for (int rank = 0; rank < layout->size; rank++) {
+        first[rank] = zero_replicas_first_beside(r, rank);
+        for (int k = 0; k < 2 && first[rank] < rank; k++)
+            space.words[2 * first[rank] + k] += space.words[2 * rank + k];
+    }
+    for (int rank = 0; rank < layout->size; rank++)
+        memcpy(space.words + 2 * rank, space.words + 2 * first[rank],
+               2 * sizeof *space.words);
+}
+
+zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g)
+{
+    if (kind == ZERO_COPIES_OF_REPLICAS) return zero_states_held(s, g);
+    return (zero_range){0, s->input.model->groups[g].n_params};
+}
+
+int zero_replicas_step(const zero_schedule *s, zero_copies kind)
+{
+    int tp = s->input.model->share.ranks;
+    return kind == ZERO_COPIES_OF_REPLICAS ? s->shard.size * tp : tp;
+}
+
+int zero_replicas_first_beside(const zero_runner *r, int rank)
+{
+    const int *node_of = r->comm->layout.node_of;
+    int tp = r->schedule->input.model->share.ranks, group = r->schedule->shard.size * tp;
+    int first = rank / group * group + rank % tp; /* in the rank's shard group */
+    while (node_of[first] != node_of[rank]) first += tp;
+    return first;
+}
+
+/* All ranks learn the words of all copies and compare those that must be equal, so all have one
+ * verdict. */
+static zero_status compare_copies(zero_runner *r, zero_copies kind)
+{
+    uint64_t mine[2] = ZERO_FINDING_FAILED;
+    int step = zero_replicas_step(r->schedule, kind);
+    zero_status looked = hash_copies(r, kind, ZERO_ALL_STEPS, mine);
+    ZERO_TRY(zero_finding_exchange(r, mine));
+    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
+    const uint64_t *words = zero_finding_space(r).words;
+    for (int k = step; k < r->comm->size; k++)
+        if (memcmp(words + 2 * (k % step), words + 2 * k, 2 * sizeof *words) != 0)
+            return zero_replicas_tell(r, kind, k % step);
+    return ZERO_OK;
+}
+
+/* Masters come first: later an owner's masters decide which copy of a parameter is right. */
+static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
+                                    ZERO_COPIES_OF_NODES};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
+{
+    const zero_schedule *s = r->schedule;
+    if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
+    for (int k = 0; k < KINDS; k++)
+        if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
+    return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
+}
+
+/* ---- a share of them in each step ---- */
+
+/* Adds this rank's part of a sum that is zero over all ranks if what is due is equal. */
+static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint64_t *sum)
+{
+    const zero_schedule *s = r->schedule;
+    zero_finding found = {.tensor = -1};
+    for (int k = 0; k < KINDS; k++) {
+        uint64_t words[2];
+        if (!zero_has_copies(s, kinds[k])) continue;
+        ZERO_TRY(hash_copies(r, kinds[k], step, words));
+        *sum += words[0] * (uint64_t)zero_copy_weight(s, kinds[k]);
+    }
+    if (zero_plan_updates_beside(&s->input) ||
+        (zero_has_rounded(s) && step == ZERO_ALL_STEPS))
+        ZERO_TRY(find_rounded(r, step, &found));
+    *sum += found.tensor >= 0;
+    return zero_has_replicated(s) ? zero_replicas_add_parts(r, step, has_gradient, sum)
+                                  : ZERO_OK;
+}
+
+zero_status zero_replicas_compare_due(zero_runner *r, int64_t step, bool has_gradient)
+{
+    uint64_t words[ZERO_COMPARE_WORDS] = {0};
+    zero_status looked = add_due(r, step, has_gradient, &words[0]);
+    words[1] = looked != ZERO_OK;
+    ZERO_TRY(zero_comm_sum(r->comm, ZERO_COMPARE_WORDS, (int64_t *)words));
+    if (words[1] > 0) return zero_agree(r->comm, looked);
+    if (words[0] == 0) return ZERO_OK;
+    ZERO_TRY(zero_replicas_compare(r, has_gradient));
+    return zero_finding_lost("what ranks hold more than once");
+}

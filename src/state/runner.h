@@ -1,0 +1,119 @@
+/* runner.h - the memory and the tables with which a schedule is executed.
+ *
+ * All memory of ours is taken when the runner is opened (run_setup.h); walking a program
+ * (run.h) allocates nothing. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/exact.h"
+#include "base/tree.h"
+#include "comm/collective.h"
+#include "comm/device_window.h"
+#include "comm/window.h"
+#include "state/device_times.h"
+#include "state/link.h"
+#include "state/profile.h"
+#include "state/tier.h"
+#include "state/told.h"
+#include "state/trace.h"
+#include "math/backend.h"
+#include "sharding/schedule.h"
+
+/* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
+typedef struct {
+    zero_collective *ops; /* [n], owned */
+    int n;
+} zero_runner_exchange;
+
+/* The one or two collectives of a JOIN or an ALL_REDUCE. The second needs the result of the first. */
+typedef struct {
+    zero_collective ops[2];
+    int n;
+} zero_runner_chain;
+
+/* A chain in flight (run_chain.c). Polls begin its second collective when the first has ended. */
+typedef struct {
+    zero_runner_chain *chain; /* NULL: none is in flight */
+    int begun;                /* collectives */
+    int64_t label;            /* of the instruction: what comm/spans.h records */
+    char *own;                /* of a chain of two: this rank's piece of the result */
+    char *whole;              /* the result */
+    void *staging;
+} zero_chained;
+
+/* The instructions at which a buffer was used first and last; -1: never. A buffer of one
+ * program is used by that program alone. */
+typedef struct {
+    int first, last;
+} zero_touch;
+
+/* An update that the ranks have agreed on. */
+typedef struct {
+    bool is_due;
+    zero_adamw hyper; /* with the gradient's scale */
+} zero_pending_update;
+
+typedef struct zero_walk zero_walk; /* walk.h */
+
+typedef struct {
+    const zero_schedule *schedule; /* borrowed, like the next two */
+    const zero_backend *backend;
+    zero_comm *comm;     /* all ranks: what they agree on */
+    zero_comm *data;     /* the ZeRO group, whose ranks see data of their own */
+    zero_comm *shard;    /* its ranks that share groups; without replicas it is `data` */
+    zero_comm *replicas; /* the ranks that hold what this one holds; NULL without */
+    zero_comm *tp;       /* the TP group, which shares units; NULL without */
+    zero_math math;
+    /* The shard group's window; borrowed, zeroed if its ranks share no memory. */
+    const zero_window *window;
+    const zero_window *tp_window; /* the TP group's, likewise */
+    zero_arena arena;             /* the host's */
+    zero_link link;     /* to and from a device, if the backend has memory of its own */
+    zero_copier copier; /* these copies, for collectives */
+    zero_device_window near; /* neighbours' devices, with plan_input.ipc; else zeroed */
+    zero_math host;          /* with offload: updates by the CPU, beside the device */
+    void *device;            /* its arena; NULL without a device */
+    bool is_open, host_is_open, window_is_pinned;
+    int n_groups; /* the model may be gone when the runner is destroyed */
+    zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
+    zero_runner_chain *all_reduce;         /* [n_groups]; n = 0 without replicas */
+    zero_runner_chain *joins;              /* [n_joins] */
+    int n_joins;
+    zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */
+    zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */
+    zero_ticket token_copies[2]; /* the last one from each slot of tokens */
+    zero_ticket *grad_copies;    /* [n_groups] the last FETCH_GRAD */
+    zero_ticket *param_copies;   /* [n_groups] the last STORE_PARAM */
+    double *losses;              /* [M] of this rank's microbatches, sums over positions */
+    double *gathered;            /* [N_d * M], by rank, as they arrive */
+    double *all_losses;          /* [N_d * M], by microbatch index */
+    zero_tree_span *squares;     /* [n_groups] */
+    zero_exact exact_squares;    /* with shares: of all groups */
+    zero_status poll_status;     /* of polls during arithmetic, which cannot return one */
+    double polled;               /* seconds of polls while collectives were in flight */
+    zero_profile profile;
+    zero_device_times times;      /* the profile's clock on a device */
+    int64_t walks[ZERO_PROGRAMS]; /* completed */
+    zero_traffic control;         /* small messages of these walks */
+    int64_t compares;             /* COMPAREs of these walks */
+    uint64_t changed;       /* what UPDATE has noted: zero_update_changed(); 0: nothing */
+    bool units_are_checked; /* a step has shown that they define their results */
+    zero_pending_update pending;    /* `lazy`, `delayed`: the last step's, for the next */
+    zero_tier tier;                 /* the file, if something lies there */
+    int64_t updates[ZERO_PROGRAMS]; /* walks in which there was an update */
+    double streamed;                /* seconds of the stream during other instructions */
+    zero_walk *walk;                /* the present one, for polls */
+    int at;                         /* the instruction being executed */
+    zero_touch *touched;            /* [n_buffers] */
+    zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
+    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
+} zero_runner;
+
+/* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */
+void *zero_runner_buffer(const zero_runner *r, int buffer);
+/* Element i of a group's flat space in a buffer that holds it; NULL for ZERO_NO_BUFFER. */
+void *zero_runner_element(const zero_runner *r, int buffer, int64_t i);
+
+/* The same for the instruction being executed, whose use of the buffer is noted. */
+void *zero_runner_use(zero_runner *r, int buffer);
+void *zero_runner_use_element(zero_runner *r, int buffer, int64_t i);

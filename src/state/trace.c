@@ -1,0 +1,191 @@
+#include "state/trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fail.h"
+#include "base/number.h"
+#include "sharding/offload.h"
+#include "sharding/schedule_exchange.h"
+
+/* ---- sizes ---- */
+
+static int64_t count_flights(const zero_schedule *s, const zero_instruction *i)
+{
+    switch (i->op) {
+    case ZERO_OP_REDUCE:
+    case ZERO_OP_GATHER: return zero_schedule_collectives(s, i->group);
+    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
+    case ZERO_OP_JOIN: return zero_schedule_join_collectives(&s->joins[i->join]);
+    case ZERO_OP_COLLECT: return 1;
+    default: return 0;
+    }
+}
+
+/* A block of states may move with its parameters (run_offload.c). */
+static int64_t count_transfers(const zero_schedule *s, const zero_instruction *i)
+{
+    bool is_fp32 = s->input.type == ZERO_FP32;
+    switch (i->op) {
+    case ZERO_OP_FETCH: return 1 + (is_fp32 && zero_offload_has_parameters(s, i->group));
+    case ZERO_OP_STORE: return 1 + zero_offload_has_parameters(s, i->group);
+    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
+    case ZERO_OP_SAVE:
+    case ZERO_OP_RESTORE: return 1;
+    default: return 0;
+    }
+}
+
+static void add_program(const zero_schedule *s, zero_program_kind kind,
+                        zero_trace_size *size)
+{
+    const zero_program *p = &s->programs[kind];
+    size->spans += p->length;
+    for (int at = 0; at < p->length; at++) {
+        size->flights += count_flights(s, &p->code[at]);
+        size->transfers += count_transfers(s, &p->code[at]);
+    }
+}
+
+/* Slots of the rings: what was in flight when the oldest step began ends in it, and takes the room
+ * of one more step. */
+static int64_t slots(const zero_trace_window *w)
+{
+    return w->keeps + 2;
+}
+
+zero_trace_size zero_trace_measure(const zero_schedule *s, const zero_trace_window *window)
+{
+    zero_trace_size size = {0};
+    add_program(s, ZERO_PROGRAM_STEP, &size);
+    add_program(s, ZERO_PROGRAM_EPILOGUE, &size);
+    size.bytes = (size_t)(window->keeps + 1) *
+                 ((size_t)size.spans * sizeof(zero_run_span) + sizeof(zero_traced_step));
+    size.bytes += (size_t)(slots(window) * size.flights) * sizeof(zero_comm_span);
+    size.bytes += (size_t)(slots(window) * size.transfers) * sizeof(zero_transfer_span);
+    return size;
+}
+
+/* ---- opening and closing ---- */
+
+static zero_status open_transfers(zero_transfer_ring *ring, int64_t capacity)
+{
+    if (capacity == 0) return ZERO_OK;
+    ring->capacity = capacity;
+    ring->ring = calloc((size_t)capacity, sizeof *ring->ring);
+    if (ring->ring) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " transfers",
+                     capacity);
+}
+
+static zero_status open_all(zero_trace *t, const zero_trace_size *size)
+{
+    size_t n = (size_t)t->window.keeps + 1;
+    t->room = (int)size->spans;
+    t->spans = calloc(n * (size_t)size->spans, sizeof *t->spans);
+    t->steps = calloc(n, sizeof *t->steps);
+    if (!t->spans || !t->steps)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace: %zu bytes", size->bytes);
+    int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
+    ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
+    return open_transfers(&t->transfers, slots(&t->window) * size->transfers);
+}
+
+zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
+                            const zero_trace_window *window)
+{
+    zero_trace_size size = zero_trace_measure(s, window);
+    *t = (zero_trace){.window = *window};
+    zero_status st = open_all(t, &size);
+    if (st != ZERO_OK) zero_trace_destroy(t);
+    return st;
+}
+
+void zero_trace_destroy(zero_trace *t)
+{
+    free(t->spans);
+    free(t->steps);
+    free(t->transfers.ring);
+    zero_comm_spans_destroy(&t->flights);
+    *t = (zero_trace){.room = 0};
+}
+
+/* ---- steps ---- */
+
+static int64_t slot_of(const zero_trace *t, int64_t step)
+{
+    return step % (t->window.keeps + 1);
+}
+
+static void record_others(zero_trace *t, bool is_on)
+{
+    t->transfers.is_on = is_on && t->transfers.ring;
+    if (t->comm) zero_comm_spans_switch(t->comm, is_on);
+}
+
+void zero_trace_step_begin(zero_trace *t, int64_t step, double now)
+{
+    if (step > t->window.last) return;
+    int64_t slot = slot_of(t, step);
+    t->now = &t->steps[slot];
+    *t->now = (zero_traced_step){.step = step, .begin = now};
+    t->next = &t->spans[slot * t->room];
+    t->until = t->next + t->room;
+    record_others(t, true);
+}
+
+static int32_t count_spans(const zero_trace *t)
+{
+    return (int32_t)(t->next - (t->until - t->room));
+}
+
+void zero_trace_step_end(zero_trace *t, double now)
+{
+    if (!t->now) return;
+    t->now->n = count_spans(t);
+    t->now->end = now;
+    t->now->is_whole = true;
+    t->now = NULL;
+    t->next = t->until = NULL;
+    record_others(t, false);
+}
+
+void zero_trace_note_failure(zero_trace *t, zero_program_kind program, int at, double begin)
+{
+    if (!t || t->next == t->until) return;
+    zero_trace_note(t, program, at, false, begin, zero_clock_seconds());
+    t->next[-1].is_open = true;
+    t->now->end = t->next[-1].end;
+}
+
+void zero_trace_stop(zero_trace *t)
+{
+    if (!t->now) return;
+    t->now->n = count_spans(t);
+    if (t->now->n > 0) t->now->end = t->next[-1].end;
+    t->now = NULL;
+    t->next = t->until = NULL;
+    record_others(t, false);
+}
+
+/* ---- reading ---- */
+
+int zero_trace_list(const zero_trace *t, const zero_traced_step **list)
+{
+    int n = 0;
+    int64_t newest = 0, n_slots = t->window.keeps + 1;
+    for (int64_t k = 0; k < n_slots; k++) newest = zero_max(newest, t->steps[k].step);
+    int64_t whole = newest > 0 && t->steps[slot_of(t, newest)].is_whole;
+    int64_t first = zero_max(newest - n_slots + 1 + whole, 1);
+    for (int64_t step = first; step <= newest; step++) {
+        const zero_traced_step *s = &t->steps[slot_of(t, step)];
+        if (s->step == step && (s->is_whole || s->n > 0)) list[n++] = s;
+    }
+    return n;
+}
+
+const zero_run_span *zero_trace_spans(const zero_trace *t, const zero_traced_step *step)
+{
+    return &t->spans[(step - t->steps) * t->room];
+}
