@@ -22,10 +22,10 @@
 #include "bench_step_options.h"
 #include "comm/launch.h"
 #include "data/tokenizer.h"
-#include "plan/plan.h"
 #include "math/backends.h"
 #include "math/blas.h"
 #include "nn/gpt2.h"
+#include "plan/plan.h"
 
 #define ENGINES (BENCH_STAGES * BENCH_DTYPES)
 

@@ -22,9 +22,9 @@
 
 #include "data/tokenizer.h"
 #include "engine/sampling.h"
-#include "state/weights.h"
 #include "io/safetensors.h"
 #include "nn/gpt2.h"
+#include "state/weights.h"
 
 /* An export; all borrowed. */
 typedef struct {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "checkpoint/manifest.h"
-#include "state/state_block.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
+#include "state/state_block.h"
 
 /* The states of a rank of the job. */
 typedef struct {

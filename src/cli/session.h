@@ -17,9 +17,9 @@
 #include "comm/hosts.h"
 #include "data/loader.h"
 #include "engine/engine.h"
-#include "state/trace.h"
 #include "io/whole_file.h"
 #include "report/show.h"
+#include "state/trace.h"
 #include "train/devices.h"
 #include "train/metrics.h"
 

@@ -8,8 +8,8 @@
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/operation.h"
-#include "lists/small.h"
 #include "comm/wait.h"
+#include "lists/small.h"
 
 #define TAG \
     0 /* of control's messages from rank to rank, which no two functions send at once */

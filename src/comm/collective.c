@@ -6,16 +6,16 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "lists/algorithm.h"
 #include "comm/compare.h"
 #include "comm/device_copy.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
-#include "lists/mirror.h"
 #include "comm/mpi_call.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
+#include "lists/algorithm.h"
+#include "lists/mirror.h"
 
 /* ---- set-up ---- */
 

@@ -20,8 +20,8 @@
 
 #include <mpi.h>
 
-#include "lists/algorithm.h"
 #include "comm/group.h"
+#include "lists/algorithm.h"
 #include "zero/status.h"
 
 /* Builds the program. Local, without messages: the status of zero_collective_check();

@@ -14,9 +14,9 @@
 #include "comm/local.h"
 #include "comm/merge.h"
 #include "comm/mpi_error.h"
-#include "lists/small.h"
 #include "comm/thread.h"
 #include "comm/wait.h"
+#include "lists/small.h"
 
 #define MAX_MESSAGE ((size_t)1 << 30) /* bytes; MPI counts are ints */
 

@@ -7,9 +7,9 @@
 
 #include <stdatomic.h>
 
-#include "lists/copier.h"
 #include "comm/group.h"
 #include "comm/signal.h"
+#include "lists/copier.h"
 
 /* Bytes from the beginning of a rank's piece to its `in` and `out`. */
 typedef struct {

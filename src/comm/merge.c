@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
-#include "lists/small.h"
 #include "comm/wait.h"
+#include "lists/small.h"
 
 #define TAG 0 /* nothing else sends point to point on the communicator for small messages */
 

@@ -2,8 +2,8 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "lists/algorithm.h"
 #include "comm/mpi_error.h"
+#include "lists/algorithm.h"
 
 #define TILE 512 /* elements */
 

@@ -4,13 +4,13 @@
 
 #include "base/fail.h"
 #include "base/stream.h"
-#include "lists/algorithm.h"
 #include "comm/device_copy.h"
 #include "comm/device_places.h"
 #include "comm/local.h"
 #include "comm/mpi_call.h"
 #include "comm/mpi_error.h"
 #include "comm/signal.h"
+#include "lists/algorithm.h"
 
 /* Results of this size or more leave the caches anyway, so they are stored past them. */
 #define STREAM_BYTES ((size_t)1 << 20)

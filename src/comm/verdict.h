@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "lists/member.h"
 #include "comm/sentence.h"
+#include "lists/member.h"
 
 typedef enum {
     ZERO_WATCH_SILENT, /* no answer */

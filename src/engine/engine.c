@@ -10,12 +10,12 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
+#include "sharding/schedule_exchange.h"
 #include "state/inspect.h"
 #include "state/records.h"
 #include "state/replicas.h"
 #include "state/states.h"
 #include "state/visit_file.h"
-#include "sharding/schedule_exchange.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)
 {

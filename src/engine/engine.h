@@ -9,11 +9,11 @@
 #pragma once
 
 #include "engine/run.h"
-#include "state/run_memory.h"
 #include "engine/sampling.h"
+#include "sharding/loss_scale.h"
+#include "state/run_memory.h"
 #include "state/visit.h"
 #include "state/weights.h"
-#include "sharding/loss_scale.h"
 
 typedef struct {
     zero_plan_input plan; /* its rank and n_ranks are the ZeRO group's (comm/divide.h) */

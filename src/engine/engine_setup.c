@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
-#include "plan/plan.h"
 #include "engine/run_setup.h"
+#include "plan/plan.h"
 #include "sharding/compile.h"
 
 /* Refuses a run that the system's out-of-memory killer would end. */

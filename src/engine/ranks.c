@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "sharding/work.h"
 #include "sharding/schedule_peers.h"
+#include "sharding/work.h"
 
 /* The groups in which this rank exchanges data, each once. */
 #define MOST_GROUPS 3

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/watch.h"
-#include "state/run_memory.h"
 #include "engine/tell.h"
 #include "math/threads.h"
+#include "state/run_memory.h"
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "state/runner.h"
-#include "engine/walk.h"
+#include "state/walk.h"
 
 /* Walks one program. Collective over the runner's ranks. */
 ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "state/records.h"
 #include "state/replicas.h"
-#include "engine/walk.h"
+#include "state/walk.h"
 
 zero_status zero_name_step(int64_t step, zero_status st)
 {

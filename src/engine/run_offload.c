@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "state/run_host.h"
-#include "engine/walk.h"
 #include "sharding/offload.h"
+#include "state/run_host.h"
+#include "state/walk.h"
 
 /* ---- transfers ---- */
 

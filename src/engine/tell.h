@@ -2,7 +2,7 @@
 #pragma once
 
 #include "state/told.h"
-#include "engine/walk.h"
+#include "state/walk.h"
 
 /* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with what is known
  * before. The caller's (free()). ZERO_ERR_NOMEM. */

@@ -4,8 +4,8 @@
 
 #include "base/fail.h"
 #include "base/type.h"
-#include "state/inspect.h"
 #include "nn/mark.h"
+#include "state/inspect.h"
 
 /* One call of a unit. */
 struct looking {

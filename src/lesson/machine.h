@@ -9,8 +9,8 @@
 #pragma once
 
 #include "data/corpus.h"
-#include "state/told.h"
 #include "sharding/schedule.h"
+#include "state/told.h"
 #include "train/config.h"
 
 typedef struct zero_lesson_machine zero_lesson_machine;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "data/tokenizer.h"
-#include "state/told.h"
 #include "nn/model.h"
+#include "state/told.h"
 #include "zero/status.h"
 
 #define ZERO_NARRATE_PARAMS 10000 /* parameters of a model whose numbers are shown */

@@ -2,8 +2,8 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "plan/plan.h"
 #include "nn/share.h"
+#include "plan/plan.h"
 
 /* Plans the part of a deeper model that the plan's rank has. */
 static zero_status measure_part(const zero_model *whole, const zero_plan_input *input,

@@ -5,9 +5,9 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "sharding/work.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/work.h"
 
 /* A group that lies on one node of several uses that node's wire. All other groups use the
  * network: also those of a job on a single node. */

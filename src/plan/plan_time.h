@@ -30,8 +30,8 @@
  * Source: Hockney 1994, "The communication challenge for MPP". */
 #pragma once
 
-#include "sharding/work.h"
 #include "sharding/schedule.h"
+#include "sharding/work.h"
 
 typedef struct {
     double latency;   /* seconds per message, >= 0 */

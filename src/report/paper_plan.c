@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "base/fail.h"
-#include "plan/plan.h"
 #include "nn/share.h"
+#include "plan/plan.h"
 
 bool zero_paper_has_plan(const zero_paper_setup *setup)
 {

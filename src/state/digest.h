@@ -21,9 +21,9 @@
 #pragma once
 
 #include "comm/comm.h"
-#include "state/visit.h"
 #include "nn/model.h"
 #include "sharding/partition.h"
+#include "state/visit.h"
 
 #define ZERO_DIGEST_BLOCK 65536 /* elements */
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "comm/sentence.h"
-#include "state/runner.h"
 #include "sharding/checks.h"
+#include "state/runner.h"
 
 typedef struct {
     int tensor; /* of the model; -1: nothing was found */

@@ -3,9 +3,9 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "sharding/offload.h"
 #include "state/finding.h"
 #include "state/visit.h"
-#include "sharding/offload.h"
 
 #define AT_ONCE ((int64_t)64 * ZERO_RECORD_BLOCK) /* 1 MiB: one block of a visit */
 

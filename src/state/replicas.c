@@ -6,12 +6,12 @@
 
 #include "base/fail.h"
 #include "comm/divide.h"
-#include "state/finding.h"
-#include "state/inspect.h"
-#include "state/visit.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
+#include "state/finding.h"
+#include "state/inspect.h"
+#include "state/visit.h"
 
 /* ---- parameters and masters in two places ---- */
 

@@ -13,8 +13,8 @@
  * UPDATE, outside after zero_engine_settle(). */
 #pragma once
 
-#include "state/runner.h"
 #include "sharding/checks.h"
+#include "state/runner.h"
 
 /* ZERO_ERR_CORRUPTED, with the same message on all ranks, if copies differ; the status of
  * zero_states_visit() if a rank cannot read its states. The schedule is compared

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "nn/share.h"
 #include "state/finding.h"
 #include "state/inspect.h"
 #include "state/visit.h"
-#include "nn/share.h"
 
 enum replicated { GRADIENTS, PARAMETERS, MASTERS, REPLICATED };
 

@@ -2,8 +2,8 @@
 #include "state/run_host.h"
 
 #include "base/range.h"
-#include "engine/walk.h"
 #include "sharding/checks.h"
+#include "state/walk.h"
 
 void zero_host_await(zero_runner *r, int g)
 {

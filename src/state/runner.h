@@ -10,14 +10,14 @@
 #include "comm/collective.h"
 #include "comm/device_window.h"
 #include "comm/window.h"
+#include "math/backend.h"
+#include "sharding/schedule.h"
 #include "state/device_times.h"
 #include "state/link.h"
 #include "state/profile.h"
 #include "state/tier.h"
 #include "state/told.h"
 #include "state/trace.h"
-#include "math/backend.h"
-#include "sharding/schedule.h"
 
 /* The collectives of a group's REDUCE or GATHER: several if its pieces have owners. */
 typedef struct {

@@ -6,11 +6,11 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "sharding/checks.h"
 #include "state/digest.h"
 #include "state/inspect.h"
 #include "state/run_host.h"
 #include "state/visit_file.h"
-#include "sharding/checks.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "base/fail.h"
-#include "state/transfers.h"
 #include "io/scratch.h"
 #include "sharding/offload.h"
+#include "state/transfers.h"
 
 /* The purpose of a transfer: what it is counted as. */
 typedef enum {

@@ -16,8 +16,8 @@
 #pragma once
 
 #include "comm/spans.h"
-#include "state/transfers.h"
 #include "sharding/schedule.h"
+#include "state/transfers.h"
 
 typedef struct {
     double begin, end;

@@ -5,10 +5,10 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "sharding/checks.h"
 #include "state/run_host.h"
 #include "state/visit_device.h"
 #include "state/visit_file.h"
-#include "sharding/checks.h"
 
 static bool is_in_file(const zero_runner *r, int group)
 {

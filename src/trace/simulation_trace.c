@@ -8,12 +8,12 @@
 
 #include "base/fail.h"
 #include "lists/algorithm.h"
-#include "sharding/work.h"
 #include "report/plan_program.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_live.h"
+#include "sharding/work.h"
 #include "trace/trace_file.h"
 #include "trace/trace_name.h"
 #include "zero/version.h"

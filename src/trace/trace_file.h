@@ -13,8 +13,8 @@
  * legible (base/legible.h) and cut after ZERO_TRACE_NAME bytes. */
 #pragma once
 
-#include "lists/layout.h"
 #include "io/whole_file.h"
+#include "lists/layout.h"
 #include "sharding/schedule.h"
 
 #define ZERO_TRACE_VERSION 1

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "plan/plan.h"
 #include "math/backends.h"
 #include "math/device.h"
+#include "plan/plan.h"
 
 static bool updates_early(const zero_config *c)
 {

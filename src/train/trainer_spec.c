@@ -7,9 +7,9 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "lists/algorithm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
+#include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/device.h"
 #include "math/threads.h"

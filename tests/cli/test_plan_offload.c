@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "io/scratch_file.h"
 #include "plan/plan.h"
 #include "plan/plan_fit.h"
 #include "plan/plan_time.h"
-#include "io/scratch_file.h"
 #include "report/advice.h"
 #include "report/plan_program.h"
 #include "sharding/compile.h"

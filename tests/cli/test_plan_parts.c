@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
+#include "nn/share.h"
 #include "plan/plan.h"
 #include "plan/plan_fit.h"
 #include "plan/plan_time.h"
-#include "nn/share.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 

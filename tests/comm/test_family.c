@@ -12,8 +12,8 @@
 #include "comm/collective.h"
 #include "comm/launch.h"
 #include "comm/progress.h"
-#include "lists/small.h"
 #include "comm/watch.h"
+#include "lists/small.h"
 #include "support/family_job.h"
 
 /* ---- divide ---- */

@@ -10,9 +10,9 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "plan/ablation.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
+#include "plan/ablation.h"
 #include "sharding/compile.h"
 
 static const zero_gpt2_shape shape = {

@@ -5,9 +5,9 @@
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
-#include "state/inspect.h"
 #include "math/fake.h"
 #include "sharding/checks.h"
+#include "state/inspect.h"
 
 static uint64_t number; /* of the next random one; the same on all ranks */
 

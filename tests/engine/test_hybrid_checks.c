@@ -4,8 +4,8 @@
  * Which words are expected follows from stage, type and nodes; the test does not ask
  * sharding/checks.h. */
 #include "comm/sentence.h"
-#include "state/replicas.h"
 #include "sharding/checks.h"
+#include "state/replicas.h"
 #include "support/faulty_unit.h"
 #include "support/share.h"
 

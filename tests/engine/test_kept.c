@@ -2,10 +2,10 @@
  * traffic change, bits do not. Each run has a twin on the same ranks that keeps whole outputs in
  * memory. */
 #include "engine/file_ledger.h"
-#include "state/run_memory.h"
 #include "sharding/formula.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
+#include "state/run_memory.h"
 #include "support/offload_test.h"
 
 /* The sums of any degree up to four divide twelve heads. */

@@ -3,12 +3,12 @@
  * all stages is shown by test_device.c. */
 #include "support/faulty_unit.h"
 
-#include "state/run_host.h"
-#include "state/run_memory.h"
 #include "math/fake.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
+#include "state/run_host.h"
+#include "state/run_memory.h"
 
 static test_setup setup_of(int stage, zero_type type)
 {

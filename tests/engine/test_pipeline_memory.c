@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "plan/plan.h"
 #include "math/backend.h"
+#include "plan/plan.h"
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
 

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/fail.h"
+#include "nn/share.h"
 #include "plan/plan.h"
 #include "plan/plan_batch.h"
-#include "nn/share.h"
 #include "support/within.h"
 
 #define MOST 50 /* sequences that are tried */

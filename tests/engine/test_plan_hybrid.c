@@ -2,10 +2,10 @@
  * a wire of their own within nodes. */
 #include <math.h>
 
-#include "plan/plan.h"
-#include "plan/plan_time.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
+#include "plan/plan.h"
+#include "plan/plan_time.h"
 #include "sharding/formula.h"
 #include "sharding/schedule_exchange.h"
 #include "support/made_model.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "base/number.h"
-#include "state/run_memory.h"
 #include "math/fake.h"
+#include "state/run_memory.h"
 
 enum { TEXTS = 3 };
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "plan/pipeline.h"
 #include "nn/gpt2.h"
+#include "plan/pipeline.h"
 #include "zero/status.h"
 
 #define LAYERS 12

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "engine/origin.h"
-#include "state/runner.h"
 #include "engine/undefined.h"
+#include "state/runner.h"
 #include "zero/train.h"
 
 typedef struct {
