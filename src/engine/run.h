@@ -5,8 +5,8 @@
  * progress (MPI does not progress them by itself). */
 #pragma once
 
+#include "engine/walk.h"
 #include "state/runner.h"
-#include "state/walk.h"
 
 /* Walks one program. Collective over the runner's ranks. */
 ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
+#include "engine/walk.h"
 #include "state/records.h"
 #include "state/replicas.h"
-#include "state/walk.h"
 
 zero_status zero_name_step(int64_t step, zero_status st)
 {

@@ -4,8 +4,8 @@
  * only says that a gathered buffer is free. */
 #include "base/fail.h"
 #include "engine/run_chain.h"
+#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
-#include "state/walk.h"
 
 static zero_range piece_of(const zero_walk *w, int g)
 {

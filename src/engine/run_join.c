@@ -2,8 +2,8 @@
  * chain of two collectives (run_chain.h), a gather is one. */
 #include "base/fail.h"
 #include "engine/run_chain.h"
+#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
-#include "state/walk.h"
 
 static const zero_join_exchange *exchange_of(const zero_walk *w, const zero_instruction *i)
 {

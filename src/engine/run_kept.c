@@ -5,7 +5,7 @@
  * JOIN is in flight where it begins, so all ranks of the group begin their collectives in the same
  * order. */
 #include "base/fail.h"
-#include "state/walk.h"
+#include "engine/walk.h"
 
 zero_status zero_run_keep(zero_walk *w, const zero_instruction *i)
 {

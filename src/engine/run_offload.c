@@ -9,9 +9,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/range.h"
+#include "engine/walk.h"
 #include "sharding/offload.h"
-#include "state/run_host.h"
-#include "state/walk.h"
+#include "state/host_copies.h"
 
 /* ---- transfers ---- */
 
@@ -206,4 +207,27 @@ bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i)
     bool is_done = w->is_in_stream && w->r->at < w->ahead;
     if (w->ahead <= w->r->at) w->ahead = w->r->at + 1;
     return is_done;
+}
+
+/* ---- beside a device ---- */
+
+/* A gradient comes to the host. */
+zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
+{
+    zero_runner *r = w->r;
+    zero_link_fetch(&r->link, zero_use_element(w, i->host, i->range.begin),
+                    zero_use_element(w, i->in, i->range.begin),
+                    (size_t)zero_range_len(i->range) *
+                        zero_type_size(r->schedule->input.type),
+                    &r->grad_copies[i->group]);
+    return ZERO_OK;
+}
+
+/* New parameters return to the device. Does nothing where UPDATE left the masters as they are. */
+zero_status zero_run_store_param(zero_walk *w, const zero_instruction *i)
+{
+    zero_use(w, i->host);
+    zero_use(w, i->buffer);
+    if (w->update.is_due) zero_host_store(w->r, i->group, w->begin);
+    return ZERO_OK;
 }

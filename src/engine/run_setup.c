@@ -8,9 +8,9 @@
 #include "comm/launch.h"
 #include "comm/watch.h"
 #include "engine/run_chain.h"
+#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 #include "state/run_memory.h"
-#include "state/walk.h"
 
 #define PAGE ((size_t)4096)
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "state/walk.h"
+#include "engine/walk.h"
 
 static void write_samples(const zero_walk *w, char *inputs, char *targets)
 {

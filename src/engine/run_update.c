@@ -5,12 +5,12 @@
 
 #include "base/fail.h"
 #include "base/range.h"
+#include "engine/walk.h"
 #include "nn/share.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
-#include "state/run_host.h"
-#include "state/walk.h"
+#include "state/host_copies.h"
 
 static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {

@@ -1,8 +1,8 @@
 /* tell.h - fills in the events of a walk (told.h). Reads memory, and changes nothing. */
 #pragma once
 
+#include "engine/walk.h"
 #include "state/told.h"
-#include "state/walk.h"
 
 /* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with what is known
  * before. The caller's (free()). ZERO_ERR_NOMEM. */

@@ -8,8 +8,8 @@
 #include "base/range.h"
 #include "sharding/checks.h"
 #include "state/digest.h"
+#include "state/host_copies.h"
 #include "state/inspect.h"
-#include "state/run_host.h"
 #include "state/visit_file.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */

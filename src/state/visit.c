@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "sharding/checks.h"
-#include "state/run_host.h"
+#include "state/host_copies.h"
 #include "state/visit_device.h"
 #include "state/visit_file.h"
 

@@ -7,7 +7,7 @@
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
-#include "state/run_host.h"
+#include "state/host_copies.h"
 #include "state/run_memory.h"
 
 static test_setup setup_of(int stage, zero_type type)

@@ -8,10 +8,10 @@
 #include "support/offload_test.h"
 #include "support/pairs.h"
 
+#include "engine/walk.h"
 #include "math/fake.h"
 #include "math/threads.h"
 #include "sharding/update.h"
-#include "state/walk.h"
 
 enum { THREADS, TYPES, STAGE, STATES, MORE, TP, RECOMPUTE, PLACE, AXES };
 enum { IN_MEMORY, END, LAZY, BACKWARD, DELAYED, STATES_PLACES }; /* of UPDATE */

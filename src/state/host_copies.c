@@ -1,9 +1,7 @@
-/* FETCH_GRAD and STORE_PARAM: gradients come to the host, and new parameters return. */
-#include "state/run_host.h"
+#include "state/host_copies.h"
 
 #include "base/range.h"
 #include "sharding/checks.h"
-#include "state/walk.h"
 
 void zero_host_await(zero_runner *r, int g)
 {
@@ -42,22 +40,4 @@ void zero_host_store(zero_runner *r, int g, zero_call_place place)
                           zero_runner_element(r, state->host_param, held.begin),
                           bytes_of(r, held), &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
-}
-
-zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    zero_link_fetch(&r->link, zero_use_element(w, i->host, i->range.begin),
-                    zero_use_element(w, i->in, i->range.begin), bytes_of(r, i->range),
-                    &r->grad_copies[i->group]);
-    return ZERO_OK;
-}
-
-/* Does nothing where UPDATE left the masters as they are. */
-zero_status zero_run_store_param(zero_walk *w, const zero_instruction *i)
-{
-    zero_use(w, i->host);
-    zero_use(w, i->buffer);
-    if (w->update.is_due) zero_host_store(w->r, i->group, w->begin);
-    return ZERO_OK;
 }

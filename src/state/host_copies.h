@@ -1,4 +1,4 @@
-/* run_host.h - updates by the host's CPU beside a device (offload).
+/* host_copies.h - updates by the host's CPU beside a device (offload).
  *
  *     device   gradient ------FETCH_GRAD-----.            .--STORE_PARAM--> parameters
  *     host                                   v            |

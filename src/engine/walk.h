@@ -1,6 +1,6 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_join.c, run_kept.c, run_update.c, run_checks.c, run_host.c and
+ * run_units.c, run_exchange.c, run_join.c, run_kept.c, run_update.c, run_checks.c and
  * run_offload.c execute instructions; run.c has the table of them and the walk itself. */
 #pragma once
 
@@ -85,10 +85,10 @@ zero_execute zero_run_keep, zero_run_collect, zero_run_collect_wait;  /* run_kep
 zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
-zero_execute zero_run_fetch_grad, zero_run_store_param;           /* run_host.c */
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;  /* run_checks.c */
 zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
+zero_execute zero_run_fetch_grad, zero_run_store_param;
 zero_execute zero_run_save, zero_run_restore, zero_run_activation_wait;
 
 /* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
