@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/quantity.h"
 #include "io/bytes.h"
-#include "report/machine_texts.h"
 
 #define MOST_BYTES   ((size_t)64 << 10)
 #define MOST_LINE    200
@@ -264,7 +264,7 @@ zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
 {
     char all[300] = "", shown[ZERO_SHOWN_BYTES];
     if (is_path(name)) return load(name, machine);
-    for (const zero_machine_text *t = zero_machine_texts; t->name; t++) {
+    for (const zero_embedded *t = zero_machine_texts; t->name; t++) {
         if (strcmp(name, t->name) == 0)
             return zero_machine_file_parse(name, t->text, strlen(t->text), machine);
         size_t used = strlen(all);

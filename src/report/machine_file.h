@@ -20,6 +20,7 @@
 
 #include <stddef.h>
 
+#include "base/embedded.h"
 #include "base/type.h"
 #include "zero/status.h"
 
@@ -55,4 +56,5 @@ ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
                                                   zero_machine_file *machine);
 
 /* The name of machine i of this program, from 0 on; NULL past the last one. */
+extern const zero_embedded zero_machine_texts[]; /* the files of machines/ */
 const char *zero_machine_name_at(int i);

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/embedded.h"
 #include "report/machine_file.h"
-#include "report/machine_texts.h"
 
 #define F    "f.machine"
 #define MOST 4096
@@ -180,7 +180,7 @@ static void without_any_peak_a_machine_is_incomplete(void **state)
 static void a_truncated_file_is_never_taken_for_a_whole_one(void **state)
 {
     (void)state;
-    for (const zero_machine_text *t = zero_machine_texts; t->name; t++) {
+    for (const zero_embedded *t = zero_machine_texts; t->name; t++) {
         size_t len = strlen(t->text), last = len - 1;
         while (last > 0 && t->text[last - 1] != '\n') last--;
         zero_machine_file m;

@@ -1,0 +1,375 @@
+#include "facts/facts.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+#define KEY_BYTES 80
+
+/* An expression being read. The first error is kept; what is read after it has no meaning. */
+typedef struct {
+    const char *begin, *at, *end;
+    const zero_scope *scope;
+    zero_status status;
+} reader;
+
+static const zero_fact missing;
+
+static zero_fact number_fact(double number)
+{
+    return (zero_fact){.kind = ZERO_FACT_NUMBER, .number = number};
+}
+
+static zero_fact node_fact(const json_t *node)
+{
+    zero_fact fact = {.node = node};
+    if (!node) return fact;
+    fact.kind = json_is_string(node)                          ? ZERO_FACT_TEXT
+                : json_is_array(node) || json_is_object(node) ? ZERO_FACT_TREE
+                                                              : ZERO_FACT_NUMBER;
+    fact.number = json_is_null(node)      ? NAN
+                  : json_is_boolean(node) ? (double)json_is_true(node)
+                                          : json_number_value(node);
+    fact.text = json_string_value(node);
+    fact.length = fact.text ? json_string_length(node) : 0;
+    return fact;
+}
+
+static void complain(reader *r, const char *what)
+{
+    if (r->status == ZERO_OK)
+        r->status = zero_fail(ZERO_ERR_FORMAT, "\"%.*s\": %s, at \"%.*s\"",
+                              (int)(r->end - r->begin), r->begin, what,
+                              (int)(r->end - r->at), r->at);
+    r->at = r->end;
+}
+
+/* ---- paths ---- */
+
+/* One step down: `name` has n characters. */
+static const json_t *child(const json_t *node, const char *name, size_t n)
+{
+    char key[KEY_BYTES];
+    if (!node || n >= sizeof key) return NULL;
+    for (size_t i = 0; i < n; i++) key[i] = name[i] == '~' ? ' ' : name[i];
+    key[n] = '\0';
+    if (json_is_array(node) && isdigit((unsigned char)key[0]))
+        return json_array_get(node, strtoul(key, NULL, 10));
+    return json_object_get(node, key);
+}
+
+static const json_t *descend(const json_t *node, const char *path, const char *end)
+{
+    while (node && path < end) {
+        const char *slash = memchr(path, '/', (size_t)(end - path));
+        size_t n = (size_t)((slash ? slash : end) - path);
+        node = child(node, path, n);
+        path += n + (slash != NULL);
+    }
+    return node;
+}
+
+const json_t *zero_fact_at(const json_t *tree, const char *path)
+{
+    return descend(tree, path, path + strlen(path));
+}
+
+static zero_fact look_up(const zero_scope *scope, const char *path, const char *end)
+{
+    const char *slash = memchr(path, '/', (size_t)(end - path));
+    size_t n = (size_t)((slash ? slash : end) - path);
+    for (const zero_scope *s = scope; s; s = s->outer) {
+        const json_t *first = child(s->node, path, n);
+        bool is_item = s->outer != NULL;
+        if (first) return node_fact(slash ? descend(first, slash + 1, end) : first);
+        if (is_item && n == 4 && strncmp(path, "item", n) == 0)
+            return node_fact(slash ? descend(s->node, slash + 1, end) : s->node);
+        if (is_item && n == 5 && strncmp(path, "index", n) == 0)
+            return number_fact((double)s->index);
+        if (s->key && n == 3 && strncmp(path, "key", n) == 0)
+            return (zero_fact){ZERO_FACT_TEXT, 0.0, s->key, strlen(s->key), NULL};
+    }
+    return missing;
+}
+
+/* ---- words ---- */
+
+static void skip_blanks(reader *r)
+{
+    while (r->at < r->end && isspace((unsigned char)*r->at)) r->at++;
+}
+
+static bool take(reader *r, const char *word)
+{
+    size_t n = strlen(word);
+    skip_blanks(r);
+    if ((size_t)(r->end - r->at) < n || strncmp(r->at, word, n) != 0) return false;
+    r->at += n;
+    return true;
+}
+
+static void expect(reader *r, const char *word)
+{
+    char what[40];
+    if (take(r, word)) return;
+    snprintf(what, sizeof what, "expected %s", word);
+    complain(r, what);
+}
+
+static double known_number(reader *r, const zero_fact *fact)
+{
+    if (fact->kind == ZERO_FACT_MISSING) complain(r, "a fact is missing before this place");
+    if (fact->kind == ZERO_FACT_TEXT || fact->kind == ZERO_FACT_TREE)
+        complain(r, "there is no number before this place");
+    return fact->number;
+}
+
+bool zero_fact_is_true(const zero_fact *fact)
+{
+    if (fact->kind == ZERO_FACT_TEXT) return fact->length > 0;
+    if (fact->kind == ZERO_FACT_TREE)
+        return json_array_size(fact->node) + json_object_size(fact->node) > 0;
+    return fact->kind == ZERO_FACT_NUMBER && fact->number != 0.0 && !isnan(fact->number);
+}
+
+/* ---- functions ---- */
+
+static zero_fact read_choice(reader *r);
+
+typedef double of_one(double x);
+static const struct {
+    const char *name;
+    of_one *value;
+} functions[] = {{"abs", fabs},    {"ceil", ceil}, {"floor", floor},
+                 {"round", round}, {"log2", log2}, {"sqrt", sqrt}};
+
+/* How the values of items become one. */
+typedef double fold(double so_far, double x);
+static double add(double so_far, double x)
+{
+    return so_far + x;
+}
+static double any(double so_far, double x)
+{
+    return so_far != 0.0 || (x != 0.0 && !isnan(x));
+}
+static double all(double so_far, double x)
+{
+    return so_far != 0.0 && x != 0.0 && !isnan(x);
+}
+static const struct {
+    const char *name;
+    fold *join;
+    double none; /* without items */
+} folds[] = {{"sum", add, 0.0},
+             {"least", fmin, NAN},
+             {"largest", fmax, NAN},
+             {"any", any, 0.0},
+             {"all", all, 1.0}};
+
+/* After "sum(": the expression is read once per item, and once more to find its end if there is none. */
+static zero_fact read_fold(reader *r, fold *join, double value)
+{
+    zero_fact list = read_choice(r);
+    expect(r, ",");
+    const char *x = r->at;
+    size_t n = json_array_size(list.node) + json_object_size(list.node), index = 0;
+    void *member = json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
+    for (; index < n && r->status == ZERO_OK; index++) {
+        zero_scope scope = {.index = index, .outer = r->scope};
+        scope.node =
+            member ? json_object_iter_value(member) : json_array_get(list.node, index);
+        if (member) scope.key = json_object_iter_key(member);
+        if (member) member = json_object_iter_next((json_t *)list.node, member);
+        reader item = {x, x, r->end, &scope, ZERO_OK};
+        zero_fact fact = read_choice(&item);
+        bool is_condition = join == any || join == all;
+        double number =
+            is_condition ? (double)zero_fact_is_true(&fact) : known_number(&item, &fact);
+        value = join(value, number);
+        r->status = item.status;
+        r->at = item.at;
+    }
+    if (n == 0) { /* the end of an expression whose facts are missing */
+        for (int depth = 0; r->at < r->end && (depth > 0 || *r->at != ')'); r->at++)
+            depth += (*r->at == '(') - (*r->at == ')');
+    }
+    expect(r, ")");
+    return number_fact(value);
+}
+
+/* After "NAME(". */
+static zero_fact read_call(reader *r, const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        if (strlen(functions[i].name) != n || strncmp(name, functions[i].name, n) != 0)
+            continue;
+        zero_fact x = read_choice(r);
+        double number = known_number(r, &x);
+        expect(r, ")");
+        return number_fact(functions[i].value(number));
+    }
+    for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
+        if (strlen(folds[i].name) == n && strncmp(name, folds[i].name, n) == 0)
+            return read_fold(r, folds[i].join, folds[i].none);
+    bool counts = n == 5 && strncmp(name, "count", n) == 0;
+    bool chooses = n == 2 && strncmp(name, "or", n) == 0;
+    bool is_min = n == 3 && strncmp(name, "min", n) == 0,
+         is_max = n == 3 && strncmp(name, "max", n) == 0;
+    if (!counts && !chooses && !is_min && !is_max) complain(r, "there is no such function");
+    zero_fact a = read_choice(r);
+    if (counts) {
+        expect(r, ")");
+        return number_fact((double)(json_array_size(a.node) + json_object_size(a.node)));
+    }
+    expect(r, ",");
+    zero_fact b = read_choice(r);
+    expect(r, ")");
+    if (chooses) return a.kind == ZERO_FACT_MISSING ? b : a;
+    double x = known_number(r, &a), y = known_number(r, &b);
+    return number_fact(is_min ? fmin(x, y) : fmax(x, y));
+}
+
+/* ---- operators, from the strongest to the weakest ---- */
+
+static bool is_of_path(char c)
+{
+    return isalnum((unsigned char)c) || strchr("_/~.-", c);
+}
+
+static zero_fact read_atom(reader *r)
+{
+    skip_blanks(r);
+    const char *begin = r->at;
+    if (take(r, "(")) {
+        zero_fact inner = read_choice(r);
+        expect(r, ")");
+        return inner;
+    }
+    if (take(r, "!")) {
+        zero_fact x = read_atom(r);
+        return number_fact(!zero_fact_is_true(&x));
+    }
+    if (take(r, "\"")) {
+        const char *quote = memchr(r->at, '"', (size_t)(r->end - r->at));
+        if (!quote) complain(r, "a text has no end");
+        if (!quote) return missing;
+        zero_fact text = {ZERO_FACT_TEXT, 0.0, r->at, (size_t)(quote - r->at), NULL};
+        r->at = quote + 1;
+        return text;
+    }
+    if (r->at < r->end && (isdigit((unsigned char)*r->at) || *r->at == '-')) {
+        char digits[KEY_BYTES], *end;
+        snprintf(digits, sizeof digits, "%.*s", (int)(r->end - r->at), r->at);
+        double number = strtod(digits, &end);
+        r->at += end - digits;
+        if (end > digits) return number_fact(number);
+        r->at++; /* a minus before something else */
+        zero_fact x = read_atom(r);
+        return number_fact(-known_number(r, &x));
+    }
+    while (r->at < r->end && *r->at && is_of_path(*r->at)) r->at++;
+    size_t n = (size_t)(r->at - begin);
+    if (n == 0) complain(r, "expected a fact, a number or a text");
+    if (n == 0) return missing;
+    if (r->at < r->end && *r->at == '(') {
+        r->at++;
+        return read_call(r, begin, n);
+    }
+    if (n == 4 && strncmp(begin, "true", n) == 0) return number_fact(1.0);
+    if (n == 5 && strncmp(begin, "false", n) == 0) return number_fact(0.0);
+    return look_up(r->scope, begin, r->at);
+}
+
+static zero_fact read_product(reader *r)
+{
+    zero_fact left = read_atom(r);
+    for (;;) {
+        bool times = take(r, "*"), over = !times && take(r, "/");
+        if (!times && !over) return left;
+        zero_fact right = read_atom(r);
+        double a = known_number(r, &left), b = known_number(r, &right);
+        left = number_fact(times ? a * b : a / b);
+    }
+}
+
+static zero_fact read_sum(reader *r)
+{
+    zero_fact left = read_product(r);
+    for (;;) {
+        bool plus = take(r, "+"), minus = !plus && take(r, "-");
+        if (!plus && !minus) return left;
+        zero_fact right = read_product(r);
+        double a = known_number(r, &left), b = known_number(r, &right);
+        left = number_fact(plus ? a + b : a - b);
+    }
+}
+
+static bool are_equal(const zero_fact *a, const zero_fact *b)
+{
+    if (a->kind != b->kind || a->kind == ZERO_FACT_MISSING) return false;
+    if (a->kind == ZERO_FACT_TREE) return json_equal((json_t *)a->node, (json_t *)b->node);
+    if (a->kind == ZERO_FACT_NUMBER) return a->number == b->number;
+    return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
+}
+
+static zero_fact read_comparison(reader *r)
+{
+    static const char *const words[] = {"==", "!=", "<=", ">=", "<", ">"};
+    zero_fact a = read_sum(r);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!take(r, words[i])) continue;
+        zero_fact b = read_sum(r);
+        if (i < 2) return number_fact(are_equal(&a, &b) == (i == 0));
+        if (a.kind == ZERO_FACT_MISSING || b.kind == ZERO_FACT_MISSING)
+            return number_fact(0.0);
+        double x = known_number(r, &a), y = known_number(r, &b);
+        return number_fact(i == 2 ? x <= y : i == 3 ? x >= y : i == 4 ? x < y : x > y);
+    }
+    return a;
+}
+
+static zero_fact read_and(reader *r)
+{
+    zero_fact a = read_comparison(r);
+    while (take(r, "&&")) {
+        zero_fact b = read_comparison(r);
+        a = number_fact(zero_fact_is_true(&a) && zero_fact_is_true(&b));
+    }
+    return a;
+}
+
+static zero_fact read_choice(reader *r)
+{
+    zero_fact a = read_and(r);
+    while (take(r, "||")) {
+        zero_fact b = read_and(r);
+        a = number_fact(zero_fact_is_true(&a) || zero_fact_is_true(&b));
+    }
+    if (!take(r, "?")) return a;
+    zero_fact yes = read_choice(r);
+    expect(r, ":");
+    zero_fact no = read_choice(r);
+    return zero_fact_is_true(&a) ? yes : no;
+}
+
+zero_status zero_fact_of(const char *expression, size_t n, const zero_scope *scope,
+                         zero_fact *fact)
+{
+    reader r = {expression, expression, expression + n, scope, ZERO_OK};
+    *fact = read_choice(&r);
+    skip_blanks(&r);
+    if (r.status == ZERO_OK && r.at < r.end) complain(&r, "expected the end");
+    return r.status;
+}
+
+double zero_fact_number(const json_t *tree, const char *expression)
+{
+    zero_fact fact;
+    zero_status st =
+        zero_fact_of(expression, strlen(expression), &(zero_scope){.node = tree}, &fact);
+    return st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER ? fact.number : NAN;
+}

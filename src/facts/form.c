@@ -1,0 +1,286 @@
+#include "facts/form.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+#define FIELD_BYTES 1024
+
+/* A section being printed. */
+typedef struct {
+    const char *forms, *section;
+    const char *begin, *at, *end; /* of the section's text */
+    const zero_scope *scope;
+    zero_put_text *put;
+    FILE *out;
+} printer;
+
+/* What {...} says. */
+typedef struct {
+    const char *text; /* inside the braces */
+    size_t length;
+} hole;
+
+static zero_status fail(const printer *p, const char *at, const char *what)
+{
+    int line = 1;
+    for (const char *c = p->begin; c < at && c < p->end; c++) line += *c == '\n';
+    return zero_fail(ZERO_ERR_FORMAT, "form \"%s\", line %d: %s", p->section, line, what);
+}
+
+/* An expression's message, with the place of its hole. */
+static zero_status evaluate(const printer *p, hole h, zero_fact *fact)
+{
+    zero_status st = zero_fact_of(h.text, h.length, p->scope, fact);
+    char what[FIELD_BYTES];
+    if (st == ZERO_OK) return st;
+    zero_failure kept = zero_failure_keep(st);
+    snprintf(what, sizeof what, "%s", kept.text);
+    return fail(p, h.text, what);
+}
+
+/* True if the hole begins with the word; *rest is what follows it. */
+static bool is_word(hole h, const char *word, hole *rest)
+{
+    size_t n = strlen(word);
+    if (h.length < n || strncmp(h.text, word, n) != 0) return false;
+    if (h.length > n && h.text[n] != ' ') return false;
+    size_t skipped = h.length > n ? n + 1 : n;
+    *rest = (hole){h.text + skipped, h.length - skipped};
+    return true;
+}
+
+static bool is_control(hole h)
+{
+    static const char *const words[] = {"if",   "elif", "else", "end",
+                                        "each", "with", "show"};
+    hole rest;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (is_word(h, words[i], &rest)) return true;
+    return false;
+}
+
+/* ---- values ---- */
+
+/* The last ':' outside of quotes and parentheses that belongs to no '?' divides expression and unit. */
+static size_t expression_length(hole h)
+{
+    size_t at = h.length;
+    int depth = 0, choices = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < h.length; i++) {
+        char c = h.text[i];
+        if (c == '"') quoted = !quoted;
+        if (quoted) continue;
+        depth += (c == '(') - (c == ')');
+        if (depth > 0) continue;
+        if (c == '?') choices++;
+        if (c == ':' && choices-- == 0) at = i;
+    }
+    return at;
+}
+
+static zero_status print_value(const printer *p, hole h)
+{
+    size_t n = expression_length(h);
+    char unit[80] = "", text[FIELD_BYTES];
+    zero_fact fact, named;
+    ZERO_TRY(evaluate(p, (hole){h.text, n}, &fact));
+    if (fact.kind == ZERO_FACT_MISSING) {
+        snprintf(text, sizeof text, "there is no fact \"%.*s\"", (int)n, h.text);
+        return fail(p, h.text, text);
+    }
+    if (n < h.length)
+        snprintf(unit, sizeof unit, "%.*s", (int)(h.length - n - 1), h.text + n + 1);
+    size_t side = strcspn(unit, "<>");
+    int width = unit[side] ? atoi(unit + side + 1) * (unit[side] == '<' ? -1 : 1) : 0;
+    unit[side] = '\0';
+    if (unit[0] == '=') {
+        ZERO_TRY(evaluate(p, (hole){unit + 1, strlen(unit + 1)}, &named));
+        snprintf(unit, sizeof unit, "%.*s", (int)named.length,
+                 named.text ? named.text : "");
+    }
+    bool is_known = zero_unit_write(&fact, unit, text, sizeof text);
+    if (!is_known) return fail(p, h.text, "there is no such unit");
+    if (fact.kind != ZERO_FACT_TEXT || !p->put) {
+        if (fact.kind == ZERO_FACT_TEXT && width == 0)
+            fwrite(fact.text, 1, fact.length, p->out);
+        else
+            fprintf(p->out, "%*s", width, text);
+        return ZERO_OK;
+    }
+    int pad = abs(width) - (int)fact.length;
+    if (width > 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
+    char *whole = strndup(fact.text, fact.length);
+    if (!whole)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes of text", fact.length);
+    p->put(whole, p->out);
+    free(whole);
+    if (width < 0 && pad > 0) fprintf(p->out, "%*s", pad, "");
+    return ZERO_OK;
+}
+
+/* ---- text and words ---- */
+
+/* The hole at p->at, whose brace it stands on; p->at is then after it. A word that has a line for itself
+ * takes the line away. */
+static zero_status read_hole(printer *p, hole *h)
+{
+    const char *open = p->at, *close = open;
+    bool quoted = false;
+    while (++close < p->end && (quoted || *close != '}')) quoted ^= *close == '"';
+    if (close >= p->end) return fail(p, open, "a brace has no end");
+    *h = (hole){open + 1, (size_t)(close - open - 1)};
+    p->at = close + 1;
+    if (!is_control(*h)) return ZERO_OK;
+    const char *before = open;
+    while (before > p->begin && (before[-1] == ' ')) before--;
+    bool is_alone =
+        (before == p->begin || before[-1] == '\n') && (p->at == p->end || *p->at == '\n');
+    if (is_alone && p->at < p->end) p->at++;
+    return ZERO_OK;
+}
+
+/* Prints up to the next hole, or to the section's end. `is_shown`: else it is passed over. */
+static void print_plain(printer *p, bool is_shown)
+{
+    while (p->at < p->end) {
+        const char *c = p->at;
+        bool is_brace = *c == '{' && c + 1 < p->end && c[1] == '{';
+        if (*c == '{' && !is_brace) return;
+        p->at += is_brace ? 2 : 1;
+        if (*c == '\\' && p->at < p->end && *p->at == '\n') {
+            for (p->at++; p->at < p->end && *p->at == ' ';) p->at++;
+            continue;
+        }
+        if (*c == ' ') { /* blanks before a word that has the line for itself */
+            const char *next = c;
+            while (next < p->end && *next == ' ') next++;
+            printer ahead = *p;
+            hole h;
+            ahead.at = next;
+            bool is_first = c == p->begin || c[-1] == '\n';
+            if (is_first && next < p->end && *next == '{' && next[1] != '{' &&
+                read_hole(&ahead, &h) == ZERO_OK && is_control(h) && ahead.at[-1] == '\n') {
+                p->at = next;
+                continue;
+            }
+        }
+        if (is_shown) fputc(*c, p->out);
+    }
+}
+
+static zero_status print_body(printer *p, bool is_shown, hole *last);
+
+/* After {if x}: up to its {end}. */
+static zero_status print_if(printer *p, bool is_shown, hole condition)
+{
+    bool is_done = !is_shown;
+    for (;;) {
+        zero_fact fact = {.kind = ZERO_FACT_NUMBER, .number = 1.0};
+        hole last;
+        if (!is_done && condition.text) ZERO_TRY(evaluate(p, condition, &fact));
+        bool is_chosen = !is_done && zero_fact_is_true(&fact);
+        is_done = is_done || is_chosen;
+        ZERO_TRY(print_body(p, is_chosen, &last));
+        if (is_word(last, "end", &condition)) return ZERO_OK;
+        if (is_word(last, "else", &condition))
+            condition.text = NULL;
+        else if (!is_word(last, "elif", &condition))
+            return fail(p, p->at, "{if} has no {end}");
+    }
+}
+
+/* After {each path} or {with path}: up to its {end}. */
+static zero_status print_items(printer *p, bool is_shown, hole path, bool is_each)
+{
+    zero_fact list = {0};
+    const zero_scope *outer = p->scope;
+    const char *body = p->at;
+    hole last, rest;
+    if (is_shown) ZERO_TRY(evaluate(p, path, &list));
+    size_t n = !is_each ? list.kind == ZERO_FACT_TREE
+                        : json_array_size(list.node) + json_object_size(list.node);
+    void *member =
+        is_each && json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
+    for (size_t i = 0; i < n || i == 0; i++) {
+        zero_scope scope = {.node = list.node, .index = i, .outer = outer};
+        if (is_each)
+            scope.node =
+                member ? json_object_iter_value(member) : json_array_get(list.node, i);
+        if (member) scope.key = json_object_iter_key(member);
+        if (member) member = json_object_iter_next((json_t *)list.node, member);
+        p->at = body;
+        p->scope = &scope;
+        zero_status st = print_body(p, is_shown && i < n, &last);
+        p->scope = outer;
+        ZERO_TRY(st);
+        if (!is_word(last, "end", &rest))
+            return fail(p, body, "{each} or {with} has no {end}");
+    }
+    return ZERO_OK;
+}
+
+static zero_status print_section(const printer *from, const char *name, size_t n);
+
+/* Prints up to a word that ends a body, which is *last, or to the section's end: then last->text is NULL. */
+static zero_status print_body(printer *p, bool is_shown, hole *last)
+{
+    hole h, rest;
+    for (;;) {
+        print_plain(p, is_shown);
+        *last = (hole){"", 0};
+        if (p->at >= p->end) return ZERO_OK;
+        ZERO_TRY(read_hole(p, &h));
+        if (is_word(h, "if", &rest))
+            ZERO_TRY(print_if(p, is_shown, rest));
+        else if (is_word(h, "each", &rest))
+            ZERO_TRY(print_items(p, is_shown, rest, true));
+        else if (is_word(h, "with", &rest))
+            ZERO_TRY(print_items(p, is_shown, rest, false));
+        else if (is_control(h) && !is_word(h, "show", &rest)) {
+            *last = h;
+            return ZERO_OK;
+        } else if (!is_shown)
+            continue;
+        else if (is_word(h, "show", &rest))
+            ZERO_TRY(print_section(p, rest.text, rest.length));
+        else
+            ZERO_TRY(print_value(p, h));
+    }
+}
+
+/* ---- sections ---- */
+
+static zero_status print_section(const printer *from, const char *name, size_t n)
+{
+    static const char mark[] = "=== ";
+    for (const char *line = from->forms; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, mark, strlen(mark)) != 0) continue;
+        const char *found = line + strlen(mark), *end = strchr(found, '\n');
+        if (!end || (size_t)(end - found) != n || strncmp(found, name, n) != 0) continue;
+        char section[80];
+        snprintf(section, sizeof section, "%.*s", (int)n, name);
+        printer p = *from;
+        p.section = section;
+        p.begin = p.at = end + 1;
+        const char *next = strstr(end, "\n=== ");
+        p.end = next ? next + 1 : p.begin + strlen(p.begin);
+        hole last;
+        ZERO_TRY(print_body(&p, true, &last));
+        return last.length > 0 ? fail(&p, p.at, "a word ends what nothing began") : ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_FORMAT, "there is no form \"%.*s\"", (int)n, name);
+}
+
+zero_status zero_form_print(const char *forms, const char *section, const json_t *tree,
+                            zero_put_text *put, FILE *out)
+{
+    zero_scope scope = {.node = tree};
+    printer p = {
+        .forms = forms, .section = section, .scope = &scope, .put = put, .out = out};
+    return print_section(&p, section, strlen(section));
+}

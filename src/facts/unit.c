@@ -1,0 +1,107 @@
+/* Numbers as people read them: three or four digits and a unit. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "facts/facts.h"
+
+static void write_bytes(double bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    for (; fabs(bytes) >= 1024.0 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+        bytes /= 1024.0;
+    snprintf(text, size, "%.*f %s", unit > 0 ? 2 : 0, bytes, units[unit]);
+}
+
+/* Four digits, without an exponent; `unit` follows them. */
+static void write_digits(double value, const char *unit, char *text, size_t size)
+{
+    double all = fabs(value);
+    int digits = all == 0.0 ? 0 : all < 10.0 ? 3 : all < 100.0 ? 2 : all < 1000.0 ? 1 : 0;
+    bool is_extreme = all > 1e15 || (all > 0.0 && all < 0.001);
+    snprintf(text, size, is_extreme ? "%.*e%s" : "%.*f%s", is_extreme ? 3 : digits, value,
+             unit);
+}
+
+static void write_number(double value, char *text, size_t size)
+{
+    write_digits(value, "", text, size);
+}
+
+static void write_seconds(double value, char *text, size_t size)
+{
+    if (value >= 1.0)
+        write_digits(value, " s", text, size);
+    else if (value > 0.0 && value < 1e-3)
+        write_digits(1e6 * value, " us", text, size);
+    else
+        write_digits(1e3 * value, " ms", text, size);
+}
+
+static void write_share(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%.1f %%", 100.0 * value);
+}
+
+static void write_whole(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%.0f", value);
+}
+
+static void write_s(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%s", value == 1.0 ? "" : "s");
+}
+
+static void write_es(double value, char *text, size_t size)
+{
+    snprintf(text, size, "%s", value == 1.0 ? "" : "es");
+}
+
+static const struct {
+    const char *name;
+    void (*write)(double value, char *text, size_t size);
+} units[] = {{"bytes", write_bytes},   {"whole", write_whole},
+             {"number", write_number}, {"seconds", write_seconds},
+             {"share", write_share},   {"s", write_s},
+             {"es", write_es}};
+
+/* ".3f", "+.1f", "g": what a double's conversion may be. */
+static bool is_conversion(const char *unit)
+{
+    size_t n = strspn(unit, "+.0123456789");
+    return n < 8 && unit[n] != '\0' && strchr("fge", unit[n]) && unit[n + 1] == '\0';
+}
+
+bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t size)
+{
+    bool is_whole =
+        fact->node && (json_is_integer(fact->node) || json_is_boolean(fact->node));
+    if (fact->kind == ZERO_FACT_TEXT || fact->kind == ZERO_FACT_TREE) {
+        snprintf(text, size, "%.*s", (int)fact->length, fact->text ? fact->text : "");
+        return unit[0] == '\0' || strcmp(unit, "text") == 0;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(units[i].name, unit) != 0) continue;
+        if (is_whole && units[i].write == write_whole) break;
+        snprintf(text, size, "-");
+        if (isfinite(fact->number)) units[i].write(fact->number, text, size);
+        return true;
+    }
+    if (is_whole && (unit[0] == '\0' || strcmp(unit, "whole") == 0)) {
+        if (json_is_boolean(fact->node))
+            snprintf(text, size, "%s", json_is_true(fact->node) ? "true" : "false");
+        else
+            snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(fact->node));
+        return true;
+    }
+    if (unit[0] != '\0' && !is_conversion(unit)) return false;
+    char format[16];
+    snprintf(format, sizeof format, "%%%s", unit[0] ? unit : "g");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(text, size, format, fact->number);
+#pragma GCC diagnostic pop
+    return true;
+}

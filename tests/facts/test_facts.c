@@ -1,0 +1,154 @@
+/* Expressions over a tree: each line is an expression and what it gives. */
+#include "facts/facts.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static json_t *tree;
+
+static int set_up(void **state)
+{
+    (void)state;
+    tree = json_loads(
+        "{\"ranks\": 3, \"dtype\": \"bf16\", \"device\": false, \"none\": null, \"psi\": "
+        "1.5,"
+        " \"big\": 9007199254740993, \"classes\": {\"key cache\": {\"peak\": 7}},"
+        " \"stages\": [{\"sent\": 10, \"x\": 1}, {\"sent\": 30}, {\"sent\": 20, \"ranks\": "
+        "5}]}",
+        0, NULL);
+    return tree ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    json_decref(tree);
+    return 0;
+}
+
+static const struct {
+    const char *expression;
+    double value;
+} numbers[] = {
+    {"ranks", 3},
+    {"1 + 2 * 3", 7},
+    {"(1 + 2) * 3", 9},
+    {"10 - 4 - 3", 3},
+    {"12 / 3 / 2", 2},
+    {"-ranks + 1", -2},
+    {"-2 * 3", -6},
+    {"ranks - 1", 2},
+    {"1e3 * psi", 1500},
+    {"stages/1/sent", 30},
+    {"classes/key~cache/peak", 7},
+    {"ranks == 3 && dtype == \"bf16\"", 1},
+    {"dtype == \"fp32\"", 0},
+    {"dtype != \"fp32\"", 1},
+    {"device", 0},
+    {"!device", 1},
+    {"ranks > 1 ? 5 : 6", 5},
+    {"ranks > 3 ? 5 : ranks == 3 ? 8 : 6", 8},
+    {"absent == 1", 0},
+    {"absent < 1", 0},
+    {"or(absent, 4)", 4},
+    {"or(ranks, 4)", 3},
+    {"count(stages)", 3},
+    {"count(classes)", 1},
+    {"count(absent)", 0},
+    {"sum(stages, sent)", 60},
+    {"sum(stages, sent + ranks)", 71},
+    {"sum(stages, index)", 3},
+    {"largest(stages, sent)", 30},
+    {"least(stages, sent)", 10},
+    {"any(stages, x)", 1},
+    {"all(stages, x)", 0},
+    {"all(absent, sent)", 1},
+    {"sum(absent, sent / (1 + 2))", 0},
+    {"min(ranks, 2) + max(ranks, 2)", 5},
+    {"ceil(psi) + floor(psi) + abs(0 - 1)", 4},
+    {"log2(8)", 3},
+    {"none == none", 0},
+    {"true", 1},
+};
+
+static void expressions_give_their_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (zero_fact_number(tree, numbers[i].expression) != numbers[i].value)
+            fail_msg("%s: %g", numbers[i].expression,
+                     zero_fact_number(tree, numbers[i].expression));
+    assert_true(isnan(zero_fact_number(tree, "none")));
+    assert_true(isnan(zero_fact_number(tree, "largest(absent, x)")));
+}
+
+/* What cannot be calculated is an error that says why. */
+static void errors_say_what_is_wrong(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"absent + 1", "missing"},     {"dtype * 2", "no number"},
+        {"1 +", "expected a fact"},    {"(1", "expected )"},
+        {"cosine(1)", "function"},     {"1 2", "expected the end"},
+        {"\"a", "has no end"},         {"1 ? 2", "expected :"},
+        {"sum(stages, x)", "missing"}, {"min(1)", "expected ,"},
+        {"stages + 1", "no number"},   {"", "expected a fact"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_fact fact;
+        zero_status st = zero_fact_of(cases[i][0], strlen(cases[i][0]),
+                                      &(zero_scope){.node = tree}, &fact);
+        if (st != ZERO_ERR_FORMAT || !strstr(zero_last_error(), cases[i][1]))
+            fail_msg("%s: %d %s", cases[i][0], st, zero_last_error());
+    }
+}
+
+static void units_write_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *unit, *text;
+    } cases[] = {{1536, "bytes", "1.50 KiB"},
+                 {512, "bytes", "512 B"},
+                 {-2097152, "bytes", "-2.00 MiB"},
+                 {0.0728, "seconds", "72.80 ms"},
+                 {2e-5, "seconds", "20.00 us"},
+                 {3.5, "seconds", "3.500 s"},
+                 {0.1234, "share", "12.3 %"},
+                 {1, "s", ""},
+                 {2, "s", "s"},
+                 {2, "es", "es"},
+                 {NAN, "bytes", "-"},
+                 {6.2581, "number", "6.258"},
+                 {1e16, "number", "1.000e+16"},
+                 {1234.4, "whole", "1234"},
+                 {0.5, ".3f", "0.500"},
+                 {0.5, "+.1f", "+0.5"},
+                 {0.25, "", "0.25"}};
+    char text[80];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zero_fact fact = {.kind = ZERO_FACT_NUMBER, .number = cases[i].value};
+        assert_true(zero_unit_write(&fact, cases[i].unit, text, sizeof text));
+        assert_string_equal(text, cases[i].text);
+    }
+    zero_fact big = {.kind = ZERO_FACT_NUMBER,
+                     .number = 9007199254740993.0,
+                     .node = json_object_get(tree, "big")};
+    assert_true(zero_unit_write(&big, "", text, sizeof text));
+    assert_string_equal(text, "9007199254740993");
+    assert_false(zero_unit_write(&big, "parsecs", text, sizeof text));
+    assert_false(zero_unit_write(&big, ".3s", text, sizeof text));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(expressions_give_their_values),
+                                       cmocka_unit_test(errors_say_what_is_wrong),
+                                       cmocka_unit_test(units_write_numbers)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
