@@ -97,9 +97,10 @@ static zero_fact look_up(const zero_scope *scope, const char *path, const char *
 
 /* ---- words ---- */
 
+/* Also a backslash that continues a line of a form. */
 static void skip_blanks(reader *r)
 {
-    while (r->at < r->end && isspace((unsigned char)*r->at)) r->at++;
+    while (r->at < r->end && (isspace((unsigned char)*r->at) || *r->at == '\\')) r->at++;
 }
 
 static bool take(reader *r, const char *word)

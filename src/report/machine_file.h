@@ -9,7 +9,7 @@
  *     memory BYTES                     of a device
  *     memory-bandwidth RATE            of a device, bytes per second
  *     peak TYPE RATE                   flops per second of a device
- *     efficiency SHARE TOKENS          of products, see throughput.h
+ *     efficiency SHARE TOKENS          of products, zero_machine_products()
  *     unaligned EVERY SHARE            attention products whose head size EVERY does not divide
  *     inside SECONDS RATE              link of a device to its node: per message, bytes per second
  *     between SECONDS RATE             link of a node to the others, which its devices share
@@ -22,6 +22,7 @@
 
 #include "base/embedded.h"
 #include "base/type.h"
+#include "nn/gpt2.h"
 #include "zero/status.h"
 
 #define ZERO_MACHINE_TEXT 120 /* bytes of a text, at most, with its end */
@@ -54,6 +55,11 @@ ZERO_NODISCARD zero_status zero_machine_file_parse(const char *path, const char 
  * ZERO_ERR_INVALID lists the names; also for a file that cannot be read. */
 ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
                                                   zero_machine_file *machine);
+
+/* R: flops per second that a device reaches in the products of the shape (paper/throughput.h) for `tokens` positions at a
+ * time. 0 if the machine lacks the type. */
+double zero_machine_products(const zero_machine_file *machine, zero_type type,
+                             const zero_gpt2_shape *shape, double tokens);
 
 /* The name of machine i of this program, from 0 on; NULL past the last one. */
 extern const zero_embedded zero_machine_texts[]; /* the files of machines/ */

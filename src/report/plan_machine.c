@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "report/json_put.h"
 #include "report/text.h"
-#include "report/throughput.h"
 
 #define TERA 1e12
 #define GIGA 1e9
@@ -41,7 +40,7 @@ static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
             "--machine %s has no peak for %s; give another --dtype, or --flops", m->name,
             c->dtype);
     r->filled.flops = true;
-    r->request.machine.flops = zero_throughput_products(m, type, &r->shape, tokens);
+    r->request.machine.flops = zero_machine_products(m, type, &r->shape, tokens);
     return ZERO_OK;
 }
 

@@ -1,4 +1,4 @@
-#include "report/throughput.h"
+#include "paper/throughput.h"
 
 #include <math.h>
 
@@ -8,14 +8,6 @@
 
 /* ---- flops ---- */
 
-/* The share of F in products of scores and values, whose width is a head's. */
-static double attention_share(const zero_gpt2_shape *s)
-{
-    double h = (double)s->hidden, L = (double)s->layers;
-    double attention = (double)s->seq / (6.0 * h);
-    return attention / (1.0 + attention + (double)s->vocab / (16.0 * L * h));
-}
-
 double zero_throughput_flops(const zero_paper_setup *setup)
 {
     const zero_gpt2_shape *s = &setup->shape;
@@ -24,15 +16,6 @@ double zero_throughput_flops(const zero_paper_setup *setup)
         24.0 * positions * (double)s->layers * h * h * (1.0 + (double)s->seq / (6.0 * h));
     double logits = 6.0 * positions * h * (double)s->vocab;
     return (setup->checkpoints ? 4.0 : 3.0) * pass + logits;
-}
-
-double zero_throughput_products(const zero_machine_file *m, zero_type type,
-                                const zero_gpt2_shape *s, double tokens)
-{
-    double rate = m->peak[type] * m->share * tokens / (tokens + m->tokens);
-    double head = (double)s->hidden / (double)s->heads;
-    if (fmod(head, m->unaligned_every) == 0.0) return rate;
-    return rate / (1.0 + attention_share(s) * (1.0 / m->unaligned_share - 1.0));
 }
 
 /* ---- messages ---- */
@@ -100,7 +83,7 @@ zero_throughput zero_throughput_of(const zero_paper_setup *setup, bool overlaps,
                          .tensor = tensor_seconds(setup, m),
                          .host = host_seconds(setup, m),
                          .update = UPDATE_BYTES * owned / m->memory_bandwidth};
-    t.compute = t.flops / zero_throughput_products(m, ZERO_FP16, s, tokens);
+    t.compute = t.flops / zero_machine_products(m, ZERO_FP16, s, tokens);
     add_data(setup, overlaps, exchange_seconds(setup, m), &t);
     t.step = t.compute + t.tensor + t.data + t.host + t.update;
     t.rate = t.flops / t.step;

@@ -1,4 +1,4 @@
-/* paper_memory.h - bytes that a configuration takes on a device, in the ZeRO paper's terms.
+/* memory.h - bytes that a configuration takes on a device, in the ZeRO paper's terms.
  *
  * The paper trains with 16-bit activations and Adam in mixed precision (K = 12), cuts the model
  * among N_m model-parallel ranks (Megatron), and shares model states among N_d data-parallel
@@ -63,20 +63,3 @@ zero_paper_memory zero_paper_memory_of(const zero_paper_setup *setup);
  * setup->shape.layers, is not read. 0 if not even one fits; at most 2^20. */
 int64_t zero_paper_largest_batch(const zero_paper_setup *setup, double bytes);
 int64_t zero_paper_most_layers(const zero_paper_setup *setup, double bytes);
-
-/* Table 3: C1 to C5. All have C_B and M_D, and checkpoints. */
-#define ZERO_PAPER_CONFIGS 5
-typedef struct {
-    const char *name;  /* "C1" */
-    const char *parts; /* "P_os+g, C_B + M_D + P_a" */
-    int stage;
-    zero_paper_keep keep;
-} zero_paper_config;
-
-/* Borrowed; i from 0 for C1 to 4 for C5. */
-const zero_paper_config *zero_paper_config_at(int i);
-
-/* That configuration of the shape, on N_m x N_d devices. */
-zero_paper_setup zero_paper_setup_of(const zero_paper_config *config,
-                                     const zero_gpt2_shape *shape, int model_parallel,
-                                     int n_ranks, int64_t batch);

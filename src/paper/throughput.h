@@ -1,6 +1,6 @@
 /* throughput.h - how fast a machine trains a model in the ZeRO paper's terms: a model of time.
  *
- * N_m ranks share a replica of the model, N_d replicas share model states (paper_memory.h). A
+ * N_m ranks share a replica of the model, N_d replicas share model states (memory.h). A
  * replica computes b samples of s positions per step, in 16 bits.
  *
  *     flops      F = 96 b s L h^2 (1 + s / 6h + V / 16 L h), recomputed products included; without
@@ -24,8 +24,8 @@
  * w / (w + COLUMNS) with the width per rank, w = h / N_m, explained no more, so R has none. */
 #pragma once
 
+#include "paper/memory.h"
 #include "report/machine_file.h"
-#include "report/paper_memory.h"
 
 typedef struct {
     double flops;                         /* of a device in a step */
@@ -38,11 +38,6 @@ typedef struct {
 
 /* F: flops of a replica in a step. */
 double zero_throughput_flops(const zero_paper_setup *setup);
-
-/* R: flops per second that a device reaches in the products of the shape for `tokens` positions at a
- * time. 0 if the machine lacks the type. */
-double zero_throughput_products(const zero_machine_file *machine, zero_type type,
-                                const zero_gpt2_shape *shape, double tokens);
 
 /* A step in fp16, which the machine has; `overlaps`: of data-parallel messages with the backward
  * pass. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/throughput.h"
+#include "paper/throughput.h"
 
 /* Psi = 12 L h^2 + 13 L h + (V + s) h + 2 h = 1536 + 208 + 160 + 16 = 1920. */
 #define PSI 1920.0
@@ -76,9 +76,9 @@ static void products_reach_half_of_their_share_at_tokens(void **state)
     (void)state;
     zero_paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
-    assert_near(zero_throughput_products(&m, ZERO_FP16, &setup.shape, 12.0), 250.0);
-    assert_near(zero_throughput_products(&m, ZERO_FP16, &setup.shape, 36.0), 375.0);
-    assert_near(zero_throughput_products(&m, ZERO_FP32, &setup.shape, 12.0), 0.0);
+    assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 12.0), 250.0);
+    assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 36.0), 375.0);
+    assert_near(zero_machine_products(&m, ZERO_FP32, &setup.shape, 12.0), 0.0);
 }
 
 /* Attention is (1/12) / (1 + 1/12 + 1/16) = 4/55 of the flops, and takes twice as long if 8 does not
@@ -89,7 +89,7 @@ static void unaligned_heads_slow_down_attention_alone(void **state)
     zero_paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
     m.unaligned_every = 8.0;
-    assert_near(zero_throughput_products(&m, ZERO_FP16, &setup.shape, 12.0),
+    assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 12.0),
                 250.0 / (1.0 + 4.0 / 55.0));
 }
 

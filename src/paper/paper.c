@@ -1,0 +1,295 @@
+#include "paper/paper.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/fail.h"
+#include "facts/form.h"
+#include "nn/share.h"
+#include "paper/runs.h"
+#include "plan/plan.h"
+#include "report/json_put.h"
+#include "sharding/formula.h"
+#include "sharding/stages.h"
+
+extern const zero_embedded zero_paper_forms[];
+
+static int64_t whole(const json_t *row, const char *key)
+{
+    return json_integer_value(json_object_get(row, key));
+}
+
+/* Adds a JSON object's members to another one and releases it. */
+static void add(json_t *to, json_t *members)
+{
+    json_object_update(to, members);
+    json_decref(members);
+}
+
+/* ---- tables 1 and 2, figure 1: model states by stage ---- */
+
+/* Halves upwards: 41.25 is printed as 41.3, 1.875 as 1.88. */
+static double round_up(double x)
+{
+    return floor(x + 0.5);
+}
+
+zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_parallel)
+{
+    char *suffix;
+    double number = strtod(printed, &suffix), unit = *suffix == 'T' ? 1e12 : 1e9;
+    zero_paper_cell cell = {.printed = round(number * unit), .unit = unit};
+    cell.off = cell.printed / exact - 1.0;
+
+    /* Both are compared as whole numbers, in units of the last printed digit. */
+    const char *point = strchr(printed, '.');
+    double shift = pow(10.0, point ? (double)strspn(point + 1, "0123456789") : 0.0);
+    double ours = exact / unit * shift, theirs = round(number * shift),
+           parts = model_parallel;
+    cell.agreement = theirs == round_up(ours)                   ? "rounded"
+                     : theirs == round_up(ours / parts) * parts ? "scaled"
+                     : theirs == floor(ours)                    ? "truncated"
+                                                                : "differs";
+    return cell;
+}
+
+/* Bytes of model states per rank; in a row without psi, the parameters whose states fit a V100. */
+static double exact_of(const json_t *row, int stage)
+{
+    int64_t psi = whole(row, "psi");
+    int n = (int)whole(row, "ranks"), parts = (int)whole(row, "model_parallel");
+    if (psi > 0) return zero_formula_state_bytes(psi, n, stage, ZERO_FP16) / parts;
+    return (double)zero_formula_largest_model(ZERO_PAPER_DEVICE, n, stage, ZERO_FP16) *
+           parts;
+}
+
+static zero_status add_states(const json_t *data, json_t *tree)
+{
+    json_t *cells = json_array(), *row, *printed;
+    json_t *counts =
+        json_pack("{si si si si}", "rounded", 0, "scaled", 0, "truncated", 0, "differs", 0);
+    json_t *worst = json_object();
+    bool has_bytes = strcmp(json_string_value(json_object_get(data, "unit")), "bytes") == 0;
+    int64_t last_psi = -1;
+    size_t i, stage;
+    json_array_foreach(json_object_get(data, "rows"), i, row)
+        json_array_foreach(json_object_get(row, "printed"), stage, printed)
+    {
+        if (json_is_null(printed)) continue;
+        double exact = exact_of(row, (int)stage);
+        int parts = (int)whole(row, "model_parallel");
+        int64_t psi = whole(row, "psi");
+        zero_paper_cell c = zero_paper_compare(json_string_value(printed), exact, parts);
+        json_t *cell = json_object();
+        if (psi > 0) add(cell, json_pack("{sI}", "psi", (json_int_t)psi));
+        add(cell, json_pack("{sI si si sf sf sO sf ss}", "ranks",
+                            (json_int_t)whole(row, "ranks"), "model_parallel", parts,
+                            "stage", (int)stage, "ours", exact, "paper", c.printed,
+                            "printed", printed, "off", c.off, "agreement", c.agreement));
+        if (psi > 0) add(cell, json_pack("{sO}", "model", json_object_get(row, "model")));
+        add(cell,
+            json_pack("{ss ss sf sb}", "stage_name", zero_stage_at((int)stage)->name,
+                      "counts_in",
+                      has_bytes        ? "GB"
+                      : c.unit == 1e12 ? "T"
+                                       : "B",
+                      "scale", c.unit, "begins_model", last_psi >= 0 && psi != last_psi));
+        last_psi = psi;
+        json_array_append_new(cells, cell);
+        json_object_set_new(counts, c.agreement,
+                            json_integer(whole(counts, c.agreement) + 1));
+        double off = json_number_value(json_object_get(worst, c.agreement));
+        json_object_set_new(worst, c.agreement, json_real(fmax(off, fabs(c.off))));
+    }
+    add(tree, json_pack("{so so so}", "cells", cells, "counts", counts, "worst", worst));
+    return ZERO_OK;
+}
+
+/* ---- figures 6 and 7: memory of devices ---- */
+
+zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fitted)
+{
+    zero_paper_setup setup = zero_paper_setup_of(row);
+    zero_gpt2_shape shape = setup.shape;
+    zero_share share = {.ranks = setup.model_parallel, .slices = setup.model_parallel};
+    zero_model model, part;
+    if (most > 0) shape.layers = 1; /* of the model only share and chunk are read */
+    ZERO_TRY(zero_gpt2_describe(&shape, &model));
+    zero_status st = zero_model_share(&model, share, &part);
+    if (st == ZERO_OK) {
+        zero_plan_input in = zero_plan_input_standard(&part, setup.n_ranks, 0);
+        zero_plan_ledger ledger;
+        in.stage = setup.stage;
+        in.type = ZERO_FP16;
+        in.micro_batch = setup.batch;
+        in.recompute = setup.checkpoints;
+        in.partition_activations = setup.keep == ZERO_PAPER_KEEP_PIECE;
+        in.collectives = ZERO_ALGORITHM_P2P;
+        if (most > 0) {
+            st = zero_plan_fit(&setup.shape, &in, &(zero_plan_room){.bytes = most}, fitted);
+        } else {
+            st = zero_plan_measure(&in, &ledger);
+            if (st == ZERO_OK) *fitted = (zero_plan_fitted){.needed = ledger.needed};
+        }
+        zero_model_destroy(&part);
+    }
+    zero_model_destroy(&model);
+    return st;
+}
+
+static json_t *memory_facts(const zero_paper_memory *m)
+{
+    return json_pack("{sf sf sf sf sf sf}", "states", m->states, "checkpoints",
+                     m->checkpoints, "activations", m->activations, "logits", m->logits,
+                     "buffers", m->buffers, "all", m->all);
+}
+
+static int64_t count_with(zero_gpt2_shape shape, int64_t layers)
+{
+    shape.layers = layers;
+    return zero_gpt2_count(&shape);
+}
+
+/* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size leaves of the
+ * device; `fit`: with what C1 leaves kept back, which is a fit of ours. */
+static zero_status add_largest(const json_t *data, json_t *tree)
+{
+    json_t *cells = json_array(), *row;
+    double kept_back = 0.0;
+    size_t i;
+    add(tree, json_pack("{so}", "cells", cells));
+    json_array_foreach(json_object_get(data, "rows"), i, row)
+    {
+        zero_paper_setup s = zero_paper_setup_of(row);
+        zero_paper_memory m = zero_paper_memory_of(&s);
+        zero_plan_fitted plan = {0};
+        double left = ZERO_PAPER_DEVICE - m.all;
+        if (i == 0) kept_back = left;
+        int64_t layers = zero_paper_most_layers(&s, ZERO_PAPER_DEVICE);
+        int64_t fitted = zero_paper_most_layers(&s, ZERO_PAPER_DEVICE - kept_back);
+        double psi = (double)count_with(s.shape, layers);
+        double paper = json_number_value(json_object_get(row, "paper"));
+        json_t *cell = json_pack(
+            "{sO sO sO sO sO sO sO sO sI sI sf sI so sf}", "configuration",
+            json_object_get(row, "configuration"), "parts", json_object_get(row, "parts"),
+            "stage", json_object_get(row, "stage"), "paper_layers",
+            json_object_get(row, "layers"), "hidden", json_object_get(row, "hidden"),
+            "heads", json_object_get(row, "heads"), "paper", json_object_get(row, "paper"),
+            "printed", json_object_get(row, "printed"), "ours", (json_int_t)psi, "layers",
+            (json_int_t)layers, "off", psi / paper - 1.0, "fit",
+            (json_int_t)count_with(s.shape, fitted), "bytes_at_paper_size",
+            memory_facts(&m), "left", left);
+        json_array_append_new(cells, cell);
+        if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
+            ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
+            add(cell, json_pack("{sI sI}", "plan", (json_int_t)plan.n_params, "plan_layers",
+                                (json_int_t)plan.layers));
+        }
+        add(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+    }
+    add(tree, json_pack("{sf}", "fit_keeps_back", kept_back));
+    return ZERO_OK;
+}
+
+/* Figure 7: what is alive by memory.h; the rest of the paper's number is what its allocator keeps. */
+static zero_status add_held(const json_t *data, json_t *tree)
+{
+    static const char *const first[] = {"model", "configuration", "parts",
+                                        "stage", "batch",         "paper"};
+    json_t *cells = json_array(), *row;
+    size_t i;
+    add(tree, json_pack("{so}", "cells", cells));
+    json_array_foreach(json_object_get(data, "rows"), i, row)
+    {
+        zero_paper_setup s = zero_paper_setup_of(row);
+        zero_plan_fitted plan = {0};
+        double all = zero_paper_memory_of(&s).all;
+        const json_t *paper = json_object_get(row, "paper");
+        json_t *cell = json_object();
+        json_array_append_new(cells, cell);
+        for (size_t k = 0; k < sizeof first / sizeof first[0]; k++)
+            if (json_object_get(row, first[k]))
+                json_object_set(cell, first[k], json_object_get(row, first[k]));
+        add(cell, json_pack("{sf}", "ours", all));
+        if (paper) add(cell, json_pack("{sf}", "more", json_number_value(paper) - all));
+        add(cell, json_pack("{sb}", "fits", all <= ZERO_PAPER_DEVICE));
+        if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
+            ZERO_TRY(zero_paper_plan(row, 0, &plan));
+            add(cell, json_pack("{sI}", "plan", (json_int_t)plan.needed));
+        }
+        add(cell, json_pack("{sO}", "why", json_object_get(row, "why")));
+    }
+    return ZERO_OK;
+}
+
+/* ---- the runs beside a model of time ---- */
+
+static zero_status add_speed(const json_t *data, json_t *tree)
+{
+    zero_machine_file machine;
+    ZERO_TRY(zero_machine_file_find(ZERO_PAPER_MACHINE, &machine));
+    add(tree, zero_paper_speed(data, &machine));
+    return ZERO_OK;
+}
+
+static const struct {
+    const char *kind; /* of a file of data/, and the name of its form */
+    zero_status (*add)(const json_t *data, json_t *tree);
+} kinds[] = {{"states", add_states},
+             {"largest", add_largest},
+             {"held", add_held},
+             {"speed", add_speed}};
+
+/* Also the kind, which the form is named after. */
+static zero_status facts_of(const char *name, json_t **facts, const char **kind)
+{
+    static const char *const heads[] = {"table", "title", "unit", "devices",
+                                        "device_bytes"};
+    char figure[64];
+    size_t n = strlen("figure");
+    if (strncmp(name, "figure", n) == 0) { /* figure2 is fig2 */
+        snprintf(figure, sizeof figure, "fig%.40s", name + n);
+        name = figure;
+    }
+    json_t *data = zero_paper_data(name);
+    if (!data)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose numbers "
+            "follow from formulas, or fig2, fig3, fig4, fig8, turing-nlg or trillion, "
+            "which stand beside a model of time",
+            name);
+    zero_status st = ZERO_OK;
+    *facts = json_object();
+    for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)
+        if (json_object_get(data, heads[k]))
+            json_object_set(*facts, heads[k], json_object_get(data, heads[k]));
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        if (strcmp(kinds[k].kind, json_string_value(json_object_get(data, "kind"))) == 0) {
+            *kind = kinds[k].kind;
+            st = kinds[k].add(data, *facts);
+        }
+    json_decref(data);
+    if (st != ZERO_OK) json_decref(*facts);
+    return st;
+}
+
+zero_status zero_paper_facts(const char *name, json_t **facts)
+{
+    const char *kind;
+    return facts_of(name, facts, &kind);
+}
+
+zero_status zero_paper_show(const char *name, bool json, FILE *out)
+{
+    json_t *facts;
+    const char *kind = NULL;
+    ZERO_TRY(facts_of(name, &facts, &kind));
+    if (json) return zero_json_print(facts, JSON_INDENT(2), out);
+    zero_status st = zero_form_print(zero_embedded_text(zero_paper_forms, "paper"), kind,
+                                     facts, NULL, out);
+    json_decref(facts);
+    return st;
+}

@@ -1,0 +1,487 @@
+/* Figures 2, 3, 4 and 8 of the paper beside the model of time: every cell is there, and the shapes are
+ * the paper's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "paper/paper_tree.h"
+
+/* The runs, typed a second time: tables 5, 6, 9, 10 and figures 2, 3, 4, 8; Turing-NLG and a trillion parameters, of the text. */
+typedef struct {
+    const char *figure, *size, *system;
+    int devices, parts, layers, hidden, heads, batch, total;
+    double paper; /* Tflop/s; 0: out of memory; -1: none */
+} row;
+
+/* clang-format off */
+static const row rows[] = {
+    {"fig2", "1.5B", "ZeRO", 400, 1, 48, 1600, 16, 24, 9600, 30.3},
+    {"fig2", "1.5B", "Megatron", 400, 2, 48, 1600, 16, 16, 3200, 26.4},
+    {"fig2", "8B", "ZeRO", 400, 4, 72, 3072, 24, 64, 6400, 36.9},
+    {"fig2", "8B", "Megatron", 400, 8, 72, 3072, 24, 8, 400, 23.2},
+    {"fig2", "40B", "ZeRO", 400, 4, 88, 6144, 32, 12, 1200, 35.9},
+    {"fig2", "40B", "Megatron", 384, 32, 88, 6144, 64, 4, 48, 5.0},
+    {"fig2", "60B", "ZeRO", 400, 16, 132, 6144, 32, 64, 1600, 36.5},
+    {"fig2", "60B", "Megatron", 384, 64, 132, 6144, 64, 4, 24, 6.4},
+    {"fig2", "80B", "ZeRO", 400, 16, 100, 8192, 64, 32, 800, 37.6},
+    {"fig2", "80B", "Megatron", 384, 128, 100, 8192, 128, 4, 12, 5.2},
+    {"fig2", "100B", "ZeRO", 400, 16, 125, 8192, 64, 32, 800, 38.7},
+    {"fig2", "100B", "Megatron", 384, 128, 125, 8192, 128, 2, 6, 3.8},
+    {"fig2", "120B", "ZeRO", 400, 16, 150, 8192, 64, 24, 600, 28.1},
+    {"fig2", "120B", "Megatron", 384, 128, 150, 8192, 128, 2, 6, 3.8},
+    {"fig2", "140B", "ZeRO", 400, 16, 175, 8192, 64, 16, 400, 26.9},
+    {"fig2", "140B", "Megatron", 384, 128, 175, 8192, 128, 2, 6, 3.9},
+    {"fig2", "170B", "ZeRO", 400, 16, 212, 8192, 64, 12, 300, 20.9},
+    {"fig2", "170B", "Megatron", 256, 256, 212, 8192, 256, 2, 2, 2.2},
+    {"fig3", "60B", "ZeRO", 64, 16, 75, 8192, 32, 16, 64, 25.7},
+    {"fig3", "60B", "ZeRO", 128, 16, 75, 8192, 32, 48, 384, 37.5},
+    {"fig3", "60B", "ZeRO", 256, 16, 75, 8192, 32, 48, 768, 39.0},
+    {"fig3", "60B", "ZeRO", 400, 16, 75, 8192, 32, 64, 1600, 36.6},
+    {"fig4", "1.16B", "DDP", 128, 1, 24, 1920, 16, 8, 1024, 39.3},
+    {"fig4", "1.38B", "DDP", 128, 1, 40, 1536, 16, 1, 128, 18.1},
+    {"fig4", "1.5B", "ZeRO", 128, 1, 34, 1920, 16, 24, 3072, 40.3},
+    {"fig4", "2.5B", "ZeRO", 128, 1, 54, 1920, 16, 24, 3072, 41.9},
+    {"fig4", "4B", "ZeRO", 128, 1, 64, 2304, 24, 16, 2048, 43.5},
+    {"fig4", "6B", "ZeRO", 128, 1, 52, 3072, 24, 12, 1536, 47.0},
+    {"fig4", "8B", "ZeRO", 128, 1, 72, 3072, 24, 8, 1024, 47.0},
+    {"fig4", "10B", "ZeRO", 128, 1, 50, 4096, 32, 6, 768, 41.1},
+    {"fig4", "11B", "ZeRO", 128, 1, 54, 4096, 32, 4, 512, 35.7},
+    {"fig4", "12B", "ZeRO", 128, 1, 58, 4096, 32, 4, 512, 32.9},
+    {"fig4", "13B", "ZeRO", 128, 1, 62, 4096, 32, 2, 256, 21.2},
+    {"fig8", "60B", "C1", 128, 16, 75, 8192, 64, 2, 16, 11.8},
+    {"fig8", "60B", "C2", 128, 16, 75, 8192, 64, 4, 32, 12.2},
+    {"fig8", "60B", "C3", 128, 16, 75, 8192, 64, 8, 64, 16.9},
+    {"fig8", "60B", "C4", 128, 16, 75, 8192, 64, 32, 256, 35.1},
+    {"fig8", "60B", "C5", 128, 16, 75, 8192, 64, 32, 256, 31.9},
+    {"fig8", "170B", "C1", 400, 16, 212, 8192, 64, 12, 300, 0},
+    {"fig8", "170B", "C2", 400, 16, 212, 8192, 64, 12, 300, 0},
+    {"fig8", "170B", "C3", 400, 16, 212, 8192, 64, 12, 300, 0},
+    {"fig8", "170B", "C4", 400, 16, 212, 8192, 64, 12, 300, 0},
+    {"fig8", "170B", "C5", 400, 16, 212, 8192, 64, 12, 300, 20.9},
+    {"turing-nlg", "17B", "ZeRO", 256, 4, 78, 4256, 28, 8, 512, 41.4},
+    {"trillion", "1T", "ZeRO", 1024, 16, 128, 25600, 256, 16, 1024, -1},
+};
+/* clang-format on */
+
+static const char *const names[] = {"fig2", "fig3",       "fig4",
+                                    "fig8", "turing-nlg", "trillion"};
+
+/* All figures, in the order of `names`, and the machine; made before the tests. */
+static figure figures[COUNT(names)];
+static json_t *trees[COUNT(names)];
+static zero_machine_file machine;
+
+static int set_up(void **state)
+{
+    (void)state;
+    machine = dgx2();
+    for (int k = 0; k < COUNT(names); k++) {
+        figures[k] = figure_of(names[k]);
+        trees[k] = tree_of(names[k]);
+    }
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (int k = 0; k < COUNT(names); k++) {
+        json_decref(figures[k].data);
+        json_decref(trees[k]);
+    }
+    return 0;
+}
+
+static int figure_number(const char *name)
+{
+    int k = 0;
+    while (strcmp(names[k], name) != 0) k++;
+    return k;
+}
+
+/* The run of row i, which is the next one of its figure. */
+static const zero_paper_run *run_of(int i)
+{
+    const figure *f = &figures[figure_number(rows[i].figure)];
+    int k = 0;
+    while (i - k > 0 && strcmp(rows[i - k - 1].figure, rows[i].figure) == 0) k++;
+    assert_true(k < f->n);
+    return &f->runs[k];
+}
+
+static const zero_paper_run *named(const char *of, const char *size, const char *system)
+{
+    const figure *f = &figures[figure_number(of)];
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->runs[i].size, size) == 0 && strcmp(f->runs[i].system, system) == 0)
+            return &f->runs[i];
+    fail_msg("%s has no %s %s", of, size, system);
+    return NULL;
+}
+
+/* Of a figure's tree. */
+static double fact(const char *of, const char *expression)
+{
+    return zero_fact_number(trees[figure_number(of)], expression);
+}
+
+static double rate_of(const zero_paper_run *run)
+{
+    return zero_paper_time(run, &machine).rate / TERA;
+}
+
+static double rate(const char *of, const char *size, const char *system)
+{
+    return rate_of(named(of, size, system));
+}
+
+static bool is_zero(const zero_paper_run *run)
+{
+    return strcmp(run->system, "ZeRO") == 0;
+}
+
+/* ---- the cells ---- */
+
+static void every_run_of_the_paper_is_there(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (int i = 0; i < COUNT(rows); i++) {
+        const row *r = &rows[i];
+        const zero_paper_run *run = run_of(i);
+        const zero_paper_setup *s = &run->setup;
+        assert_string_equal(run->size, r->size);
+        assert_string_equal(run->system, r->system);
+        assert_int_equal(zero_paper_devices(s), r->devices);
+        assert_int_equal(s->model_parallel, r->parts);
+        assert_int_equal(s->shape.layers, r->layers);
+        assert_int_equal(s->shape.hidden, r->hidden);
+        assert_int_equal(s->shape.heads, r->heads);
+        assert_int_equal(s->batch, r->batch);
+        assert_int_equal(s->batch * s->n_ranks, r->total);
+        assert_true(run->paper == r->paper);
+    }
+    for (int k = 0; k < COUNT(names); k++) n += figures[k].n;
+    assert_int_equal(n, COUNT(rows));
+}
+
+static void speed_ups_and_totals_are_the_papers(void **state)
+{
+    (void)state;
+    static const double ups[] = {1.15, 1.6, 7.2, 5.7, 7.2, 10.2, 7.4, 6.9, 9.3};
+    static const double totals[] = {1642, 4806, 9994, 14635};
+    static const double linear[] = {1642, 3283, 6567, 10260};
+    for (int i = 0; i < COUNT(ups); i++)
+        assert_true(figures[figure_number("fig2")].runs[2 * i].speed_up == ups[i]);
+    for (int i = 0; i < COUNT(totals); i++) {
+        assert_true(figures[figure_number("fig3")].runs[i].total == totals[i]);
+        assert_true(figures[figure_number("fig3")].runs[i].linear == linear[i]);
+    }
+}
+
+/* ZeRO is P_os+g, Megatron and DDP keep whole states; figure 8 is table 3. */
+static void systems_have_their_stages(void **state)
+{
+    (void)state;
+    static const int stages[] = {1, 1, 2, 2, 2};
+    for (int i = 0; i < COUNT(rows); i++) {
+        const zero_paper_run *run = run_of(i);
+        int expected = is_zero(run) ? 2 : 0;
+        if (run->system[0] == 'C') expected = stages[run->system[1] - '1'];
+        if (strcmp(run->size, "1T") == 0) expected = 3;
+        assert_int_equal(run->setup.stage, expected);
+    }
+    assert_int_equal(named("fig2", "170B", "ZeRO")->setup.keep, ZERO_PAPER_KEEP_IN_CPU);
+}
+
+static void what_the_paper_ran_fits_and_what_it_could_not_does_not(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT(rows); i++) {
+        bool fits = zero_paper_memory_of(&run_of(i)->setup).all <= 32e9;
+        if (fits != (rows[i].paper != 0)) fail_msg("%s %s", rows[i].figure, rows[i].size);
+    }
+}
+
+static void a_cell_that_is_far_off_is_explained(void **state)
+{
+    (void)state;
+    zero_machine_file m = machine;
+    for (int i = 0; i < COUNT(rows); i++) {
+        const zero_paper_run *run = run_of(i);
+        if (run->paper <= 0) continue;
+        double off = fabs(zero_paper_time(run, &m).rate / TERA / run->paper - 1.0);
+        if ((off > ZERO_PAPER_NEAR) != (run->note != NULL))
+            fail_msg("%s %s %s is off by %.3f", rows[i].figure, run->size, run->system,
+                     off);
+    }
+}
+
+static void most_cells_are_near(void **state)
+{
+    (void)state;
+    double cells = 0, near = 0;
+    for (int k = 0; k < COUNT(names); k++) {
+        cells += fact(names[k], "counts/rates");
+        near += fact(names[k], "counts/near");
+        assert_true(fact(names[k], "typically_off") < 0.285);
+    }
+    assert_true(cells == 40 && near >= 29);
+}
+
+/* ---- the shapes ---- */
+
+static void zero_is_flat_at_30_and_more_up_to_100b(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"1.5B", "8B", "40B", "60B", "80B", "100B"};
+    for (int i = 0; i < COUNT(sizes); i++) {
+        double r = rate("fig2", sizes[i], "ZeRO");
+        if (r < 30.0 || r > 42.0) fail_msg("%s: %.1f", sizes[i], r);
+    }
+    assert_true(rate("fig2", "100B", "ZeRO") > rate("fig2", "120B", "ZeRO"));
+    assert_true(rate("fig2", "120B", "ZeRO") > rate("fig2", "140B", "ZeRO"));
+    assert_true(rate("fig2", "140B", "ZeRO") > rate("fig2", "170B", "ZeRO"));
+}
+
+/* True if Megatron's rate falls to a third or less when it leaves the node. */
+static bool megatron_falls(const zero_machine_file *m)
+{
+    double inside = zero_paper_time(named("fig2", "8B", "Megatron"), m).rate;
+    return zero_paper_time(named("fig2", "40B", "Megatron"), m).rate < 0.36 * inside &&
+           zero_paper_time(named("fig2", "100B", "Megatron"), m).rate < 0.2 * inside;
+}
+
+static void megatron_falls_where_it_leaves_the_node(void **state)
+{
+    (void)state;
+    zero_machine_file m = machine;
+    static const char *const sizes[] = {"40B", "60B", "80B", "100B", "120B", "140B"};
+    double sum = 0.0;
+    for (int i = 0; i < COUNT(sizes); i++) sum += rate("fig2", sizes[i], "Megatron");
+    assert_true(fabs(sum / COUNT(sizes) - 5.0) < 0.5); /* the paper: about 5 */
+    assert_true(rate("fig2", "40B", "Megatron") < 8.0);
+    assert_true(megatron_falls(&m));
+    /* The counterfactual: it is the link. */
+    m.between.bandwidth = m.inside.bandwidth * m.devices;
+    m.between.latency = m.inside.latency;
+    assert_false(megatron_falls(&m));
+    m = dgx2();
+    for (int i = 0; i < COUNT(sizes); i++) {
+        const zero_paper_run *run = named("fig2", sizes[i], "Megatron");
+        double faster =
+            zero_paper_time_inside(run, &m).rate / zero_paper_time(run, &m).rate;
+        assert_true(faster > 2.5);
+    }
+}
+
+static void speed_ups_rise_from_1_to_10(void **state)
+{
+    (void)state;
+    const figure *f = &figures[figure_number("fig2")];
+    double last = 1.0;
+    for (int i = 0; i <= 10; i += 2) { /* to 100B */
+        double up = rate_of(&f->runs[i]) / rate_of(&f->runs[i + 1]);
+        assert_true(up > last);
+        last = up;
+    }
+    assert_true(last > 9.0 && last < 11.0);
+}
+
+/* Batches: the paper's, what the first run takes, all of the device, the first run's. */
+static void batches_that_grow_scale_beyond_linear_and_one_for_all_does_not(void **state)
+{
+    (void)state;
+    assert_true(fact("fig3", "count(counterfactual)") == 4);
+    double times[4][4], batch[4][4];
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 4; i++) {
+            char path[60];
+            snprintf(path, sizeof path, "counterfactual/%d/runs/%d", k, i);
+            const json_t *at = zero_fact_at(trees[figure_number("fig3")], path);
+            assert_true(fabs(zero_fact_number(at, "total / rate / devices") - 1.0) < 1e-12);
+            times[k][i] = zero_fact_number(at, "times_linear");
+            batch[k][i] = zero_fact_number(at, "batch");
+        }
+    for (int i = 1; i < 4; i++) {
+        assert_true(times[0][i] > 1.15 && times[1][i] > 1.15);
+        assert_true(batch[1][i] > batch[1][i - 1] && times[2][i] > times[2][i - 1]);
+        assert_true(times[3][i] <= times[3][i - 1] && times[3][i] < 1.0 &&
+                    batch[3][i] == 16);
+    }
+    assert_true(batch[1][0] == 16 && batch[1][1] == 48); /* as the paper's */
+}
+
+static void only_zero_reaches_13b_without_model_parallelism(void **state)
+{
+    (void)state;
+    const figure *f = &figures[figure_number("fig4")];
+    for (int i = 0; i < f->n; i++) {
+        const zero_paper_run *run = &f->runs[i];
+        char path[60];
+        snprintf(path, sizeof path, "counterfactual/%d", i);
+        const json_t *whole = zero_fact_at(trees[figure_number("fig4")], path);
+        assert_int_equal(run->setup.model_parallel, 1);
+        assert_true((zero_fact_number(whole, "bytes_without_zero") <= machine.memory) ==
+                    !is_zero(run));
+        assert_true(zero_fact_number(whole, "largest_without_zero > 1.38e9") == 1.0);
+        assert_true(zero_fact_number(whole, "largest_without_zero < 2e9") == 1.0);
+        if (is_zero(run) && strcmp(run->size, "13B") != 0) assert_true(rate_of(run) > 30);
+    }
+    assert_true(rate("fig4", "13B", "ZeRO") < 27.0);
+    assert_true(rate("fig4", "1.38B", "DDP") < 20.0);
+}
+
+static void configurations_rise_with_the_batch_that_their_memory_leaves(void **state)
+{
+    (void)state;
+    const figure *f = &figures[figure_number("fig8")];
+    for (int i = 1; i < 4; i++)
+        assert_true(rate_of(&f->runs[i]) > rate_of(&f->runs[i - 1]));
+    assert_true(rate_of(&f->runs[4]) < rate_of(&f->runs[3]));
+    for (int i = 1; i < 5; i++) {
+        char same[80];
+        snprintf(same, sizeof same, "counterfactual/%d/with_first_batch / cells/0/ours", i);
+        if (fabs(fact("fig8", same) - 1.0) > 0.03)
+            fail_msg("C%d: %.3f of C1", i + 1, fact("fig8", same));
+    }
+}
+
+static void turing_nlgs_rate_is_in_reach_of_p_os_g_alone(void **state)
+{
+    (void)state;
+    const zero_paper_run *run = named("turing-nlg", "17B", "ZeRO");
+    zero_paper_run two = zero_paper_cut_among(run, 2, 2, &machine);
+    assert_true(fabs(rate_of(&two) - 41.4) < 2.0);
+    assert_true(zero_paper_memory_of(&two.setup).all <= 32e9);
+    two.setup.batch++;
+    assert_true(zero_paper_memory_of(&two.setup).all > 32e9);
+    for (int parts = 1; parts <= 4; parts *= 2)
+        assert_int_equal(zero_paper_cut_among(run, parts, 0, &machine).setup.batch, 0);
+}
+
+static void a_trillion_fits_1024_devices_with_p_os_g_p(void **state)
+{
+    (void)state;
+    const zero_paper_run *run = named("trillion", "1T", "ZeRO");
+    assert_true(fabs(fact("trillion", "counterfactual/state_bytes") - 15.625e9) < 1.0);
+    assert_true(fabs(fact("trillion", "counterfactual/days") - 139.58) < 0.01);
+    for (int parts = 1; parts <= 16; parts *= 2) {
+        assert_true(zero_paper_cut_among(run, parts, 3, &machine).setup.batch > 0);
+        assert_int_equal(zero_paper_cut_among(run, parts, 2, &machine).setup.batch, 0);
+        assert_int_equal(zero_paper_cut_among(run, parts, 0, &machine).setup.batch, 0);
+    }
+    assert_int_equal(zero_paper_cut_among(run, 256, 0, &machine).setup.batch, 0);
+}
+
+/* ---- what is shown ---- */
+
+#define TEXT_SIZE 65536
+
+/* The line of a run: its names, devices, MP, batch, and our number and the paper's. */
+static void assert_shown(const char *text, int i)
+{
+    const row *r = &rows[i];
+    char line[160];
+    double ours = rate_of(run_of(i));
+    int n = snprintf(line, sizeof line, "\n  %-5s %-8s %7d %4d %5d", r->size, r->system,
+                     r->devices, r->parts, r->batch);
+    if (r->paper > 0)
+        snprintf(line + n, sizeof line - (size_t)n, " %7.1f %7.1f %6.2f ", ours, r->paper,
+                 ours / r->paper);
+    else
+        snprintf(line + n, sizeof line - (size_t)n,
+                 r->paper < 0 ? "%8.1f       -" : "  memory  memory", ours);
+    if (!strstr(text, line)) fail_msg("%s lacks%s", r->figure, line);
+    if (run_of(i)->note) assert_non_null(strstr(text, run_of(i)->note));
+}
+
+static void a_terminal_shows_every_cell_and_the_fit(void **state)
+{
+    (void)state;
+    char text[TEXT_SIZE], words[64];
+    for (int k = 0; k < COUNT(names); k++) {
+        show(names[k], false, text, TEXT_SIZE);
+        assert_fits_a_terminal(text);
+        assert_non_null(strstr(text, "v100-dgx2, 2026-11-23: a fit of ours"));
+        assert_non_null(strstr(text, "ounterfactual"));
+        snprintf(words, sizeof words, "typically off by %.0f %%",
+                 100.0 * fact(names[k], "typically_off"));
+        if (strstr(text, "typically off")) assert_non_null(strstr(text, words));
+        for (int i = 0; i < COUNT(rows); i++)
+            if (strcmp(rows[i].figure, names[k]) == 0) assert_shown(text, i);
+    }
+}
+
+static void the_papers_two_nodes_alone_are_shown(void **state)
+{
+    (void)state;
+    char text[TEXT_SIZE], words[64];
+    const zero_paper_run *run = named("fig2", "40B", "Megatron");
+    zero_throughput alone = zero_paper_time_alone(run, &machine);
+    assert_int_equal(run->setup.model_parallel, 32);
+    snprintf(words, sizeof words, "alone: ours %.1f, in the paper's text about 5",
+             alone.rate / TERA);
+    show("fig2", false, text, TEXT_SIZE);
+    assert_non_null(strstr(text, words));
+    assert_true(alone.data == 0.0 && alone.tensor == zero_paper_time(run, &machine).tensor);
+}
+
+static void json_holds_every_cell_and_the_counterfactual(void **state)
+{
+    (void)state;
+    char text[TEXT_SIZE];
+    for (int k = 0, i = 0; k < COUNT(names); k++) {
+        show(names[k], true, text, TEXT_SIZE);
+        json_t *object = json_loads(text, 0, NULL), *cell;
+        size_t at;
+        assert_true(json_equal(object, trees[k]));
+        assert_non_null(zero_fact_at(object, "machine/fit"));
+        assert_true(fact(names[k], "count(counterfactual)") > 0);
+        json_array_foreach(json_object_get(object, "cells"), at, cell)
+        {
+            const row *r = &rows[i];
+            double ours = zero_fact_number(cell, "ours"),
+                   paper = zero_fact_number(cell, "paper");
+            assert_string_equal(r->figure, names[k]);
+            assert_true(zero_fact_number(cell, "devices") == r->devices);
+            assert_true(isnan(paper) == (r->paper <= 0) && isnan(ours) == (r->paper == 0));
+            if (r->paper > 0) assert_true(paper == r->paper * TERA);
+            if (r->paper != 0)
+                assert_true(ours == zero_paper_time(run_of(i), &machine).rate);
+            i++;
+        }
+        json_decref(object);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_run_of_the_paper_is_there),
+        cmocka_unit_test(speed_ups_and_totals_are_the_papers),
+        cmocka_unit_test(systems_have_their_stages),
+        cmocka_unit_test(what_the_paper_ran_fits_and_what_it_could_not_does_not),
+        cmocka_unit_test(a_cell_that_is_far_off_is_explained),
+        cmocka_unit_test(most_cells_are_near),
+        cmocka_unit_test(zero_is_flat_at_30_and_more_up_to_100b),
+        cmocka_unit_test(megatron_falls_where_it_leaves_the_node),
+        cmocka_unit_test(speed_ups_rise_from_1_to_10),
+        cmocka_unit_test(batches_that_grow_scale_beyond_linear_and_one_for_all_does_not),
+        cmocka_unit_test(only_zero_reaches_13b_without_model_parallelism),
+        cmocka_unit_test(configurations_rise_with_the_batch_that_their_memory_leaves),
+        cmocka_unit_test(turing_nlgs_rate_is_in_reach_of_p_os_g_alone),
+        cmocka_unit_test(a_trillion_fits_1024_devices_with_p_os_g_p),
+        cmocka_unit_test(a_terminal_shows_every_cell_and_the_fit),
+        cmocka_unit_test(the_papers_two_nodes_alone_are_shown),
+        cmocka_unit_test(json_holds_every_cell_and_the_counterfactual),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
