@@ -21,9 +21,11 @@ if(ZERO_PROGRAM)
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/slurm/zero.sbatch
     ${PROJECT_SOURCE_DIR}/cmake/slurm/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/zero/slurm)
 endif()
-# Man pages: a target of src/cli writes them to man/ of the build (zero.1, zero-train.1, ...).
-install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL
-  FILES_MATCHING PATTERN "*.1")
+# Man pages: a target of src/cli writes them to man/ of the build (zero.1, zero-train.1, zero-data.7, ...).
+foreach(section 1 7)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} OPTIONAL
+    FILES_MATCHING PATTERN "*.${section}")
+endforeach()
 
 # CMake: find_package(zero).
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/zero)

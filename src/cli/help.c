@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "cli/topics.h"
 #include "report/json_put.h"
 
 #define WIDTH  80
@@ -239,7 +240,8 @@ void zero_help_show_all(FILE *out)
         if (command->summary)
             fprintf(out, "    %-16s %s\n", command->name, command->summary);
     fputs("\nzero help COMMAND, or zero COMMAND --help, shows a command's options.\n"
-          "zero version prints the version.\n",
+          "zero version prints the version.\n\nzero help TOPIC:\n",
           out);
+    zero_topics_show(out);
     show_exits(NULL, out);
 }

@@ -1,8 +1,9 @@
-/* zero help: the same as --help, and pages of the manual. */
+/* zero help: the same as --help, topics, and pages of the manual. */
 #include "cli/help.h"
 
 #include "base/fail.h"
 #include "cli/suggest.h"
+#include "cli/topics.h"
 
 typedef struct {
     bool man;
@@ -48,24 +49,30 @@ static zero_status run(int argc, char **argv)
     const zero_command *command = NULL;
     ZERO_TRY(zero_options_read(&zero_command_help, argc, argv, &options, &given));
     if (given.n_operands > 1)
-        return zero_fail(ZERO_ERR_INVALID, "help takes one command, found %.80s and %.80s",
+        return zero_fail(ZERO_ERR_INVALID,
+                         "help takes one command or topic, found %.80s and %.80s",
                          given.operands[0], given.operands[1]);
     if (given.n_operands == 1) {
         command = zero_command_find(given.operands[0]);
-        if (!command || !command->run) return zero_help_unknown(given.operands[0]);
+        bool is_command = command && command->run;
+        if (!is_command && !zero_topic_text(given.operands[0]))
+            return zero_help_unknown(given.operands[0]);
+        if (!is_command) zero_topic_show(given.operands[0], options.man, stdout);
+        if (!is_command) return ZERO_OK;
     }
     return show(command, options.man);
 }
 
 const zero_command zero_command_help = {
     .name = "zero help",
-    .summary = "what a command does and takes",
-    .usage = "zero help [COMMAND] [--man]",
-    .about = "Shows what COMMAND --help shows or, without a command, all of them.",
+    .summary = "what a command does and takes, and the manual",
+    .usage = "zero help [COMMAND|TOPIC] [--man]",
+    .about = "Shows what COMMAND --help shows, or a topic of the manual; without either, "
+             "all of them.",
     .example = "zero help train",
     .tables = &table,
     .n_tables = 1,
-    .operand = "COMMAND",
+    .operand = "COMMAND|TOPIC",
     .size = sizeof(help_options),
     .run = run,
 };
