@@ -346,7 +346,6 @@ struct zero_backend {
 
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
-extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
 /* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias,
  * holds at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of

@@ -2,14 +2,39 @@
  *
  *     cpu              none: the host's memory, where a backend of backends.h computes
  *     cuda             GPUs, by the plugin libzero_cuda.so (plugin.h)
- *     fake             math/fake.h, in builds with tests
- *     cuda-emulated    the plugin's code on the CPU (gpu/emulated), in builds with tests */
+ *
+ * Builds with tests add theirs (tests/fake). */
 #pragma once
 
 #include "math/plugin.h"
 #include "zero/model.h"
 
 #define ZERO_DEVICE_NUMBERS 64
+
+/* A device without a backend and without a plugin is the host. */
+typedef struct {
+    const char *name;
+    const zero_backend *backend;
+    bool is_plugin;
+    bool halves_rows;         /* zero_device_halves_rows() */
+    zero_logits_chunk logits; /* zero_device_logits() */
+} zero_device;
+
+/* A CPU's chunk has enough rows for a product, and is small next to activations. A GPU's rows
+ * are a multiple of 128 bytes apart, also rows of 16 bits. */
+#define ZERO_CPU_CHUNK \
+    { \
+        .rows = 256, .step = 1 \
+    }
+#define ZERO_GPU_CHUNK \
+    { \
+        .rows = 4096, .step = 64 \
+    }
+
+#ifdef ZERO_TEST_DEVICES
+/* Known besides, in programs that link them: the last one has no name. */
+extern const zero_device zero_test_devices[] __attribute__((weak));
+#endif
 
 /* A user asks for this: "cuda", or some of a machine's devices, as in "cuda:0,2". */
 typedef struct {

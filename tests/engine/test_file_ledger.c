@@ -1,5 +1,6 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
 #include "engine/file_ledger.h"
+#include "fake/fake.h"
 #include "io/scratch_file.h"
 #include "state/run_memory.h"
 #include "support/disk_place.h"

@@ -3,7 +3,7 @@
  * all stages is shown by test_device.c. */
 #include "support/faulty_unit.h"
 
-#include "math/fake.h"
+#include "fake/fake.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"

@@ -19,7 +19,7 @@
  *     ZERO_FAKE_FAIL=n     call n, from 1, fails when it is executed; fetches and stores count
  *     ZERO_FAKE_STOP=n     after call n the device hangs: no copy ends any more
  *
- * Builds without tests do not have it. */
+ * Programs of a build with tests link it (devices.c). */
 #pragma once
 
 #include "math/backend.h"
@@ -35,6 +35,8 @@ typedef struct {
     int64_t most_queued; /* calls not executed at one time */
     size_t bytes_fetched, bytes_stored;
 } zero_fake_counts;
+
+extern const zero_backend zero_backend_fake;
 
 /* `math` is open. */
 zero_fake_counts zero_fake_counted(const zero_math *math);

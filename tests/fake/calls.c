@@ -1,11 +1,11 @@
-/* fake_calls.c - calls of the fake device on rows and matrices: how each is recorded, and how it is
+/* calls.c - calls of the fake device on rows and matrices: how each is recorded, and how it is
  * executed by the cpu backend. Flat ranges are in fake_flat.c. */
-#include "math/fake_calls.h"
+#include "fake/calls.h"
 
 #include "base/number.h"
+#include "fake/arrays.h"
 #include "math/cpu_attention.h"
 #include "math/cpu_gemm.h"
-#include "math/fake_arrays.h"
 
 static const zero_backend *const cpu = &zero_backend_cpu;
 

@@ -1,12 +1,12 @@
-/* fake_backend.c - the fake device's table, and how it is opened and closed. */
-#include "math/fake.h"
+/* backend.c - the fake device's table, and how it is opened and closed. */
+#include "fake/fake.h"
 
 #include <stdlib.h>
 
 #include "base/quantity.h"
+#include "fake/calls.h"
+#include "fake/device.h"
 #include "math/cpu_attention.h"
-#include "math/fake_calls.h"
-#include "math/fake_device.h"
 
 /* A whole number, not negative, from the environment; *number is left as it is without one. */
 static zero_status read_variable(const char *name, int64_t *number)

@@ -1,4 +1,4 @@
-/* fake_queue.c - the three queues of the fake device: how they wait for each other, and the random
+/* queue.c - the three queues of the fake device: how they wait for each other, and the random
  * moments at which their entries are executed.
  *
  * The order of one queue is the order of its entries. A copy waits for all calls recorded before it, or
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "math/fake_device.h"
+#include "fake/device.h"
 
 /* ---- failures ---- */
 

@@ -1,4 +1,4 @@
-/* fake_memory.c - memory of the fake device, mapped twice; and which host memory is pinned. */
+/* memory.c - memory of the fake device, mapped twice; and which host memory is pinned. */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
-#include "math/fake_device.h"
+#include "fake/device.h"
 
 static size_t page_size(void)
 {

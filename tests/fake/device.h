@@ -1,11 +1,11 @@
-/* fake_device.h - the state of a fake device (fake.h): its memory, its three queues, and what has
+/* device.h - the state of a fake device (fake.h): its memory, its three queues, and what has
  * failed. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/fail.h"
-#include "math/fake.h"
+#include "fake/fake.h"
 
 enum { ZERO_FAKE_BLOCKS = 64, ZERO_FAKE_CALLS = 4096, ZERO_FAKE_COPIES = 1024 };
 

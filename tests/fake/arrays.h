@@ -1,10 +1,10 @@
-/* fake_arrays.h - the arrays of a call of the fake device, found where they can be read. */
+/* arrays.h - the arrays of a call of the fake device, found where they can be read. */
 #pragma once
 
 #include <assert.h>
 #include <string.h>
 
-#include "math/fake_device.h"
+#include "fake/device.h"
 
 /* The call that is being recorded. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* fake_calls.h - the arithmetic of the fake device, as its table has it: each call translates its
+/* calls.h - the arithmetic of the fake device, as its table has it: each call translates its
  * pointers and is recorded. */
 #pragma once
 
