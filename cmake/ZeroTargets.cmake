@@ -146,7 +146,8 @@ endfunction()
 # folder are one program, of which the first argument names the test; those with RANKS are a second
 # one, so that the others link no more than they need. PROGRAM names another: a test that needs link
 # options of its own is its own program, PROGRAM test_x. `cmake --build build --target test_x` builds
-# the program that has it. EVERY: `check` runs all world sizes, not one (zero_test_run).
+# the program that has it. `check` runs it on 3 ranks, or on the next number of RANKS, the others have
+# the label ci; EVERY: `check` runs all.
 function(zero_test name)
   cmake_parse_arguments(ARG "EVERY" "TIMEOUT;SUFFIX;PROGRAM"
     "LINKS;RANKS;LABELS;SOURCES;ARGS;DEFINITIONS" ${ARGN})
@@ -161,9 +162,7 @@ function(zero_test name)
   target_sources(${ARG_PROGRAM} PRIVATE ${ARG_SOURCES})
   target_link_libraries(${ARG_PROGRAM} PRIVATE zero_flags ${ARG_LINKS})
   set_property(SOURCE ${name}.c APPEND PROPERTY COMPILE_DEFINITIONS ${ARG_DEFINITIONS})
-  if(ARG_LABELS MATCHES "quick|faults")
-    add_dependencies(quick_tests ${ARG_PROGRAM})
-  endif()
+  zero_build_for_label(${ARG_PROGRAM} "${ARG_LABELS}")
   if(ARG_RANKS)
     target_link_libraries(${ARG_PROGRAM} PRIVATE MPI::MPI_C)
   endif()
@@ -172,6 +171,18 @@ function(zero_test name)
   endif()
   zero_test_run(${name} "${ARG_SUFFIX}" ${every} RANKS ${ARG_RANKS} LABELS ${ARG_LABELS}
     ARGS ${ARG_ARGS} TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# The targets quick_tests, kernels_tests and mpich_tests build what tests with a label need.
+function(zero_build_for_label target labels)
+  if(labels MATCHES "quick|faults")
+    add_dependencies(quick_tests ${target})
+  endif()
+  foreach(label kernels mpich)
+    if(label IN_LIST labels)
+      add_dependencies(${label}_tests ${target})
+    endif()
+  endforeach()
 endfunction()
 
 # Adds a test to a program, which its first test makes.
@@ -239,10 +250,19 @@ function(zero_test_run name suffix)
     add_test(NAME ${name}${suffix} COMMAND ${command} ${ARG_ARGS})
     zero_test_settings(${name}${suffix} 1 ${ARG_TIMEOUT} "unit;${ARG_LABELS}")
   endif()
+  set(checked 0)
+  foreach(n IN LISTS ARG_RANKS)
+    if(checked LESS 3)
+      set(checked ${n})
+    endif()
+  endforeach()
   foreach(n IN LISTS ARG_RANKS)
     zero_mpi_command(launch ${n})
     add_test(NAME ${name}${suffix}.np${n} COMMAND ${launch} ${command} ${ARG_ARGS})
     zero_test_settings(${name}${suffix}.np${n} ${n} ${ARG_TIMEOUT} "mpi;${ARG_LABELS}")
+    if(NOT ARG_EVERY AND NOT n EQUAL checked)
+      zero_label(ci ${name}${suffix}.np${n})
+    endif()
   endforeach()
 endfunction()
 
@@ -282,6 +302,13 @@ function(zero_test_settings name ranks timeout labels)
   endif()
   set_tests_properties(${name} PROPERTIES PROCESSORS ${ranks} TIMEOUT ${timeout}
     LABELS "${labels}" ENVIRONMENT "${environment}")
+endfunction()
+
+# zero_label(ci names...): gives these tests one more label.
+function(zero_label label)
+  foreach(name IN LISTS ARGN)
+    set_property(TEST ${name} APPEND PROPERTY LABELS ${label})
+  endforeach()
 endfunction()
 
 # zero_mostly_waits(names...): the processes of these tests wait for each other's start and end, for
