@@ -51,6 +51,11 @@ typedef struct {
 
 /* ---- engine_setup.c ---- */
 
+/* The plan for this model, or this rank's part of one, with its T and activations, and for the
+ * ranks of `comm`, whose layouts are borrowed. Every start-up of an engine begins with it. */
+zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
+                                  zero_comm *comm);
+
 /* Compiles, allocates, and initialises the weights, each rank those that it holds. The model and
  * comm are borrowed. The engine must stay where it is: callbacks hold its address. */
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,

@@ -10,6 +10,21 @@
 #include "plan/plan.h"
 #include "sharding/compile.h"
 
+zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
+                                  zero_comm *comm)
+{
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    plan.model = model;
+    plan.seq = model->seq;
+    plan.activations = zero_model_activations(model);
+    plan.n_ranks = data->size;
+    plan.rank = data->rank;
+    plan.layout = &data->layout;
+    plan.tp_layout = tp ? &tp->layout : NULL;
+    plan.world_layout = &comm->layout;
+    return plan;
+}
+
 /* Refuses a run that the system's out-of-memory killer would end. */
 static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *at_least)
 {
