@@ -112,13 +112,10 @@ struct received {
 static zero_status take_block(void *arg, const zero_state_block *block)
 {
     const struct received *from = arg;
-    float *to[ZERO_STATES] = {[ZERO_STATE_MASTER] = block->master,
-                              [ZERO_STATE_MOMENTUM] = block->momentum,
-                              [ZERO_STATE_VARIANCE] = block->variance};
     int64_t before = block->range.begin - from->range.begin;
     for (int p = 0; p < ZERO_STATES; p++)
-        memcpy(to[p], from->parts[p] + before,
-               (size_t)zero_range_len(block->range) * sizeof *to[p]);
+        memcpy(block->part[p], from->parts[p] + before,
+               (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 

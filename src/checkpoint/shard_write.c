@@ -10,18 +10,11 @@
 enum { HEADER_TEXTS = 5 };
 
 /* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
-static zero_status view_extents(const zero_shard_writer *s, int i,
-                                const float *parts[ZERO_STATES])
+static zero_status view_extents(const zero_shard_writer *s, int i, zero_state_block *view)
 {
-    const zero_state_table *table = &s->manifest->table;
     const zero_extent *x = &s->extents[i];
-    zero_state_block view;
-    ZERO_TRY(s->source.view(s->source.arg, table->tensors[x->tensor].group,
-                            zero_extent_range(&s->local, x), s->room, &view));
-    parts[ZERO_STATE_MASTER] = view.master;
-    parts[ZERO_STATE_MOMENTUM] = view.momentum;
-    parts[ZERO_STATE_VARIANCE] = view.variance;
-    return ZERO_OK;
+    return s->source.view(s->source.arg, s->local.tensors[x->tensor].group,
+                          zero_extent_range(&s->local, x), s->room, view);
 }
 
 static size_t extent_bytes(const zero_extent *x)
@@ -54,11 +47,11 @@ static void describe_extent(zero_shard_writer *s, int i, const float *data)
 
 static zero_status describe_extents(zero_shard_writer *s)
 {
-    const float *parts[ZERO_STATES];
+    zero_state_block view;
     for (int i = 0; i < s->n; i += ZERO_STATES) {
-        ZERO_TRY(view_extents(s, i, parts));
+        ZERO_TRY(view_extents(s, i, &view));
         for (int p = 0; p < ZERO_STATES; p++)
-            describe_extent(s, i + p, parts[s->extents[i + p].part]);
+            describe_extent(s, i + p, view.part[s->extents[i + p].part]);
     }
     return ZERO_OK;
 }
@@ -133,13 +126,13 @@ zero_manifest_file zero_shard_describe(const zero_shard_writer *shard)
 
 static zero_status write_data(const zero_shard_writer *s, zero_storage_file *file)
 {
-    const float *parts[ZERO_STATES];
+    zero_state_block view;
     ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
     for (int i = 0; i < s->n; i += ZERO_STATES) {
-        ZERO_TRY(view_extents(s, i, parts));
+        ZERO_TRY(view_extents(s, i, &view));
         for (int p = 0; p < ZERO_STATES; p++) {
             const zero_extent *x = &s->extents[i + p];
-            ZERO_TRY(zero_storage_write(file, parts[x->part], extent_bytes(x)));
+            ZERO_TRY(zero_storage_write(file, view.part[x->part], extent_bytes(x)));
         }
     }
     return ZERO_OK;

@@ -5,7 +5,6 @@
 #include "checkpoint/manifest.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
-#include "state/state_block.h"
 
 /* The states of a rank of the job. */
 typedef struct {

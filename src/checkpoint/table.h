@@ -20,6 +20,7 @@
 
 #include "nn/share.h"
 #include "sharding/partition.h"
+#include "state/visit.h"
 
 #define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* elements, 4 MiB: read and checked at once */
 #define ZERO_EXTENT_NAME 128
@@ -28,13 +29,6 @@
  * from outside may claim any numbers, so their products have limits, too. */
 #define ZERO_PIECES_MOST (INT64_C(1) << 28)
 #define ZERO_PARTS_MOST  (INT64_C(1) << 22)
-
-typedef enum {
-    ZERO_STATE_MASTER, /* fp32 parameters */
-    ZERO_STATE_MOMENTUM,
-    ZERO_STATE_VARIANCE,
-    ZERO_STATES
-} zero_state_part;
 
 /* How a model is divided among ranks. tp and slices are a zero_share's. */
 typedef struct {

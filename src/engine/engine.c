@@ -15,7 +15,6 @@
 #include "state/records.h"
 #include "state/replicas.h"
 #include "state/states.h"
-#include "state/visit_file.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)
 {

@@ -11,7 +11,7 @@
 #include "base/range.h"
 #include "nn/share.h"
 
-enum { ARRAYS = 3, ENDS = 2 };
+enum { ARRAYS = ZERO_STATES, ENDS = 2 };
 
 #define MERGED 16 /* blocks of a shared tensor, put together at once */
 
@@ -115,13 +115,12 @@ static void take_part(struct digest *d, int array, int64_t b, zero_range part,
 static zero_status take_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
-    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
     for (int64_t at = piece->range.begin, stop; at < piece->range.end; at = stop) {
         int64_t b = (at - d->all.begin) / ZERO_DIGEST_BLOCK;
         stop = zero_min(block_at(d, b).end, piece->range.end);
         for (int a = 0; a < ARRAYS; a++)
             take_part(d, a, b, (zero_range){at, stop},
-                      arrays[a] + (at - piece->range.begin));
+                      piece->part[a] + (at - piece->range.begin));
     }
     return ZERO_OK;
 }
@@ -200,12 +199,11 @@ static void put_run(struct digest *d, zero_run run, int array, const float *x)
 static zero_status put_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
-    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
     int64_t offset = d->tensor->offset, end = piece->range.end - offset;
     for (int64_t at = piece->range.begin - offset; at < end;) {
         zero_run run = zero_share_run(d->tensor, at, end);
         for (int a = 0; a < ARRAYS; a++)
-            put_run(d, run, a, arrays[a] + (at + offset - piece->range.begin));
+            put_run(d, run, a, piece->part[a] + (at + offset - piece->range.begin));
         at += run.n;
     }
     return ZERO_OK;

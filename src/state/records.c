@@ -55,9 +55,8 @@ struct block {
 static zero_status walk_block(void *arg, const zero_state_block *view)
 {
     const struct block *b = arg;
-    const float *arrays[ARRAYS] = {view->master, view->momentum, view->variance};
     for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++)
-        walk_array(b->w, b->tensor, a, view->range, arrays[a]);
+        walk_array(b->w, b->tensor, a, view->range, view->part[a]);
     return ZERO_OK;
 }
 

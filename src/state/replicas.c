@@ -235,19 +235,16 @@ static zero_status add_parameters(zero_runner *r, int g, zero_copies kind,
 
 struct adding {
     struct hashing *h;
-    bool are_copies[ZERO_ARRAYS];
+    bool are_copies[ZERO_STATES];
 };
 
 static zero_status add_block(void *arg, const zero_state_block *block)
 {
     const struct adding *adding = arg;
-    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
-                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
-                             [ZERO_ARRAY_VARIANCE] = block->variance};
-    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++)
-        if (adding->are_copies[a])
-            add_bytes(adding->h, arrays[a],
-                      (size_t)zero_range_len(block->range) * sizeof *arrays[a]);
+    for (int p = 0; p < ZERO_STATES; p++)
+        if (adding->are_copies[p])
+            add_bytes(adding->h, block->part[p],
+                      (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 
@@ -269,9 +266,9 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     bool any = false;
     if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
         ZERO_TRY(add_parameters(r, g, kind, h));
-    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
-        adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
-        any = any || adding.are_copies[a];
+    for (int p = 0; p < ZERO_STATES; p++) {
+        adding.are_copies[p] = zero_copies_of(s, g, ZERO_ARRAY_MASTERS + p) == kind;
+        any = any || adding.are_copies[p];
     }
     return any ? add_states(r, g, kind, &adding) : ZERO_OK;
 }

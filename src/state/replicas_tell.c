@@ -63,10 +63,8 @@ static void add_elements(struct description *d, const void *x, int64_t len, size
 static zero_status add_block(void *arg, const zero_state_block *block)
 {
     struct description *d = arg;
-    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
-                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
-                             [ZERO_ARRAY_VARIANCE] = block->variance};
-    add_elements(d, arrays[d->array], zero_range_len(block->range), sizeof *arrays[0]);
+    add_elements(d, block->part[d->array - ZERO_ARRAY_MASTERS],
+                 zero_range_len(block->range), sizeof(float));
     return ZERO_OK;
 }
 

@@ -10,7 +10,6 @@
 #include "state/digest.h"
 #include "state/host_copies.h"
 #include "state/inspect.h"
-#include "state/visit_file.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
