@@ -15,14 +15,8 @@ typedef struct {
     bool told, waits;
 } waiting;
 
-static void pause_for(double seconds)
-{
-    struct timespec time = {.tv_nsec = (long)(1e9 * seconds)};
-    nanosleep(&time, NULL);
-}
-
-/* Sets `waits` if another process has the lock and there is still time. A wait of a few turns is
- * not worth a message, and the holder may not have signed yet. */
+/* Sets `waits` if another process has the lock and there is still time. A wait of a few
+ * turns is not worth a message, and the holder may not have signed yet. */
 static zero_status try_lock(waiting *w)
 {
     const zero_lock_wish *wish = w->wish;
@@ -49,7 +43,8 @@ static zero_status try_lock(waiting *w)
                            wish->place, wish->patience, holder, wish->deed);
         w->told = true;
     }
-    pause_for(TURN);
+    struct timespec time = {.tv_nsec = (long)(1e9 * TURN)};
+    nanosleep(&time, NULL);
     return ZERO_OK;
 }
 

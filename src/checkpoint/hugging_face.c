@@ -29,19 +29,6 @@ static float value_at(const unsigned char *bytes, zero_type type, int64_t i)
     return value;
 }
 
-static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
-                              int64_t element, float value)
-{
-    const char *path = f->files[f->places[t - f->model->tensors].file].path;
-    if (!t->decays)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
-                         t->name, element, (double)value);
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
-                     path, t->name, element / t->cols, element % t->cols, (double)value);
-}
-
 /* Counts a whole piece by its bytes: no copy of the file has others. */
 static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
                         const unsigned char *bytes)
@@ -57,8 +44,8 @@ static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t
     block->n++;
 }
 
-/* A download that has not finished leaves zeros, and training does not: two rows of a matrix, or all
- * of a tensor, are more than chance. Biases may be zeros. */
+/* A download that has not finished leaves zeros, and training does not: two rows of a
+ * matrix, or all of a tensor, are more than chance. Biases may be zeros. */
 static void note_zero(zero_hugging_face *f, int tensor, int64_t element)
 {
     const zero_tensor *t = &f->model->tensors[tensor];
@@ -84,8 +71,20 @@ static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, in
                             bytes, (size_t)n * size));
     for (int64_t i = 0; i < n; i++) {
         out[i] = value_at(bytes, place->type, i);
-        if (!isfinite(out[i]))
-            return not_finite(f, &f->model->tensors[tensor], begin + i, out[i]);
+        if (!isfinite(out[i])) {
+            const zero_tensor *t = &f->model->tensors[tensor];
+            int64_t element = begin + i;
+            float value = out[i];
+            const char *path = f->files[f->places[t - f->model->tensors].file].path;
+            if (!t->decays)
+                return zero_fail(ZERO_ERR_FORMAT,
+                                 "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
+                                 t->name, element, (double)value);
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers", path,
+                t->name, element / t->cols, element % t->cols, (double)value);
+        }
         if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
     count_piece(f, tensor, begin, n, bytes);
@@ -193,26 +192,22 @@ static zero_status open_listed(const zero_hugging_face_found *found,
     return zero_safetensors_check_index(found->weights, index, all);
 }
 
-static zero_status open_index(const zero_hugging_face_found *found, zero_hugging_face *f,
-                              zero_safetensors *all)
-{
-    zero_bytes text = {0};
-    zero_safetensors_index index = {0};
-    zero_status st =
-        zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
-    if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
-    if (st == ZERO_OK) st = open_listed(found, &index, f, all);
-    zero_safetensors_destroy_index(&index);
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 /* Opens the files, and makes a table of their tensors. */
 static zero_status open_files(const zero_hugging_face_found *found, zero_hugging_face *f,
                               zero_safetensors *all)
 {
     ZERO_TRY(zero_hugging_face_check_weights(found));
-    if (found->is_index) return open_index(found, f, all);
+    if (found->is_index) {
+        zero_bytes text = {0};
+        zero_safetensors_index index = {0};
+        zero_status st =
+            zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
+        if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
+        if (st == ZERO_OK) st = open_listed(found, &index, f, all);
+        zero_safetensors_destroy_index(&index);
+        zero_bytes_destroy(&text);
+        return st;
+    }
     ZERO_TRY(make_room(f, 1));
     return open_file(found->weights, f, all);
 }

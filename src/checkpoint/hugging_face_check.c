@@ -39,21 +39,12 @@ static void add(struct problems *p, const char *text)
     p->n_named++;
 }
 
-static zero_status tell(const struct problems *p, const char *path)
-{
-    char more[32] = "";
-    if (p->n == 0) return ZERO_OK;
-    if (p->n > p->n_named) snprintf(more, sizeof more, "; and %d more", p->n - p->n_named);
-    return zero_fail(ZERO_ERR_FORMAT, "%s does not hold this model: %s%s", path, p->text,
-                     more);
-}
-
 /* ---- names ---- */
 
 enum { PREFIX = 160, NAME = PREFIX + 64 }; /* bytes, at most */
 
-/* The tensors, and what stands before all of their names, as torch.compile, DDP and classes around
- * a model add it: "", "transformer.", "_orig_mod.transformer.". */
+/* The tensors, and what stands before all of their names, as torch.compile, DDP and
+ * classes around a model add it: "", "transformer.", "_orig_mod.transformer.". */
 struct names {
     const zero_safetensors *table;
     char prefix[PREFIX];
@@ -92,8 +83,8 @@ static const zero_safetensors_entry *find_head(const struct names *names)
     return find(&outer, HEAD);
 }
 
-/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for other
- * names. */
+/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for
+ * other names. */
 static int64_t layer_of(const struct names *names, const char *name, const char **rest)
 {
     char *end;
@@ -149,12 +140,6 @@ static bool fits(const zero_tensor *t, const zero_safetensors_entry *e)
     return has_more_rows || has_dims(e, n, dims);
 }
 
-/* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
-static bool is_transposed(const zero_tensor *t, const zero_safetensors_entry *e)
-{
-    return t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows});
-}
-
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -165,7 +150,8 @@ static bool find_type(const zero_safetensors_entry *e, zero_type *type)
     return false;
 }
 
-/* Compares a tensor of the model with the file's; e is NULL if the file does not have it. */
+/* Compares a tensor of the model with the file's; e is NULL if the file does not have
+ * it. */
 static void check_tensor(const zero_tensor *t, const char *name,
                          const zero_safetensors_entry *e, zero_hugging_face_place *place,
                          struct problems *p)
@@ -177,11 +163,14 @@ static void check_tensor(const zero_tensor *t, const char *name,
     if (e) print_dims(e->n_dims, e->dims, theirs);
     if (e) *place = (zero_hugging_face_place){.file = e->file, .at = e->begin};
     if (e && fits(t, e) && find_type(e, &place->type)) return;
+    /* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
     if (!e)
         snprintf(text, sizeof text, "%s %s is missing", name, ours);
     else if (!fits(t, e))
         snprintf(text, sizeof text, "%s is %s and should be %s%s", name, theirs, ours,
-                 is_transposed(t, e) ? ", transposed: this is nn.Linear's order" : "");
+                 t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows})
+                     ? ", transposed: this is nn.Linear's order"
+                     : "");
     else
         snprintf(text, sizeof text, "%s has type %.16s: expected F32, F16 or BF16", name,
                  e->type);
@@ -223,7 +212,11 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         if (!used[i] && !is_mask(&names, table->entries[i].name))
             check_extra(&table->entries[i], &p);
     free(used);
-    return tell(&p, path);
+    char more[32] = "";
+    if (p.n == 0) return ZERO_OK;
+    if (p.n > p.n_named) snprintf(more, sizeof more, "; and %d more", p.n - p.n_named);
+    return zero_fail(ZERO_ERR_FORMAT, "%s does not hold this model: %s%s", path, p.text,
+                     more);
 }
 
 zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,

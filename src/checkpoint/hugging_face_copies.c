@@ -54,8 +54,8 @@ static zero_status complete_blocks(struct copies *c)
 
 /* ---- votes on blocks ---- */
 
-/* The or of all ranks' numbers for each block, and of their complements, from ranks that read it. They
- * have a bit in common if two numbers differ. */
+/* The or of all ranks' numbers for each block, and of their complements, from ranks that
+ * read it. They have a bit in common if two numbers differ. */
 static zero_status vote(struct copies *c, bool on_copies)
 {
     const zero_hugging_face *f = c->f;
@@ -115,7 +115,8 @@ static bool is_one_copy(const struct copies *c)
 
 /* ---- telling ---- */
 
-/* The lowest rank whose block is that of most; of[] has the ranks' hashes. *n: how many have it. */
+/* The lowest rank whose block is that of most; of[] has the ranks' hashes. *n: how many
+ * have it. */
 static int most_frequent(const struct copies *c, int *n)
 {
     int best = 0;
@@ -167,23 +168,6 @@ static zero_status describe(const struct copies *c, int block, const double *run
                      path, model, name, begin, end - 1, where);
 }
 
-/* All ranks read the block again, so each can say whether it has what most have. */
-static zero_status tell(struct copies *c, int block)
-{
-    zero_hugging_face *f = c->f;
-    double *runs = NULL;
-    f->zeros.tensor = f->run.tensor = -1;
-    f->blocks[block] = (zero_hugging_face_block){.n = 0};
-    ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, block)));
-    for (int r = 0; r < c->world->size; r++)
-        c->of[r] = r == c->world->rank ? f->blocks[block].sum : 0;
-    ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
-    zero_status st = gather_zeros(f, c->world, &runs);
-    if (st == ZERO_OK) st = zero_agree(c->world, describe(c, block, runs));
-    free(runs);
-    return st;
-}
-
 /* ---- all of it ---- */
 
 static zero_status compare(struct copies *c)
@@ -196,7 +180,23 @@ static zero_status compare(struct copies *c)
     ZERO_TRY(zero_agree_after_files(c->world, read_for_others(c)));
     ZERO_TRY(vote(c, false));
     for (int b = 0; b < c->f->n_blocks; b++)
-        if (differ(c, b)) return tell(c, b);
+        if (differ(c, b)) {
+            /* All ranks read the block again, so each can say whether it has what most
+             * have. */
+            int block = b;
+            zero_hugging_face *f = c->f;
+            double *runs = NULL;
+            f->zeros.tensor = f->run.tensor = -1;
+            f->blocks[block] = (zero_hugging_face_block){.n = 0};
+            ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, block)));
+            for (int r = 0; r < c->world->size; r++)
+                c->of[r] = r == c->world->rank ? f->blocks[block].sum : 0;
+            ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
+            zero_status st = gather_zeros(f, c->world, &runs);
+            if (st == ZERO_OK) st = zero_agree(c->world, describe(c, block, runs));
+            free(runs);
+            return st;
+        }
     return ZERO_OK;
 }
 

@@ -41,9 +41,10 @@ static zero_status write_tensor(zero_storage_file *file, const zero_weights *wei
     return ZERO_OK;
 }
 
-static zero_status write_tensors(zero_storage_file *file, const zero_model *model,
-                                 const zero_weights *weights)
+static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
+                              const zero_model *model, const zero_weights *weights)
 {
+    ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
     struct block *block = malloc(sizeof *block);
     zero_status st = ZERO_OK;
     if (!block)
@@ -53,13 +54,6 @@ static zero_status write_tensors(zero_storage_file *file, const zero_model *mode
                           block);
     free(block);
     return st;
-}
-
-static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
-                              const zero_model *model, const zero_weights *weights)
-{
-    ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
-    return write_tensors(file, model, weights);
 }
 
 typedef char prefixed_name[96];
@@ -91,21 +85,6 @@ static zero_status write_header(const zero_model *model, zero_bytes *header,
     if (st == ZERO_OK) *bytes = entries[n - 1].end;
     free(names);
     free(entries);
-    return st;
-}
-
-static zero_status write_model(const zero_storage_dir *dir, const zero_model *model,
-                               const zero_weights *weights)
-{
-    zero_bytes header = {0};
-    zero_storage_file file = {0};
-    uint64_t bytes;
-    zero_status st = write_header(model, &header, &bytes);
-    if (st == ZERO_OK) st = zero_storage_create(dir, ZERO_HUGGING_FACE_MODEL, bytes, &file);
-    if (st == ZERO_OK) st = write_data(&file, &header, model, weights);
-    if (st == ZERO_OK) st = zero_storage_finish(&file);
-    zero_storage_close_file(&file);
-    zero_bytes_destroy(&header);
     return st;
 }
 
@@ -145,21 +124,6 @@ static bool is_made(const char *name, const zero_hugging_face_export *e)
     for (int i = 0; i < N_MADE; i++)
         if (strcmp(made[i].name, name) == 0) return !made[i].is_tokenizers || e->tokenizer;
     return false;
-}
-
-static zero_status write_others(const zero_storage_dir *dir,
-                                const zero_hugging_face_export *e)
-{
-    const char *name;
-    json_t *value;
-    for (int i = 0; i < N_MADE; i++) ZERO_TRY(write_made(dir, i, e));
-    json_object_foreach((json_t *)e->kept, name, value)
-    {
-        if (!is_made(name, e))
-            ZERO_TRY(zero_storage_put(dir, name, json_string_value(value),
-                                      json_string_length(value)));
-    }
-    return ZERO_OK;
 }
 
 /* ---- the directory ---- */
@@ -215,8 +179,26 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
 static zero_status write_inside(const zero_storage_dir *dir,
                                 const zero_hugging_face_export *e)
 {
-    ZERO_TRY(write_model(dir, e->model, e->weights));
-    ZERO_TRY(write_others(dir, e));
+    zero_bytes header = {0};
+    zero_storage_file file = {0};
+    uint64_t bytes;
+    zero_status st = write_header(e->model, &header, &bytes);
+    if (st == ZERO_OK) st = zero_storage_create(dir, ZERO_HUGGING_FACE_MODEL, bytes, &file);
+    if (st == ZERO_OK) st = write_data(&file, &header, e->model, e->weights);
+    if (st == ZERO_OK) st = zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    zero_bytes_destroy(&header);
+    if (st != ZERO_OK) return st;
+    const char *name;
+    json_t *value;
+    for (int i = 0; i < N_MADE; i++) ZERO_TRY(write_made(dir, i, e));
+    json_object_foreach((json_t *)e->kept, name, value)
+    {
+        if (!is_made(name, e))
+            ZERO_TRY(zero_storage_put(dir, name, json_string_value(value),
+                                      json_string_length(value)));
+    }
+
     return zero_storage_sync(dir);
 }
 

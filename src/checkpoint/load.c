@@ -93,16 +93,6 @@ static zero_status check_tensor(const zero_checkpoint *c, const zero_model *mode
         ours->whole_rows, ours->whole_cols, ours->group);
 }
 
-static zero_status check_model(const zero_checkpoint *c, const zero_model *model)
-{
-    int n = c->manifest.table.n_tensors;
-    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
-    if (n == model->n_tensors) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is of another model: it has %d tensors, this model %d",
-                     c->dir.path, n, model->n_tensors);
-}
-
 /* Elements on their way to the engine. */
 struct received {
     zero_range range;
@@ -148,7 +138,12 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wis
 static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
 {
     const zero_model *model = e->schedule.input.model;
-    ZERO_TRY(check_model(c, model));
+    int n = c->manifest.table.n_tensors;
+    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
+    if (n != model->n_tensors)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s is of another model: it has %d tensors, this model %d",
+                         c->dir.path, n, model->n_tensors);
     zero_checkpoint_wish *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
     if (!wishes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
@@ -157,29 +152,20 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
     return st;
 }
 
-static void take_counts(zero_engine *e, const zero_manifest *m)
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
 {
-    e->adam_steps = m->updates;
-    e->skipped = m->skipped;
-    if (m->loss_scale.type == e->loss_scale.type) e->loss_scale = m->loss_scale;
-}
-
-static zero_status check_digest(zero_engine *e, const zero_checkpoint *c)
-{
+    zero_comm *comm = e->runner.comm;
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
+    e->adam_steps = c->manifest.updates;
+    e->skipped = c->manifest.skipped;
+    if (c->manifest.loss_scale.type == e->loss_scale.type)
+        e->loss_scale = c->manifest.loss_scale;
+    ZERO_TRY(zero_engine_publish(e));
     char digest[ZERO_CHECKSUM];
     ZERO_TRY(zero_engine_digest(e, digest));
     if (strcmp(digest, c->manifest.digest) == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: the loaded state has the digest %s, but the saved one had %s",
                      c->dir.path, digest, c->manifest.digest);
-}
-
-zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
-{
-    zero_comm *comm = e->runner.comm;
-    ZERO_TRY(zero_engine_settle(e));
-    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
-    take_counts(e, &c->manifest);
-    ZERO_TRY(zero_engine_publish(e));
-    return check_digest(e, c);
 }

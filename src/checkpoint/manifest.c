@@ -169,17 +169,6 @@ static zero_status take_options(const char *path, const json_t *root, zero_manif
     return ZERO_OK;
 }
 
-static zero_status take_choices(const char *path, const json_t *root, zero_manifest *m)
-{
-    const json_t *object;
-    ZERO_TRY(take_gpt2(path, root, m));
-    ZERO_TRY(take_options(path, root, m));
-    m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
-    if (!m->has_tokenizer) return ZERO_OK;
-    ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
-    return zero_manifest_take_file(path, object, &m->tokenizer);
-}
-
 static zero_status take_kept(const char *path, const json_t *root, zero_manifest *m)
 {
     const json_t *object;
@@ -189,24 +178,27 @@ static zero_status take_kept(const char *path, const json_t *root, zero_manifest
     return m->kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for what is kept");
 }
 
-/* The keys of version 1 come first, then "tp" of version 2, then "kept" of version 3. */
-static zero_status check_members(const char *path, const json_t *root, int version)
+static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
 {
+    int version = (int)json_integer_value(json_object_get(root, "version"));
+    bool is_shared = version == 2 || json_object_get(root, "tp");
+    /* The keys of version 1 come first, then "tp" of version 2, then "kept" of
+     * version 3. */
     static const char *const keys[] = {
         "format",    "version",    "step",    "samples", "updates",    "skipped", "seed",
         "dtype",     "loss_scale", "digest",  "data",    "arithmetic", "gpt2",    "options",
         "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp",      "kept"};
     const int n = sizeof keys / sizeof keys[0];
-    return zero_json_only(path, root, n - ZERO_MANIFEST_VERSION + version, keys);
-}
-
-static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
-{
-    int version = (int)json_integer_value(json_object_get(root, "version"));
-    bool is_shared = version == 2 || json_object_get(root, "tp");
-    ZERO_TRY(check_members(path, root, version));
+    ZERO_TRY(zero_json_only(path, root, n - ZERO_MANIFEST_VERSION + version, keys));
     ZERO_TRY(take_numbers(path, root, m));
-    ZERO_TRY(take_choices(path, root, m));
+    const json_t *object;
+    ZERO_TRY(take_gpt2(path, root, m));
+    ZERO_TRY(take_options(path, root, m));
+    m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
+    if (m->has_tokenizer) {
+        ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
+        ZERO_TRY(zero_manifest_take_file(path, object, &m->tokenizer));
+    }
     if (version == 3) ZERO_TRY(take_kept(path, root, m));
     ZERO_TRY(zero_manifest_take_table(path, root, is_shared, m));
     return zero_manifest_take_shards(path, root, m);

@@ -85,21 +85,6 @@ static zero_status take_partition(const char *path, const json_t *root,
                      "%s: \"scheme\": expected slice or owner, found '%.40s'", path, name);
 }
 
-/* One slice would be a model that is not shared, which is version 1. */
-static zero_status take_tp(const char *path, const json_t *root, zero_state_layout *layout)
-{
-    static const char *const keys[] = {"size", "slices"};
-    const json_t *object;
-    int64_t tp, slices;
-    ZERO_TRY(zero_json_object(path, root, "tp", &object));
-    ZERO_TRY(zero_json_only(path, object, 2, keys));
-    ZERO_TRY(zero_json_whole(path, object, "size", 1, ZERO_TP_MOST, &tp));
-    ZERO_TRY(zero_json_whole(path, object, "slices", 2, ZERO_TP_MOST, &slices));
-    layout->tp = (int)tp;
-    layout->slices = (int)slices;
-    return ZERO_OK;
-}
-
 static zero_status fill_table(const char *path, const json_t *root, bool is_shared,
                               zero_tensor *tensors, zero_manifest *m)
 {
@@ -110,7 +95,18 @@ static zero_status fill_table(const char *path, const json_t *root, bool is_shar
         ZERO_TRY(
             take_tensor(path, json_array_get(list, (size_t)i), i, is_shared, &tensors[i]));
     ZERO_TRY(take_partition(path, root, &layout));
-    if (is_shared) ZERO_TRY(take_tp(path, root, &layout));
+    if (is_shared) {
+        /* One slice would be a model that is not shared, which is version 1. */
+        static const char *const keys[] = {"size", "slices"};
+        const json_t *object;
+        int64_t tp, slices;
+        ZERO_TRY(zero_json_object(path, root, "tp", &object));
+        ZERO_TRY(zero_json_only(path, object, 2, keys));
+        ZERO_TRY(zero_json_whole(path, object, "size", 1, ZERO_TP_MOST, &tp));
+        ZERO_TRY(zero_json_whole(path, object, "slices", 2, ZERO_TP_MOST, &slices));
+        layout.tp = (int)tp;
+        layout.slices = (int)slices;
+    }
     zero_status st = zero_state_table_init(&m->table, n, tensors, &layout);
     return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
 }

@@ -48,19 +48,6 @@ static json_t *file_value(const zero_manifest_file *file)
                      file->checksum);
 }
 
-static json_t *loss_scale_value(const zero_loss_scale *s)
-{
-    return json_pack("{s:f, s:o, s:i}", "scale", (double)s->scale, "clean_steps",
-                     json_integer(s->clean_steps), "hysteresis", s->hysteresis);
-}
-
-static json_t *gpt2_value(const zero_gpt2_shape *s)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", json_integer(s->layers),
-                     "hidden", json_integer(s->hidden), "heads", json_integer(s->heads),
-                     "seq", json_integer(s->seq), "vocab", json_integer(s->vocab));
-}
-
 static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
 {
     const struct {
@@ -76,7 +63,11 @@ static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
                   {"seed", m->seed}};
     for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
         ZERO_TRY(append_member(out, wholes[i].key, json_integer(wholes[i].value)));
-    ZERO_TRY(append_member(out, "loss_scale", loss_scale_value(&m->loss_scale)));
+    ZERO_TRY(
+        append_member(out, "loss_scale",
+                      json_pack("{s:f, s:o, s:i}", "scale", (double)m->loss_scale.scale,
+                                "clean_steps", json_integer(m->loss_scale.clean_steps),
+                                "hysteresis", m->loss_scale.hysteresis)));
     ZERO_TRY(append_member(out, "dtype", json_string(zero_type_name(m->loss_scale.type))));
     ZERO_TRY(append_member(out, "digest", json_string(m->digest)));
     ZERO_TRY(append_member(out, "data", json_string(m->data)));
@@ -85,7 +76,13 @@ static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
 
 static zero_status append_choices(const zero_manifest *m, zero_bytes *out)
 {
-    if (m->has_gpt2) ZERO_TRY(append_member(out, "gpt2", gpt2_value(&m->gpt2)));
+    if (m->has_gpt2)
+        ZERO_TRY(append_member(
+            out, "gpt2",
+            json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", json_integer(m->gpt2.layers),
+                      "hidden", json_integer(m->gpt2.hidden), "heads",
+                      json_integer(m->gpt2.heads), "seq", json_integer(m->gpt2.seq),
+                      "vocab", json_integer(m->gpt2.vocab))));
     if (m->options) ZERO_TRY(append_member(out, "options", json_incref(m->options)));
     if (m->has_tokenizer)
         ZERO_TRY(append_member(out, "tokenizer", file_value(&m->tokenizer)));

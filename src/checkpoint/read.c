@@ -32,22 +32,17 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_by
     return st;
 }
 
-/* The path's last name; trailing slashes (shell completion) are ignored. */
-static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/') end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') begin--;
-    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
-}
-
 /* A directory with the name of another step was swapped, or copied over. */
 static zero_status check_name(const char *path, const zero_manifest *m)
 {
     int64_t step;
     char name[ZERO_CHECKPOINT_NAME];
-    last_of(path, name);
+    /* The path's last name; trailing slashes (shell completion) are ignored. */
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
     if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its manifest is that of step %" PRId64
@@ -156,20 +151,6 @@ static zero_status fetch_extents(const struct fetch *f, const zero_state_local *
     return f->to->receive(f->to->arg, group, both, parts);
 }
 
-static zero_status fetch_shards(const struct fetch *f)
-{
-    const zero_state_local *local;
-    ZERO_TRY(zero_pieces_local(pieces_of(f->c), 0, &local));
-    for (int rank = 0; rank < f->c->manifest.table.layout.n_ranks; rank++) {
-        const zero_shard_reader *shard;
-        if (!is_wanted(f, local, rank)) continue;
-        ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
-        for (int i = 0; i < shard->n; i += ZERO_STATES)
-            ZERO_TRY(fetch_extents(f, local, shard, i));
-    }
-    return ZERO_OK;
-}
-
 /* ---- a shared model: tensor by tensor ---- */
 
 /* Elements [at, end) of the rank's part of a tensor. */
@@ -199,29 +180,36 @@ static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range 
     return f->to->receive(f->to->arg, t->group, in_group, parts);
 }
 
-/* Blocks end where extents do if the same number of ranks wrote them. */
-static zero_status fetch_tensor(const struct fetch *f, int tensor)
-{
-    const zero_tensor *t = &f->model->tensors[tensor];
-    int64_t most = ZERO_EXTENT_MAX / f->model->share.ranks;
-    zero_range wanted =
-        zero_range_overlap(zero_range_of_tensor(t), f->wishes[t->group].range);
-    for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
-         at < end; at = stop) {
-        stop = zero_min((at / most + 1) * most, end);
-        ZERO_TRY(fetch_elements(f, tensor, (zero_range){at, stop}));
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
                                   const zero_checkpoint_wish *wishes,
                                   const zero_checkpoint_receiver *to)
 {
     struct fetch f = {c, model, wishes, to};
-    if (c->manifest.table.layout.tp == 1 && model->share.ranks == 1)
-        return fetch_shards(&f);
-    for (int i = 0; i < model->n_tensors; i++) ZERO_TRY(fetch_tensor(&f, i));
+    if (c->manifest.table.layout.tp == 1 && model->share.ranks == 1) {
+        const zero_state_local *local;
+        ZERO_TRY(zero_pieces_local(pieces_of(f.c), 0, &local));
+        for (int rank = 0; rank < f.c->manifest.table.layout.n_ranks; rank++) {
+            const zero_shard_reader *shard;
+            if (!is_wanted(&f, local, rank)) continue;
+            ZERO_TRY(zero_checkpoint_shard(f.c, rank, &shard));
+            for (int i = 0; i < shard->n; i += ZERO_STATES)
+                ZERO_TRY(fetch_extents(&f, local, shard, i));
+        }
+        return ZERO_OK;
+    }
+    for (int i = 0; i < model->n_tensors; i++) {
+        /* Blocks end where extents do if the same number of ranks wrote them. */
+        int tensor = i;
+        const zero_tensor *t = &f.model->tensors[tensor];
+        int64_t most = ZERO_EXTENT_MAX / f.model->share.ranks;
+        zero_range wanted =
+            zero_range_overlap(zero_range_of_tensor(t), f.wishes[t->group].range);
+        for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
+             at < end; at = stop) {
+            stop = zero_min((at / most + 1) * most, end);
+            ZERO_TRY(fetch_elements(&f, tensor, (zero_range){at, stop}));
+        }
+    }
     return ZERO_OK;
 }
 

@@ -12,8 +12,9 @@
 
 #define MEBIBYTE 0x1p20
 
-/* One save in progress. Each rank writes one shard of a run without replicas. A rank's piece is K
- * neighbouring shards, and each of the K ranks that hold the piece writes one of them:
+/* One save in progress. Each rank writes one shard of a run without replicas. A rank's
+ * piece is K neighbouring shards, and each of the K ranks that hold the piece writes one
+ * of them:
  *
  *     N_d = 4, R = 2, K = 2     | shard 0 | shard 1 | shard 2 | shard 3 |
  *     pieces                    |      of ranks 0, 2 |      of ranks 1, 3 |
@@ -115,19 +116,8 @@ static zero_status gather_shards(struct save *s)
 
 /* ---- rank 0 ---- */
 
-static zero_status check_room(const struct save *s)
-{
-    uint64_t room;
-    ZERO_TRY(zero_storage_room(s->dir, &room));
-    if (room >= s->bytes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
-                     "free: free some, or keep fewer (--keep)",
-                     s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
-}
-
-/* A checkpoint must not be announced under a path where it is not. Leftovers of an earlier save of
- * this run are removed first. */
+/* A checkpoint must not be announced under a path where it is not. Leftovers of an
+ * earlier save of this run are removed first. */
 static zero_status make_temporary(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
@@ -135,7 +125,14 @@ static zero_status make_temporary(struct save *s)
     if (zero_storage_has(s->dir, s->name))
         return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
                          s->dir->path, s->name);
-    ZERO_TRY(check_room(s));
+    uint64_t room;
+    ZERO_TRY(zero_storage_room(s->dir, &room));
+    if (room < s->bytes)
+        return zero_fail(
+            ZERO_ERR_ENV,
+            "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
+            "free: free some, or keep fewer (--keep)",
+            s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
     ZERO_TRY(zero_checkpoint_temporary_name(s->dir, s->in->step, s->temporary_name));
     return zero_storage_make(s->dir, s->temporary_name, &s->temporary);
 }
@@ -150,36 +147,6 @@ static zero_status enter_temporary(struct save *s)
                      zero_last_error());
 }
 
-/* On several machines, directories of one name would each have some of the shards. */
-static zero_status check_shards(const struct save *s)
-{
-    char name[64];
-    for (int r = 0; r < s->comm->size; r++) {
-        zero_shard_name(r, s->comm->size, name);
-        if (!zero_storage_has(&s->temporary, name))
-            return zero_fail(ZERO_ERR_ENV,
-                             "%s/%s is not seen from rank 0, though rank %d has written "
-                             "it: all nodes need the same directory",
-                             s->temporary.path, name, writer_of(s, r));
-    }
-    return ZERO_OK;
-}
-
-static zero_status write_tokenizer(struct save *s)
-{
-    zero_bytes text = {0};
-    if (!s->in->tokenizer) return ZERO_OK;
-    zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
-    if (st == ZERO_OK)
-        st = zero_storage_put(&s->temporary, ZERO_TOKENIZER_NAME, text.bytes, text.len);
-    s->manifest.has_tokenizer = true;
-    s->manifest.tokenizer.bytes = text.len;
-    zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
-    s->bytes += text.len;
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 static zero_status write_manifest(struct save *s)
 {
     zero_bytes text = {0};
@@ -191,8 +158,8 @@ static zero_status write_manifest(struct save *s)
     return st;
 }
 
-/* The rename publishes the checkpoint, and the last sync makes that durable. If that sync fails
- * its durability is unknown, so the rename is undone. */
+/* The rename publishes the checkpoint, and the last sync makes that durable. If that
+ * sync fails its durability is unknown, so the rename is undone. */
 static zero_status rename_to_final(struct save *s)
 {
     ZERO_TRY(zero_storage_sync(&s->temporary));
@@ -207,8 +174,30 @@ static zero_status rename_to_final(struct save *s)
 static zero_status publish(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
-    ZERO_TRY(check_shards(s));
-    ZERO_TRY(write_tokenizer(s));
+    /* On several machines, directories of one name would each have some of the
+     * shards. */
+    char name[64];
+    for (int r = 0; r < s->comm->size; r++) {
+        zero_shard_name(r, s->comm->size, name);
+        if (!zero_storage_has(&s->temporary, name))
+            return zero_fail(ZERO_ERR_ENV,
+                             "%s/%s is not seen from rank 0, though rank %d has written "
+                             "it: all nodes need the same directory",
+                             s->temporary.path, name, writer_of(s, r));
+    }
+
+    zero_bytes text = {0};
+    if (s->in->tokenizer) {
+        zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
+        if (st == ZERO_OK)
+            st = zero_storage_put(&s->temporary, ZERO_TOKENIZER_NAME, text.bytes, text.len);
+        s->manifest.has_tokenizer = true;
+        s->manifest.tokenizer.bytes = text.len;
+        zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
+        s->bytes += text.len;
+        zero_bytes_destroy(&text);
+        if (st != ZERO_OK) return st;
+    }
     ZERO_TRY(write_manifest(s));
     ZERO_TRY(rename_to_final(s));
     return zero_storage_check_place(s->dir);

@@ -6,20 +6,6 @@
 
 #include "base/fail.h"
 
-/* A header is compared with the manifest first, whatever else is wrong with the file. */
-static zero_status check_header(const zero_shard_reader *s, const zero_manifest_file *known,
-                                const zero_bytes *header)
-{
-    char found[ZERO_CHECKSUM];
-    zero_checksum(header->bytes, header->len, found);
-    if (strcmp(found, known->checksum) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its header (bytes 0 to %zu) is not the one that was written: "
-                     "expected checksum %s, found %s; the file was changed, or belongs to "
-                     "another shard or checkpoint",
-                     s->file.path, header->len, known->checksum, found);
-}
-
 /* Entry i of the header is extent i of the layout, no more and no less. */
 static zero_status check_entries(const zero_shard_reader *s, const zero_state_table *table)
 {
@@ -42,18 +28,6 @@ static zero_status check_entries(const zero_shard_reader *s, const zero_state_ta
     return ZERO_OK;
 }
 
-/* Counted first: a layout from outside may have more extents than there is memory for. */
-static zero_status list_extents(zero_shard_reader *s, const zero_state_table *table,
-                                const zero_state_local *local)
-{
-    int d = s->rank / table->layout.tp;
-    int64_t count = zero_state_count_extents(table, local, d);
-    if (count != s->header.n)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %" PRId64,
-                         s->file.path, s->header.n, count);
-    return zero_state_table_extents(table, local, d, &s->extents, &s->n);
-}
-
 static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                                const zero_state_local *local, zero_bytes *header)
 {
@@ -64,9 +38,26 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                          " that were written",
                          s->file.path, s->file.bytes, known->bytes);
     ZERO_TRY(zero_safetensors_read_header(&s->file, header));
-    ZERO_TRY(check_header(s, known, header));
+    /* A header is compared with the manifest first, whatever else is wrong with the
+     * file. */
+    char found[ZERO_CHECKSUM];
+    zero_checksum(header->bytes, header->len, found);
+    if (strcmp(found, known->checksum) != 0)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: its header (bytes 0 to %zu) is not the one that was written: "
+            "expected checksum %s, found %s; the file was changed, or belongs to "
+            "another shard or checkpoint",
+            s->file.path, header->len, known->checksum, found);
     ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
-    ZERO_TRY(list_extents(s, &m->table, local));
+    /* Counted first: a layout from outside may have more extents than there is
+     * memory for. */
+    int d = s->rank / m->table.layout.tp;
+    int64_t count = zero_state_count_extents(&m->table, local, d);
+    if (count != s->header.n)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %" PRId64,
+                         s->file.path, s->header.n, count);
+    ZERO_TRY(zero_state_table_extents(&m->table, local, d, &s->extents, &s->n));
     return check_entries(s, &m->table);
 }
 
@@ -96,7 +87,8 @@ void zero_shard_close(zero_shard_reader *shard)
     *shard = (zero_shard_reader){0};
 }
 
-/* Extents of one part of the state ascend; those of the same elements adjoin in the list. */
+/* Extents of one part of the state ascend; those of the same elements adjoin in the
+ * list. */
 int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
                     int64_t element)
 {

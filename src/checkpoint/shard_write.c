@@ -22,18 +22,6 @@ static size_t extent_bytes(const zero_extent *x)
     return (size_t)(x->end - x->begin) * sizeof(float);
 }
 
-static zero_status allocate(zero_shard_writer *s)
-{
-    size_t n = (size_t)s->n;
-    s->entries = calloc(n + 1, sizeof *s->entries);
-    s->names = malloc((n + 1) * sizeof *s->names);
-    s->sums = malloc((n + 1) * sizeof *s->sums);
-    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
-    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
-    if (s->entries && s->names && s->sums && s->texts && s->room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
-}
-
 static void describe_extent(zero_shard_writer *s, int i, const float *data)
 {
     const zero_extent *x = &s->extents[i];
@@ -45,20 +33,9 @@ static void describe_extent(zero_shard_writer *s, int i, const float *data)
     s->texts[HEADER_TEXTS + i][1] = s->sums[i];
 }
 
-static zero_status describe_extents(zero_shard_writer *s)
-{
-    zero_state_block view;
-    for (int i = 0; i < s->n; i += ZERO_STATES) {
-        ZERO_TRY(view_extents(s, i, &view));
-        for (int p = 0; p < ZERO_STATES; p++)
-            describe_extent(s, i + p, view.part[s->extents[i + p].part]);
-    }
-    return ZERO_OK;
-}
-
-/* The header comes first in the file and has the checksums of the data after it. They are taken
- * before anything is written, so errors of the disk, or on the way to it, show when
- * the file is read. */
+/* The header comes first in the file and has the checksums of the data after it. They
+ * are taken before anything is written, so errors of the disk, or on the way to it, show
+ * when the file is read. */
 static zero_status make_header(zero_shard_writer *s)
 {
     char step[32], rank[16], ranks[16];
@@ -71,7 +48,13 @@ static zero_status make_header(zero_shard_writer *s)
                                                 {"ranks", ranks},
                                                 {"digest", s->manifest->digest}};
     memcpy(s->texts, about, sizeof about);
-    ZERO_TRY(describe_extents(s));
+    zero_state_block view;
+    for (int i = 0; i < s->n; i += ZERO_STATES) {
+        ZERO_TRY(view_extents(s, i, &view));
+        for (int p = 0; p < ZERO_STATES; p++)
+            describe_extent(s, i + p, view.part[s->extents[i + p].part]);
+    }
+
     return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
                                          (const char *const(*)[2])s->texts, &s->header);
 }
@@ -83,7 +66,14 @@ static zero_status prepare(zero_shard_writer *s)
     ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
     ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
                                       &s->n));
-    ZERO_TRY(allocate(s));
+    size_t n = (size_t)s->n;
+    s->entries = calloc(n + 1, sizeof *s->entries);
+    s->names = malloc((n + 1) * sizeof *s->names);
+    s->sums = malloc((n + 1) * sizeof *s->sums);
+    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
+    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
+    if (!s->entries || !s->names || !s->sums || !s->texts || !s->room)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
     return make_header(s);
 }
 

@@ -31,19 +31,16 @@ static zero_status agree_on_transfers(zero_engine *e)
     return zero_agree(e->runner.comm, st);
 }
 
-/* True if memory that a program uses can fail. */
-static bool has_transfers(const zero_engine *e)
-{
-    return e->schedule.input.offload != ZERO_OFFLOAD_OFF || e->runner.link.memory;
-}
-
 zero_status zero_engine_settle(zero_engine *e)
 {
     if (e->in_flight) {
         e->in_flight = false;
         ZERO_TRY(walk(e, ZERO_PROGRAM_EPILOGUE));
     }
-    return has_transfers(e) ? agree_on_transfers(e) : ZERO_OK;
+    /* True if memory that a program uses can fail. */
+    return e->schedule.input.offload != ZERO_OFFLOAD_OFF || e->runner.link.memory
+               ? agree_on_transfers(e)
+               : ZERO_OK;
 }
 
 /* After a program without a vote, which may have read wrong parameters. */
@@ -101,24 +98,8 @@ static const char *name_divergence(const zero_run_output *out)
     return isfinite(out->grad_norm) ? "loss" : "gradient";
 }
 
-/* Parameters have changed: the same step again would not find the first such number. */
-static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_input *run,
-                                         const zero_run_output *out)
-{
-    bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
-    return zero_fail(
-        ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the %s is not finite (loss %g, norm %g, learning rate "
-        "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
-        "--delayed-update the message would name the unit. Try a smaller --lr or a "
-        "longer --warmup",
-        run->step + 1, name_divergence(out), out->loss, out->grad_norm,
-        (double)run->adamw.lr,
-        is_early ? ", and some groups were updated with it before that was known" : "");
-}
-
-/* Nothing was updated: the same step gives the same numbers, this time under a search. A flipped
- * bit may be why. */
+/* Nothing was updated: the same step gives the same numbers, this time under a search. A
+ * flipped bit may be why. */
 static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
                                    const zero_run_output *out)
 {
@@ -126,8 +107,20 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     zero_run_output found;
     char where[ZERO_ORIGIN_TEXT];
     if (e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD ||
-        e->schedule.input.offload == ZERO_OFFLOAD_DELAYED)
-        return tell_moved_divergence(e, run, out);
+        e->schedule.input.offload == ZERO_OFFLOAD_DELAYED) {
+        /* Parameters have changed: the same step again would not find the first such
+         * number. */
+        bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
+        return zero_fail(
+            ZERO_ERR_DIVERGED,
+            "step %" PRId64 ": the %s is not finite (loss %g, norm %g, learning rate "
+            "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
+            "--delayed-update the message would name the unit. Try a smaller --lr or a "
+            "longer --warmup",
+            run->step + 1, name_divergence(out), out->loss, out->grad_norm,
+            (double)run->adamw.lr,
+            is_early ? ", and some groups were updated with it before that was known" : "");
+    }
     ZERO_TRY(zero_engine_check(e));
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
@@ -191,20 +184,12 @@ static zero_run_input step_input(const zero_engine *e, const zero_step_input *in
                                       .step = e->adam_steps + 1}};
 }
 
-/* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so earlier. */
+/* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so
+ * earlier. */
 static zero_status vote_early(zero_engine *e, zero_status mine)
 {
     bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
     return is_early ? zero_agree(e->runner.comm, mine) : ZERO_OK;
-}
-
-/* Before updates are delayed, each is made at once. */
-static zero_status update_at_once(zero_engine *e, const zero_step_input *in)
-{
-    const zero_plan_input *plan = &e->schedule.input;
-    bool is_delayed = plan->offload == ZERO_OFFLOAD_DELAYED;
-    return is_delayed && in->step + 1 < plan->delayed_from ? zero_engine_settle(e)
-                                                           : ZERO_OK;
 }
 
 static zero_status walk_step(zero_engine *e, const zero_run_input *run,
@@ -232,8 +217,13 @@ zero_status zero_engine_step(zero_engine *e, const zero_source *source,
     e->adam_steps += !out->overflow;
     e->skipped += out->overflow;
     /* After the update, which divides by the scale that made the gradients. */
-    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK)
-        return update_at_once(e, in);
+    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK) {
+        /* Before updates are delayed, each is made at once. */
+        const zero_plan_input *plan = &e->schedule.input;
+        bool is_delayed = plan->offload == ZERO_OFFLOAD_DELAYED;
+        return is_delayed && in->step + 1 < plan->delayed_from ? zero_engine_settle(e)
+                                                               : ZERO_OK;
+    }
     return tell_divergence(e, &run, out);
 }
 

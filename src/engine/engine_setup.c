@@ -61,51 +61,38 @@ static zero_status check_memory(const zero_engine *e)
     return check_bytes(e, zero_plan_needed(&e->schedule), "");
 }
 
-/* A plan of millions of instructions takes minutes to compile: if its model states alone are too
- * large, it is refused before. */
-static zero_status check_least(const zero_engine *e)
+static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
 {
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_share *share = &spec->plan.model->share;
+    if (spec->plan.n_ranks != data->size || spec->plan.rank != data->rank)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for rank %d of %d cannot run on rank %d of %d",
+                         spec->plan.rank, spec->plan.n_ranks, data->rank, data->size);
+    if (share->ranks != (tp ? tp->size : 1) || share->rank != (tp ? tp->rank : 0))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "part %d of %d of a model cannot run on rank %d of a TP group of %d",
+            share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+    /* The plan's shard groups must be those into which `comm` was divided. */
+    const zero_comm *shard = zero_comm_shard(comm);
+    int ranks = spec->plan.shard_ranks > 0 ? spec->plan.shard_ranks : spec->plan.n_ranks;
+    if (ranks != shard->size)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a plan that shards over %d ranks cannot run on shard groups of %d", ranks,
+            shard->size);
+    e->spec = *spec;
+    e->loss_scale = zero_loss_scale_init(spec->plan.type);
+    /* A plan of millions of instructions takes minutes to compile: if its model
+     * states alone are too large, it is refused before. */
     zero_plan_bound least;
     ZERO_TRY(zero_plan_least(&e->spec.plan, &least));
     /* Compiling finds the exact bytes. */
-    if (least.instructions <= ZERO_PLAN_QUICK) return ZERO_OK;
-    ZERO_TRY(check_device(e, least.device_bytes, "at least "));
-    return check_bytes(e, least.bytes, "at least ");
-}
-
-static zero_status check_ranks(const zero_plan_input *plan, zero_comm *comm)
-{
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
-    const zero_share *share = &plan->model->share;
-    if (plan->n_ranks != data->size || plan->rank != data->rank)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for rank %d of %d cannot run on rank %d of %d", plan->rank,
-                         plan->n_ranks, data->rank, data->size);
-    if (share->ranks == (tp ? tp->size : 1) && share->rank == (tp ? tp->rank : 0))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "part %d of %d of a model cannot run on rank %d of a TP group of %d",
-                     share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
-}
-
-/* The plan's shard groups must be those into which `comm` was divided. */
-static zero_status check_shards(const zero_plan_input *plan, zero_comm *comm)
-{
-    const zero_comm *shard = zero_comm_shard(comm);
-    int ranks = plan->shard_ranks > 0 ? plan->shard_ranks : plan->n_ranks;
-    if (ranks == shard->size) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a plan that shards over %d ranks cannot run on shard groups of %d",
-                     ranks, shard->size);
-}
-
-static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
-{
-    ZERO_TRY(check_ranks(&spec->plan, comm));
-    ZERO_TRY(check_shards(&spec->plan, comm));
-    e->spec = *spec;
-    e->loss_scale = zero_loss_scale_init(spec->plan.type);
-    ZERO_TRY(check_least(e));
+    if (least.instructions > ZERO_PLAN_QUICK) {
+        ZERO_TRY(check_device(e, least.device_bytes, "at least "));
+        ZERO_TRY(check_bytes(e, least.bytes, "at least "));
+    }
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     ZERO_TRY(check_memory(e));
     e->eval_losses =
@@ -201,7 +188,8 @@ void zero_engine_destroy(zero_engine *e)
 {
     /* Nobody will see an update that was left to the next step. */
     if (e->runner.pending.is_due) e->in_flight = false;
-    /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
+    /* Collectives in flight must not outlive their buffers; a failure has no one to
+     * tell. */
     if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;
     zero_runner_destroy(&e->runner);

@@ -18,18 +18,15 @@ static zero_status begin_second(zero_chained *c)
     return zero_collective_begin(&c->chain->ops[1], c->own, c->whole, c->staging);
 }
 
-/* --check collectives compares each begin between ranks, so the second collective has to begin where
- * the program says: at the wait (comm/divide.h). The check is that of the chain's own group, because
- * a world that is divided has none. */
-static bool is_checked(const zero_chained *c)
-{
-    return c->chain->ops[0].comm->check != NULL;
-}
-
 zero_status zero_chain_continue(zero_chained *c)
 {
     bool done = false;
-    if (!c->chain || c->begun == c->chain->n || is_checked(c)) return ZERO_OK;
+    /* --check collectives compares each begin between ranks, so the second
+     * collective has to begin where the program says: at the wait (comm/divide.h).
+     * The check is that of the chain's own group, because a world that is divided
+     * has none. */
+    if (!c->chain || c->begun == c->chain->n || c->chain->ops[0].comm->check != NULL)
+        return ZERO_OK;
     ZERO_TRY(zero_collective_progress(&c->chain->ops[0], &done));
     return done ? begin_second(c) : ZERO_OK;
 }

@@ -1,19 +1,14 @@
-/* JOIN and JOIN_WAIT: the parts of a unit's pass meet the other ranks of the TP group. A sum is a
- * chain of two collectives (run_chain.h), a gather is one. */
+/* JOIN and JOIN_WAIT: the parts of a unit's pass meet the other ranks of the TP group. A
+ * sum is a chain of two collectives (run_chain.h), a gather is one. */
 #include "base/fail.h"
 #include "engine/run_chain.h"
 #include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 
-static const zero_join_exchange *exchange_of(const zero_walk *w, const zero_instruction *i)
-{
-    return &w->r->schedule->joins[i->join];
-}
-
 /* This rank's piece of the sum, which it makes and the others gather. */
 static char *own_piece(const zero_walk *w, const zero_instruction *i, char *joined)
 {
-    const zero_join_exchange *x = exchange_of(w, i);
+    const zero_join_exchange *x = &w->r->schedule->joins[i->join];
     int64_t piece = x->count / w->r->tp->size;
     return joined + (size_t)(piece * w->r->tp->rank) * sizeof(float);
 }

@@ -1,11 +1,13 @@
-/* Transfers between memory and the file, and the stream of optimizer states, which runs ahead. Beside a
- * device UPDATE and STORE_PARAM of states in the host's memory are a stream, too.
+/* Transfers between memory and the file, and the stream of optimizer states, which runs
+ * ahead. Beside a device UPDATE and STORE_PARAM of states in the host's memory are a
+ * stream, too.
  *
- * The stream's instructions depend on each other, on one instruction of the walk (`after`), and on
- * nothing else: slots and parameters live for the whole run, and UPDATE stands before the first use
- * of its group. So they need not wait until the walk arrives. Polls during arithmetic execute them,
- * in their order, as far as transfers have ended. The walk waits only for what is still missing
- * when it arrives. This moves work in time and changes no number. */
+ * The stream's instructions depend on each other, on one instruction of the walk
+ * (`after`), and on nothing else: slots and parameters live for the whole run, and
+ * UPDATE stands before the first use of its group. So they need not wait until the walk
+ * arrives. Polls during arithmetic execute them, in their order, as far as transfers
+ * have ended. The walk waits only for what is still missing when it arrives. This moves
+ * work in time and changes no number. */
 #include <time.h>
 
 #include "base/clock.h"
@@ -146,18 +148,16 @@ static bool has_ended(const zero_walk *w, const zero_instruction *i)
            (params == ZERO_NO_BUFFER || zero_tier_has_ended(&w->r->tier, params));
 }
 
-/* With `lazy` the walk itself updates while a device executes what was queued before. Its calls poll as
- * they are queued: an update there would keep the next call from the device. */
-static bool may_update(const zero_walk *w, int g)
-{
-    return w->plan->offload != ZERO_OFFLOAD_LAZY && zero_host_may_update(w->r, g);
-}
-
 static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
     if (i->after >= w->r->at) return false;
     switch (i->op) {
-    case ZERO_OP_UPDATE: return !i->on_host || may_update(w, i->group);
+        /* With `lazy` the walk itself updates while a device executes what was queued
+         * before. Its calls poll as they are queued: an update there would keep the next
+         * call from the device. */
+    case ZERO_OP_UPDATE:
+        return !i->on_host || (w->plan->offload != ZERO_OFFLOAD_LAZY &&
+                               zero_host_may_update(w->r, i->group));
     case ZERO_OP_FETCH_WAIT:
     case ZERO_OP_STORE_WAIT: return has_ended(w, i);
     default: return true;
@@ -223,7 +223,8 @@ zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* New parameters return to the device. Does nothing where UPDATE left the masters as they are. */
+/* New parameters return to the device. Does nothing where UPDATE left the masters as
+ * they are. */
 zero_status zero_run_store_param(zero_walk *w, const zero_instruction *i)
 {
     zero_use(w, i->host);

@@ -23,21 +23,6 @@ static void write_samples(const zero_walk *w, char *inputs, char *targets)
                               inputs + (size_t)s * input, targets + (size_t)s * target);
 }
 
-/* The tokens pass through one of two slots of the host's memory. The copy waits until the device has
- * used the tokens before them, and what is computed later waits for the copy. */
-static void load_device(const zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    zero_ticket *slot = &r->token_copies[i->host - r->schedule->first_tokens];
-    char *host = zero_use(w, i->host);
-    zero_link_wait(&r->link, *slot);
-    write_samples(w, host,
-                  host + zero_schedule_targets_at(w->plan->model, w->batch.B * w->batch.T));
-    zero_link_store(&r->link, zero_use(w, i->tokens), host,
-                    r->schedule->buffers[i->tokens].bytes, slot);
-    zero_link_after(&r->link, *slot);
-}
-
 zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
 {
     zero_batch *b = &w->batch;
@@ -45,7 +30,19 @@ zero_status zero_run_load(zero_walk *w, const zero_instruction *i)
     char *targets = inputs + zero_schedule_targets_at(w->plan->model, b->B * b->T);
     b->first_sample = b->B * zero_walk_microbatch(w, i, w->r->data->rank, i->microbatch);
     if (w->r->link.memory) {
-        load_device(w, i);
+        /* The tokens pass through one of two slots of the host's memory. The copy waits
+         * until the device has used the tokens before them, and what is computed later
+         * waits for the copy. */
+        zero_runner *r = w->r;
+        zero_ticket *slot = &r->token_copies[i->host - r->schedule->first_tokens];
+        char *host = zero_use(w, i->host);
+        zero_link_wait(&r->link, *slot);
+        write_samples(
+            w, host,
+            host + zero_schedule_targets_at(w->plan->model, w->batch.B * w->batch.T));
+        zero_link_store(&r->link, zero_use(w, i->tokens), host,
+                        r->schedule->buffers[i->tokens].bytes, slot);
+        zero_link_after(&r->link, *slot);
     } else {
         /* Units of the microbatch before may still read its tokens here. */
         ZERO_TRY(w->r->backend->sync(&w->r->math));
@@ -137,8 +134,8 @@ static float *host_rows(const zero_walk *w, const zero_instruction *i, int m)
     return (float *)((char *)zero_use(w, i->host) + (size_t)m * bytes);
 }
 
-/* From a device they are on their way until LOSS adds them. The next microbatch's head writes its
- * losses to the same place of the device. */
+/* From a device they are on their way until LOSS adds them. The next microbatch's head
+ * writes its losses to the same place of the device. */
 static zero_status collect_loss(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -203,24 +200,21 @@ zero_status zero_run_forward(zero_walk *w, const zero_instruction *i)
     return collect_loss(w, i);
 }
 
-/* The padding of a gradient is also sent and added, so it must be zero. */
-static void clear_padding(const zero_walk *w, const zero_unit *unit, const zero_call *call)
-{
-    for (int k = 0; k < unit->n_groups; k++) {
-        const zero_partition *p = &w->r->schedule->groups[unit->groups[k]].partition;
-        if (!call->accumulate[k])
-            w->r->backend->clear(&w->r->math, p->padded - p->n_params,
-                                 call->grad[k] + p->n_params);
-    }
-}
-
 zero_status zero_run_backward(zero_walk *w, const zero_instruction *i)
 {
     const zero_unit *unit = &w->plan->model->units[i->unit];
     zero_call call = make_call(w, i);
     zero_unit_part part = part_of(w, i);
     zero_undefined *undefined = w->finds_undefined ? &w->out->undefined : NULL;
-    if (is_first_part(i)) clear_padding(w, unit, &call);
+    if (is_first_part(i)) {
+        /* The padding of a gradient is also sent and added, so it must be zero. */
+        for (int k = 0; k < unit->n_groups; k++) {
+            const zero_partition *p = &w->r->schedule->groups[unit->groups[k]].partition;
+            if (!call.accumulate[k])
+                w->r->backend->clear(&w->r->math, p->padded - p->n_params,
+                                     call.grad[k] + p->n_params);
+        }
+    }
     if (undefined && is_first_part(i)) zero_undefined_before_backward(w->r, i, &call);
     keep_last_losses(w, i);
     unit->backward(unit, &call);

@@ -1,5 +1,5 @@
-/* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE, which end
- * the step. */
+/* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE,
+ * which end the step. */
 #include <math.h>
 #include <string.h>
 
@@ -68,8 +68,9 @@ static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have counts on the
- * first of them alone. The sum is exact, so it does not depend on how elements are dealt. */
+/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have
+ * counts on the first of them alone. The sum is exact, so it does not depend on how
+ * elements are dealt. */
 static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -133,37 +134,6 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
     return update;
 }
 
-/* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
-static void decide_update(zero_walk *w)
-{
-    zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
-    switch (w->plan->offload) {
-    case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
-    case ZERO_OFFLOAD_LAZY:
-    case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
-    default: w->update = update;
-    }
-}
-
-static zero_status vote(zero_walk *w, bool is_finite)
-{
-    zero_run_output *out = w->out;
-    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
-    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
-                             : w->in->is_refused        ? ZERO_STEP_REFUSED
-                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
-                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
-                             : !is_finite               ? ZERO_STEP_OVERFLOW
-                                                        : ZERO_STEP_FINE;
-    int64_t gravest;
-    bool same;
-    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
-    out->verdict = (zero_step_verdict)gravest;
-    out->differs = !same;
-    out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
-    return ZERO_OK;
-}
-
 /* *sum = the squares of all ranks' gradients. */
 static zero_status add_squares(zero_runner *r, double *sum)
 {
@@ -187,13 +157,37 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     fetch_squares(w, i);
     ZERO_TRY(add_squares(w->r, &squares));
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    ZERO_TRY(vote(w, isfinite(squares) && isfinite(w->out->loss)));
-    if (!w->out->overflow) decide_update(w);
+    bool is_finite = isfinite(squares) && isfinite(w->out->loss);
+    zero_run_output *out = w->out;
+    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
+    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
+                             : w->in->is_refused        ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
+                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
+                             : !is_finite               ? ZERO_STEP_OVERFLOW
+                                                        : ZERO_STEP_FINE;
+    int64_t gravest;
+    bool same;
+    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
+    out->verdict = (zero_step_verdict)gravest;
+    out->differs = !same;
+    out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
+
+    if (!w->out->overflow) {
+        /* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
+        zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
+        switch (w->plan->offload) {
+        case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
+        case ZERO_OFFLOAD_LAZY:
+        case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
+        default: w->update = update;
+        }
+    }
     return ZERO_OK;
 }
 
-/* The slot may hold another block's parameters where this one has padding, which is zeros and is
- * gathered, too. */
+/* The slot may hold another block's parameters where this one has padding, which is
+ * zeros and is gathered, too. */
 static void clear_padding(const zero_walk *w, const zero_instruction *i, char *param)
 {
     const zero_schedule *s = w->r->schedule;
@@ -204,23 +198,8 @@ static void clear_padding(const zero_walk *w, const zero_instruction *i, char *p
     memset(param + (size_t)(end - all.begin) * size, 0, (size_t)(all.end - end) * size);
 }
 
-/* The states of a block in its slot. */
-static void find_in_slot(const zero_walk *w, const zero_instruction *i,
-                         zero_update_state *state)
-{
-    const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
-    if (view.master) state->master = view.master;
-    state->momentum = view.momentum;
-    state->variance = view.variance;
-    if (!view.param) return;
-    state->param = view.param;
-    state->changed = NULL; /* the slot has what was there before */
-    clear_padding(w, i, view.param);
-}
-
-/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does not look. */
+/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does
+ * not look. */
 static uint64_t *changes_of(const zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -246,7 +225,20 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
                                .momentum = zero_use_element(w, i->momentum, at),
                                .variance = zero_use_element(w, i->variance, at),
                                .changed = changes_of(w, i)};
-    if (i->file != ZERO_NO_BUFFER) find_in_slot(w, i, &state);
+    if (i->file != ZERO_NO_BUFFER) {
+        /* The states of a block in its slot. */
+        const zero_schedule *s = w->r->schedule;
+        int k = i->file - s->groups[i->group].first_block;
+        zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
+        if (view.master) state.master = view.master;
+        state.momentum = view.momentum;
+        state.variance = view.variance;
+        if (view.param) {
+            state.param = view.param;
+            state.changed = NULL; /* the slot has what was there before */
+            clear_padding(w, i, view.param);
+        }
+    }
     if (!state.master) { /* fp32: the parameter is its own master */
         state.master = state.param;
         state.param = NULL;

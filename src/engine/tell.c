@@ -148,23 +148,21 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
 }
 
-/* The states of a block in its slot; parameters are there, too, if they are in the file. */
-static zero_told_number read_slot(const zero_walk *w, const zero_instruction *i, int64_t at)
-{
-    const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    zero_slot_view view =
-        zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
-    const float *master = view.master ? view.master : (const float *)(void *)view.param;
-    if (!master) return read_element(w, i->param[0], at);
-    return (zero_told_number){at, (double)master[at - i->range.begin]};
-}
-
 /* The master; in fp32 the parameter. */
 static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
 {
     int64_t at = element_in(w, i);
-    if (at >= 0 && i->file != ZERO_NO_BUFFER) return read_slot(w, i, at);
+    if (at >= 0 && i->file != ZERO_NO_BUFFER) {
+        /* The states of a block in its slot; parameters are there, too, if they are in
+         * the file. */
+        const zero_schedule *s = w->r->schedule;
+        int k = i->file - s->groups[i->group].first_block;
+        zero_slot_view view =
+            zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
+        const float *master = view.master ? view.master : (const float *)(void *)view.param;
+        if (!master) return read_element(w, i->param[0], at);
+        return (zero_told_number){at, (double)master[at - i->range.begin]};
+    }
     return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
 }
 

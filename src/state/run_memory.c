@@ -95,10 +95,14 @@ typedef struct {
     bool beside;
 } column;
 
-/* change[at]: the bytes whose use begins at instruction `at`, less those whose use has ended. */
-static void add_lifetimes(const zero_runner *r, zero_program_kind program, column of,
-                          int64_t *change)
+static size_t worst_moment(const zero_runner *r, zero_program_kind program, column of,
+                           int64_t *change)
 {
+    int length = r->schedule->programs[program].length;
+    int64_t now = 0, most = 0;
+    memset(change, 0, ((size_t)length + 1) * sizeof *change);
+    /* change[at]: the bytes whose use begins at instruction `at`, less those whose
+     * use has ended. */
     const zero_schedule *s = r->schedule;
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
@@ -113,15 +117,6 @@ static void add_lifetimes(const zero_runner *r, zero_program_kind program, colum
             change[t->last + 1] -= bytes;
         }
     }
-}
-
-static size_t worst_moment(const zero_runner *r, zero_program_kind program, column of,
-                           int64_t *change)
-{
-    int length = r->schedule->programs[program].length;
-    int64_t now = 0, most = 0;
-    memset(change, 0, ((size_t)length + 1) * sizeof *change);
-    add_lifetimes(r, program, of, change);
     for (int at = 0; at < length; at++) {
         now += change[at];
         most = zero_max(most, now);

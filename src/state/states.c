@@ -124,16 +124,6 @@ static zero_status round_beside(zero_runner *r, int g)
     return ZERO_OK;
 }
 
-/* On a device masters and parameters lie beside each other. */
-static void round_group(zero_runner *r, int g)
-{
-    const zero_group_state *state = &r->schedule->groups[g];
-    zero_range held = zero_states_held(r->schedule, g);
-    r->backend->round(&r->math, r->schedule->input.type, zero_range_len(held),
-                      zero_runner_element(r, state->master, held.begin),
-                      zero_runner_element(r, state->param, held.begin));
-}
-
 /* In fp32 a delayed update works on a copy of the masters. */
 static void copy_late(zero_runner *r, int g)
 {
@@ -158,9 +148,14 @@ zero_status zero_states_round(zero_runner *r)
         }
         bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
         if (is_master || zero_offload_has_parameters(s, g)) continue;
-        if (r->link.memory)
-            round_group(r, g);
-        else
+        if (r->link.memory) {
+            /* On a device masters and parameters lie beside each other. */
+            const zero_group_state *state = &r->schedule->groups[g];
+            zero_range held = zero_states_held(r->schedule, g);
+            r->backend->round(&r->math, r->schedule->input.type, zero_range_len(held),
+                              zero_runner_element(r, state->master, held.begin),
+                              zero_runner_element(r, state->param, held.begin));
+        } else
             ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
                                        round_block, &to));
     }

@@ -101,15 +101,6 @@ static void note_begin(zero_tier *t, int file, bool is_write)
                              .begun = is_recorded ? zero_clock_seconds() : 0.0};
 }
 
-static void note_end(zero_tier *t, int file)
-{
-    zero_transfer_ring *ring = t->ring;
-    zero_transfer_span *span = &t->spans[file];
-    if (!ring || span->file == NONE) return;
-    span->ended = zero_scratch_last_ended(t->scratch);
-    ring->ring[ring->n++ % ring->capacity] = *span;
-}
-
 void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
 {
     if (t->has_failed) return;
@@ -140,24 +131,24 @@ bool zero_tier_has_ended(const zero_tier *t, int file)
            zero_scratch_has_ended(t->scratch, t->transfer[file]);
 }
 
-/* Adds what the file has moved since `before`. */
-static void count(zero_file_traffic *sum, const zero_scratch_traffic *before,
-                  const zero_scratch_traffic *now)
-{
-    sum->bytes_read += now->bytes_read - before->bytes_read;
-    sum->bytes_written += now->bytes_written - before->bytes_written;
-    sum->reads += now->reads - before->reads;
-    sum->writes += now->writes - before->writes;
-}
-
 void zero_tier_end(zero_tier *t, int file)
 {
     if (t->transfer[file] == NONE) return;
     zero_scratch_traffic before = zero_scratch_get_traffic(t->scratch);
     keep(t, zero_scratch_end(t->scratch, t->transfer[file]));
-    note_end(t, file);
+    zero_transfer_ring *ring = t->ring;
+    zero_transfer_span *span = &t->spans[file];
+    if (ring && span->file != NONE) {
+        span->ended = zero_scratch_last_ended(t->scratch);
+        ring->ring[ring->n++ % ring->capacity] = *span;
+    }
     zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
-    count(&t->moved[t->purpose[file]], &before, &now);
+    /* Adds what the file has moved since `before`. */
+    zero_file_traffic *sum = &t->moved[t->purpose[file]];
+    sum->bytes_read += now.bytes_read - before.bytes_read;
+    sum->bytes_written += now.bytes_written - before.bytes_written;
+    sum->reads += now.reads - before.reads;
+    sum->writes += now.writes - before.writes;
     t->transfer[file] = NONE;
 }
 

@@ -48,8 +48,8 @@ static void add_program(const zero_schedule *s, zero_program_kind kind,
     }
 }
 
-/* Slots of the rings: what was in flight when the oldest step began ends in it, and takes the room
- * of one more step. */
+/* Slots of the rings: what was in flight when the oldest step began ends in it, and
+ * takes the room of one more step. */
 static int64_t slots(const zero_trace_window *w)
 {
     return w->keeps + 2;
@@ -69,16 +69,6 @@ zero_trace_size zero_trace_measure(const zero_schedule *s, const zero_trace_wind
 
 /* ---- opening and closing ---- */
 
-static zero_status open_transfers(zero_transfer_ring *ring, int64_t capacity)
-{
-    if (capacity == 0) return ZERO_OK;
-    ring->capacity = capacity;
-    ring->ring = calloc((size_t)capacity, sizeof *ring->ring);
-    if (ring->ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " transfers",
-                     capacity);
-}
-
 static zero_status open_all(zero_trace *t, const zero_trace_size *size)
 {
     size_t n = (size_t)t->window.keeps + 1;
@@ -89,7 +79,13 @@ static zero_status open_all(zero_trace *t, const zero_trace_size *size)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace: %zu bytes", size->bytes);
     int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
     ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
-    return open_transfers(&t->transfers, slots(&t->window) * size->transfers);
+    int64_t capacity = slots(&t->window) * size->transfers;
+    if (capacity == 0) return ZERO_OK;
+    t->transfers.capacity = capacity;
+    t->transfers.ring = calloc((size_t)capacity, sizeof *t->transfers.ring);
+    if (t->transfers.ring) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " transfers",
+                     capacity);
 }
 
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,

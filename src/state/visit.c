@@ -98,7 +98,8 @@ static zero_status visit_device(struct visit *v)
 
 /* ---- in a file ---- */
 
-/* A block of the file and its slot in memory: states, and parameters if they are there, too. */
+/* A block of the file and its slot in memory: states, and parameters if they are there,
+ * too. */
 struct slot {
     struct {
         int file; /* the buffer */
@@ -185,18 +186,6 @@ static zero_status visit_slot(struct visit *v, int i)
     return zero_tier_status(&r->tier);
 }
 
-static zero_status visit_file(struct visit *v)
-{
-    int64_t begin = zero_offload_range(v->r->schedule, v->group, 0).begin;
-    v->first = (int)((v->range.begin - begin) / ZERO_OFFLOAD_BLOCK);
-    v->n = (int)zero_divide_up(v->range.end - begin, ZERO_OFFLOAD_BLOCK) - v->first;
-    zero_status st = zero_tier_status(&v->r->tier);
-    for (int i = 0; st == ZERO_OK && i < v->n; i++) st = visit_slot(v, i);
-    zero_failure kept = zero_failure_keep(st);
-    for (int i = 0; i < v->n_fetched; i++) end_transfers(v, i); /* also after a failure */
-    return st == ZERO_OK ? zero_tier_status(&v->r->tier) : zero_failure_restore(&kept);
-}
-
 zero_status zero_states_write_padding(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
@@ -232,8 +221,8 @@ static inline bool is_held(const zero_runner *r, int group, zero_range range)
     return zero_range_len(zero_range_overlap(range, held)) == zero_range_len(range);
 }
 
-/* Lets the host use states in its memory: what has been queued there has ended. Reading needs no
- * wait for copies to the device. */
+/* Lets the host use states in its memory: what has been queued there has ended. Reading
+ * needs no wait for copies to the device. */
 static zero_status wait_for_host(zero_runner *r, int group, zero_visit_access access)
 {
     if (!zero_plan_updates_beside(&r->schedule->input)) return r->backend->sync(&r->math);
@@ -259,7 +248,17 @@ zero_status zero_states_visit(zero_runner *r, int group, zero_range range,
     assert(is_held(r, group, range));
     if (are_on_device(r)) return visit_device(&v);
     ZERO_TRY(wait_for_host(r, group, access));
-    if (is_in_file(r, group)) return visit_file(&v);
+    if (is_in_file(r, group)) {
+        int64_t begin = zero_offload_range(v.r->schedule, v.group, 0).begin;
+        v.first = (int)((v.range.begin - begin) / ZERO_OFFLOAD_BLOCK);
+        v.n = (int)zero_divide_up(v.range.end - begin, ZERO_OFFLOAD_BLOCK) - v.first;
+        zero_status st = zero_tier_status(&v.r->tier);
+        for (int i = 0; st == ZERO_OK && i < v.n; i++) st = visit_slot(&v, i);
+        zero_failure kept = zero_failure_keep(st);
+        for (int i = 0; i < v.n_fetched; i++)
+            end_transfers(&v, i); /* also after a failure */
+        return st == ZERO_OK ? zero_tier_status(&v.r->tier) : zero_failure_restore(&kept);
+    }
     zero_state_block block = resident(r, group, range);
     return visit(arg, &block);
 }
