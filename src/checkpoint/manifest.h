@@ -75,18 +75,6 @@ void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_T
 /* "shard-00000-of-00003.safetensors" */
 void zero_shard_name(int rank, int n_ranks, char name[64]);
 
-/* ---- for the files of this folder ---- */
-
-/* Read and check members of a manifest: a file {"bytes": ..., "checksum": ...}; tensors and
- * partition; one file per shard, each long enough for its tensors. */
-ZERO_NODISCARD zero_status zero_manifest_take_file(const char *path, const json_t *object,
-                                                   zero_manifest_file *file);
-ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json_t *root,
-                                                    bool is_shared, zero_manifest *m);
-ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
-                                                     zero_manifest *m);
-
-const char *zero_manifest_cut_name(zero_cut cut); /* "rows" */
-
-/* True if a text has no control characters: no terminal escapes in messages. */
-bool zero_manifest_is_plain(const char *text);
+/* "none", "rows", "cols": by zero_cut. */
+enum { ZERO_MANIFEST_CUTS = ZERO_CUT_COLS + 1 };
+extern const char *const zero_manifest_cuts[ZERO_MANIFEST_CUTS];

@@ -121,7 +121,7 @@ static void show_tensors(const zero_manifest *m)
         const zero_tensor *t = &m->table.tensors[i];
         printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
                t->rows, t->cols, t->group);
-        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cut_name(t->cut));
+        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cuts[t->cut]);
         if (zero_cut_parts(t) > 1) printf(" in %" PRId64 " parts", zero_cut_parts(t));
         printf("\n");
     }
