@@ -3,7 +3,7 @@
 
 #include "comm/sentence.h"
 #include "sharding/checks.h"
-#include "state/runner.h"
+#include "state/inspect.h"
 
 typedef struct {
     int tensor; /* of the model; -1: nothing was found */
@@ -39,9 +39,15 @@ bool zero_finding_has_failed(const zero_runner *r);
 void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
                             const zero_finding *place);
 
-/* The same for what is not an array of the model states: "the gradients of ..." */
-void zero_finding_add_elements(zero_sentence *report, const char *what,
-                               const zero_tensor *t, zero_range elements);
+/* Calls `look` for consecutive pieces of a place's elements, which this rank holds. Local. */
+ZERO_NODISCARD zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
+                                                zero_inspect_look *look, void *arg);
+
+/* *differ is true, on all ranks alike, if copies of the place differ. Collective. */
+typedef zero_status zero_finding_compare(void *arg, const zero_finding *at, bool *differ);
+/* Shortens a place in which copies differ to its first such element, or to its last one. */
+ZERO_NODISCARD zero_status zero_finding_narrow(zero_finding *at, bool to_last,
+                                               zero_finding_compare *compare, void *arg);
 
 /* For all ranks: `what` differed when it was compared, and does not now. */
 ZERO_NODISCARD zero_status zero_finding_lost(const char *what);

@@ -75,7 +75,7 @@ static inline zero_status view(void *arg, int group, zero_range range, float *ro
     assert_true(own.begin <= range.begin && range.end <= own.end);
     for (int state = 0; state < ZERO_STATES; state++)
         fill(&part->model, group, range, state, room + state * n);
-    *block = (zero_state_block){range, room, room + n, room + 2 * n};
+    *block = (zero_state_block){range, {{room, room + n, room + 2 * n}}};
     return ZERO_OK;
 }
 
