@@ -11,37 +11,23 @@
 
 /* ---- opening ---- */
 
-static zero_status tell_length(zero_comm *comm, const zero_checkpoint *c, int64_t *len)
-{
-    *len = zero_comm_is_root(comm) ? (int64_t)c->text.len : 0;
-    return zero_comm_broadcast(comm, 0, len, sizeof *len);
-}
-
-static zero_status receive_text(zero_comm *comm, zero_checkpoint *c, int64_t len,
-                                zero_bytes *text)
-{
-    zero_status st = zero_comm_is_root(comm)
-                         ? zero_bytes_append(text, c->text.bytes, (size_t)len)
-                         : zero_bytes_reserve(text, (size_t)len);
-    ZERO_TRY(zero_agree(comm, st));
-    text->len = (size_t)len;
-    return zero_comm_broadcast(comm, 0, text->bytes, text->len);
-}
-
 zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_checkpoint *c)
 {
+    const bool is_root = zero_comm_is_root(comm);
     zero_checkpoint made = {0};
     zero_bytes text = {0};
-    int64_t len;
-    zero_status st = zero_comm_is_root(comm) ? zero_checkpoint_open(path, &made) : ZERO_OK;
+    zero_status st = is_root ? zero_checkpoint_open(path, NULL, &made) : ZERO_OK;
     ZERO_TRY(zero_agree_after_files(comm, st));
-    st = tell_length(comm, &made, &len);
-    if (st == ZERO_OK) st = receive_text(comm, &made, len, &text);
-    if (st == ZERO_OK) {
-        if (!zero_comm_is_root(comm))
-            st = zero_checkpoint_open_told(path, text.bytes, text.len, &made);
-        st = zero_agree_after_files(comm, st);
-    }
+    int64_t len = (int64_t)made.text.len;
+    st = zero_comm_broadcast(comm, 0, &len, sizeof len);
+    if (st == ZERO_OK)
+        st = zero_agree(comm, is_root ? ZERO_OK : zero_bytes_reserve(&text, (size_t)len));
+    text.len = (size_t)len;
+    if (st == ZERO_OK)
+        st = zero_comm_broadcast(comm, 0, is_root ? made.text.bytes : text.bytes, text.len);
+    if (st == ZERO_OK)
+        st = zero_agree_after_files(
+            comm, is_root ? ZERO_OK : zero_checkpoint_open(path, &text, &made));
     zero_bytes_destroy(&text);
     if (st == ZERO_OK)
         *c = made;
@@ -93,35 +79,26 @@ static zero_status check_tensor(const zero_checkpoint *c, const zero_model *mode
         ours->whole_rows, ours->whole_cols, ours->group);
 }
 
-/* Elements on their way to the engine. */
-struct received {
-    zero_range range;
-    const float *const *parts; /* [ZERO_STATES] */
-};
-
 static zero_status take_block(void *arg, const zero_state_block *block)
 {
-    const struct received *from = arg;
-    int64_t before = block->range.begin - from->range.begin;
+    const zero_state_block *from = arg;
     for (int p = 0; p < ZERO_STATES; p++)
-        memcpy(block->part[p], from->parts[p] + before,
+        memcpy(block->part[p], from->part[p] + (block->range.begin - from->range.begin),
                (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 
-static zero_status receive(void *arg, int group, zero_range range,
-                           const float *const parts[ZERO_STATES])
+static zero_status receive(void *arg, int group, const zero_state_block *states)
 {
-    return zero_engine_visit(arg, group, range, ZERO_VISIT_FILL, take_block,
-                             &(struct received){range, parts});
+    zero_state_block from = *states;
+    return zero_engine_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
-static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wish *wishes)
+static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_range *wishes)
 {
     const zero_comm *comm = e->runner.comm;
     const zero_model *model = e->schedule.input.model;
-    for (int g = 0; g < model->n_groups; g++)
-        wishes[g] = (zero_checkpoint_wish){zero_engine_held(e, g), {true, true, true}};
+    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_engine_held(e, g);
     ZERO_TRY(
         zero_checkpoint_fetch(c, model, wishes, &(zero_checkpoint_receiver){receive, e}));
     /* No rank needs a shard without parameters, but its header is checked, too. */
@@ -144,7 +121,7 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s is of another model: it has %d tensors, this model %d",
                          c->dir.path, n, model->n_tensors);
-    zero_checkpoint_wish *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
+    zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
     if (!wishes)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
     zero_status st = fetch(e, c, wishes);
