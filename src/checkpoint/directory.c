@@ -155,12 +155,11 @@ static zero_status open_all(zero_comm *comm, const char *path,
                                                      .patience = how->patience,
                                                      .listener = how->listener}));
     ZERO_TRY(compare_directories(comm, path, how, d));
-    zero_status st = ZERO_OK;
     ZERO_TRY(zero_comm_broadcast(comm, 0, &d->n, sizeof d->n));
     if (d->n == 0) return ZERO_OK;
     size_t bytes = (size_t)d->n * sizeof *d->steps;
     if (!zero_comm_is_root(comm)) d->steps = malloc(bytes);
-    if (!d->steps) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d checkpoints", d->n);
+    zero_status st = zero_allocated(d->steps, "no memory for %d checkpoints", d->n);
     ZERO_TRY(zero_agree(comm, st));
     return zero_comm_broadcast(comm, 0, d->steps, bytes);
 }

@@ -176,7 +176,7 @@ static zero_status open_file(const char *path, zero_hugging_face *f, zero_safete
 static zero_status make_room(zero_hugging_face *f, int n)
 {
     f->files = calloc((size_t)n, sizeof *f->files);
-    return f->files ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d files", n);
+    return zero_allocated(f->files, "no memory for %d files", n);
 }
 
 static zero_status open_listed(const zero_hugging_face_found *found,
@@ -252,16 +252,15 @@ static zero_status make_blocks(zero_hugging_face *f)
     if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
     f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
     f->run.tensor = f->zeros.tensor = -1;
-    if (f->first_block && f->blocks) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d blocks", f->n_blocks);
+    return zero_allocated(f->first_block && f->blocks, "no memory for %d blocks",
+                          f->n_blocks);
 }
 
 static zero_status find_places(const zero_hugging_face_found *found, zero_hugging_face *f)
 {
     zero_safetensors table = {0};
     f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
-    if (!f->places)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
+    ZERO_TRY(zero_allocated(f->places, "no memory for %d tensors", f->model->n_tensors));
     zero_status st = make_blocks(f);
     if (st == ZERO_OK) st = open_files(found, f, &table);
     if (st == ZERO_OK) st = check(found, &table, f);

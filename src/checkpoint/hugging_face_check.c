@@ -194,7 +194,7 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
     struct problems p = {0};
     struct names names;
     bool *used = calloc((size_t)table->n + 1, sizeof *used);
-    if (!used) return zero_fail(ZERO_ERR_NOMEM, "no memory to check %d tensors", table->n);
+    ZERO_TRY(zero_allocated(used, "no memory to check %d tensors", table->n));
     (void)read_names(table, &names); /* without the embedding it is missing below */
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];

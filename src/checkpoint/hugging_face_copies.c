@@ -136,9 +136,7 @@ static zero_status gather_zeros(const zero_hugging_face *f, zero_comm *world, do
     const zero_hugging_face_zeros *z = &f->zeros;
     const double mine[] = {(double)z->tensor, (double)z->begin, (double)z->end};
     *runs = malloc((size_t)world->size * sizeof mine);
-    zero_status st =
-        *runs ? ZERO_OK
-              : zero_fail(ZERO_ERR_NOMEM, "no memory for what %d ranks read", world->size);
+    zero_status st = zero_allocated(*runs, "no memory for what %d ranks read", world->size);
     st = zero_agree(world, st);
     return st == ZERO_OK ? zero_comm_all_gather_doubles(world, 3, mine, *runs) : st;
 }

@@ -25,7 +25,7 @@ static zero_status append(const char *name, json_t *root, size_t digits, zero_by
     char *text =
         root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) : NULL;
     json_decref(root);
-    zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %s", name);
+    zero_status st = zero_allocated(text, "no memory for %s", name);
     if (st == ZERO_OK) st = zero_bytes_append(out, text, strlen(text));
     if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
     free(text);

@@ -24,8 +24,8 @@ static zero_status keep_text(const char *path, const char *name, const zero_byte
     if (!value)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected text in UTF-8, which checkpoints can keep", path);
-    if (json_object_set_new(kept, name, value) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to keep %s", path);
+    return zero_allocated(json_object_set_new(kept, name, value) == 0,
+                          "no memory to keep %s", path);
 }
 
 static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
@@ -44,9 +44,7 @@ static zero_status keep_file(const zero_hugging_face_found *found, const char *n
 zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, json_t **kept)
 {
     json_t *made = json_object();
-    zero_status st =
-        made ? ZERO_OK
-             : zero_fail(ZERO_ERR_NOMEM, "no memory to keep what is beside weights");
+    zero_status st = zero_allocated(made, "no memory to keep what is beside weights");
     for (int i = 0; st == ZERO_OK && i < N_NAMES; i++)
         st = keep_file(found, names[i], made);
     if (st == ZERO_OK && json_object_size(made) > 0)

@@ -46,9 +46,8 @@ static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
 {
     ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
     struct block *block = malloc(sizeof *block);
-    zero_status st = ZERO_OK;
-    if (!block)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for blocks of %zu bytes", sizeof *block);
+    zero_status st =
+        zero_allocated(block, "no memory for blocks of %zu bytes", sizeof *block);
     for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
         st = write_tensor(file, weights, i, model->tensors[i].rows * model->tensors[i].cols,
                           block);
@@ -63,8 +62,8 @@ static zero_status describe(const zero_model *model, prefixed_name *names,
                             zero_safetensors_entry *entries, zero_bytes *header)
 {
     static const char *const texts[][2] = {{"format", "pt"}};
-    if (!names || !entries)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
+    ZERO_TRY(
+        zero_allocated(names && entries, "no memory for %d tensors", model->n_tensors));
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
         snprintf(names[i], sizeof names[i], "%s%s", ZERO_HUGGING_FACE_PREFIX, t->name);

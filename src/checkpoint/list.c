@@ -47,8 +47,7 @@ static zero_status add_step(void *arg, const char *name)
     int64_t step;
     if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
     int64_t *list = zero_grow(s->list, s->n, &s->capacity, sizeof *list);
-    if (!list)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " checkpoints", s->n + 1);
+    ZERO_TRY(zero_allocated(list, "no memory for %" PRId64 " checkpoints", s->n + 1));
     s->list = list;
     s->list[s->n++] = step;
     return ZERO_OK;

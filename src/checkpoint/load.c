@@ -122,8 +122,7 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
                          "%s is of another model: it has %d tensors, this model %d",
                          c->dir.path, n, model->n_tensors);
     zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
-    if (!wishes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
+    ZERO_TRY(zero_allocated(wishes, "no memory for %d groups", model->n_groups));
     zero_status st = fetch(e, c, wishes);
     free(wishes);
     return st;

@@ -170,7 +170,7 @@ static zero_status take_options(const char *path, const json_t *root, zero_manif
     if (!json_object_get(root, "options")) return ZERO_OK;
     ZERO_TRY(zero_json_object(path, root, "options", &object));
     m->options = json_deep_copy(object);
-    if (!m->options) return zero_fail(ZERO_ERR_NOMEM, "no memory for options");
+    ZERO_TRY(zero_allocated(m->options, "no memory for options"));
     json_object_foreach(m->options, key, value)
     {
         if (!is_plain(key))
@@ -187,7 +187,7 @@ static zero_status take_kept(const char *path, const json_t *root, zero_manifest
     ZERO_TRY(zero_json_object(path, root, "kept", &object));
     ZERO_TRY(zero_hugging_face_check_kept(path, object));
     m->kept = json_deep_copy(object);
-    return m->kept ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for what is kept");
+    return zero_allocated(m->kept, "no memory for what is kept");
 }
 
 /* The last two members of a shared model's tensor. Only columns have several parts. */
@@ -283,7 +283,7 @@ static zero_status take_table(const char *path, const json_t *root, bool is_shar
     if (n < 1 || n > INT32_MAX)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
     zero_tensor *tensors = calloc(n, sizeof *tensors);
-    if (!tensors) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu tensors", n);
+    ZERO_TRY(zero_allocated(tensors, "no memory for %zu tensors", n));
     zero_status st = fill_table(path, root, is_shared, tensors, m);
     free(tensors);
     return st;
@@ -335,7 +335,7 @@ static zero_status take_shards(const char *path, const json_t *root, zero_manife
         return zero_fail(ZERO_ERR_FORMAT, "%s: %zu shards, but \"ranks\" is %d", path, n,
                          layout->n_ranks);
     m->shards = calloc(n, sizeof *m->shards);
-    if (!m->shards) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", n);
+    ZERO_TRY(zero_allocated(m->shards, "no memory for %zu shards", n));
     for (int i = 0; i < layout->n_ranks; i++)
         ZERO_TRY(take_file(path, json_array_get(list, (size_t)i), &m->shards[i]));
     for (int p = 0; p < layout->tp; p++) ZERO_TRY(check_bytes_of(path, m, p));

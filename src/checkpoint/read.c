@@ -64,8 +64,8 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     c->shards = calloc((size_t)c->n_shards, sizeof *c->shards);
     c->extents = calloc((size_t)c->n_extents, sizeof *c->extents);
     c->locals = calloc((size_t)tp_of(c), sizeof *c->locals);
-    if (c->block && c->shards && c->extents && c->locals) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", path);
+    return zero_allocated(c->block && c->shards && c->extents && c->locals,
+                          "no memory to read %s", path);
 }
 
 zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
@@ -148,8 +148,7 @@ static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x
     if (!holds(to, rank, x)) {
         size_t most = (size_t)zero_extent_most(&c->manifest.table);
         if (!to->values) to->values = malloc(most * sizeof *to->values);
-        if (!to->values)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", c->dir.path);
+        ZERO_TRY(zero_allocated(to->values, "no memory to read %s", c->dir.path));
         to->used = 0;
         ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
         int i = zero_shard_find(shard, x->tensor, x->part, x->begin);

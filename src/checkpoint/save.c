@@ -66,8 +66,7 @@ static zero_status list_tensors(struct save *s)
     zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
                                 model->share.slices};
     zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
-    if (!whole)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
+    ZERO_TRY(zero_allocated(whole, "no memory for %d tensors", model->n_tensors));
     for (int i = 0; i < model->n_tensors; i++) {
         whole[i] = model->tensors[i];
         whole[i].rows = whole[i].whole_rows;
@@ -83,8 +82,7 @@ static zero_status prepare(struct save *s)
 {
     ZERO_TRY(list_tensors(s));
     s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
-    if (!s->manifest.shards)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
+    ZERO_TRY(zero_allocated(s->manifest.shards, "no memory for %d shards", s->comm->size));
     return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, &s->manifest,
                               &s->shard);
 }
@@ -94,8 +92,7 @@ static zero_status gather_shards(struct save *s)
 {
     size_t size = (size_t)s->comm->size;
     uint64_t *words = calloc(5 * size, sizeof *words); /* the length, 32 digits */
-    zero_status st =
-        words ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", size);
+    zero_status st = zero_allocated(words, "no memory for %zu shards", size);
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
         uint64_t *mine = words + 5 * own_shard(s);

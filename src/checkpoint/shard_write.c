@@ -72,8 +72,8 @@ static zero_status prepare(zero_shard_writer *s)
     s->sums = malloc((n + 1) * sizeof *s->sums);
     s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
     s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
-    if (!s->entries || !s->names || !s->sums || !s->texts || !s->room)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
+    ZERO_TRY(zero_allocated(s->entries && s->names && s->sums && s->texts && s->room,
+                            "no memory for the %d extents of a shard", s->n));
     return make_header(s);
 }
 

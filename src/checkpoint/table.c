@@ -77,12 +77,11 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
     int64_t total = 0;
     size_t n = (size_t)t->n_tensors;
     t->tensors = calloc(n, sizeof *t->tensors);
-    if (!t->tensors)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
+    ZERO_TRY(zero_allocated(t->tensors, "no memory for %d tensors", t->n_tensors));
     memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
     const zero_tensor **sorted = malloc((size_t)t->n_tensors * sizeof *sorted);
-    if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
+    ZERO_TRY(zero_allocated(sorted, "no memory for %d tensors", t->n_tensors));
     for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
     qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
@@ -289,7 +288,7 @@ zero_status zero_state_add_elements(const zero_state_table *table,
 {
     int n = table->layout.n_ranks / table->layout.tp;
     uint64_t *steps = calloc((size_t)n, sizeof *steps), each = 0;
-    if (!steps) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", n);
+    ZERO_TRY(zero_allocated(steps, "no memory for %d shards", n));
     for (int i = 0; i < table->n_tensors; i++) {
         const zero_tensor *t = &local->tensors[i];
         if (local->p > 0 && zero_tensor_is_replicated(t)) continue;

@@ -97,9 +97,9 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
     ZERO_TRY(check_memory(e));
     e->eval_losses =
         calloc((size_t)zero_engine_eval_microbatches(e) + 1, sizeof *e->eval_losses);
-    if (e->eval_losses) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %" PRId64 " microbatches",
-                     zero_engine_eval_microbatches(e));
+    return zero_allocated(e->eval_losses,
+                          "no memory for the losses of %" PRId64 " microbatches",
+                          zero_engine_eval_microbatches(e));
 }
 
 static zero_status init_weights(zero_engine *e)

@@ -165,9 +165,8 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
     zero_origin first;
     int rank;
     double *all = malloc((size_t)comm->size * 4 * sizeof *all);
-    zero_status st = ZERO_OK;
-    if (!all)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the origins of %d ranks", comm->size);
+    zero_status st =
+        zero_allocated(all, "no memory for the origins of %d ranks", comm->size);
     st = zero_agree(comm, st);
     if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
     if (st == ZERO_OK) describe(plan, &first, rank, text);

@@ -33,8 +33,8 @@ static zero_status count(const zero_engine *e, zero_rank_bytes *b)
     size_t cells = (size_t)b->n * (size_t)b->n;
     b->planned = calloc(cells, sizeof *b->planned);
     b->sent = calloc(cells, sizeof *b->sent);
-    if (!b->planned || !b->sent)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the bytes between %d ranks", b->n);
+    ZERO_TRY(zero_allocated(b->planned && b->sent,
+                            "no memory for the bytes between %d ranks", b->n));
     const zero_comm *groups[MOST_GROUPS];
     zero_peer_bytes mine = {0};
     int n = groups_of(&e->runner, groups);
@@ -128,9 +128,8 @@ zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *se
     double mine[ZERO_RANK_TIMES] = {0.0};
     zero_rank_seconds made = {.n = comm->size};
     made.of_rank = malloc((size_t)made.n * sizeof mine);
-    zero_status st = ZERO_OK;
-    if (!made.of_rank)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the seconds of %d ranks", made.n);
+    zero_status st =
+        zero_allocated(made.of_rank, "no memory for the seconds of %d ranks", made.n);
     add_up(&e->runner, mine);
     st = zero_agree(comm, st);
     if (st == ZERO_OK)

@@ -48,7 +48,7 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_
 {
     int n = zero_schedule_collectives(r->schedule, g);
     x->ops = calloc((size_t)n + 1, sizeof *x->ops);
-    if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
+    ZERO_TRY(zero_allocated(x->ops, "no memory for %d collectives", n));
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
         ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,

@@ -85,8 +85,7 @@ zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
     zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
     zero_status st =
-        made ? ZERO_OK
-             : zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", p->length);
+        zero_allocated(made, "no memory to tell of %d instructions", p->length);
     for (int at = 0; st == ZERO_OK && at < p->length; at++)
         st = tell_peers(s, &p->code[at], &made[at]);
     if (st == ZERO_OK)

@@ -13,9 +13,8 @@ zero_status zero_device_times_init(zero_device_times *t, const zero_backend *bac
     if (!t->watch) return ZERO_OK;
     profile->is_of_device = true;
     t->ring = calloc((size_t)t->watch->marks, sizeof *t->ring);
-    if (t->ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the times of a device: %d marks",
-                     t->watch->marks);
+    return zero_allocated(t->ring, "no memory for the times of a device: %d marks",
+                          t->watch->marks);
 }
 
 void zero_device_times_destroy(zero_device_times *t)

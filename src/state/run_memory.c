@@ -149,7 +149,7 @@ zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
                                zero_peak *measured)
 {
     int64_t *change = calloc(longest_program(r->schedule) + 2, sizeof *change);
-    if (!change) return zero_fail(ZERO_ERR_NOMEM, "no memory for the memory ledger");
+    ZERO_TRY(zero_allocated(change, "no memory for the memory ledger"));
     *planned = *measured = (zero_peak){0};
     for (int p = 0; p < ZERO_PROGRAMS; p++) {
         zero_program_kind program = (zero_program_kind)p;

@@ -175,8 +175,7 @@ zero_status zero_states_digest(zero_runner *r, char hex[33])
     const zero_schedule *s = r->schedule;
     int n = s->input.model->n_groups;
     const zero_partition **partitions = calloc((size_t)n, sizeof *partitions);
-    zero_status st =
-        partitions ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", n);
+    zero_status st = zero_allocated(partitions, "no memory for %d groups", n);
     st = zero_agree(r->comm, st);
     for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
     if (st == ZERO_OK)

@@ -37,9 +37,9 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
     t->purpose = calloc(buffers, sizeof *t->purpose);
     t->is_written = calloc(buffers, sizeof *t->is_written);
     t->spans = calloc(buffers, sizeof *t->spans);
-    if (!bytes || !t->number || !t->transfer || !t->purpose || !t->is_written || !t->spans)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
-                         n);
+    ZERO_TRY(zero_allocated(bytes && t->number && t->transfer && t->purpose &&
+                                t->is_written && t->spans,
+                            "no memory for the %d blocks of a scratch file", n));
     number_blocks(t, s, bytes);
     int depth = zero_offload_in_flight(s);
     return zero_scratch_open(

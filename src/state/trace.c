@@ -75,17 +75,16 @@ static zero_status open_all(zero_trace *t, const zero_trace_size *size)
     t->room = (int)size->spans;
     t->spans = calloc(n * (size_t)size->spans, sizeof *t->spans);
     t->steps = calloc(n, sizeof *t->steps);
-    if (!t->spans || !t->steps)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace: %zu bytes", size->bytes);
+    ZERO_TRY(zero_allocated(t->spans && t->steps, "no memory for a trace: %zu bytes",
+                            size->bytes));
     int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
     ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
     int64_t capacity = slots(&t->window) * size->transfers;
     if (capacity == 0) return ZERO_OK;
     t->transfers.capacity = capacity;
     t->transfers.ring = calloc((size_t)capacity, sizeof *t->transfers.ring);
-    if (t->transfers.ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " transfers",
-                     capacity);
+    return zero_allocated(t->transfers.ring,
+                          "no memory for the spans of %" PRId64 " transfers", capacity);
 }
 
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
