@@ -78,15 +78,6 @@ static zero_status list_tensors(struct save *s)
     return st;
 }
 
-static zero_status prepare(struct save *s)
-{
-    ZERO_TRY(list_tensors(s));
-    s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
-    ZERO_TRY(zero_allocated(s->manifest.shards, "no memory for %d shards", s->comm->size));
-    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, &s->manifest,
-                              &s->shard);
-}
-
 /* Lengths and checksums of all shards, on every rank. */
 static zero_status gather_shards(struct save *s)
 {
@@ -144,15 +135,14 @@ static zero_status enter_temporary(struct save *s)
                      zero_last_error());
 }
 
-static zero_status write_manifest(struct save *s)
+/* `made` is the status of making the text. */
+static zero_status put(struct save *s, const char *name, zero_status made, zero_bytes *text)
 {
-    zero_bytes text = {0};
-    zero_status st = zero_manifest_write(&s->manifest, &text);
-    if (st == ZERO_OK)
-        st = zero_storage_put(&s->temporary, ZERO_MANIFEST_NAME, text.bytes, text.len);
-    s->bytes += text.len;
-    zero_bytes_destroy(&text);
-    return st;
+    if (made == ZERO_OK)
+        made = zero_storage_put(&s->temporary, name, text->bytes, text->len);
+    s->bytes += text->len;
+    zero_bytes_destroy(text);
+    return made;
 }
 
 /* The rename publishes the checkpoint, and the last sync makes that durable. If that
@@ -184,18 +174,15 @@ static zero_status publish(struct save *s)
     }
 
     zero_bytes text = {0};
-    if (s->in->tokenizer) {
-        zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
-        if (st == ZERO_OK)
-            st = zero_storage_put(&s->temporary, ZERO_TOKENIZER_NAME, text.bytes, text.len);
-        s->manifest.has_tokenizer = true;
-        s->manifest.tokenizer.bytes = text.len;
-        zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
-        s->bytes += text.len;
-        zero_bytes_destroy(&text);
-        if (st != ZERO_OK) return st;
+    zero_manifest *m = &s->manifest;
+    m->has_tokenizer = s->in->tokenizer != NULL;
+    if (m->has_tokenizer) {
+        zero_status made = zero_tokenizer_write(s->in->tokenizer, &text);
+        m->tokenizer.bytes = text.len;
+        zero_checksum(text.bytes, text.len, m->tokenizer.checksum);
+        ZERO_TRY(put(s, ZERO_TOKENIZER_NAME, made, &text));
     }
-    ZERO_TRY(write_manifest(s));
+    ZERO_TRY(put(s, ZERO_MANIFEST_NAME, zero_manifest_write(m, &text), &text));
     ZERO_TRY(rename_to_final(s));
     return zero_storage_check_place(s->dir);
 }
@@ -233,13 +220,16 @@ static zero_status describe(struct save *s)
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
     snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
              in->arithmetic ? in->arithmetic : "");
-    return zero_engine_digest(s->e, m->digest);
+    ZERO_TRY(list_tensors(s));
+    m->shards = calloc((size_t)s->comm->size, sizeof *m->shards);
+    ZERO_TRY(zero_allocated(m->shards, "no memory for %d shards", s->comm->size));
+    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, m, &s->shard);
 }
 
 static zero_status save_all(struct save *s)
 {
-    ZERO_TRY(describe(s));
-    ZERO_TRY(zero_agree_after_files(s->comm, prepare(s)));
+    ZERO_TRY(zero_engine_digest(s->e, s->manifest.digest));
+    ZERO_TRY(zero_agree_after_files(s->comm, describe(s)));
     ZERO_TRY(gather_shards(s));
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
     if (st == ZERO_OK)
