@@ -73,17 +73,17 @@ static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, in
         out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i])) {
             const zero_tensor *t = &f->model->tensors[tensor];
+            const char *path = f->files[place->file].path;
+            const double value = (double)out[i];
             int64_t element = begin + i;
-            float value = out[i];
-            const char *path = f->files[f->places[t - f->model->tensors].file].path;
             if (!t->decays)
                 return zero_fail(ZERO_ERR_FORMAT,
                                  "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
-                                 t->name, element, (double)value);
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers", path,
-                t->name, element / t->cols, element % t->cols, (double)value);
+                                 t->name, element, value);
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: %s[%" PRId64 ", %" PRId64
+                             "] is %g: expected finite numbers",
+                             path, t->name, element / t->cols, element % t->cols, value);
         }
         if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
@@ -151,24 +151,18 @@ static zero_status read_config(const zero_hugging_face_found *found,
     return st;
 }
 
-static zero_status read_table(const zero_file *file, zero_safetensors *table)
-{
-    zero_bytes header = {0};
-    zero_status st = zero_safetensors_read_header(file, &header);
-    if (st == ZERO_OK) st = zero_safetensors_parse(file->path, file->bytes, &header, table);
-    zero_bytes_destroy(&header);
-    return st;
-}
-
 /* Adds a file and its tensors. */
 static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
 {
     zero_safetensors table = {0};
+    zero_bytes header = {0};
     zero_file *file = &f->files[f->n_files];
     ZERO_TRY(zero_file_open(path, file));
     f->n_files++;
-    zero_status st = read_table(file, &table);
+    zero_status st = zero_safetensors_read_header(file, &header);
+    if (st == ZERO_OK) st = zero_safetensors_parse(path, file->bytes, &header, &table);
     if (st == ZERO_OK) st = zero_safetensors_add(path, &table, f->n_files - 1, all);
+    zero_bytes_destroy(&header);
     zero_safetensors_destroy(&table);
     return st;
 }
@@ -224,18 +218,6 @@ static zero_status read_shape(const zero_hugging_face_found *found,
     return zero_hugging_face_check_config(config, found->weights, &said, shape);
 }
 
-static zero_status check(const zero_hugging_face_found *found,
-                         const zero_safetensors *table, zero_hugging_face *f)
-{
-    zero_gpt2_shape shape;
-    zero_hugging_face_place head;
-    const char *path = found->weights;
-    ZERO_TRY(read_shape(found, table, &shape));
-    ZERO_TRY(zero_hugging_face_compare(path, &shape, f->model->shape));
-    ZERO_TRY(zero_hugging_face_match(path, table, f->model, f->places, &head));
-    return head.at > 0 ? check_head(f, head) : ZERO_OK;
-}
-
 #define BLOCKS_MOST 65536 /* beside one for each tensor */
 
 /* A block has a power of two of pieces, the same in all tensors. */
@@ -256,25 +238,25 @@ static zero_status make_blocks(zero_hugging_face *f)
                           f->n_blocks);
 }
 
-static zero_status find_places(const zero_hugging_face_found *found, zero_hugging_face *f)
-{
-    zero_safetensors table = {0};
-    f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
-    ZERO_TRY(zero_allocated(f->places, "no memory for %d tensors", f->model->n_tensors));
-    zero_status st = make_blocks(f);
-    if (st == ZERO_OK) st = open_files(found, f, &table);
-    if (st == ZERO_OK) st = check(found, &table, f);
-    zero_safetensors_destroy(&table);
-    return st;
-}
-
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                    zero_hugging_face *file)
 {
     zero_hugging_face f = {.model = model};
     zero_hugging_face_found found;
+    zero_hugging_face_place head;
+    zero_safetensors table = {0};
+    zero_gpt2_shape shape;
     ZERO_TRY(zero_hugging_face_find(path, &found));
-    zero_status st = find_places(&found, &f);
+    f.places = calloc((size_t)model->n_tensors, sizeof *f.places);
+    zero_status st = zero_allocated(f.places, "no memory for %d tensors", model->n_tensors);
+    if (st == ZERO_OK) st = make_blocks(&f);
+    if (st == ZERO_OK) st = open_files(&found, &f, &table);
+    if (st == ZERO_OK) st = read_shape(&found, &table, &shape);
+    if (st == ZERO_OK) st = zero_hugging_face_compare(found.weights, &shape, model->shape);
+    if (st == ZERO_OK)
+        st = zero_hugging_face_match(found.weights, &table, model, f.places, &head);
+    if (st == ZERO_OK && head.at > 0) st = check_head(&f, head);
+    zero_safetensors_destroy(&table);
     if (st == ZERO_OK)
         *file = f;
     else

@@ -171,32 +171,24 @@ zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)
 
 /* ---- finding ---- */
 
-static zero_status find_newest(const zero_storage_dir *dir, char *found, size_t size)
-{
-    char name[ZERO_CHECKPOINT_NAME];
-    int64_t *steps;
-    int n;
-    ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
-    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
-    free(steps);
-    if (n == 0)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
-                         ", or directories such as step-00000100",
-                         dir->path);
-    snprintf(found, size, "%s/%s", dir->path, name);
-    return ZERO_OK;
-}
-
 zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 {
     zero_storage_dir dir;
+    char name[ZERO_CHECKPOINT_NAME];
+    int64_t *steps = NULL;
+    int n = 0;
     ZERO_TRY(zero_storage_open(path, &dir));
-    zero_status st = ZERO_OK;
-    if (zero_storage_has(&dir, ZERO_MANIFEST_NAME))
-        snprintf(found, size, "%s", path);
-    else
-        st = find_newest(&dir, found, size);
+    bool is_one = zero_storage_has(&dir, ZERO_MANIFEST_NAME);
+    zero_status st = is_one ? ZERO_OK : zero_checkpoint_list(&dir, &steps, &n);
+    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
+    free(steps);
+    if (st == ZERO_OK && !is_one && n == 0)
+        st = zero_fail(ZERO_ERR_IO,
+                       "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
+                       ", or directories such as step-00000100",
+                       dir.path);
+    if (st == ZERO_OK && is_one) snprintf(found, size, "%s", path);
+    if (st == ZERO_OK && !is_one) snprintf(found, size, "%s/%s", dir.path, name);
     zero_storage_close(&dir);
     return st;
 }

@@ -159,10 +159,9 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
     int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
     l.tensors = malloc((size_t)table->n_tensors * sizeof *l.tensors);
     l.partitions = malloc((size_t)table->n_groups * sizeof *l.partitions);
-    zero_status st =
-        params && l.tensors && l.partitions
-            ? cut_tensors(table, &l, params)
-            : zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", table->n_tensors);
+    zero_status st = zero_allocated(params && l.tensors && l.partitions,
+                                    "no memory for %d tensors", table->n_tensors);
+    if (st == ZERO_OK) st = cut_tensors(table, &l, params);
     free(params);
     if (st == ZERO_OK)
         *local = l;
@@ -207,31 +206,25 @@ int64_t zero_state_count_extents(const zero_state_table *t, const zero_state_loc
     return blocks * ZERO_STATES;
 }
 
-static void write_extents(const zero_state_table *t, const zero_state_local *local, int d,
-                          zero_extent *list)
-{
-    int64_t most = zero_extent_most(t);
-    for (int i = 0; i < t->n_tensors; i++) {
-        zero_range own = zero_state_in_shard(local, i, d);
-        for (int64_t at = own.begin, stop; at < own.end; at = stop) {
-            stop = zero_min((at / most + 1) * most, own.end);
-            for (int part = 0; part < ZERO_STATES; part++)
-                *list++ = (zero_extent){i, (zero_state_part)part, at, stop};
-        }
-    }
-}
-
 zero_status zero_state_table_extents(const zero_state_table *table,
                                      const zero_state_local *local, int d,
                                      zero_extent **list, int *n)
 {
     int64_t count = zero_state_count_extents(table, local, d);
-    zero_extent *made = NULL;
+    zero_extent *made = NULL, *next;
     if (count > 0 && count <= INT32_MAX) made = malloc((size_t)count * sizeof *made);
-    if (count > 0 && !made)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %" PRId64 " extents of a shard",
-                         count);
-    if (made) write_extents(table, local, d, made);
+    ZERO_TRY(zero_allocated(count == 0 || made,
+                            "no memory for the %" PRId64 " extents of a shard", count));
+    const int64_t most = zero_extent_most(table);
+    next = made;
+    for (int i = 0; made && i < table->n_tensors; i++) {
+        zero_range own = zero_state_in_shard(local, i, d);
+        for (int64_t at = own.begin, stop; at < own.end; at = stop) {
+            stop = zero_min((at / most + 1) * most, own.end);
+            for (int part = 0; part < ZERO_STATES; part++)
+                *next++ = (zero_extent){i, (zero_state_part)part, at, stop};
+        }
+    }
     *list = made;
     *n = (int)count;
     return ZERO_OK;
@@ -305,20 +298,19 @@ zero_status zero_state_add_elements(const zero_state_table *table,
 
 /* ---- elements of a whole tensor ---- */
 
-static int holder_of_row(const zero_state_layout *l, int64_t rows, int64_t row)
-{
-    int p = 0, per_rank = l->slices / l->tp;
-    while (zero_share_row(rows, l->slices, (p + 1) * per_rank) <= row) p++;
-    return p;
-}
-
 int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole)
 {
     const zero_tensor *t = &table->tensors[tensor];
+    const zero_state_layout *l = &table->layout;
     int64_t of_part = t->cols / zero_cut_parts(t);
+    int p = 0;
     switch (t->cut) {
-    case ZERO_CUT_ROWS: return holder_of_row(&table->layout, t->rows, whole / t->cols);
-    case ZERO_CUT_COLS: return (int)(whole % of_part / (of_part / table->layout.tp));
+    case ZERO_CUT_ROWS:
+        while (zero_share_row(t->rows, l->slices, (p + 1) * (l->slices / l->tp)) <=
+               whole / t->cols)
+            p++;
+        return p;
+    case ZERO_CUT_COLS: return (int)(whole % of_part / (of_part / l->tp));
     case ZERO_CUT_NONE: break;
     }
     return 0;
