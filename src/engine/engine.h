@@ -8,8 +8,8 @@
  * digest. */
 #pragma once
 
-#include "engine/run.h"
 #include "engine/sampling.h"
+#include "engine/walk.h"
 #include "sharding/loss_scale.h"
 #include "state/run_memory.h"
 #include "state/visit.h"

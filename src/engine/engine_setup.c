@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
-#include "engine/run_setup.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
 

@@ -37,38 +37,31 @@ static int params_of(const zero_walk *w, const zero_instruction *i)
     return state->first_param_block + (i->file - state->first_block);
 }
 
-static void *params_in(const zero_walk *w, const zero_instruction *i, void *slot)
+static void begin(zero_walk *w, const zero_instruction *i, zero_moved as, int file,
+                  void *memory)
+{
+    zero_tier *t = &w->r->tier;
+    t->label = zero_walk_label(w, i);
+    if (i->op == ZERO_OP_STORE || i->op == ZERO_OP_SAVE)
+        zero_tier_begin_write(t, as, file, memory);
+    else
+        zero_tier_begin_read(t, as, file, memory);
+}
+
+/* ---- optimizer states ---- */
+
+/* FETCH and STORE: only for an update. In fp32 parameters are read, too: they are the masters. */
+zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
 {
     const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    return zero_offload_params_in(s, i->group, k, slot);
-}
-
-/* ---- optimizer states: only for an update ---- */
-
-zero_status zero_run_fetch(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int params = params_of(w, i);
+    bool moves_params = i->op == ZERO_OP_STORE || w->plan->type == ZERO_FP32;
+    int params = params_of(w, i), k = i->file - s->groups[i->group].first_block;
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, i->file, slot);
-    if (params != ZERO_NO_BUFFER && w->plan->type == ZERO_FP32) /* they are the masters */
-        zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
-    return ZERO_OK;
-}
-
-zero_status zero_run_store(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int params = params_of(w, i);
-    if (!w->update.is_due) return ZERO_OK;
-    void *slot = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, i->file, slot);
-    if (params != ZERO_NO_BUFFER)
-        zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
+    begin(w, i, ZERO_MOVED_STATES, i->file, slot);
+    if (params != ZERO_NO_BUFFER && moves_params)
+        begin(w, i, ZERO_MOVED_STATES, params,
+              zero_offload_params_in(s, i->group, k, slot));
     return ZERO_OK;
 }
 
@@ -88,10 +81,9 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     const zero_group_state *state = &r->schedule->groups[i->group];
     char *piece = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
-        zero_tier_begin_read(&r->tier, ZERO_MOVED_PARAMETERS, block, piece);
+        begin(w, i, ZERO_MOVED_PARAMETERS, block, piece);
         piece += r->schedule->buffers[block].bytes;
     }
     return ZERO_OK;
@@ -107,19 +99,9 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 /* ---- activations ---- */
 
-zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_activation(zero_walk *w, const zero_instruction *i)
 {
-    w->r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_write(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
-                          zero_use(w, i->buffer));
-    return ZERO_OK;
-}
-
-zero_status zero_run_restore(zero_walk *w, const zero_instruction *i)
-{
-    w->r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_read(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
-                         zero_use(w, i->buffer));
+    begin(w, i, ZERO_MOVED_ACTIVATIONS, i->file, zero_use(w, i->buffer));
     return ZERO_OK;
 }
 
@@ -141,15 +123,10 @@ static const zero_instruction *find_next(zero_walk *w)
     return NULL;
 }
 
-static bool has_ended(const zero_walk *w, const zero_instruction *i)
-{
-    int params = params_of(w, i);
-    return zero_tier_has_ended(&w->r->tier, i->file) &&
-           (params == ZERO_NO_BUFFER || zero_tier_has_ended(&w->r->tier, params));
-}
-
 static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
+    const zero_tier *t = &w->r->tier;
+    int params = params_of(w, i);
     if (i->after >= w->r->at) return false;
     switch (i->op) {
         /* With `lazy` the walk itself updates while a device executes what was queued
@@ -159,7 +136,9 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
         return !i->on_host || (w->plan->offload != ZERO_OFFLOAD_LAZY &&
                                zero_host_may_update(w->r, i->group));
     case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE_WAIT: return has_ended(w, i);
+    case ZERO_OP_STORE_WAIT:
+        return zero_tier_has_ended(t, i->file) &&
+               (params == ZERO_NO_BUFFER || zero_tier_has_ended(t, params));
     default: return true;
     }
 }
@@ -167,9 +146,9 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
 static zero_status execute(zero_walk *w, const zero_instruction *i)
 {
     switch (i->op) {
-    case ZERO_OP_FETCH: return zero_run_fetch(w, i);
+    case ZERO_OP_FETCH:
+    case ZERO_OP_STORE: return zero_run_block(w, i);
     case ZERO_OP_UPDATE: return zero_run_update(w, i);
-    case ZERO_OP_STORE: return zero_run_store(w, i);
     case ZERO_OP_STORE_PARAM: return zero_run_store_param(w, i);
     default: return zero_run_block_wait(w, i);
     }

@@ -1,4 +1,4 @@
-#include "engine/run_setup.h"
+#include "engine/walk.h"
 
 #include <stdlib.h>
 
@@ -7,8 +7,6 @@
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
-#include "engine/run_chain.h"
-#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 #include "state/run_memory.h"
 
