@@ -91,16 +91,16 @@ static zero_status take_block(void *arg, const zero_state_block *block)
 static zero_status receive(void *arg, int group, const zero_state_block *states)
 {
     zero_state_block from = *states;
-    return zero_engine_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
+    return zero_states_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
 static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_range *wishes)
 {
     const zero_comm *comm = e->runner.comm;
     const zero_model *model = e->schedule.input.model;
-    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_engine_held(e, g);
-    ZERO_TRY(
-        zero_checkpoint_fetch(c, model, wishes, &(zero_checkpoint_receiver){receive, e}));
+    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
+    ZERO_TRY(zero_checkpoint_fetch(c, model, wishes,
+                                   &(zero_checkpoint_receiver){receive, &e->runner}));
     /* No rank needs a shard without parameters, but its header is checked, too. */
     const zero_shard_reader *shard;
     for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)

@@ -54,7 +54,7 @@ static int writer_of(const struct save *s, int shard)
 static zero_status view(void *arg, int group, zero_range range, float *room,
                         zero_state_block *block)
 {
-    return zero_engine_view(arg, group, range, room, block);
+    return zero_states_view(arg, group, range, room, block);
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 
@@ -223,7 +223,8 @@ static zero_status describe(struct save *s)
     ZERO_TRY(list_tensors(s));
     m->shards = calloc((size_t)s->comm->size, sizeof *m->shards);
     ZERO_TRY(zero_allocated(m->shards, "no memory for %d shards", s->comm->size));
-    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, m, &s->shard);
+    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, &s->e->runner}, m,
+                              &s->shard);
 }
 
 static zero_status save_all(struct save *s)

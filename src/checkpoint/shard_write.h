@@ -9,7 +9,7 @@
 /* The states of a rank of the job. */
 typedef struct {
     int rank; /* the number of its shard (save.c) */
-    /* as zero_engine_view() */
+    /* as zero_states_view() */
     zero_status (*view)(void *arg, int group, zero_range range, float *room,
                         zero_state_block *view);
     void *arg;

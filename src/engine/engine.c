@@ -258,24 +258,6 @@ zero_status zero_engine_refuse(zero_engine *e, zero_status why)
 
 /* ---- states and gradients, for others ---- */
 
-zero_range zero_engine_held(const zero_engine *e, int group)
-{
-    return zero_states_held(&e->schedule, group);
-}
-
-zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
-                              zero_visit_access access, zero_state_visitor *visit,
-                              void *arg)
-{
-    return zero_states_visit(&e->runner, group, range, access, visit, arg);
-}
-
-zero_status zero_engine_view(zero_engine *e, int group, zero_range range, float *room,
-                             zero_state_block *view)
-{
-    return zero_states_view(&e->runner, group, range, room, view);
-}
-
 struct reading {
     zero_type type;
     float factor, *out;

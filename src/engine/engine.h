@@ -134,21 +134,9 @@ ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
  * none, so no checkpoint has it either. */
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
-/* The elements of a group whose states this rank holds, without padding. In stage 0 it is the
- * whole group. Local. */
-zero_range zero_engine_held(const zero_engine *e, int group);
-
-/* Read and write these states: visit.h has the rules. Local, so ranks agree on failures before
- * their next collective. After masters were written, zero_engine_publish() is due. */
-ZERO_NODISCARD zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
-                                             zero_visit_access access,
-                                             zero_state_visitor *visit, void *arg);
-ZERO_NODISCARD zero_status zero_engine_view(zero_engine *e, int group, zero_range range,
-                                            float *room, zero_state_block *view);
-
 /* out[] = elements `range`, which this rank holds, of a group's gradient, summed over ranks and
  * microbatches; if e->has_gradient, until the next step. Local; the status of
- * zero_engine_visit(). */
+ * zero_inspect(). */
 ZERO_NODISCARD zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range,
                                                 float *out);
 

@@ -10,6 +10,7 @@
  * ZERO_OFFLOAD_BLOCK elements from the beginning of the range. */
 #pragma once
 
+#include "sharding/checks.h"
 #include "state/runner.h"
 
 typedef enum {

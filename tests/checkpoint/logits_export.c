@@ -65,7 +65,7 @@ static zero_status fill_from_engine(void *arg, int tensor, int64_t begin, int64_
     zero_engine *e = arg;
     const zero_tensor *t = &e->schedule.input.model->tensors[tensor];
     zero_range range = {t->offset + begin, t->offset + end};
-    return zero_engine_visit(e, t->group, range, ZERO_VISIT_READ, copy_masters,
+    return zero_states_visit(&e->runner, t->group, range, ZERO_VISIT_READ, copy_masters,
                              &(struct place){range.begin, out});
 }
 
