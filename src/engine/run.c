@@ -98,12 +98,12 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     bool is_told = r->told && w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
     zero_told *told = is_told ? &r->told[r->at] : NULL;
     if (r->times.watch) zero_device_times_next(&r->times, i);
-    zero_lifetimes_begin(r, i);
+    zero_lifetimes_change(r, i, false);
     if (told) zero_tell_before(w, i, told);
     ZERO_TRY(execute[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
-    if (!zero_program_generates(w->in->program)) zero_lifetimes_end(r, i);
+    if (!zero_program_generates(w->in->program)) zero_lifetimes_change(r, i, true);
     return ZERO_OK;
 }
 

@@ -174,24 +174,21 @@ static float *merged_at(const struct digest *d, int array, int64_t whole)
     return d->merged + begin * ARRAYS + array * merged_len(n) + (at - begin);
 }
 
-/* Elements of one run go to the blocks of the whole tensor. */
-static void put_run(struct digest *d, zero_run run, int array, const float *x)
-{
-    for (int64_t at = run.whole, end = run.whole + run.n, stop; at < end; at = stop) {
-        stop = zero_min((at / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK, end);
-        memcpy(merged_at(d, array, at), x + (at - run.whole),
-               (size_t)(stop - at) * sizeof *x);
-    }
-}
-
 static zero_status put_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
     int64_t offset = d->tensor->offset, end = piece->range.end - offset;
     for (int64_t at = piece->range.begin - offset; at < end;) {
         zero_run run = zero_share_run(d->tensor, at, end);
-        for (int a = 0; a < ARRAYS; a++)
-            put_run(d, run, a, piece->part[a] + (at + offset - piece->range.begin));
+        /* Elements of one run go to the blocks of the whole tensor. */
+        for (int64_t from = run.whole, stop; from < run.whole + run.n; from = stop) {
+            stop = zero_min((from / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK,
+                            run.whole + run.n);
+            int64_t skip = at + offset - piece->range.begin + from - run.whole;
+            for (int a = 0; a < ARRAYS; a++)
+                memcpy(merged_at(d, a, from), piece->part[a] + skip,
+                       (size_t)(stop - from) * sizeof(float));
+        }
         at += run.n;
     }
     return ZERO_OK;
@@ -285,17 +282,6 @@ static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
     return ZERO_OK;
 }
 
-static void make_room(struct digest *d, int64_t longest)
-{
-    if (d->model->share.ranks > 1) {
-        int64_t n = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
-        d->merged = malloc((size_t)(ARRAYS * n) * sizeof *d->merged);
-        return;
-    }
-    d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
-    d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
-}
-
 static zero_status allocate(struct digest *d)
 {
     int n = d->model->n_tensors;
@@ -306,13 +292,19 @@ static zero_status allocate(struct digest *d)
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
-    make_room(d, longest);
+    if (d->model->share.ranks > 1) { /* tensors are hashed as a whole */
+        int64_t floats = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
+        d->merged = malloc((size_t)(ARRAYS * floats) * sizeof *d->merged);
+    } else {
+        d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
+        d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+    }
     int64_t blocks = blocks_of((zero_range){0, longest});
     d->hashes = malloc((size_t)(2 * ARRAYS * blocks + 1) * sizeof *d->hashes);
-    /* One of these, as tensors are hashed in pieces or as a whole. */
-    if (!d->sorted || !d->list || !d->streams[0] || !d->streams[1] || !d->streams[2] ||
-        !(d->merged || (d->ends && d->foreign)) || !d->hashes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory to hash %d tensors", n);
+    ZERO_TRY(zero_allocated(d->sorted && d->list && d->streams[0] && d->streams[1] &&
+                                d->streams[2] && d->hashes &&
+                                (d->merged || (d->ends && d->foreign)),
+                            "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
     XXH3_128bits_reset(d->list);

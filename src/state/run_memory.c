@@ -58,32 +58,20 @@ void zero_lifetimes_close(const zero_runner *r)
     }
 }
 
-static bool has_lifetime(const zero_runner *r, const zero_buffer *b)
-{
-    return b->program < ZERO_PROGRAMS && can_poison(r, b->space);
-}
-
-void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i)
+void zero_lifetimes_change(const zero_runner *r, const zero_instruction *i, bool ends)
 {
     int list[ZERO_MAX_OPERANDS];
     int n = zero_instruction_operands(i, list);
     for (int k = 0; k < n; k++) {
         if (list[k] == ZERO_NO_BUFFER) continue;
         const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(r, b) && b->first == r->at)
-            zero_arena_unpoison(zero_runner_buffer(r, list[k]), b->bytes);
-    }
-}
-
-void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i)
-{
-    int list[ZERO_MAX_OPERANDS];
-    int n = zero_instruction_operands(i, list);
-    for (int k = 0; k < n; k++) {
-        if (list[k] == ZERO_NO_BUFFER) continue;
-        const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(r, b) && b->last == r->at)
-            zero_arena_poison(zero_runner_buffer(r, list[k]), b->bytes);
+        bool has_lifetime = b->program < ZERO_PROGRAMS && can_poison(r, b->space);
+        if (!has_lifetime || r->at != (ends ? b->last : b->first)) continue;
+        char *memory = zero_runner_buffer(r, list[k]);
+        if (ends)
+            zero_arena_poison(memory, b->bytes);
+        else
+            zero_arena_unpoison(memory, b->bytes);
     }
 }
 
@@ -124,14 +112,6 @@ static size_t worst_moment(const zero_runner *r, zero_program_kind program, colu
     return (size_t)most;
 }
 
-static size_t longest_program(const zero_schedule *s)
-{
-    size_t longest = 0;
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
-        longest = zero_max_size(longest, (size_t)s->programs[p].length);
-    return longest;
-}
-
 static zero_peak measure(const zero_runner *r, zero_program_kind program, int64_t *change)
 {
     zero_peak now = {.bytes =
@@ -148,7 +128,10 @@ static zero_peak measure(const zero_runner *r, zero_program_kind program, int64_
 zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
                                zero_peak *measured)
 {
-    int64_t *change = calloc(longest_program(r->schedule) + 2, sizeof *change);
+    size_t longest = 0;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        longest = zero_max_size(longest, (size_t)r->schedule->programs[p].length);
+    int64_t *change = calloc(longest + 2, sizeof *change);
     ZERO_TRY(zero_allocated(change, "no memory for the memory ledger"));
     *planned = *measured = (zero_peak){0};
     for (int p = 0; p < ZERO_PROGRAMS; p++) {

@@ -10,9 +10,9 @@
 void zero_lifetimes_open(const zero_runner *r,
                          zero_program_kind program); /* before a walk: nothing is in use */
 void zero_lifetimes_close(const zero_runner *r);     /* the memory may be given back */
-/* Around the execution of the instruction r->at. */
-void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i);
-void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i);
+/* Before and after the execution of the instruction r->at: the lives of its operands that begin
+ * or end with it. */
+void zero_lifetimes_change(const zero_runner *r, const zero_instruction *i, bool ends);
 
 /* The memory ledger of the programs walked so far. Measured is from an instruction's first real
  * use of a buffer to the last; persistent buffers always count. Allocates. Local;

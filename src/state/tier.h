@@ -19,13 +19,18 @@ typedef enum {
     ZERO_MOVED_KINDS
 } zero_moved;
 
+/* A buffer in the file. */
 typedef struct {
-    zero_scratch *scratch; /* NULL: this rank has nothing in a file */
-    int *number;           /* [n_buffers] of a buffer in the file: its block of `scratch` */
-    int *transfer;         /* [n_buffers] of such a buffer: its transfer in flight, or -1 */
-    zero_moved *purpose;   /* [n_buffers] of that transfer */
-    bool *is_written;      /* [n_buffers] */
-    zero_transfer_span *spans; /* [n_buffers] of that transfer; `file` < 0: not recorded */
+    int number;         /* its block of the scratch file, or -1: it is none */
+    int transfer;       /* in flight, or -1 */
+    zero_moved purpose; /* of that transfer */
+    bool is_written;
+    zero_transfer_span span; /* of that transfer; `file` < 0: not recorded */
+} zero_tier_block;
+
+typedef struct {
+    zero_scratch *scratch;   /* NULL: this rank has nothing in a file */
+    zero_tier_block *blocks; /* [n_buffers] of the schedule */
 
     zero_transfer_ring *ring; /* borrowed; NULL: nothing is recorded */
     int64_t label;            /* of the transfers that begin */

@@ -164,7 +164,7 @@ static void expect_place(const test_run *run, int buffer)
 {
     uint64_t place[2] = {0};
     if (test_rank == faulty_rank()) {
-        place[0] = (uint64_t)run->engine.runner.tier.number[buffer];
+        place[0] = (uint64_t)run->engine.runner.tier.blocks[buffer].number;
         place[1] = disk.begin;
     }
     MPI_Bcast(place, 2, MPI_UINT64_T, faulty_rank(), MPI_COMM_WORLD);
