@@ -73,16 +73,6 @@ static const zero_safetensors_entry *find(const struct names *names, const char 
     return zero_safetensors_find(names->table, prefixed);
 }
 
-/* The head is not within the transformer. */
-static const zero_safetensors_entry *find_head(const struct names *names)
-{
-    struct names outer = *names;
-    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
-    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
-        outer.prefix[n - k] = '\0';
-    return find(&outer, HEAD);
-}
-
 /* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for
  * other names. */
 static int64_t layer_of(const struct names *names, const char *name, const char **rest)
@@ -95,14 +85,6 @@ static int64_t layer_of(const struct names *names, const char *name, const char 
     long long layer = strtoll(name + 2, &end, 10);
     *rest = end;
     return *end == '.' && layer < ZERO_GPT2_LAYERS ? layer : -1;
-}
-
-/* The causal mask, which older files store beside the weights. */
-static bool is_mask(const struct names *names, const char *name)
-{
-    const char *rest;
-    return layer_of(names, name, &rest) >= 0 &&
-           (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
 }
 
 /* ---- shapes ---- */
@@ -177,15 +159,6 @@ static void check_tensor(const zero_tensor *t, const char *name,
     add(p, text);
 }
 
-static void check_extra(const zero_safetensors_entry *e, struct problems *p)
-{
-    char text[320], dims[64], shown[ZERO_JSON_SHOWN];
-    print_dims(e->n_dims, e->dims, dims);
-    snprintf(text, sizeof text, "%.160s %s is not one of the model's",
-             zero_json_shown(e->name, shown), dims);
-    add(p, text);
-}
-
 zero_status zero_hugging_face_match(const char *path, const zero_safetensors *table,
                                     const zero_model *model,
                                     zero_hugging_face_place *places,
@@ -203,14 +176,30 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         if (e) used[e - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    const zero_safetensors_entry *e = find_head(&names);
+    /* The head is not within the transformer. */
+    struct names outer = names;
+    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
+    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
+        outer.prefix[n - k] = '\0';
+    const zero_safetensors_entry *e = find(&outer, HEAD);
     if (e) {
         check_tensor(&model->tensors[ZERO_WTE], HEAD, e, head, &p);
         used[e - table->entries] = true;
     }
-    for (int i = 0; i < table->n; i++)
-        if (!used[i] && !is_mask(&names, table->entries[i].name))
-            check_extra(&table->entries[i], &p);
+    for (int i = 0; i < table->n; i++) {
+        char text[320], dims[64], shown[ZERO_JSON_SHOWN];
+        const char *rest;
+        e = &table->entries[i];
+        /* The causal mask, which older files store beside the weights. */
+        bool is_mask =
+            layer_of(&names, e->name, &rest) >= 0 &&
+            (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
+        if (used[i] || is_mask) continue;
+        print_dims(e->n_dims, e->dims, dims);
+        snprintf(text, sizeof text, "%.160s %s is not one of the model's",
+                 zero_json_shown(e->name, shown), dims);
+        add(&p, text);
+    }
     free(used);
     char more[32] = "";
     if (p.n == 0) return ZERO_OK;

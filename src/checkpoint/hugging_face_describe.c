@@ -52,43 +52,27 @@ static json_t *own_config(const zero_gpt2_shape *s, const zero_tokenizer *tok)
         end_of_text(s, tok), "eos_token_id", end_of_text(s, tok));
 }
 
-/* Makes a kept config.json that of the model as it is written. */
-static zero_status renew(json_t *kept, const json_t *own)
+/* The config.json that is written, a kept one as that of the model: the caller's. */
+static zero_status make_config(const zero_hugging_face_export *e, json_t **root)
 {
     static const char *const ours[] = {"architectures", "model_type", "n_layer",
                                        "n_head",        "n_embd",     "n_positions",
                                        "n_ctx",         "vocab_size", "torch_dtype"};
     static const char *const others[] = {"num_hidden_layers", "num_attention_heads",
                                          "hidden_size", "max_position_embeddings", "dtype"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        json_object_del(kept, others[i]);
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        if (json_object_set(kept, ours[i], json_object_get(own, ours[i])) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
-    return ZERO_OK;
-}
-
-/* The config.json that is written: the caller's. */
-static zero_status make_config(const zero_hugging_face_export *e, json_t **root)
-{
-    json_t *kept, *own;
+    json_t *kept;
     ZERO_TRY(zero_hugging_face_kept_config(e->kept, &kept));
-    own = own_config(e->model->shape, e->tokenizer);
-    if (!own) {
-        json_decref(kept);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
-    }
-    if (!kept) {
-        *root = own;
-        return ZERO_OK;
-    }
-    zero_status st = renew(kept, own);
-    json_decref(own);
-    if (st == ZERO_OK)
-        *root = kept;
-    else
-        json_decref(kept);
-    return st;
+    json_t *own = own_config(e->model->shape, e->tokenizer);
+    bool is_made = own != NULL;
+    for (size_t i = 0; kept && i < sizeof others / sizeof others[0]; i++)
+        json_object_del(kept, others[i]);
+    for (size_t i = 0; kept && is_made && i < sizeof ours / sizeof ours[0]; i++)
+        is_made = json_object_set(kept, ours[i], json_object_get(own, ours[i])) == 0;
+    *root = kept ? kept : own;
+    if (kept) json_decref(own);
+    if (is_made) return ZERO_OK;
+    json_decref(*root);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
 }
 
 zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,

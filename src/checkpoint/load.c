@@ -36,29 +36,24 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
     return st;
 }
 
-static zero_status use_newest(zero_comm *comm, const zero_checkpoint_user *user,
-                              zero_checkpoint *c, char found[FOUND])
-{
-    zero_status st = ZERO_OK;
-    if (zero_comm_is_root(comm)) st = zero_checkpoint_find(user->path, found, FOUND);
-    ZERO_TRY(zero_agree_after_files(comm, st));
-    ZERO_TRY(zero_comm_broadcast(comm, 0, found, FOUND));
-    ZERO_TRY(zero_checkpoint_open_all(comm, found, c));
-    st = user->use(user->arg, c, found);
-    if (st != ZERO_OK) zero_checkpoint_close(c);
-    return st;
-}
-
 zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *user,
                                 zero_checkpoint *c)
 {
+    const bool is_root = zero_comm_is_root(comm);
     for (;;) {
         char found[FOUND] = "";
-        zero_failure failure = zero_failure_keep(use_newest(comm, user, c, found));
-        if (failure.status != ZERO_ERR_IO) return zero_failure_restore(&failure);
+        zero_status st = is_root ? zero_checkpoint_find(user->path, found, FOUND) : ZERO_OK;
+        st = zero_agree_after_files(comm, st);
+        if (st == ZERO_OK) st = zero_comm_broadcast(comm, 0, found, FOUND);
+        if (st == ZERO_OK) st = zero_checkpoint_open_all(comm, found, c);
+        if (st == ZERO_OK) {
+            st = user->use(user->arg, c, found);
+            if (st != ZERO_OK) zero_checkpoint_close(c);
+        }
+        zero_failure failure = zero_failure_keep(st);
         bool is_removed =
-            zero_comm_is_root(comm) && zero_checkpoint_is_removed(user->path, found);
-        ZERO_TRY(zero_comm_any(comm, is_removed, &is_removed));
+            st == ZERO_ERR_IO && is_root && zero_checkpoint_is_removed(user->path, found);
+        if (st == ZERO_ERR_IO) ZERO_TRY(zero_comm_any(comm, is_removed, &is_removed));
         if (!is_removed) return zero_failure_restore(&failure);
     }
 }
