@@ -147,13 +147,6 @@ enum { STEP_FIELDS = sizeof step_fields / sizeof step_fields[0] };
 _Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
                "a row for each, and no padding");
 
-static zero_status tell_difference(zero_engine *e, const zero_step_input *in)
-{
-    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
-    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
-                                       "numbers read the same");
-}
-
 /* All ranks have the same verdict, so all take the same way here. */
 static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
@@ -165,7 +158,10 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
         return zero_name_step(in->step, zero_replicas_tell_changed(&e->runner));
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
-    return out->differs ? tell_difference(e, in) : ZERO_OK;
+    if (!out->differs) return ZERO_OK;
+    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
+    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
+                                       "numbers read the same");
 }
 
 static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)

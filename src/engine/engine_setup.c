@@ -117,24 +117,6 @@ static zero_status compile_as(zero_engine *e, zero_plan_input plan)
     return check_memory(e);
 }
 
-/* The same plan, with messages instead of shared memory. */
-static zero_status compile_again(zero_engine *e)
-{
-    zero_plan_input plan = e->schedule.input;
-    plan.collectives = ZERO_ALGORITHM_P2P;
-    plan.ipc = 0;
-    return compile_as(e, plan);
-}
-
-/* The same plan, with copies through the host. */
-static zero_status compile_staged(zero_engine *e)
-{
-    zero_plan_input plan = e->schedule.input;
-    plan.ipc = 0;
-    plan.device_messages = 0;
-    return compile_as(e, plan);
-}
-
 static void unshare(zero_engine *e)
 {
     zero_window_destroy(&e->window);
@@ -147,7 +129,10 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
     snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
     unshare(e);
-    return zero_agree(comm, compile_again(e));
+    zero_plan_input plan = e->schedule.input;
+    plan.collectives = ZERO_ALGORITHM_P2P;
+    plan.ipc = 0;
+    return zero_agree(comm, compile_as(e, plan));
 }
 
 static zero_status open_runner(zero_engine *e, zero_comm *comm)
@@ -167,7 +152,10 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
                          zero_plan_device_exchange(plan), zero_last_error());
     snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
     unshare(e);
-    ZERO_TRY(zero_agree(comm, compile_staged(e)));
+    zero_plan_input staged = *plan;
+    staged.ipc = 0;
+    staged.device_messages = 0;
+    ZERO_TRY(zero_agree(comm, compile_as(e, staged)));
     ZERO_TRY(share_memory(e, comm));
     return zero_runner_init(&e->runner, &e->schedule, &place, comm);
 }

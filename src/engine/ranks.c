@@ -20,14 +20,6 @@ static int groups_of(const zero_runner *r, const zero_comm *groups[MOST_GROUPS])
 
 /* ---- bytes ---- */
 
-static zero_status add_planned(const zero_engine *e, zero_rank_bytes *b)
-{
-    zero_peer_bytes mine = {0};
-    ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &mine));
-    zero_peers_add(b->n, b->planned, e->runner.comm->rank, &mine);
-    return ZERO_OK;
-}
-
 static zero_status count(const zero_engine *e, zero_rank_bytes *b)
 {
     size_t cells = (size_t)b->n * (size_t)b->n;
@@ -45,7 +37,10 @@ static zero_status count(const zero_engine *e, zero_rank_bytes *b)
             mine.read[peer] += groups[k]->peers.read[i];
         }
     zero_peers_add(b->n, b->sent, e->runner.comm->rank, &mine);
-    return add_planned(e, b);
+    zero_peer_bytes planned = {0};
+    ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &planned));
+    zero_peers_add(b->n, b->planned, e->runner.comm->rank, &planned);
+    return ZERO_OK;
 }
 
 zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes)

@@ -133,21 +133,18 @@ void zero_undefined_before_backward(zero_runner *r, const zero_instruction *i,
     mark_room(&l, call->work, l.sizes.backward_work);
 }
 
-static void look_at_gradient(const struct looking *l, int k, zero_undefined *first)
-{
-    const zero_group *g = &l->model->groups[l->unit->groups[k]];
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        zero_range part = zero_range_of_tensor(&l->model->tensors[t]);
-        find(l, ZERO_FP32, l->call->grad[k] + part.begin, zero_range_len(part),
-             (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
-    }
-}
-
 void zero_undefined_after_backward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call, zero_undefined *first)
 {
     struct looking l = look_of(r, i, call);
-    for (int k = 0; k < l.unit->n_groups; k++) look_at_gradient(&l, k, first);
+    for (int k = 0; k < l.unit->n_groups; k++) {
+        const zero_group *g = &l.model->groups[l.unit->groups[k]];
+        for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+            zero_range part = zero_range_of_tensor(&l.model->tensors[t]);
+            find(&l, ZERO_FP32, call->grad[k] + part.begin, zero_range_len(part),
+                 (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
+        }
+    }
     find(&l, ZERO_FP32, call->row_loss, l.sizes.row_loss,
          (zero_undefined){.kind = ZERO_UNDEFINED_LOSS}, first);
     if (l.number == 0) return;
