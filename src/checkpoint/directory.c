@@ -64,11 +64,10 @@ static zero_status write_probe(const zero_directory_opening *how,
     zero_storage_dir inner;
     ZERO_TRY(zero_storage_make(&d->dir, made, &inner));
     if (!zero_storage_is_private(&inner))
-        zero_listener_tell(
-            &how->listener,
-            "%s: its file system keeps nothing private: other users may read "
-            "the checkpoints",
-            d->dir.path);
+        zero_listener_tell(&how->listener,
+                           "%s: its file system keeps nothing private: other users may "
+                           "read the checkpoints",
+                           d->dir.path);
     zero_status st = write_part(&inner, 0);
     if (st == ZERO_OK) st = zero_storage_sync(&inner);
     if (st == ZERO_OK) st = zero_storage_rename(&d->dir, made, probe);
@@ -110,8 +109,8 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
     zero_status st = zero_storage_open(path, dir);
     if (st == ZERO_ERR_IO)
         return zero_fail(ZERO_ERR_ENV,
-                         "%s, and rank 0 has it open: all nodes need the "
-                         "same directory, open to all ranks",
+                         "%s, and rank 0 has it open: all nodes need the same directory, "
+                         "open to all ranks",
                          zero_last_error());
     ZERO_TRY(st);
     if (!zero_storage_has(dir, probe))

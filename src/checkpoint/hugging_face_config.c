@@ -28,8 +28,8 @@ static zero_status read_named(const char *path, const json_t *root, const char *
     ZERO_TRY(read_whole(path, root, attribute, &other));
     if (*value > 0 && other > 0 && *value != other)
         return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\" is %" PRId64 ", but \"%s\", which means the same, is "
-                         "%" PRId64,
+                         "%s: \"%s\" is %" PRId64
+                         ", but \"%s\", which means the same, is %" PRId64,
                          path, key, *value, attribute, other);
     if (other > 0) *value = other;
     return ZERO_OK;
@@ -41,10 +41,10 @@ static zero_status expect_flag(const char *path, const json_t *root, const char 
     bool found = expected;
     if (json_object_get(root, key)) ZERO_TRY(zero_json_flag(path, root, key, &found));
     if (found == expected) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"%s\" is %s: this program computes GPT-2 as it was released, "
-                     "with %s",
-                     path, key, found ? "true" : "false", expected ? "true" : "false");
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: \"%s\" is %s: this program computes GPT-2 as it was released, with %s", path,
+        key, found ? "true" : "false", expected ? "true" : "false");
 }
 
 /* An optional text, one of these words; the list ends with NULL. */
@@ -57,10 +57,10 @@ static zero_status expect_text(const char *path, const json_t *root, const char 
     if (!found) return ZERO_OK;
     for (int i = 0; words[i]; i++)
         if (strcmp(found, words[i]) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"%s\" is \"%s\": this program computes GPT-2 as it was "
-                     "released, with \"%s\"",
-                     path, key, zero_json_shown(found, shown), words[0]);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: \"%s\" is \"%s\": this program computes GPT-2 as it was released, with \"%s\"",
+        path, key, zero_json_shown(found, shown), words[0]);
 }
 
 static zero_status check_calculation(const char *path, const json_t *root)
@@ -76,9 +76,8 @@ static zero_status check_calculation(const char *path, const json_t *root)
     if (type && strcmp(type, "gpt2") != 0 && strncmp(type, "GPT2", 4) != 0)
         return zero_fail(
             ZERO_ERR_UNSUPPORTED,
-            "%s: describes a model of the type %s: this program computes GPT-2 "
-            "alone",
-            path, zero_json_shown(type, shown));
+            "%s: describes a model of the type %s: this program computes GPT-2 alone", path,
+            zero_json_shown(type, shown));
     ZERO_TRY(expect_text(path, root, "activation_function", gelu));
     ZERO_TRY(expect_flag(path, root, "scale_attn_weights", true));
     ZERO_TRY(expect_flag(path, root, "scale_attn_by_inverse_layer_idx", false));
@@ -173,11 +172,10 @@ zero_status zero_hugging_face_compare(const char *path, const zero_gpt2_shape *f
     zero_gpt2_shape read = *found;
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%s holds a GPT-2 of another shape than this run's (%s): give%s, or the "
-        "--model that has all of it",
-        path, d.wanted, d.found);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s holds a GPT-2 of another shape than this run's (%s): give%s, or "
+                     "the --model that has all of it",
+                     path, d.wanted, d.found);
 }
 
 zero_status zero_hugging_face_check_config(const char *path, const char *weights,

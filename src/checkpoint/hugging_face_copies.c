@@ -68,8 +68,8 @@ static bool differ(const struct copies *c, int block)
     return (c->words[2 * block] & c->words[2 * block + 1]) != 0;
 }
 
-/* A block that ranks of one copy alone need is read from another copy, by a rank that all choose
- * alike. */
+/* A block that ranks of one copy alone need is read from another copy, by a rank that all
+ * choose alike. */
 static zero_status read_for_others(struct copies *c)
 {
     int size = c->world->size;

@@ -54,10 +54,9 @@ static zero_status refuse_pytorch(const char *path)
     if (memcmp(first, "PK\3\4", 4) != 0 && memcmp(first, "\200\2", 2) != 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
-        "%.200s: a file of PyTorch, and this program reads safetensors: convert "
-        "it with python3 -c \"import torch, safetensors.torch as s; "
-        "s.save_file({k: v.clone() for k, v in torch.load('%.200s', "
-        "weights_only=True).items()}, 'model.safetensors')\"",
+        "%.200s: a file of PyTorch, and this program reads safetensors: convert it with "
+        "python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.clone() for "
+        "k, v in torch.load('%.200s', weights_only=True).items()}, 'model.safetensors')\"",
         path, path);
 }
 
@@ -72,13 +71,13 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
             if (others[i].is_adapter)
                 return zero_fail(
                     ZERO_ERR_UNSUPPORTED,
-                    "%.200s: %s: merge it into the model with peft's "
-                    "merge_and_unload(), and save that with save_pretrained('OUT')",
+                    "%.200s: %s: merge it into the model with peft's merge_and_unload(), "
+                    "and save that with save_pretrained('OUT')",
                     file, others[i].what);
             return zero_fail(
                 ZERO_ERR_UNSUPPORTED,
-                "%.200s: %s, and this program reads safetensors: convert the folder "
-                "with python3 -c \"from transformers import AutoModelForCausalLM as M; "
+                "%.200s: %s, and this program reads safetensors: convert the folder with "
+                "python3 -c \"from transformers import AutoModelForCausalLM as M; "
                 "M.from_pretrained('%.200s').save_pretrained('OUT')\"",
                 file, others[i].what, found->folder);
         }

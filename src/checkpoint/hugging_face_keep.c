@@ -98,10 +98,10 @@ static zero_status take_ends(const char *name, const json_t *value, zero_ends *e
         const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
         int64_t token = json_integer_value(id);
         if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "the kept %s: \"eos_token_id\": expected a token or a list of "
-                             "at most %d",
-                             name, ZERO_ENDS);
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "the kept %s: \"eos_token_id\": expected a token or a list of at most %d",
+                name, ZERO_ENDS);
         ends->id[ends->n++] = (int32_t)token;
     }
     return ZERO_OK;

@@ -57,7 +57,8 @@ static zero_status take_wholes(const char *path, const json_t *object, int n,
     return ZERO_OK;
 }
 
-/* A member that is an object of these numbers and, if it is not NULL, of one other member. */
+/* A member that is an object of these numbers and, if it is not NULL, of one other
+ * member. */
 static zero_status take_object(const char *path, const json_t *root, const char *key,
                                const char *other, int n, const whole *rows,
                                const json_t **object)
@@ -204,8 +205,8 @@ static zero_status take_cut(const char *path, const json_t *value, int i, zero_t
         n > most || n > INT32_MAX)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], "
-            "a cut none, rows or cols, and 1 part, or as many as divide cols",
+            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
+            "rows or cols, and 1 part, or as many as divide cols",
             path, i);
     t->cut = (zero_cut)cut;
     t->cut_parts = (int)n;
@@ -227,8 +228,8 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
     if (!sound || group < 0 || group > i)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group%s], a name of at "
-            "most %zu bytes without control characters, and no group above %d",
+            "%s: tensor %d: expected [name, rows, columns, group%s], a name of at most %zu "
+            "bytes without control characters, and no group above %d",
             path, i, is_shared ? ", cut, parts" : "", sizeof t->name - 1, i);
     *t = (zero_tensor){.rows = json_integer_value(numbers[0]),
                        .cols = json_integer_value(numbers[1]),

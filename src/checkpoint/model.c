@@ -10,11 +10,10 @@
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
     if (!c->manifest.has_gpt2)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s holds a model that another program described: only that program "
-            "can compute it",
-            c->dir.path);
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%s holds a model that another program described: only that "
+                         "program can compute it",
+                         c->dir.path);
     zero_model made;
     ZERO_TRY(zero_gpt2_describe(&c->manifest.gpt2, &made));
     /* The manifest has both, and one may have been changed without the other. */
@@ -29,10 +28,10 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
         *model = made;
         return ZERO_OK;
     }
-    zero_status st = zero_fail(ZERO_ERR_FORMAT,
-                               "%s: its manifest describes a GPT-2 of %d tensors and lists "
-                               "%d of another model",
-                               c->dir.path, made.n_tensors, table->n_tensors);
+    zero_status st = zero_fail(
+        ZERO_ERR_FORMAT,
+        "%s: its manifest describes a GPT-2 of %d tensors and lists %d of another model",
+        c->dir.path, made.n_tensors, table->n_tensors);
     zero_model_destroy(&made);
     return st;
 }

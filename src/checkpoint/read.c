@@ -134,8 +134,8 @@ static bool holds(const zero_kept_extent *kept, int rank, const zero_extent *x)
            x->begin < kept->extent.end;
 }
 
-/* The extent with the first element of x, which is read into the place of the older one unless it
- * is there. */
+/* The extent with the first element of x, which is read into the place of the older one
+ * unless it is there. */
 static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x,
                               const zero_kept_extent **kept)
 {
@@ -190,8 +190,8 @@ struct fetch {
     const zero_checkpoint_receiver *to;
 };
 
-/* Neither side is shared: shard by shard. Extents i, i + 1 and i + 2 are the parts of the same
- * elements. */
+/* Neither side is shared: shard by shard. Extents i, i + 1 and i + 2 are the parts of the
+ * same elements. */
 static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
                                int rank)
 {

@@ -116,11 +116,11 @@ static zero_status make_temporary(struct save *s)
     uint64_t room;
     ZERO_TRY(zero_storage_room(s->dir, &room));
     if (room < s->bytes)
-        return zero_fail(
-            ZERO_ERR_ENV,
-            "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
-            "free: free some, or keep fewer (--keep)",
-            s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB "
+                         "are free: free some, or keep fewer (--keep)",
+                         s->dir->path, (double)s->bytes / MEBIBYTE,
+                         (double)room / MEBIBYTE);
     ZERO_TRY(zero_checkpoint_temporary_name(s->dir, s->in->step, s->temporary_name));
     return zero_storage_make(s->dir, s->temporary_name, &s->temporary);
 }

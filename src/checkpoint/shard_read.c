@@ -43,12 +43,11 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
     char found[ZERO_CHECKSUM];
     zero_checksum(header->bytes, header->len, found);
     if (strcmp(found, known->checksum) != 0)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: its header (bytes 0 to %zu) is not the one that was written: "
-            "expected checksum %s, found %s; the file was changed, or belongs to "
-            "another shard or checkpoint",
-            s->file.path, header->len, known->checksum, found);
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: its header (bytes 0 to %zu) is not the one that was written: "
+                         "expected checksum %s, found %s; the file was changed, or belongs "
+                         "to another shard or checkpoint",
+                         s->file.path, header->len, known->checksum, found);
     ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
     /* Counted first: a layout from outside may have more extents than there is
      * memory for. */

@@ -1,5 +1,5 @@
-/* shard_write.h - this rank's shard of a checkpoint, written straight from where its states are.
- * Nothing here is collective. */
+/* shard_write.h - this rank's shard of a checkpoint, written straight from where its states
+ * are. Nothing here is collective. */
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -30,8 +30,8 @@ typedef struct {
     zero_bytes header;
 } zero_shard_writer;
 
-/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the status of
- * the source. */
+/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the
+ * status of the source. */
 ZERO_NODISCARD zero_status zero_shard_prepare(const zero_shard_source *source,
                                               const zero_manifest *manifest,
                                               zero_shard_writer *shard);

@@ -45,11 +45,11 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
     if (tensor->rows < 1 || tensor->cols < 1 ||
         tensor->rows > (most_params - (*total)) / tensor->cols)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "tensor '%s' has %" PRId64 " rows and %" PRId64
-                         " columns: expected at least 1 of each, and 2^62 parameters in "
-                         "all at most",
-                         tensor->name, tensor->rows, tensor->cols);
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "tensor '%s' has %" PRId64 " rows and %" PRId64
+            " columns: expected at least 1 of each, and 2^62 parameters in all at most",
+            tensor->name, tensor->rows, tensor->cols);
     if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' is in group %d, after one of group %d: expected "
@@ -89,10 +89,10 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
     free(sorted);
     if (!twice) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "two tensors are called '%s', or one has no name: expected names that "
-                     "differ",
-                     twice);
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "two tensors are called '%s', or one has no name: expected names that differ",
+        twice);
 }
 
 zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
@@ -107,12 +107,11 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                          layout->n_ranks, ZERO_SHARDS_MOST);
     if (!zero_share_divides(layout->tp, layout->slices) ||
         layout->n_ranks % layout->tp != 0)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "TP groups of %d ranks, of %d ranks in all, with %d slices: expected "
-            "a size that divides the ranks, and up to %d slices: for each rank "
-            "1, 2, 4, 8, ..., and any number for one alone",
-            layout->tp, layout->n_ranks, layout->slices, ZERO_TP_MOST);
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "TP groups of %d ranks, of %d ranks in all, with %d slices: "
+                         "expected a size that divides the ranks, and up to %d slices: for "
+                         "each rank 1, 2, 4, 8, ..., and any number for one alone",
+                         layout->tp, layout->n_ranks, layout->slices, ZERO_TP_MOST);
     if (n_tensors > ZERO_PIECES_MOST / layout->n_ranks ||
         n_tensors > ZERO_PARTS_MOST / layout->tp)
         return zero_fail(

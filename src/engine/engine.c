@@ -113,10 +113,10 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
         bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
         return zero_fail(
             ZERO_ERR_DIVERGED,
-            "step %" PRId64 ": the %s is not finite (loss %g, norm %g, learning rate "
-            "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
-            "--delayed-update the message would name the unit. Try a smaller --lr or a "
-            "longer --warmup",
+            "step %" PRId64
+            ": the %s is not finite (loss %g, norm %g, learning rate %g)%s. Resume from a "
+            "checkpoint; with --offload-when lazy and no --delayed-update the message "
+            "would name the unit. Try a smaller --lr or a longer --warmup",
             run->step + 1, name_divergence(out), out->loss, out->grad_norm,
             (double)run->adamw.lr,
             is_early ? ", and some groups were updated with it before that was known" : "");
@@ -127,13 +127,13 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     e->in_flight = true;
     ZERO_TRY(
         zero_origin_describe(e->runner.comm, &e->schedule.input, &found.origin, where));
-    return zero_fail(
-        ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the %s is not finite: %s (loss %g, norm %g, "
-        "learning rate %g, loss scale %g); the parameters are those of the step "
-        "before. Try a smaller --lr, a longer --warmup or a smaller --clip",
-        run->step + 1, name_divergence(out), where, out->loss, out->grad_norm,
-        (double)run->adamw.lr, run->loss_scale);
+    return zero_fail(ZERO_ERR_DIVERGED,
+                     "step %" PRId64
+                     ": the %s is not finite: %s (loss %g, norm %g, learning rate %g, loss "
+                     "scale %g); the parameters are those of the step before. Try a "
+                     "smaller --lr, a longer --warmup or a smaller --clip",
+                     run->step + 1, name_divergence(out), where, out->loss, out->grad_norm,
+                     (double)run->adamw.lr, run->loss_scale);
 }
 
 /* The numbers of a step that must be equal on all ranks. */
@@ -160,8 +160,9 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
     if (!out->differs) return ZERO_OK;
     ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
-    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
-                                       "numbers read the same");
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "ranks were given different steps, although their numbers read the same");
 }
 
 static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)

@@ -30,11 +30,10 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
     double needed = (double)bytes, limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     if (e->spec.plan.forward_only)
-        return zero_fail(
-            ZERO_ERR_NOMEM,
-            "the model needs %s%.1f MiB per rank, but %.1f MiB are available: use "
-            "more ranks and a higher --stage",
-            at_least, needed / 0x1p20, limit / 0x1p20);
+        return zero_fail(ZERO_ERR_NOMEM,
+                         "the model needs %s%.1f MiB per rank, but %.1f MiB are available: "
+                         "use more ranks and a higher --stage",
+                         at_least, needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
         "the plan needs %s%.1f MiB per rank, but %.1f MiB are available: use more nodes, a "

@@ -107,11 +107,11 @@ static zero_status add_tokens(const struct batch *b)
         zero_text *text = &b->texts[t];
         if (text->has_ended) continue;
         if (next[t] < 0)
-            return zero_fail(ZERO_ERR_DIVERGED,
-                             "the model's logits after %" PRId64
-                             " tokens are not finite: its weights are not finite, or too "
-                             "large for %s",
-                             seen_of(b, t), zero_type_name(b->e->schedule.input.type));
+            return zero_fail(
+                ZERO_ERR_DIVERGED,
+                "the model's logits after %" PRId64
+                " tokens are not finite: its weights are not finite, or too large for %s",
+                seen_of(b, t), zero_type_name(b->e->schedule.input.type));
         text->tokens[length_of(b, t)] = next[t];
         text->n_drawn++;
         text->has_ended = zero_sampling_ends(b->how, next[t]);

@@ -1,5 +1,5 @@
-/* Collectives on data. One instruction begins a collective, which progresses while the backend
- * computes; its wait ends it. RELEASE only says that a gathered buffer is free.
+/* Collectives on data. One instruction begins a collective, which progresses while the
+ * backend computes; its wait ends it. RELEASE only says that a gathered buffer is free.
  *
  *     REDUCE, GATHER   a group's exchanges in the shard group
  *     ALL_REDUCE       with replicas: adds the pieces of all of them; a chain
@@ -8,9 +8,9 @@
  *     KEEP, COLLECT    all ranks of a TP group have the same output: each keeps a piece of it, and
  *                      they gather the pieces before the output is read again (writer_kept.c)
  *
- * A COLLECT is in flight while the pass of another unit computes, and beside that pass's JOINs. No
- * JOIN is in flight where it begins, so all ranks of the group begin their collectives in the same
- * order. */
+ * A COLLECT is in flight while the pass of another unit computes, and beside that pass's
+ * JOINs. No JOIN is in flight where it begins, so all ranks of the group begin their
+ * collectives in the same order. */
 #include <assert.h>
 
 #include "base/fail.h"
@@ -79,8 +79,8 @@ zero_status zero_run_exchange(zero_walk *w, const zero_instruction *i)
     const bool gathers = i->op == ZERO_OP_GATHER;
     const int self = w->r->shard->rank;
     zero_runner_exchange *x = exchange_of(w, i);
-    /* MPI reads what the backend wrote. With a device a collective waits itself for all that
-     * was computed before its begin. */
+    /* MPI reads what the backend wrote. With a device a collective waits itself for all
+     * that was computed before its begin. */
     if (!w->r->link.memory) ZERO_TRY(w->r->backend->sync(&w->r->math));
     for (int k = 0; k < x->n; k++) x->ops[k].label = zero_walk_label(w, i);
     if (w->plan->partition == ZERO_PARTITION_SLICE) {
@@ -109,8 +109,8 @@ zero_status zero_run_release(zero_walk *w, const zero_instruction *i)
 
 /* ---- other groups ---- */
 
-/* In place: this rank's piece of the shard group's sum becomes the same piece of the sum over all
- * ranks. Each replica adds up a K-th of it. */
+/* In place: this rank's piece of the shard group's sum becomes the same piece of the sum
+ * over all ranks. Each replica adds up a K-th of it. */
 zero_status zero_run_all_reduce(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;

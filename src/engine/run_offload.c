@@ -50,7 +50,8 @@ static void begin(zero_walk *w, const zero_instruction *i, zero_moved as, int fi
 
 /* ---- optimizer states ---- */
 
-/* FETCH and STORE: only for an update. In fp32 parameters are read, too: they are the masters. */
+/* FETCH and STORE: only for an update. In fp32 parameters are read, too: they are the
+ * masters. */
 zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
 {
     const zero_schedule *s = w->r->schedule;

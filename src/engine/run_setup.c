@@ -173,8 +173,7 @@ static zero_status init_local(zero_runner *r, const char *directory)
     if (has_device != (r->schedule->input.device != 0))
         return zero_fail(
             ZERO_ERR_INVALID,
-            "a plan %s a device cannot run on the backend '%s', which has %s of "
-            "its own",
+            "a plan %s a device cannot run on the backend '%s', which has %s of its own",
             has_device ? "without" : "with", r->backend->name,
             has_device ? "memory" : "no memory");
     ZERO_TRY(r->backend->open(&r->math));

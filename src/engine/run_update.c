@@ -277,9 +277,10 @@ zero_status zero_run_delay(zero_walk *w, const zero_instruction *i)
 
 /* ---- flipped bits ----
  *
- * VERIFY, COMPARE and RECORD: a step looks for flipped bits before its first UPDATE, because that
- * hides them. All ranks are between OVERFLOW and UPDATE then, so parameters that lie once per node do
- * not change. UPDATE itself looks at the parameters that it overwrites. */
+ * VERIFY, COMPARE and RECORD: a step looks for flipped bits before its first UPDATE,
+ * because that hides them. All ranks are between OVERFLOW and UPDATE then, so parameters
+ * that lie once per node do not change. UPDATE itself looks at the parameters that it
+ * overwrites. */
 
 zero_status zero_name_step(int64_t step, zero_status st)
 {
@@ -293,7 +294,8 @@ zero_status zero_run_verify(zero_walk *w, const zero_instruction *i)
     return zero_name_step(w->in->step, zero_records_verify(w->r));
 }
 
-/* A step that overflows has no UPDATE, and a flipped bit may be why: all is compared then. */
+/* A step that overflows has no UPDATE, and a flipped bit may be why: all is compared
+ * then. */
 zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
 {
     (void)i;
@@ -309,8 +311,8 @@ zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* Does nothing where UPDATE left the states as they are. A device's failure waits for the next vote:
- * the other ranks continue this step. */
+/* Does nothing where UPDATE left the states as they are. A device's failure waits for the
+ * next vote: the other ranks continue this step. */
 zero_status zero_run_record(zero_walk *w, const zero_instruction *i)
 {
     if (!w->update.is_due) return ZERO_OK;

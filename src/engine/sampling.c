@@ -64,8 +64,8 @@ static double mass_of(const struct draw *d, struct choice left)
     return sum;
 }
 
-/* The nucleus: of the chosen, the fewest of the largest that have this mass. Bisects the ranks, then
- * how many of the last one are needed. */
+/* The nucleus: of the chosen, the fewest of the largest that have this mass. Bisects the
+ * ranks, then how many of the last one are needed. */
 static struct choice narrow(const struct draw *d, struct choice chosen, double mass)
 {
     uint32_t least = 0;

@@ -51,7 +51,8 @@ static void mark(const struct looking *l, zero_type type, void *x, int64_t n)
                                                fill_piece, &type));
 }
 
-/* Memory of n floats that has activations; sums among them are undefined with their mark, too. */
+/* Memory of n floats that has activations; sums among them are undefined with their mark,
+ * too. */
 static void mark_room(const struct looking *l, float *x, int64_t n)
 {
     const zero_type type = l->unit->activations;
@@ -107,8 +108,8 @@ void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,
 
 /* ---- backward ---- */
 
-/* The part of the stream that the call must write, and cannot read: all of it where the stream
- * begins, else what the input has more than the output. */
+/* The part of the stream that the call must write, and cannot read: all of it where the
+ * stream begins, else what the input has more than the output. */
 static zero_range written_stream(const struct looking *l)
 {
     if (l->number == 0) return (zero_range){0, 0};
@@ -160,25 +161,28 @@ zero_status zero_undefined_tell(const zero_model *model, const zero_undefined *f
     const char *unit = model->units[first->unit].name;
     switch (first->kind) {
     case ZERO_UNDEFINED_OUTPUT:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of its output undefined: a "
-                         "forward call sets as many as sizes() says",
-                         unit, first->element);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of its output undefined: a forward call sets as many as sizes() says",
+            unit, first->element);
     case ZERO_UNDEFINED_GRADIENT:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of the gradient of '%s' "
-                         "undefined: a backward call sets every element of a gradient, and "
-                         "adds only where call->accumulate is true",
-                         unit, first->element, model->tensors[first->tensor].name);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of '%s' undefined: a backward call sets every element of a "
+            "gradient, and adds only where call->accumulate is true",
+            unit, first->element, model->tensors[first->tensor].name);
     case ZERO_UNDEFINED_STREAM:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of the gradient of its "
-                         "input undefined: a backward call sets stream to d(in)",
-                         unit, first->element);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of its input undefined: a backward call sets stream to d(in)",
+            unit, first->element);
     case ZERO_UNDEFINED_LOSS: break;
     }
     return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' leaves the loss of position %" PRId64 " undefined: the "
-                     "last unit's backward call sets row_loss",
+                     "unit '%s' leaves the loss of position %" PRId64
+                     " undefined: the last unit's backward call sets row_loss",
                      unit, first->element);
 }

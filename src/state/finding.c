@@ -57,11 +57,11 @@ zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r, int r
 
 zero_status zero_finding_lost(const char *what)
 {
-    return zero_fail(ZERO_ERR_CORRUPTED,
-                     "%s differed when it was compared, and not when it was read again. "
-                     "Memory or a CPU is faulty: resume from the newest checkpoint on "
-                     "other hardware",
-                     what);
+    return zero_fail(
+        ZERO_ERR_CORRUPTED,
+        "%s differed when it was compared, and not when it was read again. Memory or a CPU "
+        "is faulty: resume from the newest checkpoint on other hardware",
+        what);
 }
 
 /* ---- looking ---- */

@@ -21,7 +21,8 @@ struct comparing {
     zero_finding found;
 };
 
-/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device has. */
+/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device
+ * has. */
 #define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
 
 /* Widens what was found by elements whose parameters are not the rounded masters. */
@@ -48,8 +49,8 @@ static void compare_parts(struct comparing *c, zero_range range, const char *par
     }
 }
 
-/* A piece of parameters, which is fetched from a device. Its masters are in the host's memory, or
- * copies that began before bring them. */
+/* A piece of parameters, which is fetched from a device. Its masters are in the host's
+ * memory, or copies that began before bring them. */
 static zero_status compare_piece(struct comparing *c, zero_range piece,
                                  const float *masters)
 {
@@ -152,8 +153,8 @@ static zero_status find_rounded(zero_runner *r, int64_t step, zero_finding *foun
 #define BLOCK ZERO_OFFLOAD_BLOCK /* elements: visits and pieces bring a block as a whole */
 _Static_assert(BLOCK * sizeof(float) <= ZERO_INSPECT_PIECE, "a block is one piece");
 
-/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node divide the
- * blocks of its copy between them, so their sums add up to the node's. */
+/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node
+ * divide the blocks of its copy between them, so their sums add up to the node's. */
 struct hashing {
     uint64_t sum[2];
     int64_t number; /* of the present block */
@@ -163,8 +164,8 @@ struct hashing {
     bool are_copies[ZERO_STATES]; /* of the present group */
 };
 
-/* Moves to the next block that this rank hashes; false if there is none. Begin with one that is
- * empty. */
+/* Moves to the next block that this rank hashes; false if there is none. Begin with one
+ * that is empty. */
 static bool next_block(struct hashing *h, zero_range held, int period, zero_range *block)
 {
     while (block->end < held.end) {
@@ -218,7 +219,8 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     return ZERO_OK;
 }
 
-/* The hash of what this rank holds, or its share of the node's; or of what is due in a step. */
+/* The hash of what this rank holds, or its share of the node's; or of what is due in a
+ * step. */
 static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
                                uint64_t words[2])
 {
@@ -271,8 +273,8 @@ int zero_replicas_first_beside(const zero_runner *r, int rank)
     return first;
 }
 
-/* All ranks learn the words of all copies and compare those that must be equal, so all have one
- * verdict. */
+/* All ranks learn the words of all copies and compare those that must be equal, so all have
+ * one verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
     uint64_t mine[2] = ZERO_FINDING_FAILED;
@@ -288,7 +290,8 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
     return ZERO_OK;
 }
 
-/* Masters come first: later an owner's masters decide which copy of a parameter is right. */
+/* Masters come first: later an owner's masters decide which copy of a parameter is
+ * right. */
 static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
                                     ZERO_COPIES_OF_NODES};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

@@ -1,10 +1,12 @@
-/* Replicated tensors of a shared model. Each rank of a TP group computes their gradients and updates
- * them for itself, from equal inputs, so they have equal bits without any exchange. With hybrid
- * sharding each replica has its own T copies, so there are K * T of them.
+/* Replicated tensors of a shared model. Each rank of a TP group computes their gradients
+ * and updates them for itself, from equal inputs, so they have equal bits without any
+ * exchange. With hybrid sharding each replica has its own T copies, so there are K * T of
+ * them.
  *
- * Ranks of different p may own different elements of a tensor, as their groups have other lengths. So
- * the hash of a tensor is a sum over its elements, modulo 2^64, of a number that follows from tensor,
- * element and bits: it does not depend on who adds which of them. Each rank adds those that it owns. */
+ * Ranks of different p may own different elements of a tensor, as their groups have other
+ * lengths. So the hash of a tensor is a sum over its elements, modulo 2^64, of a number
+ * that follows from tensor, element and bits: it does not depend on who adds which of them.
+ * Each rank adds those that it owns. */
 #include "state/replicas.h"
 
 #include <string.h>
@@ -27,7 +29,8 @@ struct sum {
 
 /* ---- adding ---- */
 
-/* Steele and others 2014, "Fast splittable pseudorandom number generators", figure 14, variant 13 */
+/* Steele and others 2014, "Fast splittable pseudorandom number generators", figure 14,
+ * variant 13 */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -47,8 +50,8 @@ static void add_piece(void *arg, const void *piece, size_t bytes)
     }
 }
 
-/* Adds the elements of a place that this rank owns. Parameters that are the masters are added once,
- * and those in a file are checked there. */
+/* Adds the elements of a place that this rank owns. Parameters that are the masters are
+ * added once, and those in a file are checked there. */
 static zero_status add_place(zero_runner *r, const zero_finding *place, struct sum *sum)
 {
     const zero_schedule *s = r->schedule;
@@ -159,8 +162,8 @@ static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *
     return ZERO_OK;
 }
 
-/* Names the ranks that own what differs, in the copies that are wrong or, if no copy is that of
- * most, in all. */
+/* Names the ranks that own what differs, in the copies that are wrong or, if no copy is
+ * that of most, in all. */
 static zero_status tell(zero_runner *r, const zero_finding *place)
 {
     const uint64_t *words = zero_finding_space(r).words;
@@ -179,9 +182,10 @@ static zero_status tell(zero_runner *r, const zero_finding *place)
     }
     zero_sentence report = {.used = 0};
     zero_sentence_add_ranks(&report, r->comm->size, class_of, lowest);
-    zero_sentence_add(&report, right >= 0 ? ": other bits than where the other parts of "
-                                            "the model are, in "
-                                          : ": different bits in ");
+    zero_sentence_add(&report,
+                      right >= 0
+                          ? ": other bits than where the other parts of the model are, in "
+                          : ": different bits in ");
     zero_finding_add_place(&report, r, place);
     zero_sentence_add(&report, ", which each rank of a TP group computes for itself");
     if (right < 0) zero_sentence_add(&report, "; it is not known which are wrong");

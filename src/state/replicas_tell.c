@@ -9,8 +9,8 @@
 
 #include "base/fail.h"
 
-/* All ranks take part in the search, so that all have one verdict. The first of the searched ranks
- * tells where it looks to those that hold other arrays. */
+/* All ranks take part in the search, so that all have one verdict. The first of the
+ * searched ranks tells where it looks to those that hold other arrays. */
 struct search {
     zero_runner *r;
     zero_copies kind;
@@ -73,8 +73,8 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
     return ZERO_OK;
 }
 
-/* Sets the array and tensor, and all its elements that the searched ranks hold; tensor -1 if
- * copies are equal now. */
+/* Sets the array and tensor, and all its elements that the searched ranks hold; tensor -1
+ * if copies are equal now. */
 static zero_status find_tensor(struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
@@ -100,8 +100,8 @@ static zero_status find_tensor(struct search *f)
 
 /* ---- which copy is right ---- */
 
-/* The owner of an element of the tensor, among the ranks of the ZeRO group; *end is where the
- * elements that it owns there end. */
+/* The owner of an element of the tensor, among the ranks of the ZeRO group; *end is where
+ * the elements that it owns there end. */
 static int owner_of(const struct search *f, int64_t element, int64_t *end)
 {
     const zero_tensor *t = tensor_of(f);
@@ -111,8 +111,8 @@ static int owner_of(const struct search *f, int64_t element, int64_t *end)
     return owner;
 }
 
-/* True if the owner of an element can say what it is: it holds the master, and its parameters
- * were found to be its masters, rounded. */
+/* True if the owner of an element can say what it is: it holds the master, and its
+ * parameters were found to be its masters, rounded. */
 static bool owners_know(const struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
@@ -143,7 +143,8 @@ static bool counts(const struct search *f, int rank)
     return zero_replicas_first_beside(f->r, rank) == rank;
 }
 
-/* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other ranks. */
+/* Ranks of the group with equal words: class_of[r] is the lowest; UNKNOWN for the other
+ * ranks. */
 static void classify(const struct search *f, int *class_of)
 {
     const uint64_t *words = zero_finding_space(f->r).words;
@@ -168,7 +169,8 @@ static int find_majority(const struct search *f, const int *class_of)
     return UNKNOWN;
 }
 
-/* Divides the group's ranks into two classes: those that hold what `rank` holds, and the others. */
+/* Divides the group's ranks into two classes: those that hold what `rank` holds, and the
+ * others. */
 static void divide(const struct search *f, int rank, int *class_of, int *other)
 {
     int size = f->r->comm->size, class = class_of[rank];

@@ -39,8 +39,8 @@ zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *dir
     *t = (zero_tier){.scratch = NULL};
     if (n == 0) return ZERO_OK;
     if (!directory)
-        return zero_fail(ZERO_ERR_INVALID, "no directory for the scratch file: give "
-                                           "--offload DIR");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "no directory for the scratch file: give --offload DIR");
     size_t *bytes = calloc((size_t)n, sizeof *bytes);
     zero_status st = open_blocks(t, s, directory, n, bytes);
     free(bytes);

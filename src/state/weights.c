@@ -6,7 +6,8 @@
 #include "base/range.h"
 #include "nn/share.h"
 
-/* Elements [begin, end) of the tensor here, in runs that adjoin in the whole tensor, too. */
+/* Elements [begin, end) of the tensor here, in runs that adjoin in the whole tensor,
+ * too. */
 static zero_status fill_runs(const zero_weights *weights, const zero_tensor *t, int number,
                              int64_t begin, int64_t end, float *out)
 {
