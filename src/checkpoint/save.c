@@ -58,26 +58,6 @@ static zero_status view(void *arg, int group, zero_range range, float *room,
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
 
-/* The manifest's tensors are whole, whatever part of them this rank has. */
-static zero_status list_tensors(struct save *s)
-{
-    const zero_plan_input *plan = &s->e->schedule.input;
-    const zero_model *model = plan->model;
-    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
-                                model->share.slices};
-    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
-    ZERO_TRY(zero_allocated(whole, "no memory for %d tensors", model->n_tensors));
-    for (int i = 0; i < model->n_tensors; i++) {
-        whole[i] = model->tensors[i];
-        whole[i].rows = whole[i].whole_rows;
-        whole[i].cols = whole[i].whole_cols;
-    }
-    zero_status st =
-        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
-    free(whole);
-    return st;
-}
-
 /* Lengths and checksums of all shards, on every rank. */
 static zero_status gather_shards(struct save *s)
 {
@@ -220,7 +200,22 @@ static zero_status describe(struct save *s)
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
     snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
              in->arithmetic ? in->arithmetic : "");
-    ZERO_TRY(list_tensors(s));
+    /* The manifest's tensors are whole, whatever part of them this rank has. */
+    const zero_plan_input *plan = &s->e->schedule.input;
+    const zero_model *model = plan->model;
+    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
+                                model->share.slices};
+    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
+    ZERO_TRY(zero_allocated(whole, "no memory for %d tensors", model->n_tensors));
+    for (int i = 0; i < model->n_tensors; i++) {
+        whole[i] = model->tensors[i];
+        whole[i].rows = whole[i].whole_rows;
+        whole[i].cols = whole[i].whole_cols;
+    }
+    zero_status st =
+        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
+    free(whole);
+    if (st != ZERO_OK) return st;
     m->shards = calloc((size_t)s->comm->size, sizeof *m->shards);
     ZERO_TRY(zero_allocated(m->shards, "no memory for %d shards", s->comm->size));
     return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, &s->e->runner}, m,

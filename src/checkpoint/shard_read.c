@@ -6,28 +6,6 @@
 
 #include "base/fail.h"
 
-/* Entry i of the header is extent i of the layout, no more and no less. */
-static zero_status check_entries(const zero_shard_reader *s, const zero_state_table *table)
-{
-    int p = s->rank % table->layout.tp;
-    for (int i = 0; i < s->n; i++) {
-        const zero_safetensors_entry *e = &s->header.entries[i];
-        const zero_extent *x = &s->extents[i];
-        char name[ZERO_EXTENT_NAME];
-        zero_extent_name(table, p, x, name);
-        const char *sum = zero_safetensors_metadata(&s->header, name);
-        if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
-            e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: tensor %d is '%.100s' (%s, %" PRId64
-                             " elements): expected '%s' (F32, %" PRId64
-                             ") with a checksum in __metadata__",
-                             s->file.path, i, e->name, e->type, e->n, name,
-                             x->end - x->begin);
-    }
-    return ZERO_OK;
-}
-
 static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                                const zero_state_local *local, zero_bytes *header)
 {
@@ -57,7 +35,24 @@ static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
         return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %" PRId64,
                          s->file.path, s->header.n, count);
     ZERO_TRY(zero_state_table_extents(&m->table, local, d, &s->extents, &s->n));
-    return check_entries(s, &m->table);
+    /* Entry i of the header is extent i of the layout, no more and no less. */
+    int p = s->rank % m->table.layout.tp;
+    for (int i = 0; i < s->n; i++) {
+        const zero_safetensors_entry *e = &s->header.entries[i];
+        const zero_extent *x = &s->extents[i];
+        char name[ZERO_EXTENT_NAME];
+        zero_extent_name(&m->table, p, x, name);
+        const char *sum = zero_safetensors_metadata(&s->header, name);
+        if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
+            e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: tensor %d is '%.100s' (%s, %" PRId64
+                             " elements): expected '%s' (F32, %" PRId64
+                             ") with a checksum in __metadata__",
+                             s->file.path, i, e->name, e->type, e->n, name,
+                             x->end - x->begin);
+    }
+    return ZERO_OK;
 }
 
 zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *manifest,

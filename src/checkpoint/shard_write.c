@@ -33,11 +33,24 @@ static void describe_extent(zero_shard_writer *s, int i, const float *data)
     s->texts[HEADER_TEXTS + i][1] = s->sums[i];
 }
 
-/* The header comes first in the file and has the checksums of the data after it. They
- * are taken before anything is written, so errors of the disk, or on the way to it, show
- * when the file is read. */
-static zero_status make_header(zero_shard_writer *s)
+static zero_status prepare(zero_shard_writer *s)
 {
+    const zero_state_table *table = &s->manifest->table;
+    int tp = table->layout.tp;
+    ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
+    ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
+                                      &s->n));
+    size_t n = (size_t)s->n;
+    s->entries = calloc(n + 1, sizeof *s->entries);
+    s->names = malloc((n + 1) * sizeof *s->names);
+    s->sums = malloc((n + 1) * sizeof *s->sums);
+    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
+    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
+    ZERO_TRY(zero_allocated(s->entries && s->names && s->sums && s->texts && s->room,
+                            "no memory for the %d extents of a shard", s->n));
+    /* The header comes first in the file and has the checksums of the data after it.
+     * They are taken before anything is written, so errors of the disk, or on the way
+     * to it, show when the file is read. */
     char step[32], rank[16], ranks[16];
     snprintf(step, sizeof step, "%" PRId64, s->manifest->step);
     snprintf(rank, sizeof rank, "%d", s->source.rank);
@@ -57,24 +70,6 @@ static zero_status make_header(zero_shard_writer *s)
 
     return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
                                          (const char *const(*)[2])s->texts, &s->header);
-}
-
-static zero_status prepare(zero_shard_writer *s)
-{
-    const zero_state_table *table = &s->manifest->table;
-    int tp = table->layout.tp;
-    ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
-    ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
-                                      &s->n));
-    size_t n = (size_t)s->n;
-    s->entries = calloc(n + 1, sizeof *s->entries);
-    s->names = malloc((n + 1) * sizeof *s->names);
-    s->sums = malloc((n + 1) * sizeof *s->sums);
-    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
-    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
-    ZERO_TRY(zero_allocated(s->entries && s->names && s->sums && s->texts && s->room,
-                            "no memory for the %d extents of a shard", s->n));
-    return make_header(s);
 }
 
 zero_status zero_shard_prepare(const zero_shard_source *source,

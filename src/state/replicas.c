@@ -77,22 +77,6 @@ static zero_status compare_masters(void *arg, const zero_state_block *own)
     return ZERO_OK;
 }
 
-/* Masters on the device. */
-static zero_status compare_device(struct comparing *c, int group, zero_range range)
-{
-    zero_runner *r = c->r;
-    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
-    int master = r->schedule->groups[group].master;
-    for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
-        zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
-        zero_ticket ended_by_the_next;
-        zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
-                        (size_t)zero_range_len(piece) * sizeof *chunk, &ended_by_the_next);
-        ZERO_TRY(compare_piece(c, piece, chunk));
-    }
-    return ZERO_OK;
-}
-
 static zero_status compare_tensor(struct comparing *c, int tensor)
 {
     const zero_schedule *s = c->r->schedule;
@@ -102,8 +86,21 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
     c->tensor = tensor;
     c->param = s->groups[t->group].param;
     if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
-    if (c->r->link.memory && !zero_plan_updates_beside(&s->input))
-        return compare_device(c, t->group, range);
+    if (c->r->link.memory && !zero_plan_updates_beside(&s->input)) {
+        /* Masters on the device. */
+        zero_runner *r = c->r;
+        float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
+        int master = r->schedule->groups[t->group].master;
+        for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
+            zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
+            zero_ticket ended_by_the_next;
+            zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
+                            (size_t)zero_range_len(piece) * sizeof *chunk,
+                            &ended_by_the_next);
+            ZERO_TRY(compare_piece(c, piece, chunk));
+        }
+        return ZERO_OK;
+    }
     return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ, compare_masters, c);
 }
 

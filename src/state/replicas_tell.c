@@ -120,22 +120,6 @@ static bool owners_know(const struct search *f)
            s->groups[tensor_of(f)->group].optimizer_held == ZERO_HOLD_PIECE;
 }
 
-static zero_status find_elements(struct search *f)
-{
-    zero_finding last = f->at;
-    ZERO_TRY(zero_finding_narrow(&f->at, false, look, f));
-    last.range.begin = f->at.range.begin;
-    if (owners_know(f)) { /* one owner answers for all of them */
-        int64_t end = 0;
-        if (is_member(f, f->r->comm->rank)) (void)owner_of(f, last.range.begin, &end);
-        ZERO_TRY(learn(f, &end));
-        last.range.end = zero_min(last.range.end, end);
-    }
-    ZERO_TRY(zero_finding_narrow(&last, true, look, f));
-    f->at.range.end = last.range.end;
-    return ZERO_OK;
-}
-
 /* True for one rank of each copy. */
 static bool counts(const struct search *f, int rank)
 {
@@ -235,7 +219,19 @@ zero_status zero_replicas_tell(zero_runner *r, zero_copies kind, int first)
                        .step = zero_replicas_step(r->schedule, kind)};
     bool differ = false;
     ZERO_TRY(find_tensor(&f));
-    if (f.at.tensor >= 0) ZERO_TRY(find_elements(&f));
+    if (f.at.tensor >= 0) {
+        zero_finding last = f.at;
+        ZERO_TRY(zero_finding_narrow(&f.at, false, look, &f));
+        last.range.begin = f.at.range.begin;
+        if (owners_know(&f)) { /* one owner answers for all of them */
+            int64_t end = 0;
+            if (is_member(&f, f.r->comm->rank)) (void)owner_of(&f, last.range.begin, &end);
+            ZERO_TRY(learn(&f, &end));
+            last.range.end = zero_min(last.range.end, end);
+        }
+        ZERO_TRY(zero_finding_narrow(&last, true, look, &f));
+        f.at.range.end = last.range.end;
+    }
     if (f.at.tensor >= 0) ZERO_TRY(look(&f, &f.at, &differ));
     return differ ? tell(&f) : zero_finding_lost("what ranks hold more than once");
 }
