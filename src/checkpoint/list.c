@@ -133,6 +133,19 @@ zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
     return zero_storage_list(dir, remove_leftover, &c);
 }
 
+/* The new name must be durable before the first file is removed. Otherwise, after a loss of
+ * power, a published name might have only some of its files. */
+static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
+{
+    char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];
+    name_with("", step, name);
+    ZERO_TRY(zero_storage_check_removable(dir, name));
+    ZERO_TRY(free_name(dir, DELETED, step, deleted));
+    ZERO_TRY(zero_storage_rename(dir, name, deleted));
+    ZERO_TRY(zero_storage_sync(dir));
+    return zero_storage_remove(dir, deleted);
+}
+
 zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved, int64_t keep,
                                   int64_t *stuck, const zero_listener *listener)
 {
@@ -141,16 +154,7 @@ zero_status zero_checkpoint_prune(const zero_storage_dir *dir, int64_t saved, in
     ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
     while (n > 0 && steps[n - 1] > saved) n--;
     for (int i = 0; i < n - keep; i++) {
-        /* The new name must be durable before the first file is removed. Otherwise,
-         * after a loss of power, a published name might have only some of its files. */
-        int64_t step = steps[i];
-        char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];
-        name_with("", step, name);
-        ZERO_TRY(zero_storage_check_removable(dir, name));
-        ZERO_TRY(free_name(dir, DELETED, step, deleted));
-        ZERO_TRY(zero_storage_rename(dir, name, deleted));
-        ZERO_TRY(zero_storage_sync(dir));
-        if (zero_storage_remove(dir, deleted) == ZERO_OK || steps[i] <= *stuck) continue;
+        if (remove_published(dir, steps[i]) == ZERO_OK || steps[i] <= *stuck) continue;
         zero_listener_tell(listener, "an old checkpoint stays: %s", zero_last_error());
         *stuck = steps[i];
     }
