@@ -200,42 +200,44 @@ static zero_status walk_step(zero_engine *e, const zero_run_input *run,
     return ZERO_OK;
 }
 
+/* A step without its update. */
+static zero_status compute(zero_engine *e, const zero_source *source,
+                           const zero_step_input *in, zero_run_input *run,
+                           zero_run_output *out)
+{
+    assert(!e->schedule.input.forward_only);
+    run->source = source;
+    ZERO_TRY(vote_early(e, ZERO_OK));
+    ZERO_TRY(walk_step(e, run, out));
+    ZERO_TRY(check_verdict(e, in, out));
+    e->has_gradient = !out->overflow;
+    e->gradient_scale = run->loss_scale;
+    return ZERO_OK;
+}
+
 zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                              const zero_step_input *in, zero_run_output *out)
 {
-    assert(!e->schedule.input.forward_only);
+    const zero_plan_input *plan = &e->schedule.input;
     zero_run_input run = step_input(e, in);
-    run.source = source;
-    ZERO_TRY(vote_early(e, ZERO_OK));
-    ZERO_TRY(walk_step(e, &run, out));
-    ZERO_TRY(check_verdict(e, in, out));
-    e->has_gradient = !out->overflow;
-    e->gradient_scale = run.loss_scale;
+    ZERO_TRY(compute(e, source, in, &run, out));
     e->adam_steps += !out->overflow;
     e->skipped += out->overflow;
     /* After the update, which divides by the scale that made the gradients. */
-    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK) {
-        /* Before updates are delayed, each is made at once. */
-        const zero_plan_input *plan = &e->schedule.input;
-        bool is_delayed = plan->offload == ZERO_OFFLOAD_DELAYED;
-        return is_delayed && in->step + 1 < plan->delayed_from ? zero_engine_settle(e)
-                                                               : ZERO_OK;
-    }
-    return tell_divergence(e, &run, out);
+    if (zero_loss_scale_update(&e->loss_scale, out->overflow) != ZERO_OK)
+        return tell_divergence(e, &run, out);
+    /* Before updates are delayed, each is made at once. */
+    bool is_early =
+        plan->offload == ZERO_OFFLOAD_DELAYED && in->step + 1 < plan->delayed_from;
+    return is_early ? zero_engine_settle(e) : ZERO_OK;
 }
 
 zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
                                 const zero_step_input *in, zero_run_output *out)
 {
-    assert(!e->schedule.input.forward_only);
     zero_run_input run = step_input(e, in);
-    run.source = source;
     run.only_computes = true;
-    ZERO_TRY(vote_early(e, ZERO_OK));
-    ZERO_TRY(walk_step(e, &run, out));
-    ZERO_TRY(check_verdict(e, in, out));
-    e->has_gradient = !out->overflow;
-    e->gradient_scale = run.loss_scale;
+    ZERO_TRY(compute(e, source, in, &run, out));
     bool is_legal = e->schedule.input.type == ZERO_FP16; /* a smaller scale may do */
     return out->overflow && !is_legal ? tell_divergence(e, &run, out) : ZERO_OK;
 }

@@ -50,12 +50,6 @@ void zero_profile_destroy(zero_profile *p)
     *p = (zero_profile){0};
 }
 
-static zero_profile_entry *entries_of(const zero_profile *p, zero_program_kind program,
-                                      zero_op op)
-{
-    return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns;
-}
-
 static void add(zero_profile_entry *entry, const zero_profile_entry *more)
 {
     entry->count += more->count;
@@ -71,7 +65,8 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i)
 static void add_to_class(zero_profile *p, zero_program_kind program,
                          const zero_instruction *i, const zero_profile_entry *more)
 {
-    zero_profile_entry *entries = entries_of(p, program, i->op);
+    zero_profile_entry *entries =
+        p->all + ((int)program * ZERO_OP_KINDS + (int)i->op) * p->n_columns;
     const int column = zero_profile_column(p, i);
     add(&entries[ZERO_ALL_UNITS], more);
     if (column != ZERO_ALL_UNITS) add(&entries[column], more);
@@ -92,7 +87,7 @@ void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
                                           zero_op op, int column)
 {
-    return entries_of(p, program, op) + column;
+    return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns + column;
 }
 
 bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
@@ -144,7 +139,7 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
                                     "no memory for the profiles of %d ranks", comm->size);
     st = zero_agree(comm, st);
     for (int i = 0; st == ZERO_OK && i < n; i++) {
-        made.rows[i].own = entries_of(p, program, (zero_op)0)[i];
+        made.rows[i].own = *zero_profile_at(p, program, (zero_op)0, i);
         seconds[i] = made.rows[i].own.seconds;
     }
     if (st == ZERO_OK) st = zero_comm_all_gather_doubles(comm, n, seconds, all);

@@ -130,20 +130,19 @@ void zero_trace_step_begin(zero_trace *t, int64_t step, double now)
     record_others(t, true);
 }
 
-static int32_t count_spans(const zero_trace *t)
+static void end_step(zero_trace *t, double now, bool is_whole)
 {
-    return (int32_t)(t->next - (t->until - t->room));
+    t->now->n = (int32_t)(t->next - (t->until - t->room));
+    if (is_whole || t->now->n > 0) t->now->end = is_whole ? now : t->next[-1].end;
+    t->now->is_whole = is_whole;
+    t->now = NULL;
+    t->next = t->until = NULL;
+    record_others(t, false);
 }
 
 void zero_trace_step_end(zero_trace *t, double now)
 {
-    if (!t->now) return;
-    t->now->n = count_spans(t);
-    t->now->end = now;
-    t->now->is_whole = true;
-    t->now = NULL;
-    t->next = t->until = NULL;
-    record_others(t, false);
+    if (t->now) end_step(t, now, true);
 }
 
 void zero_trace_note_failure(zero_trace *t, zero_program_kind program, int at, double begin)
@@ -156,12 +155,7 @@ void zero_trace_note_failure(zero_trace *t, zero_program_kind program, int at, d
 
 void zero_trace_stop(zero_trace *t)
 {
-    if (!t->now) return;
-    t->now->n = count_spans(t);
-    if (t->now->n > 0) t->now->end = t->next[-1].end;
-    t->now = NULL;
-    t->next = t->until = NULL;
-    record_others(t, false);
+    if (t->now) end_step(t, 0.0, false);
 }
 
 /* ---- reading ---- */
