@@ -11,22 +11,17 @@
 
 /* ---- rank 0 ---- */
 
-static zero_status open_or_make(const char *path, zero_directory_wish wish,
-                                zero_storage_dir *dir)
-{
-    bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
-    zero_status st =
-        must_exist ? zero_storage_open(path, dir) : zero_storage_open_or_make(path, dir);
-    if (st == ZERO_OK) return must_exist ? zero_storage_sync_parent(dir) : ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s%s", zero_last_error(),
-                     must_exist ? ", so there is nothing to resume" : "");
-}
-
 static zero_status open_first(const char *path, zero_directory_wish wish,
                               zero_checkpoint_directory *d)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME));
-    ZERO_TRY(open_or_make(path, wish, &d->dir));
+    const bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
+    zero_status st = must_exist ? zero_storage_open(path, &d->dir)
+                                : zero_storage_open_or_make(path, &d->dir);
+    if (st != ZERO_OK)
+        return zero_fail(ZERO_ERR_INVALID, "%s%s", zero_last_error(),
+                         must_exist ? ", so there is nothing to resume" : "");
+    if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
     /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
      * inside. */
     if (!zero_storage_has(&d->dir, ZERO_MANIFEST_NAME)) return ZERO_OK;

@@ -135,16 +135,6 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
     return ZERO_OK;
 }
 
-static void find_file(const char *path, zero_hugging_face_found *found)
-{
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash - path) : 1;
-    snprintf(found->folder, sizeof found->folder, "%.*s", n > 0 ? n : 1,
-             slash ? path : ".");
-    snprintf(found->weights, sizeof found->weights, "%s", path);
-    found->is_index = zero_ends_in(path, INDEX_END);
-}
-
 zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)
 {
     zero_hugging_face_found f = {.folder = ""};
@@ -162,7 +152,11 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
         snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
         ZERO_TRY(find_in_folder(&f));
     } else {
-        find_file(path, &f);
+        const char *slash = strrchr(path, '/');
+        int n = slash ? (int)(slash - path) : 1;
+        snprintf(f.folder, sizeof f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+        snprintf(f.weights, sizeof f.weights, "%s", path);
+        f.is_index = zero_ends_in(path, INDEX_END);
     }
     *found = f;
     return ZERO_OK;

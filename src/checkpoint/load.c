@@ -89,24 +89,6 @@ static zero_status receive(void *arg, int group, const zero_state_block *states)
     return zero_states_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
-static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_range *wishes)
-{
-    const zero_comm *comm = e->runner.comm;
-    const zero_model *model = e->schedule.input.model;
-    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
-    ZERO_TRY(zero_checkpoint_fetch(c, model, wishes,
-                                   &(zero_checkpoint_receiver){receive, &e->runner}));
-    /* No rank needs a shard without parameters, but its header is checked, too. */
-    const zero_shard_reader *shard;
-    for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
-        ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
-    if (!zero_comm_is_root(comm) || !c->manifest.has_tokenizer) return ZERO_OK;
-    zero_tokenizer tokenizer;
-    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
-    zero_tokenizer_destroy(&tokenizer);
-    return ZERO_OK;
-}
-
 static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
 {
     const zero_model *model = e->schedule.input.model;
@@ -118,9 +100,21 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
                          c->dir.path, n, model->n_tensors);
     zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
     ZERO_TRY(zero_allocated(wishes, "no memory for %d groups", model->n_groups));
-    zero_status st = fetch(e, c, wishes);
+    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
+    zero_status st = zero_checkpoint_fetch(
+        c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner});
     free(wishes);
-    return st;
+    ZERO_TRY(st);
+    /* No rank needs a shard without parameters, but its header is checked, too. */
+    const zero_comm *comm = e->runner.comm;
+    const zero_shard_reader *shard;
+    for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
+        ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
+    if (!zero_comm_is_root(comm) || !c->manifest.has_tokenizer) return ZERO_OK;
+    zero_tokenizer tokenizer;
+    ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));
+    zero_tokenizer_destroy(&tokenizer);
+    return ZERO_OK;
 }
 
 zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)

@@ -304,24 +304,18 @@ static zero_status check_shard_bytes(const char *path, const zero_manifest *m, i
                      path, rank, m->shards[rank].bytes, elements, least);
 }
 
-static zero_status add_elements(const zero_state_table *t, int p, uint64_t *elements)
-{
-    zero_state_local local;
-    ZERO_TRY(zero_state_local_init(&local, t, p));
-    zero_status st = zero_state_add_elements(t, &local, elements);
-    zero_state_local_destroy(&local);
-    return st;
-}
-
 static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
 {
     const zero_state_layout *l = &m->table.layout;
     int n = l->n_ranks / l->tp;
+    zero_state_local local = {0};
     uint64_t *elements = calloc((size_t)n, sizeof *elements);
-    zero_status st = elements ? add_elements(&m->table, p, elements)
-                              : zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", n);
+    zero_status st = zero_allocated(elements, "no memory for %d shards", n);
+    if (st == ZERO_OK) st = zero_state_local_init(&local, &m->table, p);
+    if (st == ZERO_OK) st = zero_state_add_elements(&m->table, &local, elements);
     for (int d = 0; st == ZERO_OK && d < n; d++)
         st = check_shard_bytes(path, m, d * l->tp + p, elements[d]);
+    zero_state_local_destroy(&local);
     free(elements);
     return st;
 }

@@ -112,19 +112,6 @@ static size_t worst_moment(const zero_runner *r, zero_program_kind program, colu
     return (size_t)most;
 }
 
-static zero_peak measure(const zero_runner *r, zero_program_kind program, int64_t *change)
-{
-    zero_peak now = {.bytes =
-                         worst_moment(r, program, (column){ZERO_CLASSES, false}, change)};
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        now.of_class[c] = worst_moment(r, program, (column){c, false}, change);
-    if (!r->schedule->input.device) return now;
-    now.host_bytes = worst_moment(r, program, (column){ZERO_CLASSES, true}, change);
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        now.host_of_class[c] = worst_moment(r, program, (column){c, true}, change);
-    return now;
-}
-
 zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
                                zero_peak *measured)
 {
@@ -137,7 +124,14 @@ zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
     for (int p = 0; p < ZERO_PROGRAMS; p++) {
         zero_program_kind program = (zero_program_kind)p;
         if (r->walks[p] == 0) continue;
-        zero_peak now = measure(r, program, change);
+        zero_peak now = {
+            .bytes = worst_moment(r, program, (column){ZERO_CLASSES, false}, change)};
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            now.of_class[c] = worst_moment(r, program, (column){c, false}, change);
+        if (r->schedule->input.device)
+            now.host_bytes = worst_moment(r, program, (column){ZERO_CLASSES, true}, change);
+        for (int c = 0; r->schedule->input.device && c < ZERO_CLASSES; c++)
+            now.host_of_class[c] = worst_moment(r, program, (column){c, true}, change);
         zero_peak_widen(measured, &now);
         zero_peak_widen(planned, &r->schedule->peak_of[p]);
     }
