@@ -32,7 +32,7 @@ typedef struct {
     int n;
 } zero_runner_chain;
 
-/* A chain in flight (run_chain.c). Polls begin its second collective when the first has
+/* A chain in flight (run_exchange.c). Polls begin its second collective when the first has
  * ended. */
 typedef struct {
     zero_runner_chain *chain; /* NULL: none is in flight */
