@@ -1,8 +1,8 @@
 /* The table of pipelines beside ZeRO's stages, and the programs of a pipeline stage. */
 #include <inttypes.h>
 
+#include "report/plan_facts.h"
 #include "report/plan_pipeline.h"
-#include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/stages.h"
 

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "report/legend_show.h"
 #include "report/plan_entries.h"
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 
 /* Transfers, and what replicas do, have longer names. */

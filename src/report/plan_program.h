@@ -6,6 +6,7 @@
 #include "report/plan_report.h"
 #include "sharding/instruction_text.h"
 
-/* The programs of the report's first stage, in at most 100 columns, and a legend. ZERO_ERR_NOMEM. */
+/* The programs of the report's first stage, in at most 100 columns, and a legend.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_show_programs(const zero_plan_report *report,
                                                    FILE *out);

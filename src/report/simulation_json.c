@@ -4,8 +4,7 @@
 
 #include "base/fail.h"
 #include "report/json_put.h"
-#include "report/plan_json.h"
-#include "report/plan_json_setup.h"
+#include "report/plan_facts.h"
 #include "report/simulation_show.h"
 
 static json_t *slow_json(const zero_simulate_input *in)
@@ -80,15 +79,14 @@ static json_t *stage_json(const zero_simulation_report *r, int k)
                         s->busiest.busy > 0.0 ? link_json(s) : json_null());
     put_whole(object, "messages", s->messages);
     put_whole(object, "events", s->events);
-    json_object_set_new(object, "alpha_beta", zero_plan_time_json(&r->plan, &s->plan));
+    json_object_set_new(object, "alpha_beta", zero_plan_time_facts(&r->plan, &s->plan));
     put_real(object, "simulated_to_alpha_beta", zero_simulation_ratio(s));
     return object;
 }
 
 zero_status zero_simulation_show_json(const zero_simulation_report *r, FILE *out)
 {
-    json_t *object = json_object(), *stages = json_array();
-    zero_plan_put_setup(&r->plan, object);
+    json_t *object = zero_plan_setup_facts(&r->plan), *stages = json_array();
     json_object_set_new(object, "simulation", input_json(&r->input));
     for (int k = 0; k < r->plan.n; k++) json_array_append_new(stages, stage_json(r, k));
     json_object_set_new(object, "stages", stages);
