@@ -6,7 +6,7 @@
 #   gpu            includes its own folder, base/, math/ and zero/; only gpu/ uses CUDA
 #
 # Only comm/, cli/ and zero/comm.h name MPI. Only state/ and engine/ name the memory of a model: others read
-# and write states by zero_engine_visit() and zero_engine_view(). Paths start at src/, include/ or
+# and write states by visits (state/visit.h). Paths start at src/, include/ or
 # the project, so every include shows the floor of its file. Comments are ignored.
 cmake_minimum_required(VERSION 3.20)
 
