@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The array with room for one item more than the n it holds, moved if need be. NULL, with the
- * array and *capacity left as they were, if there is no memory. */
+/* The array with room for one item more than the n it holds, moved if need be. NULL, with
+ * the array and *capacity left as they were, if there is no memory. */
 static inline void *zero_grow(void *array, int64_t n, int64_t *capacity, size_t item)
 {
     if (n < *capacity) return array;

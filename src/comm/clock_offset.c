@@ -16,15 +16,10 @@
 
 /* ---- messages ---- */
 
-static zero_operation operation_of(const zero_comm *comm)
-{
-    return zero_operation_control(ZERO_OPERATION_NUMBERS, comm->control_sequence - 1,
-                                  sizeof(double), -1);
-}
-
 static zero_status await(zero_comm *comm, MPI_Request *request)
 {
-    zero_operation what = operation_of(comm);
+    zero_operation what = zero_operation_control(
+        ZERO_OPERATION_NUMBERS, comm->control_sequence - 1, sizeof(double), -1);
     return zero_wait_message(comm, &what, request);
 }
 
@@ -47,17 +42,6 @@ static zero_status receive(zero_comm *comm, int rank, double *number)
 }
 
 /* ---- ping-pong ---- */
-
-static zero_status answer(zero_comm *comm, int rank)
-{
-    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
-        double theirs;
-        ZERO_TRY(receive(comm, rank, &theirs));
-        double now = zero_clock_seconds();
-        ZERO_TRY(send(comm, rank, &now));
-    }
-    return ZERO_OK;
-}
 
 static zero_status ask(zero_comm *comm, zero_clock_reading *reading)
 {
@@ -98,7 +82,12 @@ static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)
     *mine = (zero_clock_reading){.at = zero_clock_seconds()};
     for (int rank = 1; comm->rank == 0 && rank < comm->size; rank++) {
         if (speaker(layout, rank) != rank) continue;
-        ZERO_TRY(answer(comm, rank));
+        for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
+            double theirs;
+            ZERO_TRY(receive(comm, rank, &theirs));
+            double now = zero_clock_seconds();
+            ZERO_TRY(send(comm, rank, &now));
+        }
         count(comm, ZERO_CLOCK_PINGS);
     }
     if (comm->rank == 0 || speaker(layout, comm->rank) != comm->rank) return ZERO_OK;

@@ -1,5 +1,5 @@
-/* Each small message enters, which numbers and compares it, posts a request, and waits for it in
- * the loop that all waits share. */
+/* Each small message enters, which numbers and compares it, posts a request, and waits for
+ * it in the loop that all waits share. */
 #include "comm/control.h"
 
 #include <assert.h>
@@ -211,20 +211,6 @@ typedef struct {
     zero_failure failure;
 } verdict;
 
-/* Fails here as `rank` failed there. A failure that several ranks do not share names the rank
- * it came from, once. */
-static zero_status fail_like(const zero_comm *comm, int rank, const verdict *v)
-{
-    const zero_failure *theirs = &v->failure;
-    zero_status st = zero_failure_restore(theirs);
-    if (v->is_shared || theirs->is_agreed) return st;
-    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
-                 zero_member_rank(&comm->member, rank), theirs->text);
-    zero_failure named = zero_failure_keep(st);
-    named.is_agreed = true;
-    return zero_failure_restore(&named);
-}
-
 zero_status zero_agree(zero_comm *comm, zero_status mine)
 {
     if (comm->size == 1 || mine == ZERO_ERR_STALLED) return mine;
@@ -240,7 +226,16 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
     verdict v = {.is_shared = failed == comm->size};
     if (comm->rank == first) v.failure = zero_failure_keep(mine);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
-    return fail_like(comm, first, &v);
+    /* Fails here as rank `first` failed there. A failure that several ranks do not share
+     * names the rank it came from, once. */
+    const zero_failure *theirs = &v.failure;
+    zero_status st = zero_failure_restore(theirs);
+    if (v.is_shared || theirs->is_agreed) return st;
+    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
+                 zero_member_rank(&comm->member, first), theirs->text);
+    zero_failure named = zero_failure_keep(st);
+    named.is_agreed = true;
+    return zero_failure_restore(&named);
 }
 
 zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)

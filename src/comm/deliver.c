@@ -48,20 +48,6 @@ static zero_status send(zero_comm *comm, const char *data, size_t bytes)
     return ZERO_OK;
 }
 
-static zero_status receive(zero_comm *comm, int rank, char *data, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += ZERO_DELIVERED) {
-        size_t len = zero_min_size(bytes - at, ZERO_DELIVERED);
-        MPI_Request request;
-        ZERO_TRY(zero_mpi_check(
-            MPI_Irecv(data + at, (int)len, MPI_BYTE, rank, TAG, comm->control, &request),
-            "MPI_Irecv on rank 0"));
-        count(comm, rank, false, len);
-        ZERO_TRY(await(comm, len, &request));
-    }
-    return ZERO_OK;
-}
-
 /* After a failure of `take` the others still send, so this rank still receives. */
 static zero_status receive_all(zero_comm *comm, const desk *d, const void *own,
                                zero_delivery *take, void *arg)
@@ -69,7 +55,15 @@ static zero_status receive_all(zero_comm *comm, const desk *d, const void *own,
     zero_failure kept = zero_failure_keep(take(arg, 0, own, (size_t)d->sizes[0]));
     for (int rank = 1; rank < comm->size; rank++) {
         size_t bytes = (size_t)d->sizes[rank];
-        ZERO_TRY(receive(comm, rank, d->room, bytes));
+        for (size_t at = 0; at < bytes; at += ZERO_DELIVERED) {
+            size_t len = zero_min_size(bytes - at, ZERO_DELIVERED);
+            MPI_Request request;
+            ZERO_TRY(zero_mpi_check(MPI_Irecv(d->room + at, (int)len, MPI_BYTE, rank, TAG,
+                                              comm->control, &request),
+                                    "MPI_Irecv on rank 0"));
+            count(comm, rank, false, len);
+            ZERO_TRY(await(comm, len, &request));
+        }
         if (kept.status == ZERO_OK)
             kept = zero_failure_keep(take(arg, rank, d->room, bytes));
     }

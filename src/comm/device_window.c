@@ -58,23 +58,19 @@ zero_status zero_device_window_open(zero_device_window *w, const zero_copier *co
     return zero_agree(w->comm, open_neighbours(w));
 }
 
-/* A device's memory may be given back only when nobody has it open any more. */
-static void wait_for_neighbours(const zero_device_window *w)
-{
-    const double start = zero_clock_seconds();
-    for (int r = 0; r < w->comm->size; r++)
-        while (is_neighbour(w, r) && !atomic_load(&zero_device_card_of(w, r)->has_closed) &&
-               zero_clock_seconds() - start < PATIENCE)
-            sched_yield();
-}
-
 void zero_device_window_destroy(zero_device_window *w)
 {
     for (int r = 0; w->own && r < w->comm->size; r++)
         if (w->neighbour[r]) w->copier->close(w->copier->arg, w->neighbour[r]);
     if (w->own) {
         atomic_store(&zero_device_card_of(w, w->comm->rank)->has_closed, 1);
-        wait_for_neighbours(w);
+        /* A device's memory may be given back only when nobody has it open any more. */
+        const double start = zero_clock_seconds();
+        for (int r = 0; r < w->comm->size; r++)
+            while (is_neighbour(w, r) &&
+                   !atomic_load(&zero_device_card_of(w, r)->has_closed) &&
+                   zero_clock_seconds() - start < PATIENCE)
+                sched_yield();
     }
     if (w->window) zero_window_destroy(w->window);
     free(w->window);

@@ -12,12 +12,11 @@ static zero_status check_shards(int n, int shard)
     char choices[ZERO_SHARD_TEXT];
     if (zero_can_shard(n, shard)) return ZERO_OK;
     zero_list_shards(n, choices);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%d ZeRO ranks cannot be divided into shard groups of %d: expected one "
-        "of %s (%d, or a power of two that divides it: only then is each group "
-        "a subtree of the sum over all)",
-        n, shard, choices, n);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%d ZeRO ranks cannot be divided into shard groups of %d: expected "
+                     "one of %s (%d, or a power of two that divides it: only then is each "
+                     "group a subtree of the sum over all)",
+                     n, shard, choices, n);
 }
 
 static zero_status check_division(const zero_comm *world, int tp, int shard)
@@ -54,9 +53,13 @@ static zero_status allocate(zero_comm *world, const zero_division *divided)
     return ZERO_OK;
 }
 
-/* Gives the part the nodes that the whole has or pretends. */
-static zero_status give_nodes(const zero_comm *world, zero_comm *part)
+static zero_status make_part(zero_comm *world, zero_comm *part)
 {
+    zero_member member = part->member;
+    ZERO_TRY(zero_comm_split(world, member.first, world->rank, part));
+    part->member = member;
+    part->whole = world;
+    /* Gives the part the nodes that the whole has or pretends. */
     zero_layout nodes = {0};
     zero_status st =
         zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes));
@@ -67,17 +70,8 @@ static zero_status give_nodes(const zero_comm *world, zero_comm *part)
     return st;
 }
 
-static zero_status make_part(zero_comm *world, zero_comm *part)
-{
-    zero_member member = part->member;
-    ZERO_TRY(zero_comm_split(world, member.first, world->rank, part));
-    part->member = member;
-    part->whole = world;
-    return give_nodes(world, part);
-}
-
-/* A group may fail alone. Without a common verdict its ranks would leave, and the others would wait
- * for them in the next part. */
+/* A group may fail alone. Without a common verdict its ranks would leave, and the others
+ * would wait for them in the next part. */
 static zero_status make_parts(zero_comm *world)
 {
     for (int i = 0; i < world->n_parts; i++)

@@ -27,8 +27,8 @@ struct zero_watch {
     MPI_Comm mpi; /* owned, from the start on */
     double limit, longest_turn, grace;
 
-    /* This rank's operation, since when, and its piece of work: name (borrowed) and number, -1
-     * before the first one. */
+    /* This rank's operation, since when, and its piece of work: name (borrowed) and number,
+     * -1 before the first one. */
     zero_operation op;
     zero_watch_state state;
     double since;
@@ -156,17 +156,11 @@ static zero_status take_answers(zero_comm *comm)
     }
 }
 
-/* The rank that asked first speaks; of two that ask at once, the lower one. */
-static void give_way(zero_comm *comm, int rank)
+/* Answers come first: when all are here, so is every query that a rank sent before its
+ * answer, and one of two ranks that asked at once gives way in time. */
+static zero_status look(zero_comm *comm)
 {
-    struct zero_watch *w = comm->watch;
-    if (w->is_asking && comm->rank < rank) return;
-    w->is_asking = false;
-    w->held = w->grace + HOLD;
-}
-
-static zero_status answer_queries(zero_comm *comm)
-{
+    ZERO_TRY(take_answers(comm));
     for (;;) {
         int rank;
         bool left;
@@ -177,18 +171,15 @@ static zero_status answer_queries(zero_comm *comm)
         if (!left) return ZERO_OK; /* it has not taken its last answer: later */
         ZERO_TRY(receive(comm, TAG_QUERY, rank, &m));
         comm->watch->n_queries++;
-        give_way(comm, rank);
+        /* The rank that asked first speaks; of two that ask at once, the lower one. */
+        struct zero_watch *w = comm->watch;
+        if (!w->is_asking || comm->rank >= rank) {
+            w->is_asking = false;
+            w->held = w->grace + HOLD;
+        }
         m.at = describe(comm);
         ZERO_TRY(post(comm, TAG_ANSWER, rank, &m));
     }
-}
-
-/* Answers come first: when all are here, so is every query that a rank sent before its answer,
- * and one of two ranks that asked at once gives way in time. */
-static zero_status look(zero_comm *comm)
-{
-    ZERO_TRY(take_answers(comm));
-    return answer_queries(comm);
 }
 
 zero_status zero_stall_look(zero_comm *comm)
@@ -256,19 +247,6 @@ static double limit_of(const zero_comm *comm)
     return comm->watch->limit * fmax(comm->patience, 1.0);
 }
 
-/* A disk may be slow, so a rank whose calls on files return is waited for. One whose call does not
- * return says so itself (deadline.h). */
-static bool files_move(const zero_comm *comm)
-{
-    const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
-    bool any = false;
-    for (int r = 0; r < comm->size; r++) {
-        const double seconds = comm->watch->answers[r].outside;
-        any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
-    }
-    return any && have_all_answered(comm);
-}
-
 static zero_status fail(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
@@ -309,7 +287,15 @@ zero_status zero_stall_turn(zero_comm *comm)
     if (!w->is_asking)
         return w->stalled >= limit_of(comm) && w->held <= 0.0 ? ask(comm) : ZERO_OK;
     if (w->asked < w->grace && !have_all_answered(comm)) return ZERO_OK;
-    if (!files_move(comm)) return fail(comm);
+    /* A disk may be slow, so a rank whose calls on files return is waited for. One
+     * whose call does not return says so itself (deadline.h). */
+    const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
+    bool any = false;
+    for (int r = 0; r < comm->size; r++) {
+        const double seconds = comm->watch->answers[r].outside;
+        any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
+    }
+    if (!any || !have_all_answered(comm)) return fail(comm);
     begin_again(w);
     return ZERO_OK;
 }

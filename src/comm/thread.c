@@ -66,22 +66,17 @@ static void sleep_for(struct zero_thread *t, double seconds)
     pthread_cond_timedwait(&t->changed, &t->lock, &at);
 }
 
-static void rest(struct zero_thread *t)
-{
-    if (zero_family_is_active(t->comm))
-        sleep_for(t, t->period);
-    else if (t->comm->watch)
-        sleep_for(t, ANSWER_EVERY);
-    else
-        pthread_cond_wait(&t->changed, &t->lock);
-}
-
 static void *run(void *arg)
 {
     struct zero_thread *t = arg;
     pthread_mutex_lock(&t->lock);
     while (!t->is_stopping && t->failure.status == ZERO_OK) {
-        rest(t);
+        if (zero_family_is_active(t->comm))
+            sleep_for(t, t->period);
+        else if (t->comm->watch)
+            sleep_for(t, ANSWER_EVERY);
+        else
+            pthread_cond_wait(&t->changed, &t->lock);
         t->failure = zero_failure_keep(t->work(t->comm));
     }
     pthread_mutex_unlock(&t->lock);
@@ -89,20 +84,6 @@ static void *run(void *arg)
 }
 
 /* ---- start and stop ---- */
-
-static void init_lock(struct zero_thread *t)
-{
-    pthread_mutexattr_t mutex;
-    pthread_condattr_t cond;
-    pthread_mutexattr_init(&mutex);
-    pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&t->lock, &mutex);
-    pthread_mutexattr_destroy(&mutex);
-    pthread_condattr_init(&cond);
-    pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &cond);
-    pthread_condattr_destroy(&cond);
-}
 
 static void release(struct zero_thread *t)
 {
@@ -119,7 +100,16 @@ zero_status zero_thread_start(zero_comm *comm, double period_seconds,
     t->comm = comm;
     t->period = period_seconds;
     t->work = work;
-    init_lock(t);
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t cond;
+    pthread_mutexattr_init(&mutex);
+    pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&t->lock, &mutex);
+    pthread_mutexattr_destroy(&mutex);
+    pthread_condattr_init(&cond);
+    pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &cond);
+    pthread_condattr_destroy(&cond);
     comm->thread = t;
     int error = zero_helper_thread_start(&t->id, 0, run, t);
     if (error == 0) return ZERO_OK;

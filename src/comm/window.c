@@ -25,8 +25,8 @@
 #define PLACE     "/dev/shm"
 #define MAX_BYTES ((size_t)1 << 46)
 
-/* The file as the node's first rank has it, and how to recognise it: with ranks in containers,
- * the same path may lead elsewhere. */
+/* The file as the node's first rank has it, and how to recognise it: with ranks in
+ * containers, the same path may lead elsewhere. */
 typedef struct {
     int64_t process, file; /* -1: it could not be made */
     uint64_t device, inode;
@@ -60,8 +60,8 @@ static zero_status no_sharing(const zero_window *w, const char *what, int error)
     return zero_fail(
         ZERO_ERR_ENV,
         "the %d ranks of a node cannot share %.1f MiB in " PLACE
-        " (%s: %s; %.1f MiB are free there): enlarge it (mount -o "
-        "remount,size=..., docker run --shm-size=...) or use --collectives p2p",
+        " (%s: %s; %.1f MiB are free there): enlarge it (mount -o remount,size=..., docker "
+        "run --shm-size=...) or use --collectives p2p",
         w->local_size, (double)w->bytes / 0x1p20, what, strerror(error), free_mib);
 }
 
@@ -147,7 +147,8 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
     return st;
 }
 
-/* Once per group. Collectives in flight on it signal only once all ranks have the counters. */
+/* Once per group. Collectives in flight on it signal only once all ranks have the
+ * counters. */
 static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);

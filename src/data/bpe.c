@@ -216,8 +216,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
     return ZERO_OK;
 }
 
-/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have the
- * word in their lists. */
+/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have
+ * the word in their lists. */
 static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
 {
     for (int32_t i = 0; i + 1 < t->words[w].n; i++) {

@@ -34,17 +34,16 @@ static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int
         uint32_t c = 0;
         bytes = zero_character_read(text + at, len - at, &c);
         if (bytes == 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "--tokenizer char: the text is not UTF-8 at byte %zu "
+                             "(0x%02x); --tokenizer byte takes any bytes",
+                             at, text[at]);
+        if (c == 0)
             return zero_fail(
                 ZERO_ERR_FORMAT,
-                "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); --tokenizer "
-                "byte takes any bytes",
-                at, text[at]);
-        if (c == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "--tokenizer char: the text has a NUL at byte %zu, which the "
-                             "tokenizer's file cannot hold; --tokenizer byte takes any "
-                             "bytes",
-                             at);
+                "--tokenizer char: the text has a NUL at byte %zu, which the tokenizer's "
+                "file cannot hold; --tokenizer byte takes any bytes",
+                at);
         *n += !occurs[c];
         occurs[c] = true;
     }

@@ -14,24 +14,10 @@ static zero_status part(zero_opening *o, int64_t *n_train)
     *n_train = zero_part_files(files);
     o->read.is_split = *n_train < files->n;
     if (!o->read.is_split || !o->from->validation) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--data %s has validation files by their names, as %s, and --val-data is "
-        "given; leave --val-data out, or name the training files alone",
-        o->from->data, files->paths[*n_train]);
-}
-
-static zero_status read_parts(zero_opening *o, int64_t n_train, zero_tokens_limit limit)
-{
-    zero_material *m = &o->read;
-    ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
-    m->n_train = m->all.len;
-    if (m->n_train == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         o->from->data, n_train);
-    ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
-    return zero_opening_read_validation(o, limit);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--data %s has validation files by their names, as %s, and --val-data "
+                     "is given; leave --val-data out, or name the training files alone",
+                     o->from->data, files->paths[*n_train]);
 }
 
 static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *corpus,
@@ -47,8 +33,8 @@ static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *
     corpus->vocab = 0;
 }
 
-/* A tokenizer beside tokens is for samples and checkpoints: --tokenizer's, or the one beside imported
- * weights, if it can be read and its tokens are among the model's. */
+/* A tokenizer beside tokens is for samples and checkpoints: --tokenizer's, or the one
+ * beside imported weights, if it can be read and its tokens are among the model's. */
 static zero_status keep_tokenizer(zero_opening *o, zero_corpus *corpus)
 {
     const zero_corpus_source *r = o->from;
@@ -91,7 +77,15 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
         snprintf(whose, sizeof whose, "the tokenizer %s", tok->name);
         limit.whose = whose;
     }
-    ZERO_TRY(read_parts(o, n_train, limit));
+    zero_material *m = &o->read;
+    ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
+    m->n_train = m->all.len;
+    if (m->n_train == 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
+                         o->from->data, n_train);
+    ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
+    ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);
     snprintf(corpus->description, sizeof corpus->description,
              "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64, r->data,

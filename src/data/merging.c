@@ -105,9 +105,9 @@ static int64_t scan(const zero_merges *merges, int64_t n, int32_t *ids)
 
 /* ---- long pieces ---- */
 
-/* The tokens left are a list; joined ones are marked by GONE. An item of the heap is a merge's rank
- * and the place of its left token, in one number: the smallest is the next to do. It is out of date
- * if the pair at that place is not this merge's any more. */
+/* The tokens left are a list; joined ones are marked by GONE. An item of the heap is a
+ * merge's rank and the place of its left token, in one number: the smallest is the next to
+ * do. It is out of date if the pair at that place is not this merge's any more. */
 #define GONE INT32_MIN
 
 typedef struct {
@@ -189,8 +189,13 @@ static int64_t close_gaps(int64_t n, int32_t *ids)
     return left;
 }
 
-static zero_status join_long(const zero_merges *merges, int64_t n, int32_t *ids)
+zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids,
+                              int64_t *left)
 {
+    if (n <= SHORT) {
+        *left = scan(merges, n, ids);
+        return ZERO_OK;
+    }
     joiner j = {.merges = merges, .ids = ids, .n = n};
     zero_status st = ZERO_OK;
     if (n < INT32_MAX) j.next = malloc(2 * (size_t)n * sizeof *j.next);
@@ -203,17 +208,7 @@ static zero_status join_long(const zero_merges *merges, int64_t n, int32_t *ids)
     }
     free(j.next);
     free(j.heap);
-    return st;
-}
-
-zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids,
-                              int64_t *left)
-{
-    if (n <= SHORT) {
-        *left = scan(merges, n, ids);
-        return ZERO_OK;
-    }
-    ZERO_TRY(join_long(merges, n, ids));
+    if (st != ZERO_OK) return st;
     *left = close_gaps(n, ids);
     return ZERO_OK;
 }

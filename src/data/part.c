@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The name without its folder, `.bin` and a number at its end ends in `word`, which is all of it
- * or follows a '_'. */
+/* The name without its folder, `.bin` and a number at its end ends in `word`, which is all
+ * of it or follows a '_'. */
 static bool is_for(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -17,15 +17,6 @@ static bool is_for(const char *path, const char *word)
     return len == n_word || name[len - n_word - 1] == '_';
 }
 
-/* Moves path i to the end. */
-static void move_back(zero_files *files, int64_t i)
-{
-    char *path = files->paths[i];
-    memmove(files->paths + i, files->paths + i + 1,
-            (size_t)(files->n - i - 1) * sizeof *files->paths);
-    files->paths[files->n - 1] = path;
-}
-
 int64_t zero_part_files(zero_files *files)
 {
     int64_t n_train = 0, n_validation = 0;
@@ -36,9 +27,12 @@ int64_t zero_part_files(zero_files *files)
     if (n_train == 0 || n_validation == 0) return files->n;
     /* Moved in their order, they keep it. */
     for (int64_t i = 0, left = files->n; left > 0; left--) {
-        if (is_for(files->paths[i], "val"))
-            move_back(files, i);
-        else
+        if (is_for(files->paths[i], "val")) {
+            char *path = files->paths[i];
+            memmove(files->paths + i, files->paths + i + 1,
+                    (size_t)(files->n - i - 1) * sizeof *files->paths);
+            files->paths[files->n - 1] = path;
+        } else
             i++;
     }
     return files->n - n_validation;

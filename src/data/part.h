@@ -8,6 +8,6 @@
 #include "io/file_list.h"
 
 /* If names say of at least one file that it is for training, and of another that it is for
- * validation, moves those for validation to the end, else changes nothing. Returns the number of
- * files for training. */
+ * validation, moves those for validation to the end, else changes nothing. Returns the
+ * number of files for training. */
 int64_t zero_part_files(zero_files *files);

@@ -30,16 +30,14 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
     if (n_digits == 0 || digits[n_digits] != '\0')
         return zero_fail(ZERO_ERR_INVALID,
                          "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
-                         "bpe:512, or the path "
-                         "of a tokenizer.json or its folder",
+                         "bpe:512, or the path of a tokenizer.json or its folder",
                          spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
     if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "tokenizer '%s': the vocabulary must have %d to %d tokens (the 256 "
-            "bytes are among them)",
-            spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
+                         "256 bytes are among them)",
+                         spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
     *vocab = (int32_t)n;
     return ZERO_OK;
 }
@@ -84,19 +82,14 @@ static void write_token(zero_tokenizer *tok, int32_t token)
     memcpy(out + left, tok->bytes + tok->starts[pair.right], token_length(tok, pair.right));
 }
 
-static zero_status allocate(zero_tokenizer *tok, int32_t n_merges)
-{
-    ZERO_TRY(zero_merges_init(&tok->table, n_merges));
-    tok->merges = calloc((size_t)n_merges + 1, sizeof *tok->merges);
-    tok->starts = calloc((size_t)tok->vocab + 1, sizeof *tok->starts);
-    if (tok->merges && tok->starts) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
-                     tok->vocab);
-}
-
 static zero_status build(zero_tokenizer *tok, const zero_merge *merges, int32_t n)
 {
-    ZERO_TRY(allocate(tok, n));
+    ZERO_TRY(zero_merges_init(&tok->table, n));
+    tok->merges = calloc((size_t)n + 1, sizeof *tok->merges);
+    tok->starts = calloc((size_t)tok->vocab + 1, sizeof *tok->starts);
+    if (!tok->merges || !tok->starts)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
+                         tok->vocab);
     if (n > 0) memcpy(tok->merges, merges, (size_t)n * sizeof *merges);
     for (int32_t i = 0; i < ZERO_VOCAB_BYTES; i++) tok->starts[i + 1] = tok->starts[i] + 1;
     for (int32_t i = 0; i < n; i++) ZERO_TRY(add_merge(tok, i));

@@ -9,8 +9,8 @@
 #include "data/piece.h"
 #include "data/tokenizer.h"
 
-/* A cache of pieces by hash; a later piece replaces an earlier one. Clearing it is not worth it for
- * texts shorter than CACHE_WORTH. */
+/* A cache of pieces by hash; a later piece replaces an earlier one. Clearing it is not
+ * worth it for texts shorter than CACHE_WORTH. */
 enum { CACHE_SLOTS = 4096, CACHE_BYTES = 24, CACHE_WORTH = 4096 };
 
 typedef struct {
@@ -91,15 +91,6 @@ static zero_status merge_short(const encoder *e, const unsigned char *piece, siz
     return zero_merges_apply(&e->tok->table, (int64_t)len, ids, n);
 }
 
-static zero_status merge_piece(const encoder *e, const unsigned char *piece, size_t len)
-{
-    int32_t ids[ZERO_PIECE_MAX];
-    int64_t n = 0;
-    if (len > ZERO_PIECE_MAX) return merge_long(e, piece, len);
-    ZERO_TRY(merge_short(e, piece, len, ids, &n));
-    return e->take(e->arg, n, ids);
-}
-
 static uint32_t hash_piece(const unsigned char *piece, size_t len)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -129,7 +120,11 @@ static zero_status encode_piece(void *arg, const unsigned char *piece, size_t le
         if (token >= 0) return e->take(e->arg, 1, &token);
     }
     if (e->cache && len <= CACHE_BYTES) return encode_cached(e, piece, len);
-    return merge_piece(e, piece, len);
+    int32_t ids[ZERO_PIECE_MAX];
+    int64_t n = 0;
+    if (len > ZERO_PIECE_MAX) return merge_long(e, piece, len);
+    ZERO_TRY(merge_short(e, piece, len, ids, &n));
+    return e->take(e->arg, n, ids);
 }
 
 /* ---- whole texts ---- */
@@ -214,7 +209,6 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s: the tokenizer %s has no token for the byte 0x%02x%s, at byte %zu: its "
-        "alphabet is that of another text; give another tokenizer, or leave the "
-        "byte out",
+        "alphabet is that of another text; give another tokenizer, or leave the byte out",
         where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", at);
 }

@@ -53,22 +53,6 @@ static zero_status add_pattern(const char *path, const char *regex, zero_tokeniz
     return ZERO_OK;
 }
 
-static zero_status take_split(const char *path, const json_t *split, zero_tokenizer *tok)
-{
-    static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
-    const json_t *pattern = NULL;
-    const char *behavior = NULL, *regex = NULL;
-    ZERO_TRY(zero_json_only(path, split, 4, keys));
-    ZERO_TRY(zero_json_object(path, split, "pattern", &pattern));
-    ZERO_TRY(zero_json_text(path, split, "behavior", &behavior));
-    ZERO_TRY(expect_flag(path, split, "invert", false, false));
-    if (strcmp(behavior, "Isolated") != 0) return unsupported(path, "behavior", behavior);
-    if (!json_object_get(pattern, "Regex"))
-        return unsupported(path, "pattern", "a Split by anything but a Regex");
-    ZERO_TRY(zero_json_text(path, pattern, "Regex", &regex));
-    return add_pattern(path, regex, tok);
-}
-
 static zero_status take_byte_level(const char *path, const json_t *level,
                                    zero_tokenizer *tok)
 {
@@ -109,8 +93,8 @@ static bool is_own(const json_t *steps)
     return equal;
 }
 
-/* ByteLevel must be the last step, and the only one of its kind: after it texts are letters of its
- * alphabet. */
+/* ByteLevel must be the last step, and the only one of its kind: after it texts are letters
+ * of its alphabet. */
 static zero_status take_step(const char *path, const json_t *step, bool is_last,
                              zero_tokenizer *tok)
 {
@@ -120,7 +104,21 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
     if (is_last || strcmp(type, "ByteLevel") == 0)
         return unsupported(path, "pre_tokenizer",
                            "a list that does not end with ByteLevel");
-    if (strcmp(type, "Split") == 0) return take_split(path, step, tok);
+    if (strcmp(type, "Split") == 0) {
+        static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
+        const json_t *pattern = NULL;
+        const char *behavior = NULL, *regex = NULL;
+        ZERO_TRY(zero_json_only(path, step, 4, keys));
+        ZERO_TRY(zero_json_object(path, step, "pattern", &pattern));
+        ZERO_TRY(zero_json_text(path, step, "behavior", &behavior));
+        ZERO_TRY(expect_flag(path, step, "invert", false, false));
+        if (strcmp(behavior, "Isolated") != 0)
+            return unsupported(path, "behavior", behavior);
+        if (!json_object_get(pattern, "Regex"))
+            return unsupported(path, "pattern", "a Split by anything but a Regex");
+        ZERO_TRY(zero_json_text(path, pattern, "Regex", &regex));
+        return add_pattern(path, regex, tok);
+    }
     return unsupported(path, "pre_tokenizer", type);
 }
 
@@ -143,7 +141,8 @@ zero_status zero_tokenizer_take_patterns(const char *path, const json_t *root,
 
 /* ---- the post-processor ---- */
 
-/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel add some. */
+/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel
+ * add some. */
 static void find_around(const json_t *processor, char *around, size_t size)
 {
     const char *type = json_string_value(json_object_get(processor, "type"));

@@ -33,7 +33,8 @@ bool zero_division_has(const zero_division *divided, zero_family_part part)
     return true;
 }
 
-/* A block of stride * size ranks holds `stride` groups; ranks a stride apart are in one group. */
+/* A block of stride * size ranks holds `stride` groups; ranks a stride apart are in one
+ * group. */
 zero_member zero_member_beside(const zero_member *member, int rank)
 {
     zero_member its = *member;
@@ -86,24 +87,6 @@ int zero_member_find_spread(const zero_layout *whole, int tp)
     return -1;
 }
 
-static void name_ranks(const zero_member *member, char text[ZERO_MEMBER_TEXT])
-{
-    int n = member->size, used = 0;
-    int first = member->first, last = zero_member_rank(member, n - 1);
-    const size_t room = ZERO_MEMBER_TEXT;
-    if (n == 1) {
-        snprintf(text, room, " %d", first);
-    } else if (member->stride == 1) {
-        snprintf(text, room, "s %d-%d", first, last);
-    } else if (n > LISTED) {
-        snprintf(text, room, "s %d,%d,...,%d", first, zero_member_rank(member, 1), last);
-    } else {
-        for (int r = 0; r < n; r++)
-            used += snprintf(text + used, room - (size_t)used, r == 0 ? "s %d" : ",%d",
-                             zero_member_rank(member, r));
-    }
-}
-
 void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
 {
     static const char *const kinds[ZERO_FAMILY_PARTS] = {[ZERO_TP_GROUP] = "TP",
@@ -118,6 +101,19 @@ void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
         snprintf(text, ZERO_MEMBER_TEXT, " in their %s groups", kind);
         return;
     }
-    name_ranks(member, ranks);
+    int n = member->size, used = 0;
+    int first = member->first, last = zero_member_rank(member, n - 1);
+    const size_t room = ZERO_MEMBER_TEXT;
+    if (n == 1) {
+        snprintf(ranks, room, " %d", first);
+    } else if (member->stride == 1) {
+        snprintf(ranks, room, "s %d-%d", first, last);
+    } else if (n > LISTED) {
+        snprintf(ranks, room, "s %d,%d,...,%d", first, zero_member_rank(member, 1), last);
+    } else {
+        for (int r = 0; r < n; r++)
+            used += snprintf(ranks + used, room - (size_t)used, r == 0 ? "s %d" : ",%d",
+                             zero_member_rank(member, r));
+    }
     snprintf(text, ZERO_MEMBER_TEXT, " in the %s group of rank%.60s", kind, ranks);
 }

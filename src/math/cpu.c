@@ -162,7 +162,8 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
     zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
-/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+/* The row of a token in a table of the words from `first` on, or -1: another rank has
+ * it. */
 static int64_t row_of(int32_t token, int64_t first, int64_t words)
 {
     if (words == 0) return token;
