@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/operation.h"
@@ -43,21 +44,6 @@ static zero_status receive(zero_comm *comm, int rank, double *number)
 
 /* ---- ping-pong ---- */
 
-static zero_status ask(zero_comm *comm, zero_clock_reading *reading)
-{
-    *reading = (zero_clock_reading){.uncertainty = INFINITY};
-    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
-        double begun = zero_clock_seconds(), sent = begun, theirs;
-        ZERO_TRY(send(comm, 0, &sent));
-        ZERO_TRY(receive(comm, 0, &theirs));
-        double ended = zero_clock_seconds(), half = 0.5 * (ended - begun);
-        if (half >= reading->uncertainty) continue;
-        *reading = (zero_clock_reading){
-            .at = ended, .offset = theirs - (begun + half), .uncertainty = half};
-    }
-    return ZERO_OK;
-}
-
 /* The lowest rank of a rank's node. */
 static int speaker(const zero_layout *layout, int rank)
 {
@@ -92,7 +78,17 @@ static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)
     }
     if (comm->rank == 0 || speaker(layout, comm->rank) != comm->rank) return ZERO_OK;
     count(comm, ZERO_CLOCK_PINGS);
-    return ask(comm, mine);
+    *mine = (zero_clock_reading){.uncertainty = INFINITY};
+    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
+        double begun = zero_clock_seconds(), sent = begun, theirs;
+        ZERO_TRY(send(comm, 0, &sent));
+        ZERO_TRY(receive(comm, 0, &theirs));
+        double ended = zero_clock_seconds(), half = 0.5 * (ended - begun);
+        if (half >= mine->uncertainty) continue;
+        *mine = (zero_clock_reading){
+            .at = ended, .offset = theirs - (begun + half), .uncertainty = half};
+    }
+    return ZERO_OK;
 }
 
 /* ---- all ranks ---- */
@@ -111,11 +107,9 @@ static void take(const zero_comm *comm, const double *all, zero_clock_reading *m
 zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine, double *worst)
 {
     zero_clock_reading reading;
-    double *all = calloc(3 * (size_t)comm->size, sizeof *all);
-    zero_status st = ZERO_OK;
-    if (!all)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %d ranks", comm->size);
-    st = zero_agree(comm, st);
+    double *all;
+    zero_status st =
+        zero_agree(comm, zero_new(&all, 3 * (size_t)comm->size, "readings of clocks"));
     if (st == ZERO_OK) st = exchange(comm, &reading);
     double sent[3] = {0.0};
     if (st == ZERO_OK) {

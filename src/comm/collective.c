@@ -1,11 +1,11 @@
 #include "comm/collective.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/compare.h"
 #include "comm/device_copy.h"
 #include "comm/family.h"
@@ -24,9 +24,7 @@ static zero_status allocate_terms(zero_collective *op)
     int64_t most = 1;
     for (int64_t i = 0; i < op->steps.n_sums; i++)
         most = zero_max(most, op->steps.sums[i].n);
-    op->terms = calloc((size_t)most, sizeof *op->terms);
-    if (op->terms) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for sums of %" PRId64 " terms", most);
+    return zero_new(&op->terms, most, "terms of sums");
 }
 
 /* Threads of one process exchange messages of ours alone. */
@@ -40,8 +38,7 @@ static zero_status allocate_messages(zero_collective *op)
                          "in the host's memory",
                          zero_algorithm_name(spec->algorithm),
                          spec->on_device ? " on a device" : "");
-    op->messages = calloc(ZERO_COLLECTIVE_REQUESTS, sizeof *op->messages);
-    return op->messages ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for messages");
+    return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
 }
 
 static zero_status build(zero_collective *op, zero_comm *comm,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"
 #include "comm/local.h"
@@ -14,8 +15,7 @@
 
 static zero_status allocate_ids(int n, int **ids)
 {
-    *ids = malloc((size_t)n * sizeof **ids);
-    return *ids ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
+    return zero_new(ids, n, "ranks");
 }
 
 static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)

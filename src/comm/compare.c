@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/sentence.h"
@@ -103,13 +104,9 @@ void zero_compare_free(struct zero_check *c)
 
 zero_status zero_compare_make(int size, struct zero_check **out)
 {
-    struct zero_check *c = calloc(1, sizeof *c);
-    *out = c;
-    if (!c) return zero_fail(ZERO_ERR_NOMEM, "no memory for a check of collectives");
-    c->all = calloc((size_t)size, sizeof *c->all);
-    c->class_of = calloc((size_t)size, sizeof *c->class_of);
-    if (c->all && c->class_of) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for a check over %d ranks", size);
+    ZERO_TRY(zero_new(out, 1, "a check of collectives"));
+    ZERO_TRY(zero_new(&(*out)->all, size, "ranks of a check of collectives"));
+    return zero_new(&(*out)->class_of, size, "ranks of a check of collectives");
 }
 
 zero_status zero_compare_start(zero_comm *comm, struct zero_check *c)

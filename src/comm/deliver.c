@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
@@ -15,7 +16,6 @@
 typedef struct {
     double *sizes; /* [size] */
     char *room;    /* for the largest */
-    size_t bytes;
 } desk;
 
 static zero_status await(zero_comm *comm, size_t bytes, MPI_Request *request)
@@ -70,30 +70,16 @@ static zero_status receive_all(zero_comm *comm, const desk *d, const void *own,
     return zero_failure_restore(&kept);
 }
 
-static zero_status open_sizes(desk *d, int ranks)
-{
-    d->sizes = calloc((size_t)ranks, sizeof *d->sizes);
-    if (d->sizes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the sizes of %d ranks", ranks);
-}
-
-static zero_status open_room(desk *d, const zero_comm *comm)
-{
-    if (comm->rank != 0) return ZERO_OK;
-    for (int rank = 1; rank < comm->size; rank++)
-        d->bytes = zero_max_size(d->bytes, (size_t)d->sizes[rank]);
-    d->room = malloc(d->bytes + 1);
-    if (d->room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes that a rank sends", d->bytes);
-}
-
 static zero_status deliver(zero_comm *comm, desk *d, const void *data, size_t bytes,
                            zero_delivery *take, void *arg)
 {
     const double mine = (double)bytes;
-    ZERO_TRY(zero_agree(comm, open_sizes(d, comm->size)));
+    ZERO_TRY(zero_agree(comm, zero_new(&d->sizes, comm->size, "sizes of messages")));
     ZERO_TRY(zero_comm_all_gather_doubles(comm, 1, &mine, d->sizes));
-    ZERO_TRY(zero_agree(comm, open_room(d, comm)));
+    size_t most = 0; /* on rank 0 */
+    for (int rank = 1; comm->rank == 0 && rank < comm->size; rank++)
+        most = zero_max_size(most, (size_t)d->sizes[rank]);
+    ZERO_TRY(zero_agree(comm, zero_new(&d->room, most, "bytes that a rank sends")));
     zero_status st =
         comm->rank == 0 ? receive_all(comm, d, data, take, arg) : send(comm, data, bytes);
     return zero_agree_after_files(comm, st);

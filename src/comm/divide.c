@@ -1,8 +1,7 @@
 #include "comm/divide.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "comm/family.h"
@@ -41,14 +40,10 @@ static zero_status check_division(const zero_comm *world, int tp, int shard)
 /* Gives each part its place in the family. */
 static zero_status allocate(zero_comm *world, const zero_division *divided)
 {
-    zero_comm *parts = calloc(ZERO_FAMILY_PARTS - 1, sizeof *parts);
-    if (!parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the groups of %d ranks",
-                         world->size);
-    world->parts = parts;
+    ZERO_TRY(zero_new(&world->parts, ZERO_FAMILY_PARTS - 1, "groups of ranks"));
     for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
         if (zero_division_has(divided, (zero_family_part)p))
-            parts[world->n_parts++].member =
+            world->parts[world->n_parts++].member =
                 zero_member_of((zero_family_part)p, divided, world->rank);
     return ZERO_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/waiting.h"
 #include "comm/deadline.h"
 #include "comm/device_copy.h"
@@ -316,16 +317,14 @@ void zero_stall_free(struct zero_watch *w)
 zero_status zero_stall_make(int size, double limit, struct zero_watch **out)
 {
     size_t n = (size_t)size;
-    struct zero_watch *w = calloc(1, sizeof *w);
-    *out = w;
-    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog");
-    w->answers = calloc(n, sizeof *w->answers);
-    w->asked_of = calloc(n, sizeof *w->asked_of);
-    w->out = calloc(TAGS * n, sizeof *w->out);
-    w->requests = malloc(TAGS * n * sizeof(MPI_Request));
-    w->class_of = malloc(n * sizeof *w->class_of);
-    if (!w->answers || !w->asked_of || !w->out || !w->requests || !w->class_of)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog over %d ranks", size);
+    static const char what[] = "ranks that a watchdog asks";
+    ZERO_TRY(zero_new(out, 1, "a watchdog"));
+    struct zero_watch *w = *out;
+    ZERO_TRY(zero_new(&w->answers, n, what));
+    ZERO_TRY(zero_new(&w->asked_of, n, what));
+    ZERO_TRY(zero_new(&w->out, TAGS * n, what));
+    ZERO_TRY(zero_new(&w->requests, TAGS * n, what));
+    ZERO_TRY(zero_new(&w->class_of, n, what));
     for (size_t i = 0; i < TAGS * n; i++) w->requests[i] = MPI_REQUEST_NULL;
     w->limit = limit;
     w->work = "work";

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "comm/family.h"
 
@@ -95,8 +96,8 @@ static void release(struct zero_thread *t)
 zero_status zero_thread_start(zero_comm *comm, double period_seconds,
                               zero_status (*work)(zero_comm *))
 {
-    struct zero_thread *t = calloc(1, sizeof *t);
-    if (!t) return zero_fail(ZERO_ERR_NOMEM, "no memory for a progress thread");
+    struct zero_thread *t;
+    ZERO_TRY(zero_new(&t, 1, "a progress thread"));
     t->comm = comm;
     t->period = period_seconds;
     t->work = work;

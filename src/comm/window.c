@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/control.h"
 #include "comm/deadline.h"
@@ -35,8 +36,7 @@ typedef struct {
 static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    w->offset = calloc((size_t)n + 1, sizeof *w->offset);
-    if (!w->offset) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d arrays", n);
+    ZERO_TRY(zero_new(&w->offset, n + 1, "arrays of a window"));
     w->n_arrays = n;
     for (int i = 0; i < n; i++) {
         size_t ranks = (size_t)w->local_size;
@@ -153,10 +153,8 @@ static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
     if (comm->signals) return ZERO_OK;
-    zero_window *window = calloc(1, sizeof *window);
-    zero_status st =
-        window ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a window of signals");
-    st = zero_agree(comm, st);
+    zero_window *window;
+    zero_status st = zero_agree(comm, zero_new(&window, 1, "a window of signals"));
     if (st == ZERO_OK) st = make_window(window, comm, 1, &row);
     if (st == ZERO_OK) {
         comm->signal_window = window;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "data/tokenizer_file.h"
 
@@ -91,8 +92,8 @@ zero_status zero_corpus_unpack(char *shared, zero_corpus *corpus)
     const head *h = (const head *)(const void *)shared;
     zero_corpus made = h->corpus;
     if (h->form != NO_TOKENIZER) {
-        zero_tokenizer *tok = calloc(1, sizeof *tok);
-        if (!tok) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
+        zero_tokenizer *tok;
+        ZERO_TRY(zero_new(&tok, 1, "a tokenizer"));
         zero_status st = make_tokenizer(h, shared + sizeof *h, tok);
         if (st == ZERO_OK)
             made.tokenizer = tok;

@@ -1,11 +1,11 @@
 #include "data/encode.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/cuts.h"
 
 int zero_encode_width(const zero_tokenizer *tok)
@@ -123,9 +123,7 @@ static zero_status join(const job *j, zero_bytes *tokens)
 static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads,
                                      zero_bytes *tokens, bool *done)
 {
-    j->parts = calloc((size_t)j->n, sizeof *j->parts);
-    if (!j->parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", j->n);
+    ZERO_TRY(zero_new(&j->parts, j->n, "parts of a text"));
     /* All parts together, and the copy of one, are no more than the tokens may have. */
     const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
     for (int64_t i = 0; i < j->n; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 static bool same(zero_story_text a, zero_story_text b)
 {
@@ -98,10 +99,8 @@ static void read_heading(zero_grammar *g, const char *line)
 
 zero_status zero_grammar_create(zero_grammar **grammar)
 {
-    zero_grammar *g = calloc(1, sizeof *g);
-    if (!g)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for the grammar of the stories (%zu bytes)", sizeof *g);
+    zero_grammar *g;
+    ZERO_TRY(zero_new(&g, 1, "the grammar of the stories"));
     for (const char *const *line = zero_story_lines; *line; line++) {
         const char *at = *line + strspn(*line, " "), *end;
         if (strcmp(at, "[lines]") == 0) g->n_cast = g->n;

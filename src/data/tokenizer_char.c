@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/characters.h"
 #include "data/tokenizer.h"
 
@@ -23,13 +24,12 @@ zero_status zero_tokenizer_from_characters(zero_tokenizer *tok, const uint32_t *
                                  : "but characters stand in ascending order");
     }
     zero_tokenizer made = {.name = "char", .vocab = n, .end_of_text = -1};
-    made.characters = malloc((size_t)n * sizeof *made.characters);
-    made.starts = calloc((size_t)n + 1, sizeof *made.starts);
-    made.bytes = malloc((size_t)n * 4);
-    if (!made.characters || !made.starts || !made.bytes) {
+    zero_status st = zero_new(&made.characters, n, "characters");
+    if (st == ZERO_OK) st = zero_new(&made.starts, n + 1, "characters");
+    if (st == ZERO_OK) st = zero_new(&made.bytes, 4 * n, "bytes of characters");
+    if (st != ZERO_OK) {
         zero_tokenizer_destroy(&made);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
-                         n);
+        return st;
     }
     memcpy(made.characters, characters, (size_t)made.vocab * sizeof *characters);
     for (int32_t i = 0; i < made.vocab; i++)

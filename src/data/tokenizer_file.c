@@ -88,16 +88,7 @@ static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
     zero_bytes_destroy(&text);
     if (st == ZERO_OK)
         return append_json(
-            tok,
-            json_pack("{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, "
-                      "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
-                      "version", "1.0", "truncation", "padding", "added_tokens",
-                      "normalizer", "pre_tokenizer", zero_tokenizer_own_steps(),
-                      "post_processor", "decoder", "type", "ByteLevel", "add_prefix_space",
-                      0, "trim_offsets", 0, "use_regex", 0, "model", "type", "BPE",
-                      "dropout", "unk_token", "continuing_subword_prefix",
-                      "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0,
-                      "ignore_merges", 0, "vocab", vocab, "merges", merges),
+            tok, zero_tokenizer_describe(zero_tokenizer_own_steps(), false, vocab, merges),
             out);
     json_decref(vocab);
     json_decref(merges);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/alphabet.h"
 #include "io/json_input.h"
 
@@ -66,12 +67,9 @@ static zero_status take_ids(reader *r)
     r->n_vocab = (int64_t)json_object_size(r->vocab);
     r->n_ids = r->n_vocab + (int64_t)json_array_size(r->added);
     size_t n = (size_t)r->n_ids + 1;
-    r->texts = calloc(n, sizeof *r->texts);
-    r->is_added = calloc(n, sizeof *r->is_added);
-    r->is_mapped = calloc(n, sizeof *r->is_mapped);
-    if (!r->texts || !r->is_added || !r->is_mapped)
-        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId64 " tokens",
-                         r->path, r->n_ids);
+    ZERO_TRY(zero_new(&r->texts, n, "tokens"));
+    ZERO_TRY(zero_new(&r->is_added, n, "tokens"));
+    ZERO_TRY(zero_new(&r->is_mapped, n, "tokens"));
     const char *text;
     json_t *value;
     char shown[ZERO_JSON_SHOWN];
@@ -107,23 +105,6 @@ static size_t write_text(reader *r, int64_t id, unsigned char *out)
     return len;
 }
 
-static zero_status index_added(reader *r, zero_tokenizer *tok)
-{
-    for (size_t i = 0; i < json_array_size(r->added); i++) {
-        const json_t *token = json_array_get(r->added, i);
-        size_t len;
-        int32_t id = (int32_t)json_integer_value(json_object_get(token, "id"));
-        const unsigned char *text = zero_tokenizer_decode(tok, id, &len);
-        bool normalized = json_is_true(json_object_get(token, "normalized"));
-        ZERO_TRY(zero_added_add(&tok->added[normalized],
-                                (zero_added_token){text, (uint32_t)len, id}));
-        if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
-    }
-    zero_added_sort(&tok->added[0]);
-    zero_added_sort(&tok->added[1]);
-    return ZERO_OK;
-}
-
 /* ---- all of it ---- */
 
 static zero_status take_all(reader *r, zero_tokenizer *tok)
@@ -132,12 +113,8 @@ static zero_status take_all(reader *r, zero_tokenizer *tok)
     size_t all = 1;
     for (int64_t i = 0; i < r->n_ids; i++) all += strlen(r->texts[i]);
     tok->vocab = (int32_t)r->n_ids;
-    tok->starts = calloc((size_t)r->n_ids + 1, sizeof *tok->starts);
-    tok->bytes = malloc(all);
-    if (!tok->starts || !tok->bytes)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "%.500s: no memory for the texts of %" PRId64 " tokens", r->path,
-                         r->n_ids);
+    ZERO_TRY(zero_new(&tok->starts, r->n_ids + 1, "tokens"));
+    ZERO_TRY(zero_new(&tok->bytes, all, "bytes of tokens"));
     for (int64_t i = 0; i < r->n_ids; i++)
         tok->starts[i + 1] =
             tok->starts[i] + (uint32_t)write_text(r, i, tok->bytes + tok->starts[i]);
@@ -153,7 +130,18 @@ static zero_status take_all(reader *r, zero_tokenizer *tok)
     zero_tokenizer_take_around(r->root, tok);
     ZERO_TRY(zero_tokenizer_take_merges(r->path, r->vocab, r->merges, tok));
     ZERO_TRY(zero_tokenizer_take_patterns(r->path, r->root, tok));
-    ZERO_TRY(index_added(r, tok));
+    for (size_t i = 0; i < json_array_size(r->added); i++) {
+        const json_t *token = json_array_get(r->added, i);
+        size_t len;
+        int32_t id = (int32_t)json_integer_value(json_object_get(token, "id"));
+        const unsigned char *text = zero_tokenizer_decode(tok, id, &len);
+        bool normalized = json_is_true(json_object_get(token, "normalized"));
+        ZERO_TRY(zero_added_add(&tok->added[normalized],
+                                (zero_added_token){text, (uint32_t)len, id}));
+        if (strcmp(r->texts[id], ZERO_END_OF_TEXT) == 0) tok->end_of_text = id;
+    }
+    zero_added_sort(&tok->added[0]);
+    zero_added_sort(&tok->added[1]);
     if (json_object_get(r->model, "ignore_merges"))
         ZERO_TRY(zero_json_flag(r->path, r->model, "ignore_merges", &tok->ignores_merges));
     return tok->ignores_merges ? zero_tokenizer_index_texts(tok, r->is_mapped) : ZERO_OK;
@@ -191,12 +179,10 @@ static zero_status take_back(const reader *r, zero_tokenizer *tok)
         n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES ||
         json_array_size(r->merges) != (size_t)n)
         return ZERO_OK;
-    zero_merge *pairs = malloc(((size_t)n + 1) * sizeof *pairs);
-    int32_t *tokens = malloc(((size_t)n + 1) * sizeof *tokens);
-    zero_status st = ZERO_OK;
-    if (!pairs || !tokens)
-        st = zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId32 " merges", r->path,
-                       n);
+    zero_merge *pairs;
+    int32_t *tokens = NULL;
+    zero_status st = zero_new(&pairs, n, "merges");
+    if (st == ZERO_OK) st = zero_new(&tokens, n, "merges");
     if (st == ZERO_OK) zero_merges_list(&tok->table, n, pairs, tokens);
     if (st == ZERO_OK && has_own_ids(tok, n, tokens))
         st = zero_tokenizer_from_merges(&own, pairs, n);

@@ -39,6 +39,12 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(
  * NULL without memory. ByteLevel comes first here, so that the pattern counts bytes. */
 json_t *zero_tokenizer_own_steps(void);
 
+/* ByteLevel as GPT-2's, which cuts text and trims offsets, or as ours, which does neither. */
+json_t *zero_tokenizer_byte_level(bool as_gpt2);
+
+/* A whole tokenizer.json of BPE. Takes the references, even without memory. */
+json_t *zero_tokenizer_describe(json_t *steps, bool as_gpt2, json_t *vocab, json_t *merges);
+
 /* tokenizer_json.c: ZERO_ERR_UNSUPPORTED for an added token that is not found in texts as
  * it is. */
 ZERO_NODISCARD zero_status zero_tokenizer_check_added(const char *path,

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "io/scratch_place.h"
 #include "io/system_call.h"
@@ -124,9 +125,8 @@ zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *
                          file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
                          (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
-    mover *movers = calloc((size_t)load->threads, sizeof *movers);
-    if (!movers)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d threads", load->threads);
+    mover *movers;
+    ZERO_TRY(zero_new(&movers, load->threads, "threads"));
     zero_arena arena = {0};
     zero_status st = make_blocks(movers, &m, &arena);
     double start = zero_clock_seconds();

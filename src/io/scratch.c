@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "io/system_call.h"
 
@@ -126,14 +127,10 @@ static zero_status start_threads(zero_scratch *s, int n)
 
 static zero_status allocate(zero_scratch *s, const zero_scratch_input *in)
 {
-    s->blocks = calloc((size_t)in->n_blocks, sizeof *s->blocks);
-    s->transfers = calloc((size_t)in->depth, sizeof *s->transfers);
-    s->queue = calloc((size_t)in->depth, sizeof *s->queue);
-    s->threads = calloc((size_t)in->threads, sizeof *s->threads);
-    if (s->blocks && s->transfers && s->queue && s->threads) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM,
-                     "no memory for the table of a scratch file of %d blocks",
-                     in->n_blocks);
+    ZERO_TRY(zero_new(&s->blocks, in->n_blocks, "blocks of a scratch file"));
+    ZERO_TRY(zero_new(&s->transfers, in->depth, "transfers of a scratch file"));
+    ZERO_TRY(zero_new(&s->queue, in->depth, "transfers of a scratch file"));
+    return zero_new(&s->threads, in->threads, "threads of a scratch file");
 }
 
 /* Returns the file's bytes. */
@@ -162,8 +159,8 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
                 ZERO_ERR_INVALID,
                 "block %d of a scratch file has %zu bytes: expected a multiple of %d", i,
                 input->bytes[i], ZERO_SCRATCH_ALIGN);
-    zero_scratch *s = calloc(1, sizeof *s);
-    if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for a scratch file");
+    zero_scratch *s;
+    ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
     zero_status st = allocate(s, input);
     if (st == ZERO_OK)

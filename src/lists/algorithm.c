@@ -133,22 +133,19 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
 
 /* ---- traffic ---- */
 
-/* With a device, copies are put between the steps of a finished list. */
-static zero_status count_list(const zero_collective_spec *spec, const zero_layout *layout,
-                              int rank, zero_traffic *traffic)
-{
-    zero_steps steps;
-    ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
-    for (int64_t i = 0; i < steps.n; i++) zero_steps_count(&steps, &steps.list[i], traffic);
-    zero_steps_destroy(&steps);
-    return ZERO_OK;
-}
-
 /* Adds to *traffic what the algorithm's steps move, as they are written. */
 static zero_status count_steps(const zero_collective_spec *spec, const zero_layout *layout,
                                int rank, zero_traffic *traffic)
 {
-    if (spec->on_device && !spec->direct) return count_list(spec, layout, rank, traffic);
+    if (spec->on_device && !spec->direct) {
+        /* With a device, copies are put between the steps of a finished list. */
+        zero_steps steps;
+        ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
+        for (int64_t i = 0; i < steps.n; i++)
+            zero_steps_count(&steps, &steps.list[i], traffic);
+        zero_steps_destroy(&steps);
+        return ZERO_OK;
+    }
     zero_steps steps = {.spec = *spec, .layout = layout, .rank = rank, .counted = traffic};
     write_steps(&steps);
     if (steps.n > 0) zero_steps_count(&steps, &steps.last, traffic);

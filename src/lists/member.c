@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define LISTED 4 /* ranks, other than neighbours, that a text names one by one */
@@ -72,8 +73,8 @@ zero_status zero_member_layout(const zero_member *member, const zero_layout *who
                                zero_layout *out)
 {
     int n = member->part == ZERO_WHOLE ? whole->size : member->size;
-    int *ids = malloc((size_t)n * sizeof *ids);
-    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
+    int *ids;
+    ZERO_TRY(zero_new(&ids, n, "ranks of a group"));
     for (int r = 0; r < n; r++) ids[r] = whole->node_of[zero_member_rank(member, r)];
     zero_status st = zero_layout_init(out, n, ids);
     free(ids);

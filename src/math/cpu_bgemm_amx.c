@@ -34,15 +34,6 @@ static void end(void)
     _tile_release();
 }
 
-static void store(float *c, int64_t ldc)
-{
-    const int64_t bytes = 4 * ldc;
-    _tile_stored(0, c, bytes);
-    _tile_stored(1, c + 16, bytes);
-    _tile_stored(2, c + 16 * ldc, bytes);
-    _tile_stored(3, c + 16 * ldc + 16, bytes);
-}
-
 /* next_a, next_b: offsets of the next 16 lanes */
 static void compute_tile(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t *b,
                          int64_t next_b, bool add, float *c, int64_t ldc)
@@ -69,7 +60,11 @@ static void compute_tile(int64_t k, const uint16_t *a, int64_t next_a, const uin
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
-    store(c, ldc);
+    const int64_t bytes = 4 * ldc;
+    _tile_stored(0, c, bytes);
+    _tile_stored(1, c + 16, bytes);
+    _tile_stored(2, c + 16 * ldc, bytes);
+    _tile_stored(3, c + 16 * ldc + 16, bytes);
 }
 
 static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,

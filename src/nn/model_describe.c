@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
@@ -77,8 +78,8 @@ static zero_status check_name(const struct names *list, int i)
 static zero_status check_names(const struct names *list)
 {
     for (int i = 0; i < list->n; i++) ZERO_TRY(check_name(list, i));
-    const char **sorted = malloc((size_t)list->n * sizeof *sorted);
-    if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d names", list->n);
+    const char **sorted;
+    ZERO_TRY(zero_new(&sorted, list->n, "names"));
     zero_status st = check_unique(list, sorted);
     free(sorted);
     return st;
@@ -184,8 +185,8 @@ static zero_status add_units(zero_model *m)
         for (int k = 0; k < u->n_groups; k++)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
     }
-    bool *is_read = calloc((size_t)m->n_groups, sizeof *is_read);
-    if (!is_read) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", m->n_groups);
+    bool *is_read;
+    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
     zero_status st = check_readers(m, is_read);
     free(is_read);
     return st;
@@ -226,12 +227,9 @@ zero_status zero_model_complete(zero_model *m)
 
 static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
 {
-    m->tensors = malloc((size_t)t->n_tensors * sizeof *m->tensors);
-    m->groups = calloc((size_t)t->n_groups, sizeof *m->groups);
-    m->units = malloc((size_t)t->n_units * sizeof *m->units);
-    if (!m->tensors || !m->groups || !m->units)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
-                         t->n_units);
+    ZERO_TRY(zero_new(&m->tensors, t->n_tensors, "tensors of a model"));
+    ZERO_TRY(zero_new(&m->groups, t->n_groups, "groups of a model"));
+    ZERO_TRY(zero_new(&m->units, t->n_units, "units of a model"));
     memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
     memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
     /* Long names are cut here and caught by the name check. */
