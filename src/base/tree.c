@@ -121,17 +121,12 @@ double zero_tree_sum_scalars(int64_t n, const double *x)
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 
-double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x)
+double zero_tree_sum_squares(zero_type type, int64_t n, const void *x)
 {
     if (n <= ZERO_VECTOR_SQUARES) return zero_vector_kernels_best()->squares(type, n, x);
     int64_t left = zero_tree_left(n);
-    return zero_tree_sum_typed_squares(type, left, x) +
-           zero_tree_sum_typed_squares(type, n - left, zero_type_at(type, x, left));
-}
-
-double zero_tree_sum_squares(int64_t n, const float *x)
-{
-    return zero_tree_sum_typed_squares(ZERO_FP32, n, x);
+    return zero_tree_sum_squares(type, left, x) +
+           zero_tree_sum_squares(type, n - left, zero_type_at(type, x, left));
 }
 
 /* ---- spans ---- */

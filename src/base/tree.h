@@ -56,11 +56,8 @@ int zero_tree_cover(int size, int first, int count, zero_tree_term *terms);
 /* The tree sum of x[0] .. x[n-1]. n >= 1. */
 double zero_tree_sum_scalars(int64_t n, const double *x);
 
-/* The tree sum of the squares of x[0] .. x[n-1], in double. n >= 0. */
-double zero_tree_sum_squares(int64_t n, const float *x);
-
-/* The same of numbers of any type, widened. */
-double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x);
+/* The tree sum of the squares of x[0] .. x[n-1], widened, in double. n >= 0. */
+double zero_tree_sum_squares(zero_type type, int64_t n, const void *x);
 
 /* ---- sums shared by ranks ---- */
 

@@ -116,8 +116,3 @@ zero_comm *zero_comm_tp(zero_comm *comm)
 {
     return zero_family_find(comm, ZERO_TP_GROUP);
 }
-
-int zero_comm_find_spread(const zero_comm *comm, int tp)
-{
-    return zero_member_find_spread(&comm->layout, tp);
-}

@@ -50,7 +50,3 @@ zero_comm *zero_comm_replicas(zero_comm *comm);
 
 /* The TP group of T ranks; NULL without TP groups. Local. */
 zero_comm *zero_comm_tp(zero_comm *comm);
-
-/* The first TP group d of `tp` ranks that lies on more than one node, or -1: the same on
- * all ranks. `comm` need not be divided. Local; tp >= 1. */
-int zero_comm_find_spread(const zero_comm *comm, int tp);

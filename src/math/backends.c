@@ -60,11 +60,6 @@ const char *zero_cpu_fp32_name(void)
     return name_of(zero_packed_fp32());
 }
 
-const char *zero_cpu_fp32_alone_name(void)
-{
-    return name_of(zero_packed_fp32_alone());
-}
-
 const char *zero_cpu_bf16_name(void)
 {
     return name_of(zero_packed_bf16());

@@ -25,9 +25,6 @@ const char *zero_cpu_kernels_name(void);
  * it is faster here or was given several threads. */
 const char *zero_cpu_fp32_name(void);
 
-/* The same for a process with one BLAS thread. */
-const char *zero_cpu_fp32_alone_name(void);
-
 /* The same in bf16, "AMX-BF16" or "AVX512-BF16"; NULL: weights are widened, and multiplied
  * as in fp32. */
 const char *zero_cpu_bf16_name(void);

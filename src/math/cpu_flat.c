@@ -83,7 +83,7 @@ static double squares(const zero_math *math, zero_type type, int64_t n, const vo
 {
     if (n <= ZERO_CPU_PIECE) {
         zero_math_poll(math);
-        return zero_tree_sum_typed_squares(type, n, x);
+        return zero_tree_sum_squares(type, n, x);
     }
     int64_t left = zero_tree_left(n);
     return squares(math, type, left, x) +

@@ -87,8 +87,6 @@ const zero_packed_kernels *zero_packed_at(int i);
  * else NULL. */
 const zero_packed_kernels *zero_packed_fp32(void);
 const zero_packed_kernels *zero_packed_bf16(void);
-/* Those in fp32 for a process with one BLAS thread. */
-const zero_packed_kernels *zero_packed_fp32_alone(void);
 
 /* The product by these kernels, as one sum along k; strides are given, and no factor is
  * fp16 if they are bf16. Polls between blocks; a packed block of a, one of b, and the sums

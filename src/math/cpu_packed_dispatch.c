@@ -29,15 +29,10 @@ const zero_panel_kernels *zero_panels_at(int i)
     return level >= 0 ? levels[level] : NULL;
 }
 
-const zero_packed_kernels *zero_packed_fp32_alone(void)
-{
-    const zero_panel_kernels *best = zero_panels_at(0);
-    return best->beats_blas ? &best->packed : NULL;
-}
-
 const zero_packed_kernels *zero_packed_fp32(void)
 {
-    return zero_blas_threads() <= 1 ? zero_packed_fp32_alone() : NULL;
+    const zero_panel_kernels *best = zero_panels_at(0);
+    return best->beats_blas && zero_blas_threads() <= 1 ? &best->packed : NULL;
 }
 
 #define N_BF16 2 /* kernels for products in bf16 */

@@ -59,8 +59,3 @@ void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t be
  * the seed, the tensor and the element. Padding, from n_params on, is zero. */
 void zero_model_init_params(const zero_model *model, int group, int64_t seed, int64_t begin,
                             int64_t end, float *out);
-
-/* The last unit, in backward order, that adds to a group's gradient; and the first, which
- * defines it. */
-int zero_model_last_writer(const zero_model *model, int group);
-int zero_model_first_writer(const zero_model *model, int group);

@@ -1,4 +1,4 @@
-#include "lists/step_print.h"
+#include "support/step_print.h"
 
 #include <inttypes.h>
 
