@@ -1,4 +1,4 @@
-#include "lists/step_print.h"
+#include "support/step_print.h"
 
 #include <inttypes.h>
 
@@ -30,14 +30,6 @@ static void print_sum(const zero_steps *steps, const zero_collective_step *step,
     print_spot(&step->to, file);
 }
 
-static void print_peer(const zero_collective_step *step, FILE *file)
-{
-    if (step->peer == ZERO_ALL_NEIGHBOURS)
-        fprintf(file, "all neighbours");
-    else
-        fprintf(file, "%d", step->peer);
-}
-
 static void print_step(const zero_steps *steps, const zero_collective_step *step,
                        FILE *file)
 {
@@ -63,7 +55,10 @@ static void print_step(const zero_steps *steps, const zero_collective_step *step
     case ZERO_STEP_SIGNAL: fprintf(file, "signal phase %" PRId64, step->phase); break;
     case ZERO_STEP_AWAIT:
         fprintf(file, "await phase %" PRId64 " of ", step->phase);
-        print_peer(step, file);
+        if (step->peer == ZERO_ALL_NEIGHBOURS)
+            fprintf(file, "all neighbours");
+        else
+            fprintf(file, "%d", step->peer);
         break;
     case ZERO_STEP_MPI: fprintf(file, "MPI's own collective"); break;
     case ZERO_STEP_FETCH:
