@@ -5,7 +5,24 @@
  * its own arguments, counts as left to the user. */
 #pragma once
 
-#include "cli/deepspeed_input.h"
+#include <jansson.h>
+
+#include "io/bytes.h"
+
+/* A row of deepspeed.keys, which says what the rules are. A key is named by its path in the file. */
+typedef struct {
+    const char *path, *rule, *reason;
+} zero_deepspeed_key;
+
+extern const zero_deepspeed_key zero_deepspeed_keys[]; /* ends with a NULL path */
+
+/* What a file becomes. */
+typedef struct {
+    json_t *options;  /* as in a --config file; owned */
+    zero_bytes notes; /* lines for the user: each key that is not taken as it is, and why */
+    zero_bytes refused; /* keys without a counterpart that change results, in words */
+    int n_refused;
+} zero_deepspeed;
 
 /* Translates an object, read from `path`, for n_ranks ranks; 0: any number. ZERO_ERR_INVALID if a
  * value has a wrong type, or the batches contradict each other. Keys without a counterpart

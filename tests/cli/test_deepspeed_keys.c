@@ -8,28 +8,49 @@
 
 #include <cmocka.h>
 
-#include "cli/deepspeed_keys.h"
+#include "cli/deepspeed.h"
 #include "cli/run_options.h"
 #include "support/mentions.h"
+
+static const zero_deepspeed_key *find(const char *path)
+{
+    const zero_deepspeed_key *key = zero_deepspeed_keys;
+    while (key->path && strcmp(key->path, path) != 0) key++;
+    return key;
+}
+
+static bool is_section(const char *rule)
+{
+    return strcmp(rule, "section") == 0 || strcmp(rule, "switch") == 0;
+}
+
+/* A rule is one that the program knows, and what is not taken has a reason. */
+static void each_key_has_a_rule(void **state)
+{
+    (void)state;
+    for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
+        bool says_why =
+            strcmp(key->rule, "any") == 0 || strncmp(key->rule, "only ", 5) == 0;
+        if (!says_why && !is_section(key->rule) && strcmp(key->rule, "taken") != 0)
+            fail_msg("%s: no rule is called '%s'", key->path, key->rule);
+        assert_int_equal(says_why, *key->reason != '\0');
+    }
+}
 
 /* Members of a section are found through it, so the section must have its row. */
 static void each_path_has_its_section(void **state)
 {
     (void)state;
-    for (int i = 0; zero_deepspeed_key_at(i); i++) {
-        const zero_deepspeed_key *key = zero_deepspeed_key_at(i);
+    for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
         const char *dot = strrchr(key->path, '.');
         char section[128];
-        assert_true(zero_deepspeed_find(key->path) == key);
-        assert_true((key->kind == ZERO_DEEPSPEED_FIXED) == (key->value != NULL));
+        assert_true(find(key->path) == key);
         if (!dot) continue;
         assert_true((size_t)(dot - key->path) < sizeof section);
         memcpy(section, key->path, (size_t)(dot - key->path));
         section[dot - key->path] = '\0';
-        const zero_deepspeed_key *of = zero_deepspeed_find(section);
-        assert_non_null(of);
-        assert_true(of->kind == ZERO_DEEPSPEED_SECTION ||
-                    of->kind == ZERO_DEEPSPEED_SWITCH);
+        assert_non_null(find(section)->path);
+        assert_true(is_section(find(section)->rule));
     }
 }
 
@@ -93,9 +114,8 @@ static bool is_by_chance(const char *path, const char *option)
 static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
 {
     (void)state;
-    const zero_deepspeed_key *key;
-    for (int i = 0; (key = zero_deepspeed_key_at(i)); i++) {
-        if (!key->reason) continue; /* taken */
+    for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
+        if (!*key->reason) continue; /* taken */
         mentions_exist(key->path, key->reason);
         assert_null(strstr(key->reason, "this version"));
         for (const zero_option *o = zero_run_options; o->name; o++) {
@@ -112,6 +132,7 @@ static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_key_has_a_rule),
         cmocka_unit_test(each_path_has_its_section),
         cmocka_unit_test(a_key_with_the_words_of_an_option_is_taken_or_names_it),
     };
