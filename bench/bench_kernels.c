@@ -149,7 +149,7 @@ static zero_status measure(bench *b, row *r, const bench_work works[2])
 static bool is_in_step(const bench *b, const bench_kernel *k)
 {
     if (k->when == BENCH_HALVES) return b->lanes.type != ZERO_FP32;
-    return k->when == BENCH_ALWAYS || b->options.config.accumulation > 1;
+    return k->when == BENCH_ALWAYS || b->options.config.plan.accumulation > 1;
 }
 
 static double elements_of_step(const bench *b, const bench_kernel *k)
@@ -281,10 +281,10 @@ static void print_setup(const bench *b)
 {
     const zero_gpt2_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
-    printf("%s, stage %" PRId64 ", %s: L %" PRId64 ", C %" PRId64 ", H %" PRId64
-           ", V %" PRId64 "; per rank %" PRId64 " x %" PRId64 " x T %" PRId64 " tokens; ",
-           c->model, c->stage, c->dtype, s->layers, s->hidden, s->heads, s->vocab,
-           c->accumulation, c->micro_batch, s->seq);
+    printf("%s, stage %d, %s: L %" PRId64 ", C %" PRId64 ", H %" PRId64 ", V %" PRId64
+           "; per rank %d x %" PRId64 " x T %" PRId64 " tokens; ",
+           c->model, c->plan.stage, zero_type_name(c->plan.type), s->layers, s->hidden,
+           s->heads, s->vocab, c->plan.accumulation, c->plan.micro_batch, s->seq);
     if (b->lanes.rows_type != ZERO_FP32) printf("activations of 16 bits; ");
     if (b->lanes.dropout > 0.0f) printf("dropout %g; ", c->dropout);
     print_arithmetic(b);
@@ -307,9 +307,9 @@ static void count_elements(bench *b)
 {
     const zero_config *c = &b->options.config;
     const zero_gpt2_shape *s = &b->shape;
-    int64_t rows = c->micro_batch * s->seq, psi = zero_gpt2_count(s);
-    double M = (double)c->accumulation, updated = (double)psi;
-    if (zero_stage_at((int)c->stage)->optimizer == ZERO_HOLD_PIECE)
+    int64_t rows = c->plan.micro_batch * s->seq, psi = zero_gpt2_count(s);
+    double M = (double)c->plan.accumulation, updated = (double)psi;
+    if (zero_stage_at((int)c->plan.stage)->optimizer == ZERO_HOLD_PIECE)
         updated /= b->world.size;
     b->per_call[BENCH_CHANNELS] = rows * s->hidden;
     const zero_logits_chunk chunk = zero_device_logits(c->device);
@@ -328,9 +328,9 @@ static zero_status init_lanes(bench *b)
     const zero_config *c = &b->options.config;
     int64_t length = lane_length(b);
     b->lanes =
-        (bench_lanes){.type = zero_config_type(c),
+        (bench_lanes){.type = c->plan.type,
                       .rows_type = zero_config_activations(c),
-                      .rows = c->micro_batch * s->seq,
+                      .rows = c->plan.micro_batch * s->seq,
                       .T = s->seq,
                       .C = s->hidden,
                       .H = s->heads,
@@ -351,7 +351,7 @@ static zero_status init_products(bench *b)
     zero_gpt2_shape part = b->shape;
     part.layers = 1;
     part.vocab = zero_max(b->shape.vocab / b->shape.layers, 1);
-    int64_t rows = c->micro_batch * b->shape.seq;
+    int64_t rows = c->plan.micro_batch * b->shape.seq;
     const bench_products_by ours = {.backend = b->lanes.backend,
                                     .math = &b->lanes.math,
                                     .type = b->lanes.type,
@@ -363,8 +363,8 @@ static zero_status init_products(bench *b)
         measure.by_yardstick = true;
         measure.logits.rows = rows;
     }
-    ZERO_TRY(bench_products_init(&b->plain, &measure, &part, rows, c->accumulation));
-    return bench_products_init(&b->ours, &ours, &part, rows, c->accumulation);
+    ZERO_TRY(bench_products_init(&b->plain, &measure, &part, rows, c->plan.accumulation));
+    return bench_products_init(&b->ours, &ours, &part, rows, c->plan.accumulation);
 }
 
 /* Collective. */

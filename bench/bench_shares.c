@@ -79,8 +79,8 @@ void bench_shares_print(const bench_shares *shares, const zero_config *config)
 {
     const bench_share *first = &shares->first, *slowest = &shares->slowest;
     char title[64], rank[32];
-    snprintf(title, sizeof title, "stage %" PRId64 ", %s: a step's time", config->stage,
-             config->dtype);
+    snprintf(title, sizeof title, "stage %d, %s: a step's time", config->plan.stage,
+             zero_type_name(config->plan.type));
     snprintf(rank, sizeof rank, "rank %d: ms", shares->slowest_rank);
     printf("\n%-34s%12s%7s%13s%7s\n", title, "rank 0: ms", "%", rank, "%");
     for (int op = 0; op < ZERO_OP_KINDS; op++) print_class(shares, (zero_op)op);

@@ -53,15 +53,13 @@ static void describe_engine(bench *b, int i)
 {
     zero_config *c = &b->configs[i];
     *c = b->options.config;
-    c->stage = b->options.stages[i / b->options.n_dtypes];
-    c->dtype = b->options.dtypes[i % b->options.n_dtypes];
+    c->plan.stage = b->options.stages[i / b->options.n_dtypes];
+    c->plan.type = b->options.dtypes[i % b->options.n_dtypes];
+    zero_plan_input plan = zero_engine_place(c->plan, b->part, &b->world);
+    plan.collectives = b->collectives;
+    zero_config_plan(c, &plan);
     b->engines[i] = (bench_engine){
-        .spec = {.plan = zero_config_plan(c, b->part, b->collectives,
-                                          (zero_config_place){.rank = b->world.rank,
-                                                              .layout = &b->world.layout}),
-                 .backend = b->backend,
-                 .seed = c->seed,
-                 .eval_batches = 1},
+        .spec = {.plan = plan, .backend = b->backend, .seed = c->seed, .eval_batches = 1},
         .comm = &b->world,
         .config = c,
         .steps = (int)b->options.steps};
@@ -178,9 +176,9 @@ static void print_setup(const bench *b)
            "; %s backend, %s kernels; %s\n",
            c->model, s->layers, s->hidden, s->heads, s->seq, s->vocab, c->backend,
            zero_cpu_kernels_name(), blas);
-    printf("step: %d ranks x %" PRId64 " microbatches x %" PRId64 " sequences x T %" PRId64
+    printf("step: %d ranks x %d microbatches x %" PRId64 " sequences x T %" PRId64
            " = %" PRId64 " tokens; %d steps per round; collectives %s\n",
-           b->world.size, c->accumulation, c->micro_batch, s->seq, positions(b),
+           b->world.size, c->plan.accumulation, c->plan.micro_batch, s->seq, positions(b),
            (int)b->options.steps, zero_algorithm_name(b->collectives));
     printf("model flops = (6 N + 6 L T C) tokens = %.4g + %.4g Gflop per step; "
            "N = 12 L C^2 + V C = %.4g M\n"
@@ -212,7 +210,7 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
     double model = products.median * model_flops(b) / products_flops(b);
     double flops = model_flops(b);
     double ratio = bench_ratio(&b->series, 2 * i + 1, 1);
-    printf("%5" PRId64 " %5s", c->stage, c->dtype);
+    printf("%5d %5s", c->plan.stage, zero_type_name(c->plan.type));
     bench_print_number("%*.2f", 10, 1e3 * seconds);
     bench_print_number("%*.0f", 10, (double)positions(b) / seconds);
     bench_print_number("%*.1f", 8, rank_rate(b, products_flops(b), seconds));
@@ -228,8 +226,8 @@ static zero_status report_engine(bench *b, int i, const bench_shares *shares)
         &b->report,
         json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i, "
                   "s:i, s:o, s:o}",
-                  "stage", (json_int_t)c->stage, "dtype", c->dtype, "step_seconds",
-                  bench_number(seconds), "tokens_per_second",
+                  "stage", (json_int_t)c->plan.stage, "dtype", zero_type_name(c->plan.type),
+                  "step_seconds", bench_number(seconds), "tokens_per_second",
                   bench_number((double)positions(b) / seconds), "model_flops_per_step",
                   bench_number(flops), "sgemm_flops_per_second",
                   bench_number(1e9 * sgemm_rate(b, i)), "products_of_sgemm",
@@ -298,12 +296,12 @@ static zero_status prepare_local(bench *b)
     ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
     ZERO_TRY(cut_model(b, &shape));
     b->shape = b->model.shape;
-    zero_blas_set_threads(c->threads > 0 ? (int)c->threads : 1);
+    zero_blas_set_threads(c->plan.threads > 0 ? (int)c->plan.threads : 1);
     b->clock = (bench_clock){.comm = &b->world, .rounds = (int)b->options.rounds};
     ZERO_TRY(bench_series_init(&b->series, &b->clock,
                                2 * b->options.n_stages * b->options.n_dtypes + 1));
     return bench_products_init(&b->products, &(bench_products_by){0}, b->shape,
-                               c->micro_batch * b->shape->seq, c->accumulation);
+                               c->plan.micro_batch * b->shape->seq, c->plan.accumulation);
 }
 
 static zero_status run(bench *b)

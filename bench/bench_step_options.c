@@ -58,7 +58,7 @@ static zero_status read_lists(bench_step_options *o)
     if (o->dtype_list)
         ZERO_TRY(bench_list_read("dtypes", o->dtype_list, zero_type_name_at, types,
                                  &o->n_dtypes));
-    for (int i = 0; i < o->n_dtypes; i++) o->dtypes[i] = zero_type_name_at(types[i]);
+    for (int i = 0; i < o->n_dtypes; i++) o->dtypes[i] = (zero_type)types[i];
     return ZERO_OK;
 }
 
@@ -86,9 +86,9 @@ zero_status bench_step_options_complete(bench_step_options *options, int n_ranks
     bool is_given = zero_options_is_set(&options->given, "micro-batch") ||
                     zero_options_is_set(&options->given, "global-batch");
     take_standard(options);
-    if (!is_given) c->micro_batch = n_ranks < SEQUENCES ? SEQUENCES / n_ranks : 1;
-    if (options->n_stages == 0) options->stages[options->n_stages++] = (int)c->stage;
-    if (options->n_dtypes == 0) options->dtypes[options->n_dtypes++] = c->dtype;
+    if (!is_given) c->plan.micro_batch = n_ranks < SEQUENCES ? SEQUENCES / n_ranks : 1;
+    if (options->n_stages == 0) options->stages[options->n_stages++] = c->plan.stage;
+    if (options->n_dtypes == 0) options->dtypes[options->n_dtypes++] = c->plan.type;
     ZERO_TRY(zero_config_check(c));
     return zero_config_complete(c, n_ranks);
 }

@@ -13,7 +13,7 @@ typedef struct {
     zero_config config; /* of all engines except stage and dtype; completed for the ranks */
     int n_stages, n_dtypes;
     int stages[BENCH_LIST];
-    const char *dtypes[BENCH_DTYPES];
+    zero_type dtypes[BENCH_DTYPES];
     int64_t rounds, steps; /* steps of an engine in each round */
     const char *json;      /* NULL: no file */
 

@@ -116,6 +116,6 @@ zero_status zero_job_options_read(const zero_job_options *job, zero_plan_request
 {
     request->n_ranks = (int)job->ranks;
     if (job->stage == ZERO_OPTION_WORD) request->all_stages = true;
-    if (job->stage >= 0) request->config.stage = job->stage;
+    if (job->stage >= 0) request->config.plan.stage = (int)job->stage;
     return read_machine(job, request);
 }

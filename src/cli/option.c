@@ -14,6 +14,33 @@ static void put(const zero_option *option, const void *value, size_t size, void 
     memcpy((char *)into + option->offset, value, size);
 }
 
+static void put_whole(const zero_option *option, int64_t number, void *into)
+{
+    const int narrow = (int)number;
+    const bool flag = number != 0;
+    switch (option->size) {
+    case sizeof flag: put(option, &flag, sizeof flag, into); break;
+    case sizeof narrow: put(option, &narrow, sizeof narrow, into); break;
+    default: put(option, &number, sizeof number, into);
+    }
+}
+
+static int64_t whole_at(const zero_option *option, const void *field)
+{
+    switch (option->size) {
+    case sizeof(bool): return *(const bool *)field;
+    case sizeof(int): return *(const int *)field;
+    default: return *(const int64_t *)field;
+    }
+}
+
+/* True if a choice is stored as the place of its word. */
+static bool is_place(const zero_option *option)
+{
+    return option->kind == ZERO_OPTION_CHOICE && option->size > 0 &&
+           option->size < sizeof(const char *);
+}
+
 /* ---- words ---- */
 
 /* Appends word i of the row, "lines" of "lines|bar" for 0, or what name_at() adds after those.
@@ -31,13 +58,14 @@ static bool word_at(const zero_option *option, int i, const char **word, size_t 
     return *word != NULL;
 }
 
-static bool is_word(const zero_option *option, const char *text)
+/* The place of the text among the row's words, or -1. */
+static int find_word(const zero_option *option, const char *text)
 {
     const char *word;
     size_t length;
     for (int i = 0; word_at(option, i, &word, &length); i++)
-        if (strlen(text) == length && memcmp(word, text, length) == 0) return true;
-    return false;
+        if (strlen(text) == length && memcmp(word, text, length) == 0) return i;
+    return -1;
 }
 
 static void join_words(const zero_option *option, char text[ZERO_OPTION_TEXT_BYTES])
@@ -91,7 +119,7 @@ static zero_status store_whole(const zero_option *option, const char *text,
             option->max < 1000
                 ? ""
                 : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
-    put(option, &number, sizeof number, into);
+    put_whole(option, number, into);
     return ZERO_OK;
 }
 
@@ -114,14 +142,18 @@ static zero_status store_text(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
     char words[ZERO_OPTION_TEXT_BYTES];
-    if (option->kind == ZERO_OPTION_CHOICE && !is_word(option, text)) {
+    const int place = option->kind == ZERO_OPTION_CHOICE ? find_word(option, text) : 0;
+    if (place < 0) {
         join_words(option, words);
         return zero_fail(ZERO_ERR_INVALID, "%s: expected one of %s", where, words);
     }
     if (*text == '\0')
         return zero_fail(ZERO_ERR_INVALID, "%s: expected %s, found an empty text", where,
                          option->argument);
-    put(option, &text, sizeof text, into);
+    if (is_place(option))
+        put_whole(option, option->min + place, into);
+    else
+        put(option, &text, sizeof text, into);
     return ZERO_OK;
 }
 
@@ -170,7 +202,7 @@ void zero_option_reset(const zero_option *option, void *into)
     double real = -1.0;
     bool off = false;
     switch (option->kind) {
-    case ZERO_OPTION_WHOLE: put(option, &number, sizeof number, into); break;
+    case ZERO_OPTION_WHOLE: put_whole(option, number, into); break;
     case ZERO_OPTION_REAL:
     case ZERO_OPTION_RATE: put(option, &real, sizeof real, into); break;
     case ZERO_OPTION_FLAG: put(option, &off, sizeof off, into); break;
@@ -184,40 +216,40 @@ void zero_option_reset(const zero_option *option, void *into)
 static bool is_left_open(const zero_option *option, const void *field)
 {
     switch (option->kind) {
-    case ZERO_OPTION_WHOLE: return *(const int64_t *)field < option->min;
+    case ZERO_OPTION_WHOLE: return whole_at(option, field) < option->min;
     case ZERO_OPTION_REAL:
     case ZERO_OPTION_RATE: return *(const double *)field < option->low;
     case ZERO_OPTION_FLAG: return false;
     case ZERO_OPTION_TEXT:
     case ZERO_OPTION_CHOICE: break;
     }
-    return *(const char *const *)field == NULL;
-}
-
-static zero_field_kind stored_as(zero_option_kind kind)
-{
-    switch (kind) {
-    case ZERO_OPTION_WHOLE: return ZERO_FIELD_WHOLE;
-    case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: return ZERO_FIELD_REAL;
-    case ZERO_OPTION_FLAG: return ZERO_FIELD_FLAG;
-    case ZERO_OPTION_TEXT:
-    case ZERO_OPTION_CHOICE: break;
-    }
-    return ZERO_FIELD_TEXT;
+    return !is_place(option) && *(const char *const *)field == NULL;
 }
 
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES])
 {
-    const zero_field field = {option->name, stored_as(option->kind), option->offset, NULL};
+    const zero_field real = {option->name, ZERO_FIELD_REAL, option->offset, NULL};
+    const char *word;
+    size_t length;
     if (option->offset == ZERO_OPTION_NOWHERE) return NULL;
     const void *at = (const char *)from + option->offset;
     if (option->words && option->kind == ZERO_OPTION_WHOLE &&
-        *(const int64_t *)at == ZERO_OPTION_WORD)
+        whole_at(option, at) == ZERO_OPTION_WORD)
         return option->words;
     if (is_left_open(option, at)) return NULL;
-    if (field.kind == ZERO_FIELD_TEXT) return *(const char *const *)at;
-    zero_field_write(&field, from, text);
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE:
+        snprintf(text, ZERO_OPTION_TEXT_BYTES, "%" PRId64, whole_at(option, at));
+        return text;
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: zero_field_write(&real, from, text); return text;
+    case ZERO_OPTION_FLAG: return *(const bool *)at ? "on" : "off";
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    if (!is_place(option)) return *(const char *const *)at;
+    word_at(option, (int)(whole_at(option, at) - option->min), &word, &length);
+    snprintf(text, ZERO_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
     return text;
 }

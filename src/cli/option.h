@@ -13,12 +13,12 @@
 #include "zero/status.h"
 
 typedef enum {
-    ZERO_OPTION_TEXT,   /* const char *: any text but the empty one */
-    ZERO_OPTION_CHOICE, /* const char *: one of the row's words */
-    ZERO_OPTION_WHOLE,  /* int64_t in [min, max]; may have a suffix (base/quantity.h) */
-    ZERO_OPTION_REAL,   /* double in [low, high] */
-    ZERO_OPTION_RATE,   /* the same; may have a suffix */
-    ZERO_OPTION_FLAG,   /* bool: alone, or =on, =off */
+    ZERO_OPTION_TEXT, /* const char *: any text but the empty one */
+    ZERO_OPTION_CHOICE, /* const char *: one of the row's words; bool or an enumeration: its place */
+    ZERO_OPTION_WHOLE, /* int64_t or int in [min, max]; may have a suffix (base/quantity.h) */
+    ZERO_OPTION_REAL, /* double in [low, high] */
+    ZERO_OPTION_RATE, /* the same; may have a suffix */
+    ZERO_OPTION_FLAG, /* bool: alone, or =on, =off */
 } zero_option_kind;
 
 /* Bits of zero_option.is. */
@@ -47,6 +47,7 @@ typedef struct {
     const char *name;  /* without dashes, as in a configuration file */
     zero_option_kind kind;
     size_t offset; /* of the field in the struct; ZERO_OPTION_NOWHERE: it has none */
+    size_t size;   /* of the field; 0: that of the kind's first type */
     unsigned is;   /* bits, as above */
 
     const char *argument; /* what --help calls the value; NULL: the words, or nothing */
@@ -58,9 +59,13 @@ typedef struct {
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */
     const char *(*name_at)(int i);
-    int64_t min, max;
+    int64_t min, max; /* CHOICE of an enumeration: the value of the first word is min */
     double low, high;
 } zero_option;
+
+/* The place of a value: .offset and .size. */
+#define ZERO_OPTION_FIELD(type, member) \
+    .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 #define ZERO_OPTION_TEXT_BYTES ZERO_FIELD_TEXT_BYTES
 #define ZERO_OPTION_HELP_BYTES 512

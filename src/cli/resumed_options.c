@@ -70,7 +70,7 @@ static bool is_free(const zero_session *s, const json_t *saved, const char *name
 static bool is_too_coarse(const zero_session *s, const zero_config *c, const char *name)
 {
     int T = zero_tp_ranks(&c->tp);
-    int64_t at_once = c->micro_batch * zero_max(s->world.size / T, 1);
+    int64_t at_once = c->plan.micro_batch * zero_max(s->world.size / T, 1);
     if (strcmp(name, "tp-slices") == 0) return c->tp.slices % T != 0;
     return strcmp(name, "micro-batch") == 0 && c->global_batch % at_once != 0;
 }
@@ -209,8 +209,8 @@ static zero_status check_same(const zero_session *s, const char *name, const cha
 static zero_status check_order(const zero_session *s, const json_t *then)
 {
     const char *micro = saved_as(then, "micro-batch", NULL);
-    if (!s->config.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
-    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.micro_batch));
+    if (!s->config.plan.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
+    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.plan.micro_batch));
     return check_same(s, "tp-slices", saved_as(then, "tp-slices", "1"),
                       s->config.tp.slices);
 }

@@ -1,5 +1,6 @@
 #include "cli/run_options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
@@ -22,9 +23,10 @@
     .kind = ZERO_OPTION_WHOLE, .min = (least), .max = (most), .argument = "N"
 #define REAL(least, most) \
     .kind = ZERO_OPTION_REAL, .low = (least), .high = (most), .argument = "X"
-#define FIELD(name) .offset = offsetof(zero_config, name)
-#define NO_FIELD    .offset = ZERO_OPTION_NOWHERE
-#define PRESET      .absent = "the preset's"
+#define FIELD(name)   ZERO_OPTION_FIELD(zero_config, name)
+#define IN_PLAN(name) ZERO_OPTION_FIELD(zero_config, plan.name)
+#define NO_FIELD      .offset = ZERO_OPTION_NOWHERE
+#define PRESET        .absent = "the preset's"
 
 /* The bits of a row (option.h). NUMBERS, RUN and SOURCE decide a run's numbers, PLAN only where they are
  * computed. */
@@ -48,22 +50,22 @@
 
 static bool has_whole_parameters(const void *run)
 {
-    return zero_stage_at((int)CONFIG(run)->stage)->parameters == ZERO_HOLD_WHOLE;
+    return zero_stage_at((int)CONFIG(run)->plan.stage)->parameters == ZERO_HOLD_WHOLE;
 }
 
 static bool has_whole_states(const void *run)
 {
-    return zero_stage_at((int)CONFIG(run)->stage)->optimizer == ZERO_HOLD_WHOLE;
+    return zero_stage_at((int)CONFIG(run)->plan.stage)->optimizer == ZERO_HOLD_WHOLE;
 }
 
 static bool is_alone(const void *run)
 {
-    return CONFIG(run)->data_ranks * zero_tp_ranks(&CONFIG(run)->tp) == 1;
+    return CONFIG(run)->plan.n_ranks * zero_tp_ranks(&CONFIG(run)->tp) == 1;
 }
 
 static bool holds_all_once(const void *run)
 {
-    return is_alone(run) && zero_config_type(CONFIG(run)) == ZERO_FP32;
+    return is_alone(run) && CONFIG(run)->plan.type == ZERO_FP32;
 }
 
 static bool has_one_shard(const void *run)
@@ -73,7 +75,7 @@ static bool has_one_shard(const void *run)
 
 static bool has_one_replica(const void *run)
 {
-    return zero_config_shard_ranks(CONFIG(run)) == CONFIG(run)->data_ranks;
+    return zero_config_shard_ranks(CONFIG(run)) == CONFIG(run)->plan.n_ranks;
 }
 
 static bool works_in_place(const void *run)
@@ -97,12 +99,12 @@ static bool has_one_thread(const void *run)
 {
     const zero_config *c = CONFIG(run);
     bool is_cpu = strcmp(c->backend, zero_backend_name_at(0)) == 0;
-    return c->threads > 1 && (!is_cpu || (zero_config_has_device(c) && !c->offload));
+    return c->plan.threads > 1 && (!is_cpu || (zero_config_has_device(c) && !c->offload));
 }
 
 static bool ends_before_delay(const void *run)
 {
-    return CONFIG(run)->delayed_update >= CONFIG(run)->steps;
+    return CONFIG(run)->plan.delayed_from >= CONFIG(run)->steps;
 }
 
 /* --quiet with --sample 0 or --progress none says one thing twice. */
@@ -154,7 +156,7 @@ const zero_option zero_run_options[] = {
     {.group = "Optimisation", .name = "steps", WHOLE(0, MANY), FIELD(steps), RUN, PRESET, .help = "optimizer steps; 0: none"},
     {.name = "global-batch", WHOLE(1, INT31), FIELD(global_batch), NUMBERS, .absent = "--micro-batch x ranks: weak scaling",
      .help = "sequences per step, over all ranks; with more ranks each has fewer (strong scaling)"},
-    {.name = "micro-batch", WHOLE(1, INT31), FIELD(micro_batch), NUMBERS, .absent = "--global-batch / ranks",
+    {.name = "micro-batch", WHOLE(1, INT31), IN_PLAN(micro_batch), NUMBERS, .absent = "--global-batch / ranks",
      .help = "sequences that a rank computes at a time; given alone, more ranks make a larger batch (weak scaling); with --reproducible the default is one for all numbers of ranks"},
     {.name = "lr", REAL(0, 100), FIELD(lr), RUN, PRESET, .help = "learning rate after the warm-up"},
     {.name = "lr-min", REAL(0, 100), FIELD(lr_min), IDLE(WITH("lr-decay", "none")), RUN, .absent = "a tenth of --lr", .help = "learning rate at the end of the decay"},
@@ -170,22 +172,22 @@ const zero_option zero_run_options[] = {
     {.name = "eval-batches", WHOLE(1, INT31), FIELD(eval_batches), IDLE(WITH("eval-every", "0")), RUN, PRESET, .help = "global batches in an evaluation"},
     {.name = "eval-random", FLAG, FIELD(eval_random), IDLE(WITH("eval-every", "0")), RUN, .help = "evaluate on windows drawn from all validation data, always the same ones"},
 
-    {.group = "Sharding and communication", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), PLAN, .standard = "0",
+    {.group = "Sharding and communication", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), IN_PLAN(stage), PLAN, .standard = "0",
      .name_at = zero_stage_words, .help = "ZeRO: what ranks hold in shards"},
-    {.name = "bucket", WHOLE(64, ZERO_PLAN_MOST_BUCKET), FIELD(bucket), IDLE(ALONE, IF(stages_nothing, "has no effect with collectives shm, which add in place")), PLAN, .absent = "1048576, or the least that very many ranks need",
+    {.name = "bucket", WHOLE(64, ZERO_PLAN_MOST_BUCKET), IN_PLAN(bucket), IDLE(ALONE, IF(stages_nothing, "has no effect with collectives shm, which add in place")), PLAN, .absent = "1048576, or the least that very many ranks need",
      .help = "elements of other ranks' gradients staged at a time; without --bucket, very many ranks get the least that they need"},
-    {.name = "message", .kind = ZERO_OPTION_WHOLE, .min = ZERO_LEAST_MESSAGE, .max = INT64_C(1) << 30, .argument = "BYTES", FIELD(message), IDLE(ALONE, IF(works_in_place, "has no effect with collectives shm, which send no messages")), PLAN, .absent = "512 KiB between nodes, sent as soon as possible",
+    {.name = "message", .kind = ZERO_OPTION_WHOLE, .min = ZERO_LEAST_MESSAGE, .max = INT64_C(1) << 30, .argument = "BYTES", IN_PLAN(message), IDLE(ALONE, IF(works_in_place, "has no effect with collectives shm, which send no messages")), PLAN, .absent = "512 KiB between nodes, sent as soon as possible",
      .help = "largest message of p2p and hier; ranks then also keep pace with each other. For networks of up to 1 Gbit/s: 60K, which TCP sends at once; equal bits"},
-    {.name = "dtype", CHOICE, FIELD(dtype), NUMBERS, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
+    {.name = "dtype", CHOICE, IN_PLAN(type), NUMBERS, .name_at = zero_type_name_at, .standard = "fp32", .help = "of parameters and gradients; fp16 scales the loss"},
     {.name = "activations", CHOICE, FIELD(activations), NUMBERS, .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
      .help = "what units hand on and keep for backward: of fp32, or of --dtype's 16 bits in half the memory"},
-    {.name = "partition", CHOICE, FIELD(partition), IDLE(IF(has_one_shard, "has no effect: one rank has all that is sharded"), AT_STAGE_0), PLAN, .words = "slice|owner", .standard = "slice",
+    {.name = "partition", CHOICE, IN_PLAN(partition), IDLE(IF(has_one_shard, "has no effect: one rank has all that is sharded"), AT_STAGE_0), PLAN, .words = "slice|owner", .standard = "slice",
      .help = "every group in shards, or the model cut once (the paper)"},
-    {.name = "prefetch", WHOLE(0, INT31), FIELD(prefetch), IDLE(BELOW_3), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
-    {.name = "persist", WHOLE(0, MANY), FIELD(persist), IDLE(BELOW_3), PLAN, .standard = "0", .help = "stage 3: groups of up to N parameters stay whole"},
-    {.name = "overlap", CHOICE, FIELD(overlap), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
-    {.name = "reproducible", FLAG, FIELD(reproducible), NUMBERS, .help = "the same bits on 1, 2, 4, 8, ... ranks, for one --global-batch"},
-    {.name = "recompute", FLAG, FIELD(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
+    {.name = "prefetch", WHOLE(0, INT31), IN_PLAN(prefetch), IDLE(BELOW_3), PLAN, .standard = "1", .help = "stage 3: uses of parameters gathered ahead"},
+    {.name = "persist", WHOLE(0, MANY), IN_PLAN(persist), IDLE(BELOW_3), PLAN, .standard = "0", .help = "stage 3: groups of up to N parameters stay whole"},
+    {.name = "overlap", CHOICE, IN_PLAN(serial), PLAN, .words = "on|off", .standard = "on", .help = "communicate while computing"},
+    {.name = "reproducible", FLAG, IN_PLAN(reproducible), NUMBERS, .help = "the same bits on 1, 2, 4, 8, ... ranks, for one --global-batch"},
+    {.name = "recompute", FLAG, IN_PLAN(recompute), PLAN, .help = "compute activations twice instead of keeping them"},
     {.name = "memory-limit", .kind = ZERO_OPTION_WHOLE, .max = INT64_MAX, .argument = "BYTES", FIELD(memory_limit), PLANNED, .absent = "what is free",
      .help = "bytes per rank that a plan may need of the host's memory; 0: do not check"},
     {.name = "device-memory", .kind = ZERO_OPTION_WHOLE, .min = 1, .max = INT64_MAX, .argument = "BYTES", FIELD(device_memory), .is = ZERO_OPTION_PLANNED | ZERO_OPTION_PER_RANK, .absent = "what is free",
@@ -199,25 +201,25 @@ const zero_option zero_run_options[] = {
      .help = "tensor parallelism: neighbouring ranks that share each product; ranks / N is what ZeRO shards over"},
     {.name = "tp-slices", WHOLE(1, ZERO_TP_MOST), FIELD(tp.slices), NUMBERS, .absent = "--tp; with --reproducible and --tp at least 4",
      .help = "slices of a sum over what --tp cuts, added along a tree: bits are equal for every --tp that divides N"},
-    {.name = "partition-activations", FLAG, FIELD(partition_activations), PLAN,
+    {.name = "partition-activations", FLAG, IN_PLAN(partition_activations), PLAN,
      .help = "with --tp: each rank of N keeps 1/N of what --recompute keeps, the paper's P_a; with --offload-activations that goes to the file; equal bits"},
     {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), IDLE(WITHOUT("tp")), PLAN, .help = "let ranks of several nodes share a product: each waits for the network"},
-    {.name = "shard-ranks", WHOLE(1, 65536), FIELD(shard_ranks), IDLE(IF(has_one_replica, "has no effect: that is all ranks"), AT_STAGE_0, IF(has_one_shard, "shards nothing: each rank has a whole replica")), PLAN, .absent = "all that --stage can shard over",
+    {.name = "shard-ranks", WHOLE(1, 65536), IN_PLAN(shard_ranks), IDLE(IF(has_one_replica, "has no effect: that is all ranks"), AT_STAGE_0, IF(has_one_shard, "shards nothing: each rank has a whole replica")), PLAN, .absent = "all that --stage can shard over",
      .help = "--stage shards over groups of N neighbouring ranks, such as those of a node, and the groups are replicas: more memory per rank, but groups exchange nothing but sums of gradients; equal bits"},
-    {.name = "node-parameters", FLAG, FIELD(node_parameters), PLAN,
+    {.name = "node-parameters", FLAG, IN_PLAN(node_parameters), PLAN,
      .help = "stage 3: gathered parameters stay in the node's memory until backward has used them: one gather less per step, at the price of the model's parameters once per node; equal bits"},
-    {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), FIELD(threads), IDLE(IF(has_one_thread, "has no effect: one thread computes with this backend or device")), PLANNED, .absent = "OMP_NUM_THREADS, or 1",
+    {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), IN_PLAN(threads), IDLE(IF(has_one_thread, "has no effect: one thread computes with this backend or device")), PLANNED, .absent = "OMP_NUM_THREADS, or 1",
      .help = "threads that compute in each rank, on cores of their own; each needs a workspace; equal bits"},
 
     {.group = "Offload", .name = "offload", TEXT, FIELD(offload), CHECK, .argument = "DIR|host", .absent = "everything stays in memory",
      .help = "keep optimizer states in a scratch file in DIR, on a local disk; or, with --device, in the host's memory. Beside a device the host's CPU updates them (ZeRO-Offload); equal bits"},
-    {.name = "offload-when", CHOICE, FIELD(offload_when), IDLE(WITHOUT("offload")), PLAN, .words = "end|lazy|backward", .standard = "lazy",
+    {.name = "offload-when", CHOICE, IN_PLAN(offload), .min = ZERO_OFFLOAD_END, IDLE(WITHOUT("offload")), PLAN, .words = "end|lazy|backward", .standard = "lazy",
      .help = "where parameters are updated: at the end of the step; in the next step, before their first use, while it computes; or, with --clip 0, during the backward pass"},
-    {.name = "offload-parameters", FLAG, FIELD(offload_parameters), PLAN, .help = "stage 3, no device: keep this rank's parameters in DIR, too"},
-    {.name = "offload-activations", FLAG, FIELD(offload_activations), PLAN, .help = "no device: keep in DIR, too, what --recompute keeps"},
-    {.name = "offload-depth", WHOLE(1, ZERO_OFFLOAD_MAX_DEPTH), FIELD(offload_depth), IDLE(WITHOUT("offload"), WITH("offload", "host")), PLAN, .standard = "4",
+    {.name = "offload-parameters", FLAG, IN_PLAN(offload_parameters), PLAN, .help = "stage 3, no device: keep this rank's parameters in DIR, too"},
+    {.name = "offload-activations", FLAG, IN_PLAN(offload_activations), PLAN, .help = "no device: keep in DIR, too, what --recompute keeps"},
+    {.name = "offload-depth", WHOLE(1, ZERO_OFFLOAD_MAX_DEPTH), IN_PLAN(offload_depth), IDLE(WITHOUT("offload"), WITH("offload", "host")), PLAN, .standard = "4",
      .help = "blocks of 262144 parameters' states in memory at once"},
-    {.name = "delayed-update", WHOLE(0, MANY), FIELD(delayed_update), IDLE(IF(ends_before_delay, "has no effect: no step comes after that one")), NUMBERS, .standard = "0",
+    {.name = "delayed-update", WHOLE(0, MANY), IN_PLAN(delayed_from), IDLE(IF(ends_before_delay, "has no effect: no step comes after that one")), NUMBERS, .standard = "0",
      .help = "from step N on a gradient's update runs beside the whole next step and is seen by the one after it (ZeRO-Offload's DPU): OTHER NUMBERS than without; 0: never"},
 
     {.group = "Checkpoints", .name = "checkpoint", TEXT, FIELD(checkpoint), .argument = "DIR", .absent = "none",
@@ -256,9 +258,9 @@ const zero_option zero_run_options[] = {
      .help = "end a job in which nothing moves for X seconds, or a disk does not answer; 0: never. The default is five times as long while MPI starts"},
     {.name = "check", CHOICE, FIELD(check), IDLE(ALONE), .words = "nothing|collectives", .standard = "nothing",
      .help = "check that all ranks issue the same collective (slow)"},
-    {.name = "check-replicas", WHOLE(0, INT31), FIELD(check_replicas), IDLE(IF(holds_all_once, "has no effect: one rank holds all once, in fp32")), CHECK, .standard = "100",
+    {.name = "check-replicas", WHOLE(0, INT31), IN_PLAN(check_replicas), IDLE(IF(holds_all_once, "has no effect: one rank holds all once, in fp32")), CHECK, .standard = "100",
      .help = "look for flipped bits in what ranks hold more than once: 16-bit parameters in each step, all else within N steps; and at saves; 0: never"},
-    {.name = "check-memory", FLAG, FIELD(check_memory), CHECK,
+    {.name = "check-memory", FLAG, IN_PLAN(check_memory), CHECK,
      .help = "look for flipped bits in optimizer states before each update; reads them twice more each step"},
     {.name = "progress-thread", REAL(0, 1000), FIELD(progress_thread), IDLE(ALONE), PER_RANK, .standard = "0",
      .help = "also poll collectives from a helper thread every X ms; 0: off"},
@@ -312,7 +314,7 @@ static json_t *typed(const zero_option *row, const zero_config *config)
     const char *at = (const char *)config + row->offset;
     if (!text) return json_null();
     switch (row->kind) {
-    case ZERO_OPTION_WHOLE: return json_integer(*(const int64_t *)(const void *)at);
+    case ZERO_OPTION_WHOLE: return json_integer(strtoll(text, NULL, 10));
     case ZERO_OPTION_REAL:
     case ZERO_OPTION_RATE: return json_real(*(const double *)(const void *)at);
     case ZERO_OPTION_FLAG: return json_boolean(*(const bool *)at);

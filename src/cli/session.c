@@ -57,7 +57,7 @@ static zero_status pretend_nodes(zero_session *s)
 /* True if the ranks of the job are divided into groups. */
 static bool has_groups(const zero_config *c)
 {
-    return c->tp.ranks > 1 || c->shard_ranks > 0;
+    return c->tp.ranks > 1 || c->plan.shard_ranks > 0;
 }
 
 /* Nodes are pretended before the ranks are divided, and helpers start after it. */
@@ -70,7 +70,7 @@ static zero_status form_groups(zero_session *s)
     ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
     ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(zero_tp_check_nodes(tp, &s->world.layout));
-    return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->shard_ranks);
+    return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->plan.shard_ranks);
 }
 
 static zero_status start_mpi(zero_session *s)
@@ -187,21 +187,16 @@ static zero_status open_weights(zero_session *s)
     return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
 }
 
-static zero_plan_input plan_of(zero_session *s, zero_algorithm collectives)
-{
-    const zero_comm *data = zero_comm_data(&s->world), *tp = zero_comm_tp(&s->world);
-    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL,
-                               &s->world.layout};
-    return zero_config_plan(&s->config, s->part, collectives, place);
-}
-
 static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend,
                                     zero_algorithm collectives)
 {
     const zero_config *c = &s->config;
     size_t context = zero_config_context(c), room = (size_t)c->device_memory;
+    zero_plan_input plan = zero_engine_place(c->plan, s->part, &s->world);
+    plan.collectives = collectives;
+    zero_config_plan(c, &plan);
     return (zero_engine_spec){
-        .plan = plan_of(s, collectives),
+        .plan = plan,
         .backend = backend,
         .device = s->place.device,
         .seed = c->seed,
@@ -219,8 +214,8 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
 
 static zero_status read_machine(zero_session *s)
 {
-    ZERO_TRY(zero_machine_read(s->config.threads, &s->topology, &s->threads));
-    s->config.threads = s->threads.n;
+    ZERO_TRY(zero_machine_read(s->config.plan.threads, &s->topology, &s->threads));
+    s->config.plan.threads = s->threads.n;
     s->taken = zero_metrics_resident_peak();
     if (s->threads.n == 1) return ZERO_OK;
     return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],

@@ -27,7 +27,7 @@ static zero_status describe(const zero_sweep_options *o, const zero_sweep_point 
     zero_plan_request r = o->request;
     zero_config *c = &r.config;
     r.n_ranks = p->ranks;
-    c->stage = p->stage;
+    c->plan.stage = p->stage;
     c->init_from = NULL; /* it decides nothing but the shape */
     c->fake_nodes = p->nodes;
     ZERO_TRY(read_shape(p->name, p->run, c));

@@ -111,7 +111,7 @@ static zero_status read_lists(zero_sweep_options *o)
                          "sweep needs the numbers of ranks: give --ranks 1,2,4");
     ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
                        ZERO_SWEEP_RANKS, &o->n_ranks));
-    o->stages[0] = (int)o->request.config.stage;
+    o->stages[0] = (int)o->request.config.plan.stage;
     o->n_stages = 1;
     if (!o->stage_list) return ZERO_OK;
     return read_list("stage", o->stage_list, 0, ZERO_STAGE_COUNT - 1, o->stages,
@@ -247,7 +247,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
 static zero_status check_point(const zero_sweep_options *o, int stage, int ranks)
 {
     zero_config c = o->request.config;
-    c.stage = stage;
+    c.plan.stage = stage;
     ZERO_TRY(zero_config_check(&c));
     if (c.fake_nodes > ranks)
         return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %" PRId64 " are more than ranks",

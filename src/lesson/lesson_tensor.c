@@ -16,7 +16,7 @@ static const zero_plan_report *report(const zero_course_world *w)
 
 static double sharding_ranks(const zero_course_world *w)
 {
-    return report(w)->config.data_ranks;
+    return report(w)->config.plan.n_ranks;
 }
 static double all_ranks(const zero_course_world *w)
 {

@@ -112,9 +112,10 @@ static zero_status check(const zero_config *c)
     if (zero_config_has_device(c)) return refuse("device", "on the CPU");
     if (c->init_from) return refuse("init-from", "from random weights");
     if (c->checkpoint) return refuse("checkpoint", "from the first step");
-    if (c->shard_ranks > 0) return refuse("shard-ranks", "without replicas");
+    if (c->plan.shard_ranks > 0) return refuse("shard-ranks", "without replicas");
     if (c->fake_nodes > 0) return refuse("fake-nodes", "each on a node of its own");
-    if (c->node_parameters) return refuse("node-parameters", "each on a node of its own");
+    if (c->plan.node_parameters)
+        return refuse("node-parameters", "each on a node of its own");
     if (c->progress_thread > 0.0) return refuse("progress-thread", "one thread each");
     return is_p2p ? ZERO_OK : refuse("collectives", "which exchange messages (p2p)");
 }
@@ -163,9 +164,10 @@ static zero_status open_rank(member *rank)
     ZERO_TRY(zero_comm_divide(&rank->comm, zero_tp_ranks(&c->tp), 0));
     ZERO_TRY(zero_agree(&rank->comm, zero_tp_cut(&c->tp, &m->model, rank->number,
                                                  &rank->made, &rank->part)));
-    zero_plan_input plan =
-        zero_config_plan(c, rank->part, ZERO_ALGORITHM_P2P, (zero_config_place){.rank = 0});
-    zero_engine_spec spec = {.plan = zero_engine_place(plan, rank->part, &rank->comm),
+    zero_plan_input plan = zero_engine_place(c->plan, rank->part, &rank->comm);
+    plan.collectives = ZERO_ALGORITHM_P2P;
+    zero_config_plan(c, &plan);
+    zero_engine_spec spec = {.plan = plan,
                              .backend = &zero_backend_naive,
                              .seed = c->seed,
                              .eval_batches = c->eval_batches,

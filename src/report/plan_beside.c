@@ -220,7 +220,7 @@ static zero_status print(const table *t, FILE *out)
 
 zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out)
 {
-    table t = {.r = report, .has_microbatches = report->config.accumulation > 1};
+    table t = {.r = report, .has_microbatches = report->config.plan.accumulation > 1};
     zero_status st = fill(&t);
     if (st == ZERO_OK) st = print(&t, out);
     for (int k = 0; k < report->n; k++) zero_plan_entries_destroy(&t.programs[k]);

@@ -247,7 +247,7 @@ json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
         put_real(object, "join_seconds", t->joins);
         put_real(object, "join_exposed_seconds", t->join_exposed);
     }
-    if (r->config.partition_activations) {
+    if (r->config.plan.partition_activations) {
         put_real(object, "collect_seconds", t->collects);
         put_real(object, "collect_exposed_seconds", t->collect_exposed);
     }
@@ -294,7 +294,7 @@ static json_t *fitted_facts(const zero_plan_fitted *f)
 /* The run with the stage's largest micro batch; if none fits, both batches are 0. */
 static json_t *batch_facts(const zero_plan_report *r, const zero_plan_batch *b)
 {
-    int64_t sequences = r->config.data_ranks * b->accumulation * b->micro_batch;
+    int64_t sequences = r->config.plan.n_ranks * b->accumulation * b->micro_batch;
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:i, s:I, s:I, s:b}", "bytes", r->request.fit_memory,
                   "micro_batch", b->micro_batch, "needed", b->needed, "accumulation",
@@ -384,7 +384,7 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
     const zero_schedule *s = &stage->schedule;
     const zero_plan_ledger *l = &stage->ledger;
     bool is_sharded = zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
-    json_t *price = r->config.accumulation > 1 ? price_facts(stage) : NULL;
+    json_t *price = r->config.plan.accumulation > 1 ? price_facts(stage) : NULL;
     return json_pack(
         "{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*,"
         " s:o*, s:o*, s:o*}",
@@ -397,7 +397,7 @@ static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *sta
         s->input.device ? copies_facts(s, l) : NULL, "shards_parameters", is_sharded,
         "parameters_once_per_node", zero_schedule_shares(s), "kept", kept_facts(r, stage),
         "partitions", partition_facts(stage),
-        r->config.reproducible ? "without_reproducible" : "with_reproducible", price,
+        r->config.plan.reproducible ? "without_reproducible" : "with_reproducible", price,
         "time", o->has_time ? zero_plan_time_facts(r, &stage->time) : NULL, "disk",
         o->has_disk ? disk_facts(r, stage) : NULL, "fits",
         o->fit > 0 ? fitted_facts(&stage->fitted) : NULL, "ablation",

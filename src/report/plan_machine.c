@@ -30,7 +30,7 @@ static zero_status fill_nodes(zero_plan_report *r, const zero_machine_file *m, i
 static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
 {
     const zero_config *c = &r->config;
-    double tokens = (double)c->micro_batch * (double)r->shape.seq;
+    double tokens = (double)c->plan.micro_batch * (double)r->shape.seq;
     zero_type type;
     if (r->request.machine.flops > 0.0) return ZERO_OK;
     if (!zero_type_find(c->dtype, &type) || m->peak[type] <= 0.0)

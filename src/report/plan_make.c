@@ -38,7 +38,7 @@ static zero_status choose_shape(zero_plan_report *r)
 static int count_nodes(const zero_config *c, int n_ranks)
 {
     if (c->fake_nodes > 0) return (int)c->fake_nodes;
-    return c->tp.across_nodes ? n_ranks : c->data_ranks;
+    return c->tp.across_nodes ? n_ranks : c->plan.n_ranks;
 }
 
 static zero_status check_nodes(const zero_config *c, int n_ranks)
@@ -46,7 +46,7 @@ static zero_status check_nodes(const zero_config *c, int n_ranks)
     if (c->fake_nodes > n_ranks)
         return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
                          (int)c->fake_nodes, n_ranks);
-    if (!c->node_parameters || c->fake_nodes > 0) return ZERO_OK;
+    if (!c->plan.node_parameters || c->fake_nodes > 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--node-parameters without --fake-nodes: a plan then gives each rank, or TP "
@@ -73,10 +73,8 @@ static zero_status choose_layout(zero_plan_report *r)
 
 static zero_plan_input input_of(const zero_plan_report *r, int stage)
 {
-    const zero_tp_place *p = &r->place;
-    const zero_layout *group = p->group.size > 1 ? &p->group : NULL;
-    zero_config_place place = {p->rank, &p->data, group, &r->layout};
-    zero_plan_input in = zero_config_plan(&r->config, r->part, r->collectives, place);
+    zero_plan_input in =
+        zero_config_plan_at(&r->config, r->part, &r->place, &r->layout, r->collectives);
     in.stage = stage;
     return in;
 }
@@ -183,7 +181,7 @@ static zero_status find_batch(const zero_plan_report *r, zero_plan_input in,
     const zero_plan_room room = {.bytes = (size_t)r->request.fit_memory,
                                  .context = zero_config_context(&r->config),
                                  .host = host_room(r)};
-    int64_t sequences = r->config.global_batch / r->config.data_ranks;
+    int64_t sequences = r->config.global_batch / r->config.plan.n_ranks;
     if (zero_plan_batch_grows(r)) {
         in.accumulation = 1;
         sequences = 0;
@@ -246,7 +244,7 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
 
 static zero_status make_stages(zero_plan_report *r)
 {
-    int first = r->request.all_stages ? 0 : (int)r->config.stage;
+    int first = r->request.all_stages ? 0 : (int)r->config.plan.stage;
     int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
     r->stages = calloc((size_t)n, sizeof *r->stages);
     if (!r->stages) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d stages", n);

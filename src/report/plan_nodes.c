@@ -17,7 +17,7 @@ static int nodes_of(const zero_plan_report *r)
 
 static int threads_of(const zero_plan_report *r)
 {
-    return (int)zero_max(r->config.threads, 1);
+    return (int)zero_max(r->config.plan.threads, 1);
 }
 
 static int ranks_of(const zero_plan_report *r)
@@ -64,11 +64,11 @@ static zero_plan_request request_of(const zero_plan_report *r, const zero_node_r
                            .has_network = r->request.has_network,
                            .has_disk = r->request.has_disk,
                            .machine = *m};
-    o.config.stage = zero_plan_stage_number(&r->stages[0]);
+    o.config.plan.stage = zero_plan_stage_number(&r->stages[0]);
     o.config.fake_nodes = nodes_of(r);
-    o.config.threads = row->threads;
+    o.config.plan.threads = row->threads;
     o.config.global_batch = r->config.global_batch;
-    o.config.micro_batch = row->micro_batch;
+    o.config.plan.micro_batch = row->micro_batch;
     o.machine.flops *= (double)row->threads / threads_of(r);
     o.machine.bandwidth *= share;
     o.machine.node_bandwidth *= share;
@@ -112,7 +112,7 @@ static zero_status plan_row(const zero_plan_report *r, zero_node_row *row)
 /* A row that cannot be planned says why, beside those that can. */
 static zero_status make_row(const zero_plan_report *r, int ranks, zero_node_row *row)
 {
-    const int64_t sequences = r->config.micro_batch * ranks_of(r);
+    const int64_t sequences = r->config.plan.micro_batch * ranks_of(r);
     *row = (zero_node_row){
         .ranks = ranks, .threads = cores_of(r) / ranks, .micro_batch = sequences / ranks};
     if (sequences % ranks != 0) {
@@ -135,7 +135,7 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
     zero_node_row *own = &nodes->rows[0];
     *own = (zero_node_row){.ranks = ranks_of(r),
                            .threads = threads_of(r),
-                           .micro_batch = r->config.micro_batch};
+                           .micro_batch = r->config.plan.micro_batch};
     ZERO_TRY(add_node(r, own));
     for (int i = 0; i < n; i++) ZERO_TRY(make_row(r, ranks[i], &nodes->rows[1 + i]));
     return ZERO_OK;

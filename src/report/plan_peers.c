@@ -21,9 +21,8 @@ static const char shades[SHADES + 1] = ".o0#";
 static zero_plan_input input_of(const zero_plan_report *r, const zero_model *part,
                                 const zero_tp_place *p, int stage)
 {
-    const zero_layout *group = p->group.size > 1 ? &p->group : NULL;
-    zero_config_place place = {p->rank, &p->data, group, &r->layout};
-    zero_plan_input in = zero_config_plan(&r->config, part, r->collectives, place);
+    zero_plan_input in =
+        zero_config_plan_at(&r->config, part, p, &r->layout, r->collectives);
     in.stage = stage;
     return in;
 }

@@ -22,14 +22,14 @@ static zero_status check_options(const zero_plan_report *r)
         return refuse("--tp", "pipelines are planned for whole models");
     if (zero_config_has_device(c))
         return refuse("--device", "pipelines are planned for the memory of one CPU");
-    if (c->shard_ranks > 0)
+    if (c->plan.shard_ranks > 0)
         return refuse("--shard-ranks", "the ranks of a stage hold the same, all of them");
-    if (c->node_parameters)
+    if (c->plan.node_parameters)
         return refuse("--node-parameters", "each rank of a pipeline has a node of its own");
     if (c->offload) return refuse("--offload", "pipelines keep all states in memory");
-    if (c->reproducible)
+    if (c->plan.reproducible)
         return refuse("--reproducible", "a pipeline adds microbatches in its own order");
-    if (strcmp(c->partition, "slice") != 0)
+    if (c->plan.partition != ZERO_PARTITION_SLICE)
         return refuse("--partition owner", "it cuts what pipelines do not shard");
     if (r->filled.nodes)
         return refuse("--machine", "it puts ranks on shared nodes, and each rank of a "

@@ -69,7 +69,7 @@ static void put_ranks(const zero_plan_report *r, json_t *object)
     const zero_share *share = &r->part->share;
     const zero_shard_place *at = &r->stages[0].schedule.shard;
     json_t *tp = json_pack("{s:i, s:i, s:i}", "ranks", share->ranks, "slices",
-                           share->slices, "data_ranks", r->config.data_ranks);
+                           share->slices, "data_ranks", r->config.plan.n_ranks);
     json_t *shards = json_pack("{s:i, s:i}", "ranks", at->size, "replicas", at->replicas);
     put_whole(object, "ranks", r->request.n_ranks);
     if (!r->request.simulated) {
@@ -107,20 +107,20 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
     if (in->device && in->n_ranks > 1)
         put_text(object, "device_exchange", zero_plan_device_exchange(in));
     put_whole(object, "bucket", in->bucket);
-    put_whole(object, "bucket_option", c->bucket);
-    if (c->message > 0) put_whole(object, "message", c->message);
-    put_whole(object, "prefetch", c->prefetch);
-    put_whole(object, "persist", c->persist);
+    put_whole(object, "bucket_option", c->plan.bucket);
+    if (c->plan.message > 0) put_whole(object, "message", c->plan.message);
+    put_whole(object, "prefetch", c->plan.prefetch);
+    put_whole(object, "persist", c->plan.persist);
     put_text(object, "overlap", c->overlap);
     put_whole(object, "global_batch", c->global_batch);
-    put_whole(object, "micro_batch", c->micro_batch);
-    put_whole(object, "accumulation", c->accumulation);
+    put_whole(object, "micro_batch", c->plan.micro_batch);
+    put_whole(object, "accumulation", c->plan.accumulation);
     put_whole(object, "tokens_per_step", c->global_batch * s->seq);
     put_flag(object, "grows_with_ranks", c->grows_with_ranks);
-    put_flag(object, "recompute", c->recompute);
-    if (c->partition_activations) put_flag(object, "partition_activations", true);
-    put_flag(object, "reproducible", c->reproducible);
-    put_flag(object, "node_parameters", c->node_parameters);
+    put_flag(object, "recompute", c->plan.recompute);
+    if (c->plan.partition_activations) put_flag(object, "partition_activations", true);
+    put_flag(object, "reproducible", c->plan.reproducible);
+    put_flag(object, "node_parameters", c->plan.node_parameters);
     if (c->memory_limit > 0 && !r->request.simulated)
         put_whole(object, "memory_limit", c->memory_limit);
     if (c->device_memory > 0) put_whole(object, "device_memory", c->device_memory);

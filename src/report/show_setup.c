@@ -71,7 +71,7 @@ static void show_training(const zero_run_view *v)
     printf("%s; %" PRId64 " tokens per step", text, c->global_batch * v->model->seq);
     zero_text_run_continue();
     printf("%s\n", zero_text_scaling(c));
-    if (c->reproducible) {
+    if (c->plan.reproducible) {
         zero_text_run_row("reproducible");
         printf("the bits depend on both batches, not on the number of ranks\n");
     }
@@ -223,7 +223,7 @@ static const char *own_products(const zero_config *c)
     const char *bf16 = zero_cpu_bf16_name();
     if (zero_config_has_device(c)) return "the device";
     if (strcmp(c->backend, "cpu") != 0) return "plain loops";
-    return strcmp(c->dtype, "bf16") == 0 && bf16 ? bf16 : zero_cpu_fp32_name();
+    return c->plan.type == ZERO_BF16 && bf16 ? bf16 : zero_cpu_fp32_name();
 }
 
 static void show_device(const zero_run_view *v, char *text, size_t size)
@@ -252,11 +252,12 @@ void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size)
     zero_blas_name(blas, sizeof blas);
     if (zero_config_has_device(v->config))
         snprintf(text, size, "%s device, %s products%s", v->config->device,
-                 v->config->dtype, activations_of(v->config));
+                 zero_type_name(v->config->plan.type), activations_of(v->config));
     else
         snprintf(text, size, "%s backend, %s kernels; %s products by %s%s",
-                 v->config->backend, zero_cpu_kernels_name(), v->config->dtype,
-                 own ? own : blas, activations_of(v->config));
+                 v->config->backend, zero_cpu_kernels_name(),
+                 zero_type_name(v->config->plan.type), own ? own : blas,
+                 activations_of(v->config));
 }
 
 #define HOSTS_SHOWN 4
@@ -289,16 +290,16 @@ static void show_command(const zero_metrics_run *run)
 /* True if the host's threads compute. */
 static bool has_team(const zero_config *c)
 {
-    return c->threads > 1 && strcmp(c->backend, "cpu") == 0 &&
+    return c->plan.threads > 1 && strcmp(c->backend, "cpu") == 0 &&
            (!zero_config_has_device(c) || c->offload);
 }
 
 /* A batch script often sets OMP_NUM_THREADS for its own reasons. */
 static void show_threads(const zero_run_view *v)
 {
-    if (v->config->threads <= 1) return;
+    if (v->config->plan.threads <= 1) return;
     zero_text_run_row("threads");
-    printf("%d per rank, because of %s", (int)v->config->threads, v->threads_from);
+    printf("%d per rank, because of %s", (int)v->config->plan.threads, v->threads_from);
     if (has_team(v->config))
         printf("; %s", v->binding);
     else
@@ -348,16 +349,16 @@ static void show_origin(const zero_run_view *v, const zero_metrics_run *run)
 
 static void show_late(const zero_config *c)
 {
-    if (c->delayed_update == 0) return;
+    if (c->plan.delayed_from == 0) return;
     zero_text_run_continue();
     printf("from step %" PRId64 " on parameters are one update late: other numbers than "
            "without --delayed-update",
-           c->delayed_update);
+           c->plan.delayed_from);
 }
 
 static const char *place_of_update(const zero_config *c)
 {
-    return c->delayed_update > 0 ? "delayed" : c->offload_when;
+    return c->plan.delayed_from > 0 ? "delayed" : zero_offload_name(c->plan.offload);
 }
 
 static void show_beside(const zero_config *c, const zero_schedule *plan)
@@ -386,8 +387,8 @@ static void show_offload(const zero_run_view *v)
     if (!scratch) return;
     const zero_scratch_file *file = zero_scratch_get_file(scratch);
     zero_text_run_row("offload");
-    printf("%s, %s, %" PRId64 " block%s in memory; %s", ZERO_SHOWN(c->offload),
-           place_of_update(c), c->offload_depth, zero_text_plural((int)c->offload_depth),
+    printf("%s, %s, %d block%s in memory; %s", ZERO_SHOWN(c->offload), place_of_update(c),
+           c->plan.offload_depth, zero_text_plural(c->plan.offload_depth),
            file->is_direct ? "around the page cache"
                            : "through the page cache: no O_DIRECT there");
     if (!file->had_no_name)
@@ -429,5 +430,5 @@ void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
         show_checkpoints(v);
     }
     fflush(stdout);
-    zero_show_warnings(v, has_team(v->config) ? (int)v->config->threads : 1);
+    zero_show_warnings(v, has_team(v->config) ? (int)v->config->plan.threads : 1);
 }

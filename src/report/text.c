@@ -54,7 +54,7 @@ void zero_text_shape(const zero_gpt2_shape *s, char text[ZERO_PLAN_TEXT])
 
 void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
 {
-    int R = zero_config_shard_ranks(c), K = c->data_ranks / R, T = zero_tp_ranks(&c->tp);
+    int R = zero_config_shard_ranks(c), K = c->plan.n_ranks / R, T = zero_tp_ranks(&c->tp);
     char replicas[32] = "";
     if (K > 1) snprintf(replicas, sizeof replicas, "%d replicas of ", K);
     if (T > 1)
@@ -66,16 +66,16 @@ void zero_text_ranks(const zero_config *c, char text[ZERO_PLAN_TEXT])
 void zero_text_batch(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 {
     snprintf(text, 2 * ZERO_PLAN_TEXT,
-             "%" PRId64 " sequence%s = %d x %" PRId64 " x %" PRId64
+             "%" PRId64 " sequence%s = %d x %d x %" PRId64
              " (%s x microbatches x sequences)",
-             c->global_batch, zero_text_plural(c->global_batch), c->data_ranks,
-             c->accumulation, c->micro_batch,
+             c->global_batch, zero_text_plural(c->global_batch), c->plan.n_ranks,
+             c->plan.accumulation, c->plan.micro_batch,
              zero_tp_ranks(&c->tp) > 1 ? "ranks / --tp" : "ranks");
 }
 
 void zero_text_shares(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 {
-    int T = zero_tp_ranks(&c->tp), N = c->data_ranks, R = zero_config_shard_ranks(c);
+    int T = zero_tp_ranks(&c->tp), N = c->plan.n_ranks, R = zero_config_shard_ranks(c);
     text[0] = '\0';
     if (T > 1)
         snprintf(text, 2 * ZERO_PLAN_TEXT,
@@ -90,7 +90,7 @@ void zero_text_shares(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 
 void zero_text_replicas(const zero_config *c, char text[2 * ZERO_PLAN_TEXT])
 {
-    int R = zero_config_shard_ranks(c), N = c->data_ranks;
+    int R = zero_config_shard_ranks(c), N = c->plan.n_ranks;
     text[0] = '\0';
     if (R == N) return;
     snprintf(text, 2 * ZERO_PLAN_TEXT,

@@ -54,45 +54,10 @@ static const char *offload_name(int place)
     return zero_offload_name((zero_offload)place);
 }
 
-static const char *on_off(int value)
-{
-    return value ? "on" : "off";
-}
-
 const zero_field zero_plan_fields[ZERO_PLAN_FIELDS] = {
-    ZERO_FIELD(zero_plan_input, stage),
-    ZERO_FIELD_NAMED(zero_plan_input, type, type_name),
-    ZERO_FIELD_NAMED(zero_plan_input, activations, type_name),
-    ZERO_FIELD_NAMED(zero_plan_input, partition, partition_name),
-    ZERO_FIELD(zero_plan_input, n_ranks),
-    ZERO_FIELD(zero_plan_input, micro_batch),
-    ZERO_FIELD(zero_plan_input, seq),
-    ZERO_FIELD(zero_plan_input, accumulation),
-    ZERO_FIELD(zero_plan_input, reproducible),
-    ZERO_FIELD(zero_plan_input, recompute),
-    ZERO_FIELD(zero_plan_input, bucket),
-    ZERO_FIELD(zero_plan_input, message),
-    ZERO_FIELD(zero_plan_input, prefetch),
-    ZERO_FIELD(zero_plan_input, persist),
-    ZERO_FIELD(zero_plan_input, serial),
-    ZERO_FIELD(zero_plan_input, forward_only),
-    ZERO_FIELD(zero_plan_input, check_replicas),
-    ZERO_FIELD_NAMED(zero_plan_input, check_memory, on_off),
-    ZERO_FIELD_NAMED(zero_plan_input, offload, offload_name),
-    ZERO_FIELD_NAMED(zero_plan_input, offload_parameters, on_off),
-    ZERO_FIELD_NAMED(zero_plan_input, offload_activations, on_off),
-    ZERO_FIELD(zero_plan_input, offload_depth),
-    ZERO_FIELD(zero_plan_input, delayed_from),
-    ZERO_FIELD(zero_plan_input, texts),
-    ZERO_FIELD(zero_plan_input, partition_activations),
-    ZERO_FIELD_NAMED(zero_plan_input, device, on_off),
-    ZERO_FIELD_NAMED(zero_plan_input, offload_host, on_off),
-    ZERO_FIELD(zero_plan_input, shard_ranks),
-    ZERO_FIELD_NAMED(zero_plan_input, node_parameters, on_off),
-    ZERO_FIELD(zero_plan_input, threads),
-    ZERO_FIELD(zero_plan_input, ipc),
-    ZERO_FIELD(zero_plan_input, device_messages),
-    ZERO_FIELD_NAMED(zero_plan_input, collectives, algorithm_name),
+#define FIELD(type, name, words) ZERO_FIELD_NAMED(zero_plan_input, name, words),
+    ZERO_PLAN_MEMBERS(FIELD)
+#undef FIELD
 };
 
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why)

@@ -1,8 +1,7 @@
 /* plan_input.h - everything that decides a schedule.
  *
- * The members are listed once, in zero_plan_fields. Whether all ranks were given the same, the
- * JSON of a plan and a message about what differs come from that list: a new member needs a row
- * there, and a value in zero_plan_input_standard(). */
+ * The members are listed once. The struct, whether all ranks were given the same, the JSON of a plan and
+ * a message about what differs come from that list. zero_plan_input_standard() has their defaults. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,53 +32,51 @@ typedef enum {
 } zero_offload;
 const char *zero_offload_name(zero_offload place); /* "lazy" */
 
-/* Members leave no holes: a test adds up their sizes to see that the list has them all. */
+/* What must be equal on all ranks: type, name and, of an enumeration, the words of each member. A new
+ * one is a line here; an option's row points at it (zero_config.plan). */
+/* clang-format off */
+#define ZERO_PLAN_MEMBERS(M) \
+    M(int, stage, NULL) \
+    M(zero_type, type, type_name)           /* of parameters and gradients */ \
+    M(zero_type, activations, type_name)    /* as the model's units have it: fp32, or `type` */ \
+    M(zero_partition_scheme, partition, partition_name) \
+    M(int, n_ranks, NULL)                   /* N_d: the ranks that see data of their own */ \
+    M(int64_t, micro_batch, NULL)           /* sequences per microbatch and rank */ \
+    M(int64_t, seq, NULL)                   /* T */ \
+    M(int, accumulation, NULL)              /* M: microbatches per rank and step */ \
+    M(bool, reproducible, NULL)             /* equal bits at every world size: N_d, M powers of two */ \
+    M(bool, recompute, NULL)                /* activations are computed twice instead of kept */ \
+    M(int64_t, bucket, NULL)                /* C_B, elements */ \
+    M(int64_t, message, NULL)               /* bytes between ranks, paced; 0: as collectives like */ \
+    M(int64_t, prefetch, NULL)              /* uses of parameters that are gathered ahead */ \
+    M(int64_t, persist, NULL)               /* groups of at most that many parameters stay whole */ \
+    M(bool, serial, NULL)                   /* every collective is waited for at once */ \
+    M(bool, forward_only, NULL)             /* no step: no gradients, states or masters */ \
+    M(int, check_replicas, NULL)            /* steps in which copies are compared; 0: never */ \
+    M(bool, check_memory, NULL)             /* states are hashed, and verified before each update */ \
+    M(zero_offload, offload, offload_name)  /* states in a slower tier: when they are updated */ \
+    M(bool, offload_parameters, NULL)       /* this rank's pieces of parameters, too; stage 3 */ \
+    M(bool, offload_activations, NULL)      /* what `recompute` keeps, too */ \
+    M(int, offload_depth, NULL)             /* blocks of optimizer states in memory at once */ \
+    M(int64_t, delayed_from, NULL)          /* DELAYED: the first delayed step, from 1 */ \
+    M(int64_t, texts, NULL)                 /* generated at one time, by a cache; 0: without one */ \
+    M(bool, partition_activations, NULL)    /* a TP group's ranks share what `recompute` keeps */ \
+    M(bool, device, NULL)                   /* a device computes, whose memory is its own */ \
+    M(bool, offload_host, NULL)             /* with both: the tier is the host's memory, no file */ \
+    M(int, shard_ranks, NULL)               /* R neighbours share the shards; 0: all N_d ranks */ \
+    M(bool, node_parameters, NULL)          /* stage 3: the node keeps what was gathered */ \
+    M(int64_t, threads, NULL)               /* that compute in a rank; 0: 1; a device has its own */ \
+    M(bool, ipc, NULL)                      /* ranks reach neighbours' devices (device_window.h) */ \
+    M(bool, device_messages, NULL)          /* MPI reads and writes the device's memory (p2p) */ \
+    M(zero_algorithm, collectives, algorithm_name)
+/* clang-format on */
+
 typedef struct {
+#define MEMBER(type, name, words) type name;
+    ZERO_PLAN_MEMBERS(MEMBER)
+#undef MEMBER
     const zero_model *model; /* borrowed; with tensor parallelism this rank's part */
-    int stage;
-    zero_type type;        /* of parameters and gradients */
-    zero_type activations; /* as the model's units have it: fp32, or `type` */
-    zero_partition_scheme partition;
-    int n_ranks; /* N_d: the ranks that see data of their own */
-    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients inside a node without the host. */
-    int ipc;
-    /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of parameters
-     * and gradients passes through the host. As wide as its neighbours: an int would leave a hole. */
-    int64_t device_messages;
-    int64_t micro_batch; /* sequences per microbatch and rank */
-    int64_t seq;         /* T */
-    int accumulation;    /* M: microbatches per rank and step */
-    bool reproducible;  /* the same bits at every world size; N_d and M are powers of two */
-    bool recompute;     /* activations are computed twice instead of kept */
-    bool serial;        /* every collective is waited for at once */
-    bool forward_only;  /* no step: no gradients, no optimizer states, no masters */
-    int64_t bucket;     /* C_B, elements */
-    int64_t message;    /* bytes per message between ranks, paced; 0: as collectives like */
-    int64_t prefetch;   /* uses of parameters that are gathered ahead */
-    int64_t persist;    /* groups of at most this many parameters stay whole */
-    int check_replicas; /* steps in which all copies are compared; 0: never */
-    int check_memory; /* 1: optimizer states are hashed, and verified before each update */
-    zero_offload offload;    /* optimizer states in a slower tier: when they are updated */
-    int offload_parameters;  /* 1: this rank's pieces of parameters, too; stage 3 */
-    int offload_activations; /* 1: what `recompute` keeps, too */
-    int offload_depth;       /* blocks of optimizer states in memory at once */
-    int64_t delayed_from;    /* DELAYED: the first delayed step, from 1 */
-    int64_t
-        texts; /* generated at one time, by a cache of keys and values; 0: without one */
-    /* 1: each rank of a TP group keeps its piece of what `recompute` keeps. As wide as its
-     * neighbours, since an int would leave a hole. */
-    int64_t partition_activations;
-    int device; /* 1: arithmetic on a device, whose memory the host cannot touch */
-    int offload_host; /* 1, with a device and `offload`: that tier is the host's memory, not a file */
-    /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all N_d. */
-    int shard_ranks;
-    /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
-    int node_parameters;
-    int64_t
-        threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
-    zero_algorithm collectives;
-    int rank; /* the rank whose program this is */
+    int rank;                /* the rank whose program this is */
 
     /* Borrowed, of n_ranks ranks; NULL: every rank on a node of its own. */
     const zero_layout *layout;
@@ -90,14 +87,15 @@ typedef struct {
     const zero_layout *world_layout;
 } zero_plan_input;
 
+/* The members that are listed above. */
+#define ZERO_PLAN_ONE_MORE(type, name, words) +1
+enum { ZERO_PLAN_FIELDS = 0 ZERO_PLAN_MEMBERS(ZERO_PLAN_ONE_MORE) };
+extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
+
 /* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
  * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may
  * know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
-
-/* All members but model, rank and the layouts: what must be equal on all ranks. */
-#define ZERO_PLAN_FIELDS 33
-extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
 /* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where
  * a node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */

@@ -68,21 +68,21 @@ static double rate_for(double n_params)
 /* Suggests another micro batch only where the ranks divide the global batch. */
 static zero_status batch_does_not_work_out(const zero_config *c)
 {
-    int64_t at_once = c->micro_batch * c->data_ranks;
+    int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
     int64_t below = c->global_batch / at_once * at_once;
     int T = zero_tp_ranks(&c->tp);
     char lower[32] = "", ranks[64];
     if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
-    snprintf(ranks, sizeof ranks, "%d ranks", c->data_ranks);
+    snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
     if (T > 1)
-        snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->data_ranks,
-                 c->data_ranks * T, T);
+        snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
+                 c->plan.n_ranks * T, T);
     return zero_fail(
         ZERO_ERR_INVALID,
         "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
         " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
-        c->global_batch, c->micro_batch, ranks, at_once, lower, below + at_once,
-        c->global_batch % c->data_ranks == 0 ? ", or another micro batch" : "");
+        c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
+        c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
 }
 
 /* The micro batch if the user left both batches open: the preset's, or the one that comes
@@ -108,31 +108,32 @@ static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe 
 
 static void choose_batch(zero_config *c, const zero_recipe *r)
 {
-    int N = c->data_ranks;
-    bool is_open = c->global_batch == 0 && c->micro_batch == 0;
-    bool is_fixed = c->reproducible && zero_is_power_of_two(N);
+    int N = c->plan.n_ranks;
+    bool is_open = c->global_batch == 0 && c->plan.micro_batch == 0;
+    bool is_fixed = c->plan.reproducible && zero_is_power_of_two(N);
     if (c->global_batch == 0) c->grows_with_ranks = !is_open || r->micro_batch > 0;
     if (is_open && is_fixed) c->global_batch = r->global_batch;
-    if (c->global_batch > 0 && c->micro_batch == 0 && is_fixed)
-        c->micro_batch = reproducible_micro_batch(c, r);
+    if (c->global_batch > 0 && c->plan.micro_batch == 0 && is_fixed)
+        c->plan.micro_batch = reproducible_micro_batch(c, r);
     else if (is_open)
-        c->micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, N);
+        c->plan.micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, N);
 }
 
 static zero_status work_out_batch(zero_config *c)
 {
-    int N = c->data_ranks;
-    if (c->global_batch == 0) c->global_batch = c->micro_batch * N;
-    if (c->micro_batch == 0)
-        c->micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
-    if (c->global_batch % (c->micro_batch * N) != 0) return batch_does_not_work_out(c);
-    c->accumulation = c->global_batch / (c->micro_batch * N);
-    if (c->accumulation <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--global-batch %" PRId64 " with --micro-batch %" PRId64 " makes %" PRId64
-        " microbatches per rank and step, more than %" PRId64 ": give a larger micro batch",
-        c->global_batch, c->micro_batch, c->accumulation, ZERO_CONFIG_ACCUMULATION);
+    int N = c->plan.n_ranks;
+    if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
+    if (c->plan.micro_batch == 0)
+        c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
+    if (c->global_batch % (c->plan.micro_batch * N) != 0) return batch_does_not_work_out(c);
+    const int64_t M = c->global_batch / (c->plan.micro_batch * N);
+    c->plan.accumulation = (int)M;
+    if (M <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--global-batch %" PRId64 " with --micro-batch %" PRId64
+                     " makes %" PRId64 " microbatches per rank and step, more than %" PRId64
+                     ": give a larger micro batch",
+                     c->global_batch, c->plan.micro_batch, M, ZERO_CONFIG_ACCUMULATION);
 }
 
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
@@ -174,8 +175,8 @@ static zero_status complete_numbers(zero_config *c)
     take_default(&c->log_every, 0, r.log_every);
     take_default(&c->sample, -1, r.sample);
     take_default(&c->warmup, -1, c->steps / 5);
-    if (c->bucket == 0) c->bucket_grows = true;
-    take_default(&c->bucket, 0, ZERO_CONFIG_BUCKET);
+    if (c->plan.bucket == 0) c->bucket_grows = true;
+    take_default(&c->plan.bucket, 0, ZERO_CONFIG_BUCKET);
     take_default(&c->keep, 0, 2);
     if (c->save_minutes < 0.0)
         c->save_minutes = c->checkpoint && c->save_every == 0 ? 10.0 : 0.0;
@@ -189,7 +190,7 @@ static zero_status take_shares(zero_config *c)
 {
     zero_gpt2_shape shape;
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
-    zero_tp_take_defaults(&c->tp, c->reproducible, shape.heads);
+    zero_tp_take_defaults(&c->tp, c->plan.reproducible, shape.heads);
     return zero_tp_check(&c->tp, &shape);
 }
 
@@ -201,7 +202,7 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     ZERO_TRY(take_shares(c));
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
     ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
-    c->data_ranks = n_ranks / zero_tp_ranks(&c->tp);
+    c->plan.n_ranks = n_ranks / zero_tp_ranks(&c->tp);
     choose_batch(c, &r);
     return work_out_batch(c);
 }
@@ -218,9 +219,9 @@ zero_status zero_config_take_preset(zero_config *c)
     c->heads = shape.heads;
     c->seq = shape.seq;
     c->vocab = shape.vocab;
-    if (c->global_batch > 0 || c->micro_batch > 0) return ZERO_OK;
+    if (c->global_batch > 0 || c->plan.micro_batch > 0) return ZERO_OK;
     c->global_batch = r.global_batch;
-    c->micro_batch = r.micro_batch;
+    c->plan.micro_batch = r.micro_batch;
     return ZERO_OK;
 }
 
@@ -336,8 +337,7 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(zero_config_check_given(config));
     ZERO_TRY(zero_config_check_places(config));
     ZERO_TRY(complete_numbers(&c));
-    ZERO_TRY(zero_activations_choose(c.activations, zero_config_type(&c), c.device,
-                                     &activations));
+    ZERO_TRY(zero_activations_choose(c.activations, c.plan.type, c.device, &activations));
     if (c.tokenizer && zero_tokenizer_is_name(c.tokenizer))
         ZERO_TRY(zero_tokenizer_parse(c.tokenizer, &vocab));
     ZERO_TRY(zero_tokens_check_bytes(c.token_bytes));
@@ -364,73 +364,49 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
     return ZERO_OK;
 }
 
-zero_type zero_config_type(const zero_config *c)
-{
-    zero_type type = ZERO_FP32;
-    if (c->dtype) (void)zero_type_find(c->dtype, &type); /* an option's name is valid */
-    return type;
-}
-
 zero_type zero_config_activations(const zero_config *c)
 {
     zero_type type = ZERO_FP32;
     zero_status st =
-        zero_activations_choose(c->activations, zero_config_type(c), c->device, &type);
+        zero_activations_choose(c->activations, c->plan.type, c->device, &type);
     return st == ZERO_OK ? type : ZERO_FP32; /* a checked configuration's is valid */
-}
-
-static zero_offload offload_of(const zero_config *c)
-{
-    if (!c->offload) return ZERO_OFFLOAD_OFF;
-    if (c->delayed_update > 0) return ZERO_OFFLOAD_DELAYED;
-    for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_PLACES; place++)
-        if (strcmp(c->offload_when, zero_offload_name((zero_offload)place)) == 0)
-            return (zero_offload)place;
-    return ZERO_OFFLOAD_OFF; /* an option's word is valid */
 }
 
 int64_t zero_config_bucket(const zero_config *c, const zero_plan_input *in)
 {
-    return c->bucket_grows ? zero_max(c->bucket, zero_schedule_least_bucket(in))
-                           : c->bucket;
+    return c->bucket_grows ? zero_max(c->plan.bucket, zero_schedule_least_bucket(in))
+                           : c->plan.bucket;
 }
 
-zero_plan_input zero_config_plan(const zero_config *c, const zero_model *model,
-                                 zero_algorithm collectives, zero_config_place place)
+void zero_config_plan(const zero_config *c, zero_plan_input *in)
 {
-    bool has_owners = strcmp(c->partition, "owner") == 0;
-    zero_plan_input in = zero_plan_input_standard(model, c->data_ranks, place.rank);
-    in.stage = (int)c->stage;
-    in.type = zero_config_type(c);
-    in.partition = has_owners ? ZERO_PARTITION_OWNER : ZERO_PARTITION_SLICE;
-    in.micro_batch = c->micro_batch;
-    in.accumulation = (int)c->accumulation;
-    in.reproducible = c->reproducible;
-    in.recompute = c->recompute;
-    in.partition_activations = c->partition_activations;
-    in.message = c->message;
-    in.prefetch = c->prefetch;
-    in.persist = c->persist;
-    in.serial = strcmp(c->overlap, "off") == 0;
-    in.check_replicas = (int)c->check_replicas;
-    in.check_memory = c->check_memory;
-    in.offload = offload_of(c);
-    in.offload_parameters = c->offload_parameters;
-    in.offload_activations = c->offload_activations;
-    in.offload_depth = (int)c->offload_depth;
-    in.delayed_from = c->delayed_update;
-    in.device = zero_config_has_device(c);
-    in.offload_host = zero_config_offloads_to_host(c);
-    in.shard_ranks = zero_config_shard_ranks(c);
-    in.node_parameters = c->node_parameters;
-    in.texts = c->sample > 0; /* the sample of a run */
-    in.threads = zero_max(c->threads, 1);
+    in->seq = in->model->seq;
+    in->activations = zero_model_activations(in->model);
+    if (!c->offload)
+        in->offload = ZERO_OFFLOAD_OFF;
+    else if (in->delayed_from > 0)
+        in->offload = ZERO_OFFLOAD_DELAYED;
+    in->device = zero_config_has_device(c);
+    in->offload_host = zero_config_offloads_to_host(c);
+    in->shard_ranks = zero_config_shard_ranks(c);
+    in->texts = c->sample > 0; /* the sample of a run */
+    in->threads = zero_max(in->threads, 1);
+    in->ipc = zero_config_ipc(c, in);
+    in->device_messages = zero_config_messages_devices(c);
+    in->bucket = zero_config_bucket(c, in);
+}
+
+zero_plan_input zero_config_plan_at(const zero_config *c, const zero_model *part,
+                                    const zero_tp_place *place, const zero_layout *world,
+                                    zero_algorithm collectives)
+{
+    zero_plan_input in = c->plan;
+    in.model = part;
+    in.rank = place->rank;
+    in.layout = &place->data;
+    in.tp_layout = place->group.size > 1 ? &place->group : NULL;
+    in.world_layout = world;
     in.collectives = collectives;
-    in.layout = place.layout;
-    in.ipc = zero_config_ipc(c, &in);
-    in.device_messages = zero_config_messages_devices(c);
-    in.tp_layout = place.tp_layout;
-    in.world_layout = place.world_layout;
-    in.bucket = zero_config_bucket(c, &in);
+    zero_config_plan(c, &in);
     return in;
 }

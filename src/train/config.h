@@ -31,9 +31,7 @@ typedef struct {
     int64_t seed;
 
     /* optimisation */
-    int64_t steps, global_batch, micro_batch; /* batches in sequences */
-    int64_t accumulation;  /* M: computed, microbatches per rank and step */
-    int data_ranks;        /* N: computed, ranks / T */
+    int64_t steps, global_batch; /* the batch in sequences */
     bool grows_with_ranks; /* computed: the global batch follows the ranks (weak scaling) */
     double lr, lr_min, beta1, beta2, eps, weight_decay, clip;
     int64_t warmup;
@@ -41,31 +39,20 @@ typedef struct {
     int64_t eval_every, eval_batches;
     bool eval_random; /* validation windows anywhere, not in order */
 
-    /* sharding and communication */
-    int64_t stage, bucket;
-    /* Computed: the user gave no bucket, so it grows where the ranks need more. */
-    bool bucket_grows;
-    int64_t message;               /* bytes; 0: as large as collectives like */
-    const char *dtype, *partition; /* fp32, bf16, fp16; slice, owner */
-    const char *activations;       /* fp32, or as dtype; NULL: as the device likes */
-    int64_t prefetch, persist;
-    const char *overlap; /* on, off */
-    bool reproducible, recompute, partition_activations;
+    /* Sharding, communication, memory. Options fill in the members of the plan that they name; n_ranks
+     * and accumulation are computed; zero_config_plan() decides the others. Until then `offload` is
+     * where --offload-when puts updates, also without --offload. */
+    zero_plan_input plan;
+    bool
+        bucket_grows; /* computed: the user gave no bucket, so it grows where the ranks need more */
+    const char *activations; /* fp32, or as dtype; NULL: as the device likes */
     int64_t memory_limit;    /* bytes per rank; 0: no check; -1: what the machine gives */
     int64_t device_memory;   /* bytes per rank of a device; 0: no check */
     const char *collectives; /* auto, or an algorithm's name */
     const char *device_exchange; /* auto, ipc, mpi, staged */
     int64_t fake_nodes;          /* 0: the real ones */
     zero_tp tp;
-    int64_t shard_ranks;  /* R: a stage shards over that many neighbours; 0: over all N */
-    bool node_parameters; /* stage 3: gathered parameters stay in the node's memory */
-
-    /* offload */
     const char *offload; /* host, or the directory of the scratch file; NULL: no offload */
-    const char *offload_when; /* end, lazy, backward */
-    bool offload_parameters, offload_activations;
-    int64_t offload_depth;  /* blocks */
-    int64_t delayed_update; /* the first step whose update is delayed; 0: none */
 
     /* checkpoints */
     const char *checkpoint; /* the directory; NULL: none */
@@ -77,8 +64,6 @@ typedef struct {
     /* diagnosis */
     double watchdog;        /* seconds; 0: none */
     const char *check;      /* nothing, collectives */
-    int64_t check_replicas; /* steps in which all copies are compared; 0: never */
-    bool check_memory;
     double progress_thread; /* milliseconds between its polls; 0: no thread */
 
     /* what is shown and written */
@@ -91,7 +76,6 @@ typedef struct {
     const char *progress; /* auto, live, lines, none */
     bool quiet;
     const char *expect_digest; /* 32 hexadecimal digits; NULL: any */
-    int64_t threads;           /* per rank; 0: 1, or what the environment says */
 } zero_config;
 
 #define ZERO_CONFIG_BUCKET ZERO_PLAN_BUCKET
@@ -136,17 +120,15 @@ bool zero_config_resumes(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
 
-/* A rank's place: its number in its ZeRO group, and the nodes of both of its groups and of all ranks.
- * Borrowed. */
-typedef struct {
-    int rank;
-    const zero_layout *layout, *tp_layout, *world_layout; /* NULL: see zero_plan_input */
-} zero_config_place;
+/* Completes a plan's input that began as config->plan, of a completed configuration, and has got its
+ * model, rank, layouts and collectives. */
+void zero_config_plan(const zero_config *config, zero_plan_input *in);
 
-/* The input to compile for a rank, of a completed configuration. `model` is what the rank has of
- * the model (tensor_parallel.h). Borrows model and layouts. */
-zero_plan_input zero_config_plan(const zero_config *config, const zero_model *model,
-                                 zero_algorithm collectives, zero_config_place place);
+/* The same for a rank that no communicator has. Borrows `part`, what the rank has of the model, and the
+ * layouts. */
+zero_plan_input zero_config_plan_at(const zero_config *config, const zero_model *part,
+                                    const zero_tp_place *place, const zero_layout *world,
+                                    zero_algorithm collectives);
 
 /* The bucket for an input, whatever its own is: the user's, or else the default or the least that
  * its ranks need. */
@@ -182,6 +164,5 @@ bool zero_config_messages_devices(const zero_config *config);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 
-/* The type that --dtype names; that of activations, of a checked configuration. */
-zero_type zero_config_type(const zero_config *config);
+/* The type of activations, of a checked configuration. */
 zero_type zero_config_activations(const zero_config *config);

@@ -9,11 +9,6 @@
 #include "math/device.h"
 #include "plan/plan.h"
 
-static bool updates_early(const zero_config *c)
-{
-    return strcmp(c->offload_when, "backward") == 0;
-}
-
 bool zero_config_offloads_to_host(const zero_config *c)
 {
     return c->offload && strcmp(c->offload, "host") == 0;
@@ -26,18 +21,18 @@ const char *zero_config_directory(const zero_config *c)
 
 static zero_status check_delayed(const zero_config *c)
 {
-    if (c->delayed_update == 0) return ZERO_OK;
+    if (c->plan.delayed_from == 0) return ZERO_OK;
     if (!c->offload)
         return zero_fail(ZERO_ERR_INVALID,
                          "--delayed-update without --offload: only states in a slower tier "
                          "are updated beside a step; give --offload DIR, or with a device "
                          "--offload host");
-    if (strcmp(c->offload_when, "lazy") == 0) return ZERO_OK;
+    if (c->plan.offload == ZERO_OFFLOAD_LAZY) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--delayed-update with --offload-when %s: a delayed update runs beside the whole "
         "next step; give one of them",
-        c->offload_when);
+        zero_offload_name(c->plan.offload));
 }
 
 static zero_status check_offload_host(const zero_config *c)
@@ -51,16 +46,17 @@ static zero_status check_offload_host(const zero_config *c)
 
 static zero_status check_offload(const zero_config *c)
 {
-    const char *without = c->offload_parameters    ? "parameters"
-                          : c->offload_activations ? "activations"
-                                                   : NULL;
+    const char *without = c->plan.offload_parameters    ? "parameters"
+                          : c->plan.offload_activations ? "activations"
+                                                        : NULL;
     if (!zero_config_directory(c) && without)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload-%s needs a directory for the scratch file: give "
                          "--offload DIR as well",
                          without);
     ZERO_TRY(check_offload_host(c));
-    if (!c->offload || !updates_early(c) || c->clip <= 0.0) return ZERO_OK;
+    if (!c->offload || c->plan.offload != ZERO_OFFLOAD_BACKWARD || c->clip <= 0.0)
+        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--offload-when backward with --clip %g: the norm is known after the "
                      "last gradient, and backward updates before: give --clip 0, or "

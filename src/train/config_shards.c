@@ -11,46 +11,47 @@
 
 int zero_config_shard_ranks(const zero_config *c)
 {
-    return c->shard_ranks > 0 ? (int)c->shard_ranks : c->data_ranks;
+    return c->plan.shard_ranks > 0 ? (int)c->plan.shard_ranks : c->plan.n_ranks;
 }
 
 /* ---- without ranks ---- */
 
 static zero_status check_partition(const zero_config *c)
 {
-    if (c->shard_ranks == 0 || strcmp(c->partition, "owner") != 0) return ZERO_OK;
+    if (c->plan.shard_ranks == 0 || c->plan.partition != ZERO_PARTITION_OWNER)
+        return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--shard-ranks %" PRId64
-                     " with --partition owner: that cuts the model once over all ranks, so "
+                     "--shard-ranks %d with --partition owner: that cuts the model once "
+                     "over all ranks, so "
                      "no rank has a replica of its piece; give one of them",
-                     c->shard_ranks);
+                     c->plan.shard_ranks);
 }
 
 static zero_status check_no_device(const zero_config *c)
 {
     char given[48];
     if (!zero_config_has_device(c)) return ZERO_OK;
-    if (c->shard_ranks == 0 && !c->node_parameters) return ZERO_OK;
+    if (c->plan.shard_ranks == 0 && !c->plan.node_parameters) return ZERO_OK;
     snprintf(given, sizeof given, "--node-parameters");
-    if (c->shard_ranks > 0)
-        snprintf(given, sizeof given, "--shard-ranks %" PRId64, c->shard_ranks);
+    if (c->plan.shard_ranks > 0)
+        snprintf(given, sizeof given, "--shard-ranks %d", c->plan.shard_ranks);
     return zero_fail(ZERO_ERR_INVALID,
                      "%s with --device %s: a device does not yet %s; leave one of them out",
                      given, c->device,
-                     c->shard_ranks > 0 ? "add up what replicas computed"
-                                        : "read parameters in a node's memory");
+                     c->plan.shard_ranks > 0 ? "add up what replicas computed"
+                                             : "read parameters in a node's memory");
 }
 
 static zero_status check_node_parameters(const zero_config *c)
 {
     zero_algorithm given;
-    if (!c->node_parameters) return ZERO_OK;
-    if (zero_stage_at((int)c->stage)->parameters == ZERO_HOLD_WHOLE)
+    if (!c->plan.node_parameters) return ZERO_OK;
+    if (zero_stage_at((int)c->plan.stage)->parameters == ZERO_HOLD_WHOLE)
         return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --stage %" PRId64
-                         ": below stage 3 parameters are not sharded; give --stage 3, or "
+                         "--node-parameters with --stage %d: below stage 3 parameters are "
+                         "not sharded; give --stage 3, or "
                          "leave it out",
-                         c->stage);
+                         c->plan.stage);
     if (!zero_algorithm_find(c->collectives, &given) ||
         zero_algorithm_get(given)->works_in_window)
         return ZERO_OK;
@@ -92,7 +93,7 @@ static zero_status refuse_shard_ranks(int64_t R, int N, int T, const char *why)
 zero_status zero_config_check_shard_ranks(const zero_config *c, int n_ranks)
 {
     int T = zero_tp_ranks(&c->tp), N = n_ranks / T;
-    int64_t R = c->shard_ranks;
+    int64_t R = c->plan.shard_ranks;
     char why[128];
     if (R == 0 || zero_can_shard(N, R)) return ZERO_OK;
     if (R > N)

@@ -28,13 +28,13 @@ static void without_options_everything_is_default(void **state)
     assert_true(!c->tokenizer && !c->metrics && !c->shuffle);
     assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
     assert_true(c->vocab == 0 && c->steps == -1 && c->global_batch == 0 &&
-                c->micro_batch == 0);
+                c->plan.micro_batch == 0);
     assert_true(c->warmup == -1 && c->eval_every == -1 && c->eval_batches == 0);
     assert_true(c->lr == -1.0 && c->lr_min == -1.0 && c->dropout == 0.0);
     assert_true(c->beta1 == 0.9 && c->beta2 == 0.95 && c->eps == 1e-8);
     assert_true(c->weight_decay == 0.1 && c->clip == 1.0);
-    assert_true(c->seed == 1337 && c->stage == 0 && c->bucket == 0 && !c->bucket_grows &&
-                c->threads == 0);
+    assert_true(c->seed == 1337 && c->plan.stage == 0 && c->plan.bucket == 0 &&
+                !c->bucket_grows && c->plan.threads == 0);
     assert_true(c->log_every == 0 && c->sample == -1);
     for (int i = 0; i < ZERO_OPTIONS_MOST; i++) assert_false(o.given.set[i]);
     zero_options_destroy(&o.given);
@@ -63,7 +63,7 @@ static void suffixes_are_decimal(void **state)
     (void)state;
     parsed o;
     accepted("--bucket 64K --steps 3M --vocab 2M --seed 9223372036854775807", &o);
-    assert_true(o.config.bucket == 64000 && o.config.steps == 3000000);
+    assert_true(o.config.plan.bucket == 64000 && o.config.steps == 3000000);
     assert_true(o.config.vocab == 2000000 && o.config.seed == INT64_MAX);
 }
 
@@ -72,10 +72,11 @@ static void binary_suffixes_are_powers_of_1024(void **state)
     (void)state;
     parsed o;
     accepted("--bucket 64KiB --steps 3MiB --memory-limit 16GiB --persist 0TiB", &o);
-    assert_true(o.config.bucket == 65536 && o.config.steps == 3145728);
+    assert_true(o.config.plan.bucket == 65536 && o.config.steps == 3145728);
     assert_true(o.config.memory_limit == INT64_C(17179869184));
     accepted("--memory-limit 8GB --bucket 1.5K", &o);
-    assert_true(o.config.memory_limit == INT64_C(8000000000) && o.config.bucket == 1500);
+    assert_true(o.config.memory_limit == INT64_C(8000000000) &&
+                o.config.plan.bucket == 1500);
     const char *wrong[] = {"1Ki", "1kiB", "1iB", "1GiBs", "1KK", "1MBB", "8388608TiB"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char line[64];
@@ -249,8 +250,8 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
         "--steps=20 --stage 0 --shuffle=off --tp 1 --config=" FILE_NAME " --sample 3"};
     for (int i = 0; i < 2; i++) {
         accepted(lines[i], &o);
-        assert_true(o.config.steps == 20 && o.config.stage == 0 && !o.config.shuffle);
-        assert_true(o.config.bucket == 200000 && o.config.lr == 0.25 &&
+        assert_true(o.config.steps == 20 && o.config.plan.stage == 0 && !o.config.shuffle);
+        assert_true(o.config.plan.bucket == 200000 && o.config.lr == 0.25 &&
                     o.config.clip == 2.0);
         assert_true(o.config.seq == 64 && o.config.sample == 3 && o.config.tp.ranks == 1);
         assert_string_equal(o.config.model, "gpt2");

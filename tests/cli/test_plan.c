@@ -368,10 +368,10 @@ static void plans_options_and_trains_are_told_apart(void **state)
                 is_near(o.request.machine.bandwidth, 12.5e9) &&
                 is_near(o.request.machine.flops, 1.5e12));
     assert_string_equal(o.request.config.model, "gpt2");
-    assert_string_equal(o.request.config.dtype, "bf16");
+    assert_int_equal(o.request.config.plan.type, ZERO_BF16);
     zero_plan_options_destroy(&o);
     assert_int_equal(parse(&o, "--stage 2", words), ZERO_OK);
-    assert_true(!o.request.all_stages && o.request.config.stage == 2 &&
+    assert_true(!o.request.all_stages && o.request.config.plan.stage == 2 &&
                 o.request.n_ranks == 1 && o.request.fit == 0);
     zero_plan_options_destroy(&o);
 }

@@ -96,11 +96,12 @@ static void a_plan_shards_over_as_many_ranks_as_are_asked_for(void **state)
         if (complete(right[i].line, right[i].n_ranks, &o) != ZERO_OK)
             fail_msg("%s: %s", right[i].line, zero_last_error());
         assert_int_equal(zero_config_shard_ranks(&o.config), right[i].shard_ranks);
-        zero_plan_input in = zero_config_plan(&o.config, &none, ZERO_ALGORITHM_P2P,
-                                              (zero_config_place){.rank = 0});
+        zero_plan_input in = o.config.plan;
+        in.model = &none;
+        zero_config_plan(&o.config, &in);
         assert_int_equal(in.shard_ranks, right[i].shard_ranks);
-        assert_int_equal(in.node_parameters, o.config.node_parameters);
-        assert_int_equal(in.n_ranks, o.config.data_ranks);
+        assert_int_equal(in.node_parameters, o.config.plan.node_parameters);
+        assert_int_equal(in.n_ranks, o.config.plan.n_ranks);
     }
 }
 

@@ -75,7 +75,8 @@ static void all_values_are_taken(void **state)
     assert_true(traced->range[1].first == 64 && traced->range[1].last == 64);
     assert_true(traced->range[2].first == 98 && traced->range[2].last == 99);
     assert_true(o.json && o.request.plan.n_ranks == 100);
-    assert_true(o.request.plan.config.stage == 2 && o.request.plan.config.tp.ranks == 2);
+    assert_true(o.request.plan.config.plan.stage == 2 &&
+                o.request.plan.config.tp.ranks == 2);
     zero_simulate_options_destroy(&o);
 
     take(&o, RATES "--stage all --switch 4 --adapter 1G --memory-limit 0", words);

@@ -67,7 +67,7 @@ says 'FETCH_GRAD ' out
 says 'STORE_PARAM ' out
 runs 0 plan --model tiny --ranks 2 --stage 2 --json $beside
 is_json out
-says '"offload_host": "on"' out
+says '"offload_host": true' out
 says '"offload": "lazy"' out
 
 # A third tier: the host has slots, gradients and rounded parameters, and the file the states.

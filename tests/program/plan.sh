@@ -126,9 +126,9 @@ is_json out
 says '"op": "RELEASE"' out
 tr -d ' \n' <out >squeezed
 says '"input":{"stage":3,"type":"fp32","activations":"fp32","partition":"slice","n_ranks":2,' squeezed
-says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":"off","offload":"off",' squeezed
+says '"serial":false,"forward_only":false,"check_replicas":100,"check_memory":false,"offload":"off",' squeezed
 says '"message":0,"prefetch":1,' squeezed
-says '"offload_depth":4,"delayed_from":0,"texts":1,"partition_activations":0,"device":"off","offload_host":"off","shard_ranks":2,"node_parameters":"off","threads":1,"ipc":0,"device_messages":0,"collectives":"p2p"}' squeezed
+says '"offload_depth":4,"delayed_from":0,"texts":1,"partition_activations":false,"device":false,"offload_host":false,"shard_ranks":2,"node_parameters":false,"threads":1,"ipc":false,"device_messages":false,"collectives":"p2p"}' squeezed
 
 # Messages of a size of one's own: more of them, of as many bytes.
 for message in 512 1K; do
@@ -162,7 +162,7 @@ tr -d ' \n' <out >squeezed
 for part in '"parameters":{"own_peak":389405312,"at_peak":389405312,"host_peak":0}' \
     '"buckets":{"own_peak":0,"at_peak":0,"host_peak":166196736}' \
     '"host":{"peak_bytes":172512064,"arena":172512256,"window":0,' \
-    '"reduce_stored":389405312,"reduce_fetched":3115242496,' '"device":"on"'; do
+    '"reduce_stored":389405312,"reduce_fetched":3115242496,' '"device":true'; do
     says "$part" squeezed
 done
 context=$(sed 's/.*"device":{"arena":\([0-9]*\),"context_bytes":[0-9]*,"needed":\([0-9]*\)}.*/\2 - \1/' squeezed)

@@ -145,7 +145,7 @@ static void one_stage_takes_the_whole_width(void **state)
     zero_plan_report r;
     char text[TEXT_SIZE];
     asked.all_stages = false;
-    asked.config.stage = 3;
+    asked.config.plan.stage = 3;
     make(&r, &asked, text);
     assert_plain(text);
     assert_peaks(&r, text);
@@ -163,7 +163,7 @@ static void long_programs_keep_their_peak(void **state)
     zero_plan_request asked = plan_request("tiny", 2);
     zero_plan_report r;
     char text[TEXT_SIZE];
-    asked.config.micro_batch = 1;
+    asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 4096;
     make(&r, &asked, text);
     assert_plain(text);

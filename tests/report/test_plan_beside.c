@@ -51,13 +51,13 @@ static size_t widest(const char *text)
 static zero_plan_request requests(size_t i)
 {
     zero_plan_request asked = plan_request(i == 2 ? "gpt2-xl" : "tiny", i == 2 ? 64 : 4);
-    if (i == 1) asked.config.dtype = "fp32";
+    if (i == 1) asked.config.plan.type = ZERO_FP32;
     if (i == 3) asked.config.global_batch = 64;
-    if (i == 3) asked.config.micro_batch = 4;
-    if (i == 4) asked.config.shard_ranks = 2;
+    if (i == 3) asked.config.plan.micro_batch = 4;
+    if (i == 4) asked.config.plan.shard_ranks = 2;
     if (i == 5) {
         asked.config.tp.ranks = 2;
-        asked.config.recompute = asked.config.partition_activations = true;
+        asked.config.plan.recompute = asked.config.plan.partition_activations = true;
     }
     return asked;
 }

@@ -19,12 +19,12 @@ static zero_plan_request ask(int nodes, int stage, const char *collectives)
 {
     zero_plan_request asked = plan_request("tiny", 6 * nodes);
     asked.all_stages = false;
-    asked.config.stage = stage;
-    asked.config.dtype = "fp32";
+    asked.config.plan.stage = stage;
+    asked.config.plan.type = ZERO_FP32;
     asked.config.collectives = collectives;
     asked.config.fake_nodes = nodes;
-    asked.config.threads = 2;
-    asked.config.micro_batch = 2;
+    asked.config.plan.threads = 2;
+    asked.config.plan.micro_batch = 2;
     asked.config.global_batch = 12 * nodes;
     return asked;
 }
@@ -52,8 +52,8 @@ static void messages_are_those_of_the_formula(void **state)
                 zero_plan_report one;
                 zero_plan_request alone = ask(nodes, stage, "p2p");
                 alone.n_ranks = (int)N;
-                alone.config.threads = row->threads;
-                alone.config.micro_batch = row->micro_batch;
+                alone.config.plan.threads = row->threads;
+                alone.config.plan.micro_batch = row->micro_batch;
                 make(&alone, &one);
                 const int64_t padded = one.stages[0].ledger.padded;
                 assert_true(row->is_possible);
@@ -83,8 +83,8 @@ static void one_rank_per_node_is_the_plan_of_that_many_ranks(void **state)
         make(&asked, &r);
         assert_int_equal(zero_plan_nodes_make(&r, 1, choices, &table), ZERO_OK);
         asked.n_ranks = 3;
-        asked.config.threads = 12;
-        asked.config.micro_batch = 12;
+        asked.config.plan.threads = 12;
+        asked.config.plan.micro_batch = 12;
         asked.machine.bandwidth = 6e9; /* of six ranks that shared a link */
         asked.machine.flops = 6e9;
         make(&asked, &one);
@@ -113,7 +113,7 @@ static void what_cannot_be_compared_is_said(void **state)
     assert_int_equal(zero_plan_nodes_make(&r, 1, &four, &table), ZERO_OK);
     assert_int_equal(table.rows[1].micro_batch, 3);
     zero_plan_report_destroy(&r);
-    asked.config.micro_batch = 1;
+    asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 12;
     make(&asked, &r);
     assert_int_equal(zero_plan_nodes_make(&r, 1, &twelve, &table), ZERO_OK);

@@ -66,11 +66,11 @@ static void rows_and_columns_are_the_ledgers_of_all_ranks(void **state)
             for (int a = 0; a < ALGORITHMS; a++) {
                 zero_plan_request asked = plan_request("tiny", ranks[i]);
                 asked.config.global_batch = 2 * ranks[i];
-                asked.config.micro_batch = 1;
+                asked.config.plan.micro_batch = 1;
                 asked.config.fake_nodes = nodes;
                 asked.config.collectives = nodes == 1 && a == 1 ? "shm" : algorithms[a];
                 assert_ledgers(asked);
-                asked.config.partition = "owner";
+                asked.config.plan.partition = ZERO_PARTITION_OWNER;
                 assert_ledgers(asked);
             }
 }
@@ -80,13 +80,13 @@ static void shared_models_and_replicas_add_up_too(void **state)
     (void)state;
     zero_plan_request asked = plan_request("tiny", 4);
     asked.config.fake_nodes = 2;
-    asked.config.shard_ranks = 2;
+    asked.config.plan.shard_ranks = 2;
     assert_ledgers(asked);
     asked = plan_request("tiny", 8);
     asked.config.fake_nodes = 2;
     asked.config.tp.ranks = 2;
-    asked.config.shard_ranks = 2;
-    asked.config.recompute = asked.config.partition_activations = true;
+    asked.config.plan.shard_ranks = 2;
+    asked.config.plan.recompute = asked.config.plan.partition_activations = true;
     assert_ledgers(asked);
 }
 

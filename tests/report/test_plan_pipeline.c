@@ -17,7 +17,7 @@
 static zero_plan_request request(int n_ranks, int n_stages)
 {
     zero_plan_request asked = plan_request("tiny", n_ranks);
-    asked.config.micro_batch = 1;
+    asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 24;
     asked.pipeline = n_stages;
     return asked;

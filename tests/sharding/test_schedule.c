@@ -298,34 +298,6 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
     zero_model_destroy(&model);
 }
 
-static size_t size_of(zero_field_kind kind)
-{
-    switch (kind) {
-    case ZERO_FIELD_FLAG: return sizeof(bool);
-    case ZERO_FIELD_INT: return sizeof(int);
-    case ZERO_FIELD_WHOLE: return sizeof(int64_t);
-    case ZERO_FIELD_REAL: return sizeof(double);
-    case ZERO_FIELD_TEXT: break;
-    }
-    return sizeof(char *);
-}
-
-/* Ranks compare the members that have a row. Two ranks that differ in another one would wait for
- * each other. */
-static void the_list_of_a_plan_s_fields_has_every_member(void **state)
-{
-    (void)state;
-    zero_plan_input in;
-    size_t listed = sizeof in.model + sizeof in.rank + sizeof in.layout +
-                    sizeof in.tp_layout + sizeof in.world_layout;
-    for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
-        listed += size_of(zero_plan_fields[i].kind);
-        for (int k = 0; k < i; k++)
-            assert_true(zero_plan_fields[k].offset != zero_plan_fields[i].offset);
-    }
-    assert_int_equal(listed, sizeof in);
-}
-
 static void assert_refused(zero_plan_input input, const char *text)
 {
     zero_schedule s;
@@ -404,7 +376,6 @@ int main(void)
         cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
         cmocka_unit_test(any_model_keeps_all_laws),
         cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
-        cmocka_unit_test(the_list_of_a_plan_s_fields_has_every_member),
         cmocka_unit_test(plans_that_make_no_sense_are_refused),
         cmocka_unit_test(more_parameters_than_can_be_counted_in_bytes_are_refused),
         cmocka_unit_test(reproducible_sums_need_powers_of_two_and_a_tree_of_ours),

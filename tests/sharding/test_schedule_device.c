@@ -224,7 +224,8 @@ static void generating_loads_the_prompt(void **state)
     zero_model model = preset("gpt2");
     zero_plan_input input = job_input(&model, 1, 2);
     input.bucket = 1 << 20;
-    for (input.device = 0; input.device <= 1; input.device++) {
+    for (int device = 0; device <= 1; device++) {
+        input.device = device;
         zero_schedule s = compiled(&input);
         const zero_program *p = &s.programs[ZERO_PROGRAM_GENERATE];
         bool loads = p->code[0].op == ZERO_OP_LOAD;

@@ -6,14 +6,11 @@
 static inline zero_plan_request plan_request(const char *model, int n_ranks)
 {
     return (zero_plan_request){.config = {.model = model,
-                                          .dtype = "bf16",
-                                          .partition = "slice",
-                                          .overlap = "on",
+                                          .plan = {.type = ZERO_BF16, .prefetch = 1},
                                           .backend = "cpu",
                                           .device = "cpu",
                                           .collectives = "auto",
                                           .data = "stories",
-                                          .prefetch = 1,
                                           .lr = -1.0,
                                           .lr_min = -1.0,
                                           .warmup = -1,

@@ -40,7 +40,7 @@ static zero_simulation_request request_of(int ranks, int stage)
     c->heads = 2;
     c->seq = 8;
     c->vocab = 256;
-    c->stage = stage;
+    c->plan.stage = stage;
     r.plan.all_stages = false;
     r.plan.has_time = r.plan.has_network = true;
     r.plan.machine = (zero_plan_machine){.latency = 1e-6, .bandwidth = 1e9, .flops = 1e9};
@@ -128,7 +128,7 @@ static void each_rank_has_its_own_plan(void **state)
             zero_simulation_trace_input input = input_of(0, 63);
             zero_simulation_report report;
             zero_traced t;
-            if (owner) request.plan.config.partition = "owner";
+            if (owner) request.plan.config.plan.partition = ZERO_PARTITION_OWNER;
             if (make(&report, &request, &input) != ZERO_OK)
                 fail_msg("%s", zero_last_error());
             if (zero_traced_read(&t, "t.json") != ZERO_OK)

@@ -39,7 +39,7 @@ static zero_config with_batch(int64_t global, int64_t micro)
 {
     zero_config c = nothing_said("tiny");
     c.global_batch = global;
-    c.micro_batch = micro;
+    c.plan.micro_batch = micro;
     return c;
 }
 
@@ -61,8 +61,8 @@ static void a_batch_is_ranks_times_micro_batch_times_accumulation(void **state)
                 zero_status st = zero_config_complete(&c, n);
                 assert_int_equal(st == ZERO_OK, global % (micro * n) == 0);
                 if (st != ZERO_OK) continue;
-                assert_true(c.global_batch == global && c.micro_batch == micro);
-                assert_true(n * micro * c.accumulation == global);
+                assert_true(c.global_batch == global && c.plan.micro_batch == micro);
+                assert_true(n * micro * c.plan.accumulation == global);
             }
         }
     }
@@ -76,9 +76,10 @@ static void one_batch_size_alone_gives_the_other_without_accumulation(void **sta
             zero_config global = with_batch(size, 0), micro = with_batch(0, size);
             assert_int_equal(zero_config_complete(&global, n) == ZERO_OK, size % n == 0);
             assert_int_equal(zero_config_complete(&micro, n), ZERO_OK);
-            assert_true(micro.global_batch == size * n && micro.accumulation == 1);
+            assert_true(micro.global_batch == size * n && micro.plan.accumulation == 1);
             if (size % n != 0) continue;
-            assert_true(global.micro_batch == size / n && global.accumulation == 1);
+            assert_true(global.plan.micro_batch == size / n &&
+                        global.plan.accumulation == 1);
         }
     }
 }
@@ -91,7 +92,8 @@ static void without_a_batch_the_preset_decides_on_usual_numbers_of_ranks(void **
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             zero_config c = nothing_said(model_name(m));
             assert_int_equal(zero_config_complete(&c, counts[i]), ZERO_OK);
-            assert_true(c.accumulation == 1 && c.global_batch == c.micro_batch * counts[i]);
+            assert_true(c.plan.accumulation == 1 &&
+                        c.global_batch == c.plan.micro_batch * counts[i]);
         }
     }
     zero_config two = nothing_said("tiny"), four = two;
@@ -106,24 +108,25 @@ static void a_reproducible_batch_is_cut_alike_on_all_powers_of_two(void **state)
     (void)state;
     for (int64_t global = 0; global <= 192; global += 8) { /* 0: the preset's */
         zero_config one = with_batch(global, 0);
-        one.reproducible = true;
+        one.plan.reproducible = true;
         assert_int_equal(zero_config_complete(&one, 1), ZERO_OK);
         for (int n = 2; n <= 8; n *= 2) {
             zero_config c = with_batch(global, 0);
-            c.reproducible = true;
+            c.plan.reproducible = true;
             assert_int_equal(zero_config_complete(&c, n), ZERO_OK);
-            assert_true(c.micro_batch == one.micro_batch);
+            assert_true(c.plan.micro_batch == one.plan.micro_batch);
             assert_true(c.global_batch == one.global_batch);
-            assert_true((c.accumulation & (c.accumulation - 1)) == 0);
+            assert_true((c.plan.accumulation & (c.plan.accumulation - 1)) == 0);
         }
     }
     for (int m = 0; m < n_models(); m++) { /* the preset's micro batch, where it has one */
         zero_config open = nothing_said(model_name(m)), fixed = open;
-        fixed.reproducible = true;
+        fixed.plan.reproducible = true;
         fixed.global_batch = 128;
         assert_int_equal(zero_config_complete(&open, 8), ZERO_OK);
         assert_int_equal(zero_config_complete(&fixed, 8), ZERO_OK);
-        assert_true(!open.grows_with_ranks || fixed.micro_batch == open.micro_batch);
+        assert_true(!open.grows_with_ranks ||
+                    fixed.plan.micro_batch == open.plan.micro_batch);
     }
 }
 
@@ -146,7 +149,7 @@ static void a_step_has_at_most_so_many_microbatches(void **state)
     (void)state;
     zero_config c = with_batch(3 * ZERO_CONFIG_ACCUMULATION, 1);
     assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
-    assert_true(c.accumulation == ZERO_CONFIG_ACCUMULATION);
+    assert_true(c.plan.accumulation == ZERO_CONFIG_ACCUMULATION);
     c = with_batch(3 * ZERO_CONFIG_ACCUMULATION + 3, 1);
     refused(&c, 3, "makes 65537 microbatches");
     c = with_batch(INT32_MAX, INT32_MAX); /* too large for any machine, but valid */
@@ -161,7 +164,8 @@ static void every_preset_completes_everything(void **state)
     for (int m = 0; m < n_models(); m++) {
         zero_config c = nothing_said(model_name(m));
         assert_int_equal(zero_config_complete(&c, 2), ZERO_OK);
-        assert_true(c.steps > 0 && c.global_batch > 0 && c.micro_batch > 0 && c.bucket > 0);
+        assert_true(c.steps > 0 && c.global_batch > 0 && c.plan.micro_batch > 0 &&
+                    c.plan.bucket > 0);
         assert_true(c.eval_every >= 0 && c.eval_batches > 0 && c.log_every > 0);
         assert_true(c.sample >= 0 && c.warmup >= 0 && c.warmup <= c.steps);
         assert_true(c.lr > 0.0 && fabs(c.lr_min - c.lr / 10.0) < 1e-12);
@@ -182,7 +186,7 @@ static void larger_presets_take_the_rate_of_the_nearest_published_size(void **st
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         zero_config c = nothing_said(wanted[i].model);
         assert_int_equal(zero_config_complete(&c, 4), ZERO_OK);
-        assert_true(c.lr == wanted[i].lr && c.steps == 100 && c.micro_batch == 1);
+        assert_true(c.lr == wanted[i].lr && c.steps == 100 && c.plan.micro_batch == 1);
     }
 }
 
@@ -194,10 +198,10 @@ static void what_the_user_said_is_kept(void **state)
     c.warmup = c.eval_every = c.sample = 0;
     c.eval_batches = c.log_every = 3;
     c.lr = c.lr_min = 0.0;
-    c.bucket = 64;
+    c.plan.bucket = 64;
     assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
     assert_true(c.steps == 7 && c.warmup == 0 && c.eval_every == 0 && c.sample == 0);
-    assert_true(c.eval_batches == 3 && c.log_every == 3 && c.bucket == 64);
+    assert_true(c.eval_batches == 3 && c.log_every == 3 && c.plan.bucket == 64);
     assert_true(c.lr == 0.0 && c.lr_min == 0.0);
 }
 
@@ -279,7 +283,7 @@ static void imported_weights_decide_what_the_user_left_open(void **state)
     assert_true(c.layers == 6 && c.hidden == 768 && c.heads == 12);
     assert_true(c.seq == 1024 && c.vocab == 50257);
     assert_string_equal(c.model, "gpt2"); /* the nearest in size */
-    assert_true(c.lr == 6e-4 && c.steps == 100 && c.micro_batch == 4);
+    assert_true(c.lr == 6e-4 && c.steps == 100 && c.plan.micro_batch == 4);
     c = nothing_said("tiny");
     c.seq = 128;
     c = imported(c, distilled, false);

@@ -147,7 +147,7 @@ static void a_batch_is_dealt_to_the_zero_groups_ranks(void **state)
         for (int64_t T = 1; T <= 12; T++) {
             zero_config c = with_tp(T, 0), none = with_tp(1, 0);
             c.global_batch = none.global_batch = 24;
-            c.micro_batch = none.micro_batch = 2;
+            c.plan.micro_batch = none.plan.micro_batch = 2;
             bool can_cut = 12 % T == 0 && n % T == 0;
             zero_status st = zero_config_complete(&c, n);
             if (!can_cut) {
@@ -157,7 +157,8 @@ static void a_batch_is_dealt_to_the_zero_groups_ranks(void **state)
             zero_status alone = zero_config_complete(&none, (int)(n / T));
             assert_int_equal(st, alone);
             if (st != ZERO_OK) continue;
-            assert_true(c.data_ranks == n / T && c.accumulation == none.accumulation);
+            assert_true(c.plan.n_ranks == n / T &&
+                        c.plan.accumulation == none.plan.accumulation);
         }
     }
 }
@@ -171,7 +172,7 @@ static void numbers_that_do_not_work_out_are_named(void **state)
     said("start 4 or 8 ranks");
     c = with_tp(2, 0);
     c.global_batch = 5;
-    c.micro_batch = 1;
+    c.plan.micro_batch = 1;
     assert_int_equal(zero_config_complete(&c, 8), ZERO_ERR_INVALID);
     said(
         "--global-batch 5 is not a multiple of --micro-batch 1 x 4 (8 ranks / --tp 2) = 4");
@@ -185,13 +186,13 @@ static void a_reproducible_batch_is_cut_alike_for_all_tp(void **state)
 {
     (void)state;
     zero_config one = with_tp(1, 4);
-    one.reproducible = true;
+    one.plan.reproducible = true;
     assert_int_equal(zero_config_complete(&one, 8), ZERO_OK);
     for (int64_t T = 2; T <= 4; T *= 2) {
         zero_config c = with_tp(T, 0);
-        c.reproducible = true;
+        c.plan.reproducible = true;
         assert_int_equal(zero_config_complete(&c, 8), ZERO_OK);
-        assert_true(c.tp.slices == 4 && c.micro_batch == one.micro_batch);
+        assert_true(c.tp.slices == 4 && c.plan.micro_batch == one.plan.micro_batch);
         assert_true(c.global_batch == one.global_batch);
     }
 }
