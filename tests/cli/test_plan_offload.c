@@ -335,7 +335,8 @@ static void the_advice_beside_a_device_looks_at_both_memories(void **state)
     zero_plan_ledger resident, host, file;
     assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
     zero_plan_input in = plan_of(&model, 1, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    in.device = in.offload_depth = 1;
+    in.device = true;
+    in.offload_depth = 1;
     assert_int_equal(zero_plan_measure(&in, &file), ZERO_OK);
     in.offload_host = 1;
     assert_int_equal(zero_plan_measure(&in, &host), ZERO_OK);
