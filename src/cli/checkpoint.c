@@ -32,32 +32,6 @@ static void row(const char *name)
     printf("  %-14s", name);
 }
 
-static void show_progress(const zero_manifest *m)
-{
-    row("step");
-    printf("%" PRId64, m->step);
-    if (m->skipped > 0) printf(", of which %" PRId64 " were skipped", m->skipped);
-    printf("; %" PRId64 " samples read\n", m->samples);
-    if (m->loss_scale.type != ZERO_FP16) return;
-    row("loss scale");
-    printf("%g, after %" PRId64 " clean steps; halves at the %s overflow\n",
-           (double)m->loss_scale.scale, m->loss_scale.clean_steps,
-           m->loss_scale.hysteresis > 1 ? "second" : "next");
-}
-
-static void show_model(const zero_manifest *m)
-{
-    int64_t n_params = 0;
-    for (int i = 0; i < m->table.n_tensors; i++)
-        n_params += m->table.tensors[i].rows * m->table.tensors[i].cols;
-    char shape[ZERO_PLAN_TEXT];
-    zero_text_shape(&m->gpt2, shape);
-    row("model");
-    if (m->has_gpt2) printf("GPT-2, %s, V %" PRId64 "; ", shape, m->gpt2.vocab);
-    printf("%" PRId64 " parameters, trained in %s\n", n_params,
-           zero_type_name(m->loss_scale.type));
-}
-
 static void show_options(const zero_manifest *m)
 {
     const char *key;
@@ -78,41 +52,6 @@ static void show_options(const zero_manifest *m)
     printf("\n");
 }
 
-static void show_layout(const zero_manifest *m)
-{
-    const zero_state_layout *l = &m->table.layout;
-    row("written by");
-    printf("%d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
-    if (zero_state_table_is_shared(&m->table))
-        printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
-    printf("partition %s\n", zero_partition_scheme_name(l->scheme));
-    row("arithmetic");
-    printf("%s\n", ZERO_SHOWN(m->arithmetic));
-    row("digest");
-    printf("%s\n", m->digest);
-    row("seed");
-    printf("%" PRId64 "\n", m->seed);
-}
-
-static void show_files(const zero_manifest *m)
-{
-    char name[64];
-    row("files");
-    printf("%s\n", ZERO_BYTES(bytes_of(m)));
-    for (int r = 0; r < m->table.layout.n_ranks; r++) {
-        zero_shard_name(r, m->table.layout.n_ranks, name);
-        printf("    %-36s %14" PRIu64 " bytes\n", name, m->shards[r].bytes);
-    }
-    if (m->has_tokenizer)
-        printf("    %-36s %14" PRIu64 " bytes\n", ZERO_TOKENIZER_NAME, m->tokenizer.bytes);
-    const char *kept;
-    json_t *text;
-    json_object_foreach(m->kept, kept, text)
-    {
-        printf("    %-36s %14zu bytes, kept for export\n", kept, json_string_length(text));
-    }
-}
-
 static void show_tensors(const zero_manifest *m)
 {
     row("tensors");
@@ -131,33 +70,75 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
 {
     (void)to;
     printf("%s\n", ZERO_SHOWN(found));
-    show_progress(&c->manifest);
-    show_model(&c->manifest);
-    show_layout(&c->manifest);
+    row("step");
+    printf("%" PRId64, c->manifest.step);
+    if (c->manifest.skipped > 0)
+        printf(", of which %" PRId64 " were skipped", c->manifest.skipped);
+    printf("; %" PRId64 " samples read\n", c->manifest.samples);
+    if (c->manifest.loss_scale.type == ZERO_FP16) {
+        row("loss scale");
+        printf("%g, after %" PRId64 " clean steps; halves at the %s overflow\n",
+               (double)c->manifest.loss_scale.scale, c->manifest.loss_scale.clean_steps,
+               c->manifest.loss_scale.hysteresis > 1 ? "second" : "next");
+    }
+    int64_t n_params = 0;
+    for (int i = 0; i < c->manifest.table.n_tensors; i++)
+        n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
+    char shape[ZERO_PLAN_TEXT];
+    zero_text_shape(&c->manifest.gpt2, shape);
+    row("model");
+    if (c->manifest.has_gpt2)
+        printf("GPT-2, %s, V %" PRId64 "; ", shape, c->manifest.gpt2.vocab);
+    printf("%" PRId64 " parameters, trained in %s\n", n_params,
+           zero_type_name(c->manifest.loss_scale.type));
+    const zero_state_layout *l = &c->manifest.table.layout;
+    row("written by");
+    printf("%d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
+    if (zero_state_table_is_shared(&c->manifest.table))
+        printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
+    printf("partition %s\n", zero_partition_scheme_name(l->scheme));
+    row("arithmetic");
+    printf("%s\n", ZERO_SHOWN(c->manifest.arithmetic));
+    row("digest");
+    printf("%s\n", c->manifest.digest);
+    row("seed");
+    printf("%" PRId64 "\n", c->manifest.seed);
     show_options(&c->manifest);
-    show_files(&c->manifest);
+    char name[64];
+    row("files");
+    printf("%s\n", ZERO_BYTES(bytes_of(&c->manifest)));
+    for (int r = 0; r < c->manifest.table.layout.n_ranks; r++) {
+        zero_shard_name(r, c->manifest.table.layout.n_ranks, name);
+        printf("    %-36s %14" PRIu64 " bytes\n", name, c->manifest.shards[r].bytes);
+    }
+    if (c->manifest.has_tokenizer)
+        printf("    %-36s %14" PRIu64 " bytes\n", ZERO_TOKENIZER_NAME,
+               c->manifest.tokenizer.bytes);
+    const char *kept;
+    json_t *text;
+    json_object_foreach(c->manifest.kept, kept, text)
+    {
+        printf("    %-36s %14zu bytes, kept for export\n", kept, json_string_length(text));
+    }
     show_tensors(&c->manifest);
     return ZERO_OK;
 }
 
 /* ---- verify ---- */
 
-static void tell_sound(const char *path, const zero_manifest *m)
-{
-    const zero_state_layout *l = &m->table.layout;
-    printf("%s: OK: step %" PRId64 ", %d shard%s", ZERO_SHOWN(path), m->step, l->n_ranks,
-           l->n_ranks == 1 ? "" : "s");
-    if (zero_state_table_is_shared(&m->table))
-        printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
-    printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(m)), m->digest);
-}
-
 static zero_status verify_one(const char *path)
 {
     zero_checkpoint c;
     ZERO_TRY(zero_checkpoint_open(path, NULL, &c));
     zero_status st = zero_checkpoint_verify(&c);
-    if (st == ZERO_OK) tell_sound(path, &c.manifest);
+    if (st == ZERO_OK) {
+        const zero_state_layout *l = &c.manifest.table.layout;
+        printf("%s: OK: step %" PRId64 ", %d shard%s", ZERO_SHOWN(path), c.manifest.step,
+               l->n_ranks, l->n_ranks == 1 ? "" : "s");
+        if (zero_state_table_is_shared(&c.manifest.table))
+            printf(" (--tp %d --tp-slices %d)", l->tp, l->slices);
+        printf(", %s, digest %s\n", ZERO_BYTES(bytes_of(&c.manifest)), c.manifest.digest);
+    }
     zero_checkpoint_close(&c);
     return st;
 }
@@ -181,22 +162,6 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
         if (first.status == ZERO_OK) first = zero_failure_keep(st);
     }
     return zero_failure_restore(&first);
-}
-
-static zero_status verify(const char *path)
-{
-    char found[PATH_BYTES];
-    zero_storage_dir dir;
-    int64_t *steps = NULL;
-    int n = 0;
-    ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
-    if (strcmp(found, path) == 0) return verify_one(path);
-    ZERO_TRY(zero_storage_open(path, &dir));
-    zero_status st = zero_checkpoint_list(&dir, &steps, &n);
-    if (st == ZERO_OK) st = verify_all(&dir, path, steps, n);
-    free(steps);
-    zero_storage_close(&dir);
-    return st;
 }
 
 /* ---- export ---- */
@@ -223,7 +188,8 @@ static zero_status export_to(zero_checkpoint *c, const char *found, const char *
     return ZERO_OK;
 }
 
-/* A run may remove the newest checkpoint before it is read to its end; then there is a newer one. */
+/* A run may remove the newest checkpoint before it is read to its end; then there is a
+ * newer one. */
 static zero_status use_newest(const char *path, const char *to,
                               zero_status (*use)(zero_checkpoint *c, const char *found,
                                                  const char *to))
@@ -245,17 +211,6 @@ static zero_status use_newest(const char *path, const char *to,
 enum { SHOW, VERIFY, EXPORT, N_VERBS };
 static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 
-static zero_status unknown(const char *name)
-{
-    const char *nearest = zero_suggest(name, N_VERBS, verbs);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
-                         nearest);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
-}
-
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
@@ -273,21 +228,6 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status check(int verb, const zero_options *given, const char *to)
-{
-    if (given->n_operands == 1)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
-    if (given->n_operands > 2)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint %s: expected one directory, found %.200s and "
-                         "%.200s",
-                         verbs[verb], given->operands[1], given->operands[2]);
-    if ((to != NULL) == (verb == EXPORT)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                     to ? ": --to is for export alone"
-                        : " needs --to OUT, the directory to make");
-}
-
 static zero_status find_verb(const zero_options *given, int *verb)
 {
     if (given->n_operands == 0)
@@ -295,7 +235,14 @@ static zero_status find_verb(const zero_options *given, int *verb)
                          "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
-    return unknown(given->operands[0]);
+    const char *name = given->operands[0];
+    const char *nearest = zero_suggest(name, N_VERBS, verbs);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
+                         nearest);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
 }
 
 static zero_status run(int argc, char **argv)
@@ -305,9 +252,31 @@ static zero_status run(int argc, char **argv)
     int verb;
     ZERO_TRY(zero_options_read(&zero_command_checkpoint, argc, argv, &options, &given));
     ZERO_TRY(find_verb(&given, &verb));
-    ZERO_TRY(check(verb, &given, options.to));
+    if (given.n_operands == 1)
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
+    if (given.n_operands > 2)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "checkpoint %s: expected one directory, found %.200s and %.200s",
+                         verbs[verb], given.operands[1], given.operands[2]);
+    if ((options.to != NULL) != (verb == EXPORT))
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
+                         options.to ? ": --to is for export alone"
+                                    : " needs --to OUT, the directory to make");
     const char *path = given.operands[1];
-    if (verb == VERIFY) return verify(path);
+    if (verb == VERIFY) {
+        char found[PATH_BYTES];
+        zero_storage_dir dir;
+        int64_t *steps = NULL;
+        int n = 0;
+        ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
+        if (strcmp(found, path) == 0) return verify_one(path);
+        ZERO_TRY(zero_storage_open(path, &dir));
+        zero_status st = zero_checkpoint_list(&dir, &steps, &n);
+        if (st == ZERO_OK) st = verify_all(&dir, path, steps, n);
+        free(steps);
+        zero_storage_close(&dir);
+        return st;
+    }
     return use_newest(path, options.to, verb == SHOW ? show : export_to);
 }
 
@@ -317,12 +286,11 @@ const zero_command zero_command_checkpoint = {
     .usage = "zero checkpoint show DIR\n"
              "zero checkpoint verify DIR\n"
              "zero checkpoint export DIR --to OUT",
-    .about =
-        "show prints what is in a checkpoint. verify reads every byte and compares every "
-        "checksum. export writes the model and its tokenizer to a new directory, as "
-        "Hugging Face's transformers reads them.\n"
-        "DIR is a checkpoint (step-00000100) or a directory of them: show and export take "
-        "the newest one, verify all.",
+    .about = "show prints what is in a checkpoint. verify reads every byte and compares "
+             "every checksum. export writes the model and its tokenizer to a new "
+             "directory, as Hugging Face's transformers reads them.\n"
+             "DIR is a checkpoint (step-00000100) or a directory of them: show and export "
+             "take the newest one, verify all.",
     .example = "zero checkpoint verify runs/a",
     .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
     .tables = &table,

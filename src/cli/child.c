@@ -70,30 +70,21 @@ static void end_with_parent(pid_t parent)
 }
 #endif
 
-static void restore_signals(void)
-{
-    sigset_t set;
-    fill(&set);
-    for (size_t i = 0; i < N_REQUESTS; i++)
-        if (!zero_requests_ignore(requests[i])) signal(requests[i], SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
-static bool redirect(int log)
-{
-    int nothing = open("/dev/null", O_RDONLY);
-    return nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
-           dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0;
-}
-
-/* Ends here; an error number goes into the pipe `tell`, which a command that starts closes. */
+/* Ends here; an error number goes into the pipe `tell`, which a command that starts
+ * closes. */
 static _Noreturn void become(char *const words[], int log, int tell, pid_t parent)
 {
     setpgid(0, 0);
     end_with_parent(parent);
-    if (redirect(log)) {
-        restore_signals();
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 &&
+        dup2(log, STDERR_FILENO) >= 0) {
+        sigset_t set;
+        fill(&set);
+        for (size_t i = 0; i < N_REQUESTS; i++)
+            if (!zero_requests_ignore(requests[i])) signal(requests[i], SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
         execvp(words[0], words);
     }
     int error = errno;

@@ -40,12 +40,6 @@ static bool begins(const char *line, const char *with)
     return strncmp(line, with, strlen(with)) == 0;
 }
 
-static bool is_message(const char *line)
-{
-    return begins(line, "zero: ") && !begins(line, "zero: note: ") &&
-           !begins(line, "zero: warning: ");
-}
-
 /* Returns the line after this one, or NULL after the last. */
 static const char *next(const char *line)
 {
@@ -53,20 +47,16 @@ static const char *next(const char *line)
     return end && end[1] ? end + 1 : NULL;
 }
 
-static void find_message(const char *text, char message[ZERO_CHILD_MESSAGE])
-{
-    message[0] = '\0';
-    for (const char *line = text; line; line = next(line))
-        if (is_message(line))
-            zero_legible(line + strlen("zero: "), strcspn(line, "\n") - strlen("zero: "),
-                         message, ZERO_CHILD_MESSAGE);
-}
-
 void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE])
 {
     char text[BYTES + 1];
     size_t n = read_end(path, text);
-    find_message(text, message);
+    message[0] = '\0';
+    for (const char *line = text; line; line = next(line))
+        if (begins(line, "zero: ") && !begins(line, "zero: note: ") &&
+            !begins(line, "zero: warning: "))
+            zero_legible(line + strlen("zero: "), strcspn(line, "\n") - strlen("zero: "),
+                         message, ZERO_CHILD_MESSAGE);
     fprintf(stderr, n > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
             ZERO_SHOWN(path));
     for (const char *line = n > 0 ? find_last_lines(text, n) : NULL; line;

@@ -37,42 +37,6 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status print_option(const zero_option *option, const zero_config *config)
-{
-    char text[ZERO_OPTION_TEXT_BYTES];
-    const char *value = zero_option_value(option, config, text);
-    char *quoted = NULL;
-    if (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE) {
-        json_t *string = json_string(value);
-        value = quoted = json_dumps(string, JSON_ENCODE_ANY);
-        json_decref(string);
-    }
-    if (option->kind == ZERO_OPTION_FLAG)
-        value = strcmp(value, "on") == 0 ? "true" : "false";
-    if (!value) return zero_fail(ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
-    printf("\n  \"%s\": ", option->name);
-    zero_legible_print_json(value, stdout);
-    free(quoted);
-    return ZERO_OK;
-}
-
-/* As they stand in a --config file, in the order of --help. */
-static zero_status print_options(const zero_config *config, const bool set[])
-{
-    const zero_option_table *table_of;
-    const zero_option *option;
-    const char *before = "{";
-    for (int i = 0; (option = zero_command_option(&zero_command_train, i, &table_of));
-         i++) {
-        if (!set[i]) continue;
-        printf("%s", before);
-        ZERO_TRY(print_option(option, config));
-        before = ",";
-    }
-    printf("%s\n}\n", *before == '{' ? before : "");
-    return ZERO_OK;
-}
-
 /* The printed options have passed the checks of a --config file. */
 static zero_status print(const char *path, const zero_deepspeed *found)
 {
@@ -83,27 +47,33 @@ static zero_status print(const char *path, const zero_deepspeed *found)
     zero_options_reset(&zero_command_train, &config);
     ZERO_TRY(zero_config_file_store(path, found->options, &zero_command_train, overridden,
                                     &config, set));
-    return print_options(&config, set);
-}
-
-static void print_notes(const zero_deepspeed *found)
-{
-    if (zero_launch_rank_hint() > 0 || found->notes.len == 0) return;
-    fprintf(stderr, "%.*s", (int)found->notes.len, (const char *)found->notes.bytes);
-}
-
-static zero_status convert(const char *path, int64_t n_ranks)
-{
-    json_t *file = NULL;
-    zero_deepspeed found;
-    ZERO_TRY(zero_config_file_load(NULL, path, &file));
-    zero_status st = zero_deepspeed_translate(path, file, n_ranks, &found);
-    json_decref(file);
-    ZERO_TRY(st);
-    print_notes(&found);
-    st = print(path, &found);
-    zero_deepspeed_destroy(&found);
-    return st;
+    /* As they stand in a --config file, in the order of --help. */
+    const zero_option_table *table_of;
+    const zero_option *option;
+    const char *before = "{";
+    for (int i = 0; (option = zero_command_option(&zero_command_train, i, &table_of));
+         i++) {
+        if (!set[i]) continue;
+        printf("%s", before);
+        char text[ZERO_OPTION_TEXT_BYTES];
+        const char *value = zero_option_value(option, &config, text);
+        char *quoted = NULL;
+        if (option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE) {
+            json_t *string = json_string(value);
+            value = quoted = json_dumps(string, JSON_ENCODE_ANY);
+            json_decref(string);
+        }
+        if (option->kind == ZERO_OPTION_FLAG)
+            value = strcmp(value, "on") == 0 ? "true" : "false";
+        if (!value)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory to print --%s", option->name);
+        printf("\n  \"%s\": ", option->name);
+        zero_legible_print_json(value, stdout);
+        free(quoted);
+        before = ",";
+    }
+    printf("%s\n}\n", *before == '{' ? before : "");
+    return ZERO_OK;
 }
 
 static zero_status run(int argc, char **argv)
@@ -115,7 +85,19 @@ static zero_status run(int argc, char **argv)
         return zero_fail(ZERO_ERR_INVALID,
                          "config needs --from deepspeed and one FILE, found %s and %d",
                          options.from ? "it" : "no --from", given.n_operands);
-    return convert(given.operands[0], options.n_ranks);
+    const char *path = given.operands[0];
+    json_t *file = NULL;
+    zero_deepspeed found;
+    ZERO_TRY(zero_config_file_load(NULL, path, &file));
+    zero_status st = zero_deepspeed_translate(path, file, options.n_ranks, &found);
+    json_decref(file);
+    ZERO_TRY(st);
+    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0) {
+        fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
+    }
+    st = print(path, &found);
+    zero_deepspeed_destroy(&found);
+    return st;
 }
 
 const zero_command zero_command_config = {
@@ -126,8 +108,7 @@ const zero_command zero_command_config = {
         "Prints a file for zero train --config, on the standard output: the options that "
         "have a counterpart in FILE, and DeepSpeed's defaults where zero's would change "
         "results. Each other key is named with the reason, on the standard error. Where "
-        "one "
-        "of those may change results, nothing is printed and the exit code is 2.\n"
+        "one of those may change results, nothing is printed and the exit code is 2.\n"
         "\"auto\", which Hugging Face's Trainer fills in, counts as not given.",
     .example = "zero config --from deepspeed ds.json >run.json\n"
                "mpirun -n 4 zero train --config run.json --steps 1000",

@@ -81,20 +81,8 @@ static zero_status check_type(const zero_option *option, const json_t *value,
                             : "a number");
 }
 
-static zero_status unknown(const char *key, const char *path, const zero_command *command)
-{
-    char shown[ZERO_JSON_SHOWN];
-    const char *nearest = zero_command_nearest_option(command, key);
-    zero_json_shown(key, shown);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "\"%s\" in %s: no such option; did you mean \"%s\"?", shown, path,
-                         nearest);
-    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
-                     shown, path);
-}
-
-/* The row of this name that a file may set, or another of this name; -1 if there is none. */
+/* The row of this name that a file may set, or another of this name; -1 if there is
+ * none. */
 static int find_row(const char *key, const zero_command *command, bool *in_file)
 {
     const zero_option_table *table;
@@ -115,7 +103,17 @@ static zero_status find_key(const char *key, const char *path, const zero_comman
 {
     bool in_file;
     *index = find_row(key, command, &in_file);
-    if (*index < 0) return unknown(key, path, command);
+    if (*index < 0) {
+        char shown[ZERO_JSON_SHOWN];
+        const char *nearest = zero_command_nearest_option(command, key);
+        zero_json_shown(key, shown);
+        if (nearest)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "\"%s\" in %s: no such option; did you mean \"%s\"?", shown,
+                             path, nearest);
+        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
+                         shown, path);
+    }
     if (in_file) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
                      key, path);

@@ -20,8 +20,8 @@ static zero_status name_no_rank(const zero_comm *world, zero_status st)
     return zero_failure_restore(&failure);
 }
 
-/* `from` with the room that each of `readers` ranks on this machine has; 0 readers: any. A sixteenth
- * is for what is not counted, such as tables of a tokenizer that learns. */
+/* `from` with the room that each of `readers` ranks on this machine has; 0 readers: any. A
+ * sixteenth is for what is not counted, such as tables of a tokenizer that learns. */
 static zero_corpus_source with_room(const zero_corpus_source *from, int readers)
 {
     zero_corpus_source limited = *from;
@@ -42,29 +42,24 @@ static zero_status check_copy(const zero_dataset *d, const zero_corpus_source *f
 {
     const double needed = (double)zero_corpus_token_bytes(&d->corpus);
     if (from->room == 0 || needed <= (double)from->room) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
-        "--data %.200s: its %.1f MiB of tokens are copied once for all ranks of "
-        "the node, and %.1f MiB of memory are available; give less data, or start "
-        "on nodes with more memory",
-        from->data, needed / 0x1p20, (double)from->room / 0x1p20);
+    return zero_fail(ZERO_ERR_NOMEM,
+                     "--data %.200s: its %.1f MiB of tokens are copied once for all ranks "
+                     "of the node, and %.1f MiB of memory are available; give less data, "
+                     "or start on nodes with more memory",
+                     from->data, needed / 0x1p20, (double)from->room / 0x1p20);
 }
 
-/* A window is as long as the longest corpus: that nodes have the same one is found later. */
-static zero_status make_window(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
+static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
 {
+    /* A window is as long as the longest corpus: that nodes have the same one is found
+     * later. */
     int64_t most, mine = 0;
     size_t ranks = (size_t)zero_layout_local_size(&world->layout, world->rank);
     if (is_first(world))
         mine = (int64_t)(packed->len + zero_corpus_token_bytes(&d->corpus));
     ZERO_TRY(zero_comm_most(world, mine, &most));
     size_t part = ((size_t)most + ranks - 1) / ranks;
-    return zero_window_init(&d->window, world, 1, &part);
-}
-
-static zero_status share(zero_dataset *d, zero_comm *world, const zero_bytes *packed)
-{
-    ZERO_TRY(make_window(d, world, packed));
+    ZERO_TRY(zero_window_init(&d->window, world, 1, &part));
     char *shared = zero_window_array(&d->window, 0);
     if (is_first(world)) zero_corpus_move(&d->corpus, packed, shared);
     ZERO_TRY(zero_comm_barrier(world));

@@ -14,40 +14,24 @@ typedef zero_deepspeed_input input;
 
 /* ---- every key of the file ---- */
 
-/* True if the value says "off": false, null, 0, "none", an object that is empty or not enabled. */
-static bool is_off(const json_t *value)
-{
-    const char *text = json_string_value(value);
-    if (json_is_object(value))
-        return json_object_size(value) == 0 ||
-               json_is_false(json_object_get(value, "enabled"));
-    if (json_is_number(value)) return json_number_value(value) == 0.0;
-    return json_is_false(value) || json_is_null(value) ||
-           (text && strcmp(text, "none") == 0);
-}
-
 static bool is_fixed_at(const json_t *value, const char *fixed)
 {
-    if (strcmp(fixed, "false") == 0) return is_off(value);
+    if (strcmp(fixed, "false") == 0) {
+        /* True if the value says "off": false, null, 0, "none", an object that is empty or
+         * not enabled. */
+        const char *text = json_string_value(value);
+        if (json_is_object(value))
+            return json_object_size(value) == 0 ||
+                   json_is_false(json_object_get(value, "enabled"));
+        if (json_is_number(value)) return json_number_value(value) == 0.0;
+        return json_is_false(value) || json_is_null(value) ||
+               (text && strcmp(text, "none") == 0);
+    }
     if (json_is_number(value)) return json_number_value(value) == strtod(fixed, NULL);
     return json_is_null(value) || (json_is_true(value) && strcmp(fixed, "true") == 0);
 }
 
 static void visit(input *in, const json_t *object, const char *prefix);
-
-/* A section, or a switch: without "enabled": true its members mean nothing. */
-static void enter(input *in, const json_t *value, const char *path, bool is_switch)
-{
-    const json_t *enabled = json_object_get(value, "enabled");
-    const char *text = json_string_value(enabled);
-    if (json_is_null(value)) return;
-    if (!json_is_object(value))
-        zero_deepspeed_expected(in, path, "an object");
-    else if (!is_switch || json_is_true(enabled))
-        visit(in, value, path);
-    else if (text && strcmp(text, "auto") == 0)
-        zero_deepspeed_note(in, path, "enabled is \"auto\": not taken; give --dtype");
-}
 
 static void visit(input *in, const json_t *object, const char *prefix)
 {
@@ -66,9 +50,21 @@ static void visit(input *in, const json_t *object, const char *prefix)
             zero_deepspeed_note(in, path,
                                 "\"auto\" is for Hugging Face's Trainer; not taken: zero's "
                                 "own default stays");
-        else if (key->rule[0] == 's')
-            enter(in, value, path, strcmp(key->rule, "switch") == 0);
-        else if (strcmp(key->rule, "any") == 0)
+        else if (key->rule[0] == 's') {
+            /* A section, or a switch: without "enabled": true its members mean nothing. */
+            bool is_switch = strcmp(key->rule, "switch") == 0;
+            const json_t *enabled = json_object_get(value, "enabled");
+            const char *text = json_string_value(enabled);
+            if (!json_is_null(value)) {
+                if (!json_is_object(value))
+                    zero_deepspeed_expected(in, path, "an object");
+                else if (!is_switch || json_is_true(enabled))
+                    visit(in, value, path);
+                else if (text && strcmp(text, "auto") == 0)
+                    zero_deepspeed_note(in, path,
+                                        "enabled is \"auto\": not taken; give --dtype");
+            }
+        } else if (strcmp(key->rule, "any") == 0)
             zero_deepspeed_note(in, path, "not taken: %s", key->reason);
         else if (strncmp(key->rule, "only ", 5) == 0 && !is_fixed_at(value, key->rule + 5))
             zero_deepspeed_refuse(in, path, key->reason);
@@ -76,15 +72,6 @@ static void visit(input *in, const json_t *object, const char *prefix)
 }
 
 /* ---- precision ---- */
-
-static void take_type(input *in)
-{
-    bool bf16 = zero_deepspeed_flag(in, "bf16.enabled", false);
-    bf16 = zero_deepspeed_flag(in, "bfloat16.enabled", false) || bf16;
-    const bool fp16 = zero_deepspeed_flag(in, "fp16.enabled", false);
-    if (bf16 && fp16) zero_deepspeed_wrong(in, "bf16 and fp16 are both enabled; keep one");
-    if (bf16 || fp16) zero_deepspeed_put(in, "dtype", json_string(bf16 ? "bf16" : "fp16"));
-}
 
 /* ---- ZeRO ---- */
 
@@ -96,24 +83,10 @@ static void has_no_effect(input *in, const char *key)
         zero_deepspeed_note(in, key, "not taken: it has no effect below stage 3");
 }
 
-static void take_bucket(input *in)
-{
-    const char *key = ZERO_KEY("reduce_bucket_size");
-    const int64_t least = 64, most = ZERO_PLAN_MOST_BUCKET;
-    const int64_t bucket = zero_deepspeed_whole(in, key, 0, -1);
-    if (bucket >= least && bucket <= most)
-        zero_deepspeed_put(in, "bucket", json_integer(bucket));
-    else if (bucket >= 0)
-        zero_deepspeed_note(in, key,
-                            "not taken: zero has buckets of %" PRId64 " to %" PRId64
-                            " elements; it keeps its default, and results are the same",
-                            least, most);
-}
-
-/* What stage 3 alone has. ZeRO++'s secondary shards: each group of that many ranks, such as those of a
- * node, has a second copy of all parameters; 1: no second copy. MiCS shards over groups of that many
- * ranks, which are replicas; -1: over all ranks. DeepSpeed counts elements that are fetched ahead, zero
- * counts uses of groups. */
+/* What stage 3 alone has. ZeRO++'s secondary shards: each group of that many ranks, such as
+ * those of a node, has a second copy of all parameters; 1: no second copy. MiCS shards over
+ * groups of that many ranks, which are replicas; -1: over all ranks. DeepSpeed counts
+ * elements that are fetched ahead, zero counts uses of groups. */
 static void take_stage_3(input *in, bool is_stage_3)
 {
     static const char *const keys[] = {ZERO_KEY("zero_hpz_partition_size"),
@@ -124,10 +97,10 @@ static void take_stage_3(input *in, bool is_stage_3)
     if (!is_stage_3) return;
     if (zero_deepspeed_whole(in, keys[0], 1, 1) != 1) {
         zero_deepspeed_put(in, "node-parameters", json_true());
-        zero_deepspeed_note(in, keys[0],
-                            "node-parameters is on: zero keeps them once per node, which "
-                            "needs several ranks there, whatever their number; results are "
-                            "the same");
+        zero_deepspeed_note(
+            in, keys[0],
+            "node-parameters is on: zero keeps them once per node, which needs several "
+            "ranks there, whatever their number; results are the same");
     }
     const int64_t replica = zero_deepspeed_whole(in, keys[1], -1, -1);
     if (replica > 0 && zero_is_power_of_two(replica))
@@ -139,15 +112,15 @@ static void take_stage_3(input *in, bool is_stage_3)
     const int64_t ahead = zero_deepspeed_whole(in, keys[2], 0, -1);
     if (ahead >= 0) zero_deepspeed_put(in, "prefetch", json_integer(ahead > 0));
     if (ahead > 0)
-        zero_deepspeed_note(in, keys[2],
-                            "prefetch is 1: zero counts groups that are gathered ahead, "
-                            "not elements");
+        zero_deepspeed_note(
+            in, keys[2],
+            "prefetch is 1: zero counts groups that are gathered ahead, not elements");
     const int64_t whole = zero_deepspeed_whole(in, keys[3], 0, -1);
     if (whole < 0) return;
     zero_deepspeed_put(in, "persist", json_integer(whole));
-    zero_deepspeed_note(in, keys[3],
-                        "persist is about whole groups, such as a block, not about single "
-                        "tensors");
+    zero_deepspeed_note(
+        in, keys[3],
+        "persist is about whole groups, such as a block, not about single tensors");
 }
 
 /* ---- offload ---- */
@@ -179,7 +152,8 @@ static place find_place(input *in, const char *section, const char *older, bool 
     return p;
 }
 
-/* Beside a device the host's memory is another tier. Without one it is where states lie anyway. */
+/* Beside a device the host's memory is another tier. Without one it is where states lie
+ * anyway. */
 static void take_offload(input *in, bool is_stage_3)
 {
     const char *key = ZERO_KEY("offload_optimizer"), *other = ZERO_KEY("offload_param");
@@ -230,15 +204,15 @@ static void take_activations(input *in)
     on = zero_deepspeed_whole(in, ACTIVATIONS ".number_checkpoints", 0, 0) > 0 || on;
     if (!zero_deepspeed_value(in, ACTIVATIONS)) return;
     if (!on && !in_parts && !in_host) {
-        zero_deepspeed_note(in, ACTIVATIONS,
-                            "all of it is off, so recompute stays off; results are the "
-                            "same");
+        zero_deepspeed_note(
+            in, ACTIVATIONS,
+            "all of it is off, so recompute stays off; results are the same");
         return;
     }
     zero_deepspeed_put(in, "recompute", json_true());
-    zero_deepspeed_note(in, ACTIVATIONS,
-                        "recompute is on: zero recomputes every block; results are the "
-                        "same");
+    zero_deepspeed_note(
+        in, ACTIVATIONS,
+        "recompute is on: zero recomputes every block; results are the same");
     if (in_parts && in->tp > 1)
         zero_deepspeed_put(in, "partition-activations", json_true());
     else if (in_parts)
@@ -253,7 +227,8 @@ static void take_activations(input *in)
                             has_file ? "" : "not taken: ");
 }
 
-/* DeepSpeed's batches are those of the ranks that are left when each `tp` share a product. */
+/* DeepSpeed's batches are those of the ranks that are left when each `tp` share a
+ * product. */
 static void take_tp(input *in)
 {
     const char *key = "tensor_parallel.autotp_size";
@@ -266,35 +241,43 @@ static void take_tp(input *in)
     zero_deepspeed_put(in, "tp", json_integer(in->tp));
 }
 
-static void translate(input *in)
-{
-    const char *overlap = ZERO_KEY("overlap_comm");
-    visit(in, in->file, "");
-    take_tp(in);
-    zero_deepspeed_take_training(in);
-    take_type(in);
-    const int64_t stage = zero_deepspeed_whole(in, ZERO_KEY("stage"), 0, 0);
-    if (stage > 3) zero_deepspeed_expected(in, ZERO_KEY("stage"), "a stage from 0 to 3");
-    if (zero_deepspeed_value(in, ZERO_KEY("stage")))
-        zero_deepspeed_put(in, "stage", json_integer(stage));
-    const bool overlaps = zero_deepspeed_flag(in, overlap, false);
-    if (zero_deepspeed_value(in, overlap))
-        zero_deepspeed_put(in, "overlap", json_string(overlaps ? "on" : "off"));
-    take_bucket(in);
-    take_stage_3(in, stage == 3);
-    take_offload(in, stage == 3);
-    take_activations(in);
-    const int64_t steps = zero_deepspeed_whole(in, "steps_per_print", 1, 0);
-    if (steps > 0) zero_deepspeed_put(in, "log-every", json_integer(steps));
-}
-
 zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64_t n_ranks,
                                      zero_deepspeed *out)
 {
     input in = {
         .path = path, .file = file, .n_ranks = n_ranks, .out = {.options = json_object()}};
     if (!in.out.options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    translate(&in);
+    const char *overlap = ZERO_KEY("overlap_comm");
+    visit(&in, in.file, "");
+    take_tp(&in);
+    zero_deepspeed_take_training(&in);
+    bool bf16 = zero_deepspeed_flag(&in, "bf16.enabled", false);
+    bf16 = zero_deepspeed_flag(&in, "bfloat16.enabled", false) || bf16;
+    const bool fp16 = zero_deepspeed_flag(&in, "fp16.enabled", false);
+    if (bf16 && fp16) zero_deepspeed_wrong(&in, "bf16 and fp16 are both enabled; keep one");
+    if (bf16 || fp16) zero_deepspeed_put(&in, "dtype", json_string(bf16 ? "bf16" : "fp16"));
+    const int64_t stage = zero_deepspeed_whole(&in, ZERO_KEY("stage"), 0, 0);
+    if (stage > 3) zero_deepspeed_expected(&in, ZERO_KEY("stage"), "a stage from 0 to 3");
+    if (zero_deepspeed_value(&in, ZERO_KEY("stage")))
+        zero_deepspeed_put(&in, "stage", json_integer(stage));
+    const bool overlaps = zero_deepspeed_flag(&in, overlap, false);
+    if (zero_deepspeed_value(&in, overlap))
+        zero_deepspeed_put(&in, "overlap", json_string(overlaps ? "on" : "off"));
+    const char *key = ZERO_KEY("reduce_bucket_size");
+    const int64_t least = 64, most = ZERO_PLAN_MOST_BUCKET;
+    const int64_t bucket = zero_deepspeed_whole(&in, key, 0, -1);
+    if (bucket >= least && bucket <= most)
+        zero_deepspeed_put(&in, "bucket", json_integer(bucket));
+    else if (bucket >= 0)
+        zero_deepspeed_note(&in, key,
+                            "not taken: zero has buckets of %" PRId64 " to %" PRId64
+                            " elements; it keeps its default, and results are the same",
+                            least, most);
+    take_stage_3(&in, stage == 3);
+    take_offload(&in, stage == 3);
+    take_activations(&in);
+    const int64_t steps = zero_deepspeed_whole(&in, "steps_per_print", 1, 0);
+    if (steps > 0) zero_deepspeed_put(&in, "log-every", json_integer(steps));
     if (in.status == ZERO_OK)
         *out = in.out;
     else
@@ -306,12 +289,11 @@ zero_status zero_deepspeed_check(const char *path, const zero_deepspeed *d)
 {
     const bool one = d->n_refused == 1;
     if (d->n_refused == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%s: %d key%s no counterpart and may change results: %.*s; take %s out "
-        "of the file if the run may differ",
-        path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
-        (const char *)d->refused.bytes, one ? "it" : "them");
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s: %d key%s no counterpart and may change results: %.*s; take %s "
+                     "out of the file if the run may differ",
+                     path, d->n_refused, one ? " has" : "s have", (int)d->refused.len,
+                     (const char *)d->refused.bytes, one ? "it" : "them");
 }
 
 void zero_deepspeed_destroy(zero_deepspeed *d)

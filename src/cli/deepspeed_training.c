@@ -22,8 +22,8 @@ static int64_t divide(int64_t global, int64_t a, int64_t b)
     return global % (a * b) == 0 ? global / (a * b) : 0;
 }
 
-/* 0 stands for a number that is not given. With gradient_accumulation_steps and one of the batches
- * the other follows from the number of ranks. */
+/* 0 stands for a number that is not given. With gradient_accumulation_steps and one of the
+ * batches the other follows from the number of ranks. */
 static void take_batches(input *in)
 {
     const int64_t most = INT32_MAX, N = in->n_ranks;
@@ -60,22 +60,23 @@ static void take_batches(input *in)
         else
             global = micro * times * N;
     } else if (micro == 0 && times > 1) {
-        zero_deepspeed_wrong(in,
-                             "gradient_accumulation_steps %" PRId64
-                             " needs train_batch_size or train_micro_batch_size_per_gpu, "
-                             "as in DeepSpeed",
-                             times);
+        zero_deepspeed_wrong(
+            in,
+            "gradient_accumulation_steps %" PRId64
+            " needs train_batch_size or train_micro_batch_size_per_gpu, as in DeepSpeed",
+            times);
     } else if (micro == 0) {
-        zero_deepspeed_note(in, "train_batch_size",
-                            "neither batch is given: zero takes its preset's; give "
-                            "--global-batch");
+        zero_deepspeed_note(
+            in, "train_batch_size",
+            "neither batch is given: zero takes its preset's; give --global-batch");
     }
     if (contradict)
-        zero_deepspeed_wrong(in,
-                             "train_batch_size %" PRId64
-                             " is not micro batches x gradient_accumulation_steps x %s, "
-                             "with %" PRId64 ", %" PRId64 " and %" PRId64 " (0: not given)",
-                             given[0], ranks, given[1], given[2], N);
+        zero_deepspeed_wrong(
+            in,
+            "train_batch_size %" PRId64
+            " is not micro batches x gradient_accumulation_steps x %s, with %" PRId64
+            ", %" PRId64 " and %" PRId64 " (0: not given)",
+            given[0], ranks, given[1], given[2], N);
     if (global > 0) zero_deepspeed_put(in, "global-batch", json_integer(global));
     if (micro > 0) zero_deepspeed_put(in, "micro-batch", json_integer(micro));
 }
@@ -91,22 +92,6 @@ static double take_real(input *in, const char *key, const char *option, double s
     return number;
 }
 
-static void take_betas(input *in)
-{
-    const char *key = OPTIMIZER("betas");
-    const json_t *list = zero_deepspeed_value(in, key);
-    double betas[2] = {0.9, 0.999};
-    if (zero_deepspeed_is_auto(in, key)) return;
-    bool is_wrong = list && json_array_size(list) != 2;
-    for (size_t i = 0; list && !is_wrong && i < 2; i++) {
-        betas[i] = json_number_value(json_array_get(list, i));
-        is_wrong = !json_is_number(json_array_get(list, i));
-    }
-    if (is_wrong) zero_deepspeed_expected(in, key, "a list of two numbers");
-    zero_deepspeed_put(in, "beta1", json_real(betas[0]));
-    zero_deepspeed_put(in, "beta2", json_real(betas[1]));
-}
-
 static void take_decay(input *in, const char *type)
 {
     const char *key = OPTIMIZER("weight_decay");
@@ -120,10 +105,10 @@ static void take_decay(input *in, const char *type)
         zero_deepspeed_refuse(in, OPTIMIZER("adam_w_mode"),
                               "zero decays weights apart from the gradient, as in AdamW");
     else
-        zero_deepspeed_note(in, key,
-                            "zero decays matrices and embeddings, as trainers of GPT-2 do; "
-                            "DeepSpeed decays what the script lists, biases, too, if it "
-                            "lists them");
+        zero_deepspeed_note(
+            in, key,
+            "zero decays matrices and embeddings, as trainers of GPT-2 do; DeepSpeed "
+            "decays what the script lists, biases, too, if it lists them");
 }
 
 /* The rate, if the file decides it, or NaN. */
@@ -139,7 +124,19 @@ static double take_optimizer(input *in)
         zero_deepspeed_refuse(in, "optimizer.type", "zero has AdamW alone");
     } else {
         lr = take_real(in, OPTIMIZER("lr"), "lr", 1e-3);
-        take_betas(in);
+        const char *key = OPTIMIZER("betas");
+        const json_t *list = zero_deepspeed_value(in, key);
+        double betas[2] = {0.9, 0.999};
+        if (!zero_deepspeed_is_auto(in, key)) {
+            bool is_wrong = list && json_array_size(list) != 2;
+            for (size_t i = 0; list && !is_wrong && i < 2; i++) {
+                betas[i] = json_number_value(json_array_get(list, i));
+                is_wrong = !json_is_number(json_array_get(list, i));
+            }
+            if (is_wrong) zero_deepspeed_expected(in, key, "a list of two numbers");
+            zero_deepspeed_put(in, "beta1", json_real(betas[0]));
+            zero_deepspeed_put(in, "beta2", json_real(betas[1]));
+        }
         take_real(in, OPTIMIZER("eps"), "eps", 1e-8);
         take_decay(in, type);
     }
@@ -189,34 +186,14 @@ static void take_total(input *in)
     if (steps > 0) zero_deepspeed_put(in, "steps", json_integer(steps));
 }
 
-/* A line's peak is the scheduler's, which replaces the optimizer's rate. */
-static void take_line(input *in)
+void zero_deepspeed_take_training(input *in)
 {
-    take_total(in);
-    take_peak(in, 0.001);
-    zero_deepspeed_put(in, "lr-min", json_real(0.0));
-    zero_deepspeed_note(in, "scheduler",
-                        "zero's line reaches 0 in the last step, DeepSpeed's after it");
-    zero_deepspeed_put(in, "lr-decay", json_string("linear"));
-}
-
-static void take_cosine(input *in, double lr)
-{
-    const char *key = SCHEDULER("cos_min_ratio");
-    char decimal[32];
-    take_total(in);
-    const double ratio = zero_deepspeed_real(in, key, 0.0001);
-    if (ratio < 0.0 || ratio > 1.0)
-        zero_deepspeed_expected(in, key, "a number from 0 to 1");
-    take_warmup(in);
-    if (isnan(lr)) return;
-    /* Without the product's last binary digits: 3e-4 x 0.1 is 3e-05. */
-    snprintf(decimal, sizeof decimal, "%.12g", lr * ratio);
-    zero_deepspeed_put(in, "lr-min", json_real(strtod(decimal, NULL)));
-}
-
-static void take_scheduler(input *in, double lr)
-{
+    const char *clip = "gradient_clipping";
+    take_batches(in);
+    take_real(in, clip, "clip", 0.0);
+    if (!zero_deepspeed_value(in, clip) && !zero_deepspeed_is_auto(in, clip))
+        zero_deepspeed_note(in, clip, "not given: clip is 0, which is DeepSpeed's default");
+    double lr = take_optimizer(in);
     const char *type = zero_deepspeed_text(in, "scheduler.type", NULL);
     if (!type && (zero_deepspeed_is_auto(in, "scheduler.type") || isnan(lr))) {
         zero_deepspeed_note(in, "scheduler",
@@ -232,21 +209,28 @@ static void take_scheduler(input *in, double lr)
         take_peak(in, lr);
         zero_deepspeed_put(in, "lr-decay", json_string("none"));
     } else if (strcmp(type, "WarmupDecayLR") == 0) {
-        take_line(in);
+        /* A line's peak is the scheduler's, which replaces the optimizer's rate. */
+        take_total(in);
+        take_peak(in, 0.001);
+        zero_deepspeed_put(in, "lr-min", json_real(0.0));
+        zero_deepspeed_note(in, "scheduler",
+                            "zero's line reaches 0 in the last step, DeepSpeed's after it");
+        zero_deepspeed_put(in, "lr-decay", json_string("linear"));
     } else if (strcmp(type, "WarmupCosineLR") == 0) {
-        take_cosine(in, lr);
+        const char *key = SCHEDULER("cos_min_ratio");
+        char decimal[32];
+        take_total(in);
+        const double ratio = zero_deepspeed_real(in, key, 0.0001);
+        if (ratio < 0.0 || ratio > 1.0)
+            zero_deepspeed_expected(in, key, "a number from 0 to 1");
+        take_warmup(in);
+        if (!isnan(lr)) {
+            /* Without the product's last binary digits: 3e-4 x 0.1 is 3e-05. */
+            snprintf(decimal, sizeof decimal, "%.12g", lr * ratio);
+            zero_deepspeed_put(in, "lr-min", json_real(strtod(decimal, NULL)));
+        }
     } else {
         zero_deepspeed_refuse(in, "scheduler.type",
                               "zero has WarmupLR, WarmupDecayLR and WarmupCosineLR alone");
     }
-}
-
-void zero_deepspeed_take_training(input *in)
-{
-    const char *clip = "gradient_clipping";
-    take_batches(in);
-    take_real(in, clip, "clip", 0.0);
-    if (!zero_deepspeed_value(in, clip) && !zero_deepspeed_is_auto(in, clip))
-        zero_deepspeed_note(in, clip, "not given: clip is 0, which is DeepSpeed's default");
-    take_scheduler(in, take_optimizer(in));
 }

@@ -1,5 +1,5 @@
-/* zero generate: text from a trained model. Every rank holds the model or its part of it, and no
- * training state; all compute the same text, and rank 0 prints it. */
+/* zero generate: text from a trained model. Every rank holds the model or its part of it,
+ * and no training state; all compute the same text, and rank 0 prints it. */
 #include "cli/generate_options.h"
 
 #include <inttypes.h>
@@ -62,36 +62,6 @@ static zero_status compare_arguments(job *j, int argc, char **argv)
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "options differ from rank 0's: start all ranks with one command line");
-}
-
-/* Before helpers start. */
-static zero_status form_groups(job *j)
-{
-    const zero_tp *tp = &j->options.tp;
-    ZERO_TRY(zero_tp_check_ranks(tp, j->world.size));
-    ZERO_TRY(zero_tp_check_nodes(tp, &j->world.layout));
-    return zero_comm_divide(&j->world, (int)tp->ranks, 0);
-}
-
-static zero_status start(job *j, int argc, char **argv)
-{
-    double watchdog = j->options.watchdog;
-    bool is_given = zero_options_is_set(&j->options.given, "watchdog");
-    ZERO_TRY(zero_launch_limit(&j->deadline, watchdog, is_given));
-    zero_deadline_begin(&j->deadline, "starting MPI");
-    ZERO_TRY(zero_launch_start(NULL, NULL));
-    zero_deadline_begin(&j->deadline, "making the group of all ranks");
-    ZERO_TRY(zero_comm_world(&j->world));
-    zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
-    ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
-    zero_deadline_begin(&j->deadline, "dividing the ranks into groups");
-    ZERO_TRY(form_groups(j));
-    zero_deadline_begin(&j->deadline, "starting the watchdog");
-    ZERO_TRY(zero_watch_start(&j->world, watchdog));
-    zero_deadline_end(&j->deadline);
-    zero_deadline_set_limit(&j->deadline, watchdog);
-    j->world.deadline = &j->deadline;
-    return ZERO_OK;
 }
 
 /* ---- the model ---- */
@@ -162,16 +132,6 @@ static zero_status open_engine(job *j)
 
 /* ---- the prompts ---- */
 
-static zero_status take_prompts(job *j)
-{
-    const zero_prompts_reader reader = {
-        .options = &j->options,
-        .path = j->from.path,
-        .tokenizer = j->from.has_tokenizer ? &j->from.tokenizer : NULL,
-        .vocab = j->from.model.vocab};
-    return zero_prompts_take(&reader, j->lines, j->bytes, &j->prompts);
-}
-
 /* Nodes may have tokenizers of their own. */
 static zero_status compare_prompts(job *j)
 {
@@ -184,25 +144,21 @@ static zero_status compare_prompts(job *j)
     }
     ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
     if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%s: its tokenizer makes other tokens of the prompt than rank 0's: every "
-        "node needs the same files",
-        j->from.path);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
+                     "every node needs the same files",
+                     j->from.path);
 }
 
-static void note_frame(const job *j)
+static zero_status prepare(job *j)
 {
+    ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
     const char *around = j->from.tokenizer.around;
     if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->world))
         fprintf(
             stderr,
             "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
             ZERO_SHOWN(around));
-}
-
-static zero_status cut(job *j)
-{
     const zero_tp *tp = &j->options.tp;
     zero_type activations;
     ZERO_TRY(zero_activations_choose(j->options.activations, type_of(j), j->options.device,
@@ -210,15 +166,13 @@ static zero_status cut(job *j)
     ZERO_TRY(zero_model_activate(&j->from.model, activations));
     zero_model_chunk_logits(&j->from.model, zero_device_logits(j->options.device));
     ZERO_TRY(zero_tp_check(tp, j->from.model.shape));
-    return zero_tp_cut(tp, &j->from.model, j->world.rank, &j->made, &j->part);
-}
-
-static zero_status prepare(job *j)
-{
-    ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
-    note_frame(j);
-    ZERO_TRY(cut(j));
-    return take_prompts(j);
+    ZERO_TRY(zero_tp_cut(tp, &j->from.model, j->world.rank, &j->made, &j->part));
+    const zero_prompts_reader reader = {
+        .options = &j->options,
+        .path = j->from.path,
+        .tokenizer = j->from.has_tokenizer ? &j->from.tokenizer : NULL,
+        .vocab = j->from.model.vocab};
+    return zero_prompts_take(&reader, j->lines, j->bytes, &j->prompts);
 }
 
 static void close_model(job *j)
@@ -240,25 +194,7 @@ static zero_status use_model(void *arg)
     return zero_failure_restore(&failure);
 }
 
-static zero_status open_all(job *j, int argc, char **argv)
-{
-    const zero_trained_user user = {j->options.checkpoint, use_model, j};
-    ZERO_TRY(start(j, argc, argv));
-    ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
-    ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
-    return zero_trained_open(&j->world, &user, &j->from);
-}
-
 /* ---- the text ---- */
-
-static void warn_of_long_prompt(const job *j, const zero_text *t)
-{
-    if (t->n_known <= j->from.model.seq) return;
-    fprintf(stderr,
-            "zero: warning: the prompt has %" PRId64
-            " tokens, and the model sees the last %" PRId64 " of them\n",
-            t->n_known, j->from.model.seq);
-}
 
 static zero_status print(const job *j, const zero_text *t)
 {
@@ -281,31 +217,6 @@ static zero_status print_all(const job *j)
         ZERO_TRY(print(j, &j->prompts.texts[i]));
     }
     return ZERO_OK;
-}
-
-static zero_status write_text(job *j)
-{
-    const zero_generate_options *o = &j->options;
-    zero_sampling how = {.seed = o->seed,
-                         .temperature = o->temperature,
-                         .top_k = o->top_k,
-                         .top_p = o->top_p,
-                         .known = speaks_tokens(j) ? j->from.model.vocab
-                                                   : j->from.tokenizer.vocab};
-    bool is_root = zero_comm_is_root(&j->world);
-    const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
-    if (!o->ignore_end)
-        ZERO_TRY(zero_importing_find_ends(&j->world, j->from.kept, tok, j->from.model.vocab,
-                                          &how.ends));
-    const zero_prompts *p = &j->prompts;
-    for (int64_t i = 0; is_root && i < p->n; i++) warn_of_long_prompt(j, &p->texts[i]);
-    if (is_root && p->first_empty > 0)
-        fprintf(stderr,
-                "zero: note: --prompts %s: line %" PRId64
-                " is empty: such texts begin as without --prompt\n",
-                ZERO_SHOWN(o->prompts), p->first_empty);
-    ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
-    return zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK);
 }
 
 static zero_status close_all(job *j)
@@ -331,9 +242,60 @@ static zero_status run_job(job *j, int argc, char **argv)
     ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
     ZERO_TRY(zero_machine_device(j->options.device, &j->backend));
     if (!j->backend) j->backend = &zero_backend_cpu;
-    ZERO_TRY(open_all(j, argc, argv));
+    const zero_trained_user user = {j->options.checkpoint, use_model, j};
+    double watchdog = j->options.watchdog;
+    bool is_given = zero_options_is_set(&j->options.given, "watchdog");
+    ZERO_TRY(zero_launch_limit(&j->deadline, watchdog, is_given));
+    zero_deadline_begin(&j->deadline, "starting MPI");
+    ZERO_TRY(zero_launch_start(NULL, NULL));
+    zero_deadline_begin(&j->deadline, "making the group of all ranks");
+    ZERO_TRY(zero_comm_world(&j->world));
+    zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
+    ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
+    zero_deadline_begin(&j->deadline, "dividing the ranks into groups");
+    /* Before helpers start. */
+    const zero_tp *tp = &j->options.tp;
+    ZERO_TRY(zero_tp_check_ranks(tp, j->world.size));
+    ZERO_TRY(zero_tp_check_nodes(tp, &j->world.layout));
+    ZERO_TRY(zero_comm_divide(&j->world, (int)tp->ranks, 0));
+    zero_deadline_begin(&j->deadline, "starting the watchdog");
+    ZERO_TRY(zero_watch_start(&j->world, watchdog));
+    zero_deadline_end(&j->deadline);
+    zero_deadline_set_limit(&j->deadline, watchdog);
+    j->world.deadline = &j->deadline;
+    ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
+    ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
+    ZERO_TRY(zero_trained_open(&j->world, &user, &j->from));
     show_notes(j);
-    ZERO_TRY(write_text(j));
+    const zero_generate_options *o = &j->options;
+    zero_sampling how = {.seed = o->seed,
+                         .temperature = o->temperature,
+                         .top_k = o->top_k,
+                         .top_p = o->top_p,
+                         .known = speaks_tokens(j) ? j->from.model.vocab
+                                                   : j->from.tokenizer.vocab};
+    bool is_root = zero_comm_is_root(&j->world);
+    const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
+    if (!o->ignore_end)
+        ZERO_TRY(zero_importing_find_ends(&j->world, j->from.kept, tok, j->from.model.vocab,
+                                          &how.ends));
+    const zero_prompts *p = &j->prompts;
+    for (int64_t i = 0; is_root && i < p->n; i++) {
+        const zero_text *t = &p->texts[i];
+        if (t->n_known > j->from.model.seq) {
+            fprintf(stderr,
+                    "zero: warning: the prompt has %" PRId64
+                    " tokens, and the model sees the last %" PRId64 " of them\n",
+                    t->n_known, j->from.model.seq);
+        }
+    }
+    if (is_root && p->first_empty > 0)
+        fprintf(stderr,
+                "zero: note: --prompts %s: line %" PRId64
+                " is empty: such texts begin as without --prompt\n",
+                ZERO_SHOWN(o->prompts), p->first_empty);
+    ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
+    ZERO_TRY(zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK));
     return close_all(j);
 }
 
@@ -350,12 +312,11 @@ const zero_command zero_command_generate = {
     .summary = "generate text from a checkpoint, or a model of Hugging Face's",
     .usage = "zero generate MODEL [options]\n"
              "mpirun -n RANKS zero generate MODEL [options]",
-    .about =
-        "Continues a prompt with the model of a checkpoint: a directory step-00000100, or "
-        "a directory of them, of which the newest is taken. Or with a GPT-2 of Hugging "
-        "Face's: its folder, with config.json and the tokenizer, or its model.safetensors. "
-        "The text depends on model, prompt and options alone, not on the number of ranks, "
-        "nor on texts beside it.",
+    .about = "Continues a prompt with the model of a checkpoint: a directory "
+             "step-00000100, or a directory of them, of which the newest is taken. Or with "
+             "a GPT-2 of Hugging Face's: its folder, with config.json and the tokenizer, "
+             "or its model.safetensors. The text depends on model, prompt and options "
+             "alone, not on the number of ranks, nor on texts beside it.",
     .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
     .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
     .tables = &zero_generate_table,

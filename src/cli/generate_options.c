@@ -89,47 +89,35 @@ static zero_status read_ids(const char *text, zero_generate_options *o)
         errno = 0;
         long id = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
         if (id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "--prompt-tokens %.80s: expected ids with commas between them, "
-                "as in 1,2,3; found '%.20s'",
-                text, at);
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompt-tokens %.80s: expected ids with commas between "
+                             "them, as in 1,2,3; found '%.20s'",
+                             text, at);
         o->prompt_tokens[o->n_prompt_tokens++] = (int32_t)id;
         at = end;
         if (*at == '\0') return ZERO_OK;
     }
 }
 
-static zero_status check_operands(const zero_options *given)
-{
-    if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "generate needs a checkpoint or a model, as in zero generate DIR "
-                         "--prompt 'Once'");
-    if (given->n_operands == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "expected one checkpoint, found %.200s and %.200s; quote a prompt of "
-                     "several words",
-                     given->operands[0], given->operands[1]);
-}
-
-static zero_status check_shares(zero_generate_options *o)
-{
-    bool has_device = strcmp(o->device, zero_device_name_at(0)) != 0;
-    zero_tp_take_defaults(&o->tp, false, 0);
-    if (!has_device || o->tp.slices == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--tp %" PRId64 " --tp-slices %" PRId64
-                     " with --device %s: a device does not yet add up what several ranks "
-                     "or slices compute; leave one of them out",
-                     o->tp.ranks, o->tp.slices, o->device);
-}
-
 static zero_status check(zero_generate_options *o)
 {
-    ZERO_TRY(check_operands(&o->given));
+    if (o->given.n_operands == 0)
+        return zero_fail(ZERO_ERR_INVALID, "generate needs a checkpoint or a model, as in "
+                                           "zero generate DIR --prompt 'Once'");
+    if (o->given.n_operands != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "expected one checkpoint, found %.200s and %.200s; quote a prompt "
+                         "of several words",
+                         o->given.operands[0], o->given.operands[1]);
     o->checkpoint = o->given.operands[0];
-    ZERO_TRY(check_shares(o));
+    bool has_device = strcmp(o->device, zero_device_name_at(0)) != 0;
+    zero_tp_take_defaults(&o->tp, false, 0);
+    if (has_device && o->tp.slices != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp %" PRId64 " --tp-slices %" PRId64
+                         " with --device %s: a device does not yet add up what several "
+                         "ranks or slices compute; leave one of them out",
+                         o->tp.ranks, o->tp.slices, o->device);
     if (o->prompt && o->prompt_ids)
         return zero_fail(ZERO_ERR_INVALID, "give --prompt or --prompt-tokens, not both");
     if (o->prompts && (o->prompt || o->prompt_ids))

@@ -146,22 +146,6 @@ bool zero_help_shows(const zero_command *command, int i, const char **group)
     return first == i && (option->is & table->shown) == table->shown;
 }
 
-static void show_options(const zero_command *command, const void *defaults, FILE *out)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    const char *group = NULL, *shown = NULL;
-    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-        if (!zero_help_shows(command, i, &group)) continue;
-        if (group != shown) fprintf(out, "\n%s:\n", group);
-        shown = group;
-        show_option(option, (const char *)defaults + table->base, out);
-    }
-    if (command->n_tables == 0) return;
-    fputc('\n', out);
-    show_paragraphs(ZERO_HELP_NUMBERS, out);
-}
-
 /* The value of --model among the words; NULL if there is none. */
 static const char *model_among(int argc, char **argv)
 {
@@ -182,25 +166,24 @@ zero_status zero_help_show(const zero_command *command, int argc, char **argv, F
     show_lines(command->usage, out);
     fputc('\n', out);
     show_paragraphs(command->about, out);
-    show_options(command, defaults, out);
+    const zero_option_table *table;
+    const zero_option *option;
+    const char *group = NULL, *shown = NULL;
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+        if (!zero_help_shows(command, i, &group)) continue;
+        if (group != shown) fprintf(out, "\n%s:\n", group);
+        shown = group;
+        show_option(option, (const char *)defaults + table->base, out);
+    }
+    if (command->n_tables != 0) {
+        fputc('\n', out);
+        show_paragraphs(ZERO_HELP_NUMBERS, out);
+    }
     fputs("\nExample:\n", out);
     show_lines(command->example, out);
     show_exits(command, out);
     free(defaults);
     return ZERO_OK;
-}
-
-static void show_defaults(const zero_command *command, const void *defaults, FILE *out)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-        char text[ZERO_OPTION_TEXT_BYTES];
-        const void *from = (const char *)defaults + table->base;
-        bool is_value = zero_option_value(option, from, text) || option->standard;
-        const char *shown = zero_help_default(option, from, text);
-        fprintf(out, is_value ? "--%-16s %s\n" : "--%-16s (%s)\n", option->name, shown);
-    }
 }
 
 static zero_status show_defaults_json(const zero_command *command, const void *defaults,
@@ -226,8 +209,17 @@ zero_status zero_help_show_defaults(const zero_command *command, const char *mod
     zero_status st = ZERO_OK;
     if (json)
         st = show_defaults_json(command, defaults, out);
-    else
-        show_defaults(command, defaults, out);
+    else {
+        const zero_option_table *table;
+        const zero_option *option;
+        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+            char text[ZERO_OPTION_TEXT_BYTES];
+            const void *from = (const char *)defaults + table->base;
+            bool is_value = zero_option_value(option, from, text) || option->standard;
+            const char *shown = zero_help_default(option, from, text);
+            fprintf(out, is_value ? "--%-16s %s\n" : "--%-16s (%s)\n", option->name, shown);
+        }
+    }
     free(defaults);
     return st;
 }

@@ -34,14 +34,6 @@ zero_status zero_help_unknown(const char *word)
     return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
 }
 
-static zero_status show(const zero_command *command, bool man)
-{
-    if (man) return zero_help_write_man(command, stdout);
-    if (command) return zero_help_show(command, 0, NULL, stdout);
-    zero_help_show_all(stdout);
-    return ZERO_OK;
-}
-
 static zero_status run(int argc, char **argv)
 {
     help_options options;
@@ -60,7 +52,10 @@ static zero_status run(int argc, char **argv)
         if (!is_command) zero_topic_show(given.operands[0], options.man, stdout);
         if (!is_command) return ZERO_OK;
     }
-    return show(command, options.man);
+    if (options.man) return zero_help_write_man(command, stdout);
+    if (command) return zero_help_show(command, 0, NULL, stdout);
+    zero_help_show_all(stdout);
+    return ZERO_OK;
 }
 
 const zero_command zero_command_help = {

@@ -11,8 +11,9 @@
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
 
-/* Without a tokenizer beside the weights the user's word is all there is. Merges and characters
- * that are learnt now are never those of a model that exists; bytes are, if there are 256. */
+/* Without a tokenizer beside the weights the user's word is all there is. Merges and
+ * characters that are learnt now are never those of a model that exists; bytes are, if
+ * there are 256. */
 static zero_status check_name(const zero_importing *im, const zero_config *c)
 {
     bool is_bytes = c->tokenizer && strcmp(c->tokenizer, "byte") == 0;
@@ -23,25 +24,10 @@ static zero_status check_name(const zero_importing *im, const zero_config *c)
     zero_tokenizer_name_stranger(c->init_from, named);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--tokenizer %s: its tokens mean nothing to the weights of --init-from "
-        "%.400s, beside which there is no tokenizer (" ZERO_TOKENIZER_FILES
+        "--tokenizer %s: its tokens mean nothing to the weights of --init-from %.400s, "
+        "beside which there is no tokenizer (" ZERO_TOKENIZER_FILES
         "): put the model's there, or give it as --tokenizer FILE%s",
         c->tokenizer, c->init_from, named);
-}
-
-/* A checkpoint has no such file, and two ways to continue with it. */
-static zero_status name_checkpoint(const char *path, zero_status st)
-{
-    char found[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
-    zero_failure failure = zero_failure_keep(st);
-    if (st != ZERO_ERR_IO || zero_checkpoint_find(path, found, sizeof found) != ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--init-from %.300s holds a checkpoint of zero train: --resume "
-                     "--checkpoint DIR continues it, with --new-data on other data; for "
-                     "its weights alone, without their moments, give --init-from what zero "
-                     "checkpoint export %.300s --to OUT makes",
-                     path, path);
 }
 
 zero_status zero_importing_open(zero_config *config, bool has_model,
@@ -50,7 +36,20 @@ zero_status zero_importing_open(zero_config *config, bool has_model,
     zero_importing im = {.tokenizer = ""};
     zero_status st = zero_hugging_face_find(config->init_from, &im.found);
     if (st == ZERO_OK) st = zero_hugging_face_find_shape(config->init_from, &im.shape);
-    if (st != ZERO_OK) return name_checkpoint(config->init_from, st);
+    if (st != ZERO_OK) {
+        /* A checkpoint has no such file, and two ways to continue with it. */
+        char found[ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME];
+        zero_failure failure = zero_failure_keep(st);
+        if (st != ZERO_ERR_IO ||
+            zero_checkpoint_find(config->init_from, found, sizeof found) != ZERO_OK)
+            return zero_failure_restore(&failure);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--init-from %.300s holds a checkpoint of zero train: --resume "
+                         "--checkpoint DIR continues it, with --new-data on other data; "
+                         "for its weights alone, without their moments, give --init-from "
+                         "what zero checkpoint export %.300s --to OUT makes",
+                         config->init_from, config->init_from);
+    }
     ZERO_TRY(zero_config_take_shape(config, &im.shape, has_model));
     if (!zero_tokenizer_beside(im.found.folder, im.tokenizer)) im.tokenizer[0] = '\0';
     ZERO_TRY(check_name(&im, config));
@@ -69,11 +68,10 @@ zero_status zero_importing_compare(const zero_importing *importing,
     bool same = zero_tokenizer_same_texts(&found, corpus->tokenizer, &token);
     zero_tokenizer_destroy(&found);
     if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--tokenizer %.400s is not the model's: %.400s, beside the weights, has "
-        "another text for token %d; leave --tokenizer out",
-        config->tokenizer, importing->tokenizer, (int)token);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--tokenizer %.400s is not the model's: %.400s, beside the weights, "
+                     "has another text for token %d; leave --tokenizer out",
+                     config->tokenizer, importing->tokenizer, (int)token);
 }
 
 /* ---- what ranks have read ---- */
@@ -123,12 +121,17 @@ static void read_dropout(const json_t *config, char text[64])
         snprintf(text, 64, "%g, %g, %g", rates[0], rates[1], rates[2]);
 }
 
-static void describe(const json_t *files, const zero_config *c,
-                     const zero_gpt2_shape *model, zero_importing *im)
+zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
+                                const zero_corpus *corpus, const zero_gpt2_shape *model)
 {
+    json_t *files;
+    zero_ends ends; /* found again where texts are generated; a mistake is found here */
+    ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
+    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
+    ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
     char theirs[64], ours[32];
     read_dropout(files, theirs);
-    snprintf(ours, sizeof ours, "%g", c->dropout);
+    snprintf(ours, sizeof ours, "%g", config->dropout);
     im->note[0] = '\0';
     if (theirs[0] && strcmp(ours, theirs) != 0)
         snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
@@ -138,17 +141,6 @@ static void describe(const json_t *files, const zero_config *c,
         snprintf(im->note + n, sizeof im->note - n,
                  "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
                  model->seq, im->shape.seq);
-}
-
-zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
-                                const zero_corpus *corpus, const zero_gpt2_shape *model)
-{
-    json_t *files;
-    zero_ends ends; /* found again where texts are generated; a mistake is found here */
-    ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
-    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
-    ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
-    describe(files, config, model, im);
     json_decref(files);
     return ZERO_OK;
 }

@@ -1,26 +1,32 @@
-/* zero info: this build and this machine, and what options are by default. */
-#include "cli/help.h"
-
+/* zero info: this build and this machine, and what options are by default. A tree says it all; forms/info.txt
+ * is its text. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "base/clock.h"
+#include "base/embedded.h"
 #include "base/fail.h"
-#include "base/text.h"
 #include "base/topology.h"
 #include "base/type.h"
 #include "cli/build.h"
-#include "cli/info_devices.h"
-#include "cli/info_disk.h"
-#include "cli/info_products.h"
+#include "cli/help.h"
 #include "comm/launch.h"
+#include "facts/form.h"
+#include "io/disk_trial.h"
+#include "io/scratch_place.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
 #include "math/blas.h"
+#include "math/device.h"
 #include "math/threads.h"
 #include "report/json_put.h"
 #include "sharding/stages.h"
 #include "zero/version.h"
+
+extern const zero_embedded zero_cli_forms[];
 
 typedef struct {
     bool json, trial;
@@ -43,17 +49,18 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-/* ---- as values ---- */
-
-/* Bytes, or null where the system does not say. */
-static json_t *bytes(size_t n)
+static zero_status print(json_t *info, const char *section)
 {
-    return n == 0 ? json_null() : json_integer((json_int_t)n);
+    zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "info"), section,
+                                     info, NULL, stdout);
+    json_decref(info);
+    return st;
 }
 
-static json_t *cores_and_threads(int cores, int threads)
+/* Bytes, or null where the system does not say. */
+static json_t *known(size_t bytes)
 {
-    return json_pack("{s:i, s:i}", "cores", cores, "threads", threads);
+    return bytes == 0 ? json_null() : json_integer((json_int_t)bytes);
 }
 
 /* The names that name_at(0), name_at(1), ... give, up to NULL. */
@@ -64,146 +71,195 @@ static json_t *names(const char *(*name_at)(int i))
     return list;
 }
 
-static void put_build(json_t *info)
+/* ---- products ---- */
+
+/* Tokens, and a square weight: large enough that packing counts as it does in a step. */
+#define ROWS   192
+#define SIDE   768
+#define ROUNDS 5
+
+typedef struct {
+    zero_math math;
+    float *a, *c; /* [ROWS,SIDE] */
+    void *b;      /* [SIDE,SIDE] of 2 bytes; zeros in both types */
+} trial;
+
+static double seconds(const trial *t, zero_type type)
 {
-    char mpi[128], blas[128];
+    const zero_gemm g = {.factors = type,
+                         .m = ROWS,
+                         .n = SIDE,
+                         .k = SIDE,
+                         .a = t->a,
+                         .b = t->b,
+                         .b_type = type,
+                         .c = t->c};
+    const double begin = zero_clock_seconds();
+    zero_backend_cpu.gemm(&t->math, &g);
+    return zero_clock_seconds() - begin;
+}
+
+/* In whole cache lines, as kernels expect. */
+static void *zeros(int64_t n, size_t bytes)
+{
+    const size_t all = (size_t)zero_round_up(n * (int64_t)bytes, 64);
+    void *memory = aligned_alloc(64, all);
+    return memory ? memset(memory, 0, all) : NULL;
+}
+
+/* How much faster products in bf16 are than in fp16: the least of several, in turns, since another program
+ * on this machine disturbs both alike. */
+static zero_status try_products(double *ratio)
+{
+    trial t = {.a = zeros(ROWS * SIDE, sizeof(float)),
+               .b = zeros(SIDE * SIDE, 2),
+               .c = zeros(ROWS * SIDE, sizeof(float))};
+    t.math.scratch = zeros(zero_math_scratch(), sizeof(float));
+    zero_status st = ZERO_OK;
+    if (!t.a || !t.b || !t.c || !t.math.scratch)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory to try products");
+    if (st == ZERO_OK) st = zero_backend_cpu.open(&t.math);
+    if (st == ZERO_OK) {
+        double fp16 = seconds(&t, ZERO_FP16), bf16 = seconds(&t, ZERO_BF16);
+        for (int i = 0; i < ROUNDS; i++) {
+            fp16 = fmin(fp16, seconds(&t, ZERO_FP16));
+            bf16 = fmin(bf16, seconds(&t, ZERO_BF16));
+        }
+        *ratio = fp16 / bf16;
+        if (zero_backend_cpu.close) zero_backend_cpu.close(&t.math);
+    }
+    free(t.math.scratch);
+    free(t.c);
+    free(t.b);
+    free(t.a);
+    return st;
+}
+
+/* ---- devices ---- */
+
+static json_t *device_names(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; zero_device_name_at(i); i++) {
+        const zero_backend *device = NULL;
+        const zero_plugin *plugin;
+        if (zero_device_find(zero_device_name_at(i), &device, &plugin) == ZERO_OK && device)
+            json_array_append_new(list, json_string(zero_device_name_at(i)));
+    }
+    return list;
+}
+
+/* Lists GPUs until one cannot be opened. `about` is the versions of CUDA, or why there are no GPUs. */
+static json_t *gpus(char *text, size_t size)
+{
+    const zero_backend *backend = NULL;
+    const zero_plugin *plugin = NULL;
+    json_t *list = json_array();
+    int n = 0;
+    zero_status st = zero_device_find("cuda", &backend, &plugin);
+    if (st == ZERO_OK) st = plugin->count(&n);
+    for (int i = 0; st == ZERO_OK && i < n; i++) {
+        zero_device_about about;
+        char type[16];
+        st = plugin->describe(i, &about);
+        if (st != ZERO_OK) break;
+        snprintf(type, sizeof type, "sm_%d", about.capability);
+        json_array_append_new(list,
+                              json_pack("{s:i, s:s, s:s, s:s, s:I, s:I}", "device", i,
+                                        "name", about.name, "bus", about.bus, "type", type,
+                                        "memory_bytes", (json_int_t)about.bytes,
+                                        "memory_free_bytes", (json_int_t)about.bytes_free));
+        snprintf(text, size, "driver for CUDA %d.%d, runtime %d.%d, cuBLAS %d.%d.%d",
+                 about.driver / 1000, about.driver % 1000 / 10, about.runtime / 1000,
+                 about.runtime % 1000 / 10, about.products / 10000,
+                 about.products / 100 % 100, about.products % 100);
+    }
+    if (st != ZERO_OK) snprintf(text, size, "%s", zero_last_error());
+    return list;
+}
+
+/* ---- this build and this machine ---- */
+
+static zero_status show_build(bool json)
+{
+    zero_topology t;
+    char mpi[128], blas[128], cuda[1024] = "";
+    double ratio = 0.0;
+    ZERO_TRY(zero_topology_read(&t));
     zero_launch_library(mpi, sizeof mpi);
     zero_blas_name(blas, sizeof blas);
     zero_blas_set_threads(1); /* as training has it unless told otherwise */
-    json_object_set_new(info, "version", json_string(zero_version()));
-    json_object_set_new(info, "commit", json_string(zero_build_commit()));
-    json_object_set_new(info, "build", json_string(ZERO_BUILD));
-    json_object_set_new(info, "mpi", json_string(mpi));
-    json_object_set_new(info, "mpi_cuda", json_string(zero_launch_cuda()));
-    json_object_set_new(info, "blas", json_string(blas));
-    json_object_set_new(info, "backends", names(zero_backend_name_at));
-    zero_info_put_devices(info);
-    json_object_set_new(info, "cpu_kernels", json_string(zero_cpu_kernels_name()));
-    json_object_set_new(info, "threads_in_a_rank", json_boolean(zero_cpu_has_threads()));
-}
-
-static void put_machine(json_t *info, const zero_topology *t)
-{
-    json_object_set_new(info, "cpu", json_string(t->cpu));
-    json_object_set_new(info, "machine",
-                        cores_and_threads(t->machine_cores, t->machine_threads));
-    json_object_set_new(info, "usable",
-                        cores_and_threads(t->usable_cores, t->usable_threads));
-    json_object_set_new(info, "usable_cpus", json_string(t->usable_list));
-    json_object_set_new(info, "bound",
-                        json_boolean(t->usable_threads < t->allowed_threads));
-    json_object_set_new(info, "numa_nodes", json_integer(t->numa_nodes));
-    json_object_set_new(info, "memory_bytes", bytes(t->machine_memory));
-    json_object_set_new(info, "memory_available_bytes", bytes(t->memory_available));
-    json_object_set_new(info, "memory_limit_bytes", bytes(t->memory_limit));
-    json_object_set_new(info, "shm_available_bytes", bytes(t->shm_available));
-}
-
-static void put_choices(json_t *info)
-{
-    json_t *stages = json_array();
+    if (zero_cpu_bf16_name()) ZERO_TRY(try_products(&ratio));
+    json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();
     for (int s = 0; s < ZERO_STAGE_COUNT; s++)
         json_array_append_new(stages, json_integer(s));
-    json_object_set_new(info, "stages", stages);
-    json_object_set_new(info, "types", names(zero_type_name_at));
-    json_object_set_new(info, "collectives", names(zero_algorithm_name_at));
+    json_t *info = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:s, s:b, s:s?, s:s?, "
+        "s:o, s:s, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, s:o}",
+        "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
+        "mpi", mpi, "mpi_cuda", zero_launch_cuda(), "blas", blas, "backends",
+        names(zero_backend_name_at), "devices", device_names(), "cuda",
+        (int)(json_array_size(found) > 0), "cuda_about", cuda, "gpus", found, "cpu_kernels",
+        zero_cpu_kernels_name(), "threads_in_a_rank", (int)zero_cpu_has_threads(),
+        "fp32_products", zero_cpu_fp32_name(), "bf16_products", zero_cpu_bf16_name(),
+        "bf16_over_fp16", ratio > 0.0 ? json_real(ratio) : json_null(), "cpu", t.cpu,
+        "machine", "cores", t.machine_cores, "threads", t.machine_threads, "usable",
+        "cores", t.usable_cores, "threads", t.usable_threads, "usable_cpus", t.usable_list,
+        "bound", (int)(t.usable_threads < t.allowed_threads), "numa_nodes", t.numa_nodes,
+        "memory_bytes", known(t.machine_memory), "memory_available_bytes",
+        known(t.memory_available), "memory_limit_bytes", known(t.memory_limit),
+        "shm_available_bytes", known(t.shm_available), "stages", stages, "types",
+        names(zero_type_name_at), "collectives", names(zero_algorithm_name_at));
+    return json ? zero_json_print(info, JSON_INDENT(2), stdout) : print(info, "build");
 }
 
-/* ---- as a table ---- */
+/* ---- what a directory can do for --offload ---- */
 
-static void print_value(const char *key, json_t *value)
+/* "1.17G", as options read it: decimal, three digits. */
+static void write_rate(double rate, char text[16])
 {
-    const char *member;
-    json_t *one;
-    size_t i;
-    if (json_is_string(value)) printf("%s", json_string_value(value));
-    if (json_is_null(value)) printf("-");
-    if (json_is_boolean(value)) printf("%s", json_is_true(value) ? "yes" : "no");
-    if (json_is_integer(value) && zero_ends_in(key, "_bytes"))
-        printf("%.1f GiB", (double)json_integer_value(value) / 0x1p30);
-    else if (json_is_integer(value))
-        printf("%d", (int)json_integer_value(value));
-    if (json_is_real(value)) printf("%.1f", json_real_value(value));
-    if (json_is_array(value) && json_array_size(value) == 0) printf("none");
-    json_array_foreach(value, i, one)
-    {
-        printf("%s", i > 0 ? " " : "");
-        print_value(key, one);
+    static const struct {
+        double unit;
+        const char *suffix;
+    } units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "K"}, {1.0, ""}};
+    size_t u = 0;
+    while (u < 3 && rate < 0.9995 * units[u].unit) u++;
+    double number = rate / units[u].unit;
+    int decimals = number < 9.995 ? 2 : number < 99.95 ? 1 : 0;
+    snprintf(text, 16, "%.*f%s", decimals, number, units[u].suffix);
+}
+
+static zero_status show_disk(const char *directory, bool with_trial, bool json)
+{
+    zero_scratch_place p;
+    zero_disk_rates r;
+    json_t *rates = json_null();
+    ZERO_TRY(zero_scratch_place_read(directory, &p));
+    if (with_trial && zero_launch_rank_hint() <= 0) {
+        char read[16], write[16], option[33];
+        ZERO_TRY(zero_disk_trial(directory, &r));
+        write_rate(r.read, read);
+        write_rate(r.write, write);
+        snprintf(option, sizeof option, "%s,%s", read, write);
+        rates = json_pack("{s:I, s:i, s:f, s:f, s:f, s:s}", "file_bytes",
+                          (json_int_t)r.bytes, "threads", ZERO_DISK_TRIAL_THREADS,
+                          "read_bytes_per_second", r.read, "write_bytes_per_second",
+                          r.write, "mixed_bytes_per_second", r.mixed, "disk", option);
     }
-    bool first = true;
-    json_object_foreach(value, member, one)
-    {
-        printf("%s%d %s", first ? "" : ", ", (int)json_integer_value(one), member);
-        first = false;
-    }
-}
-
-/* Keys as words: memory_available_bytes is "memory available". */
-static void print_key(const char *key)
-{
-    char words[64];
-    size_t length = strlen(key);
-    if (zero_ends_in(key, "_bytes")) length -= strlen("_bytes");
-    snprintf(words, sizeof words, "%.*s", (int)length, key);
-    for (char *c = words; *c; c++)
-        if (*c == '_') *c = ' ';
-    printf("%-18s ", words);
-}
-
-static void print_gpus(json_t *gpus)
-{
-    size_t i;
-    json_t *gpu;
-    json_array_foreach(gpus, i, gpu)
-    {
-        print_key("gpu");
-        zero_info_print_gpu(gpu);
-        putchar('\n');
-    }
-}
-
-static void print_table(json_t *info)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach(info, key, value)
-    {
-        if (strcmp(key, "gpus") == 0) continue;
-        print_key(key);
-        print_value(key, value);
-        putchar('\n');
-        if (strcmp(key, "cuda_about") == 0) print_gpus(json_object_get(info, "gpus"));
-    }
-}
-
-/* ---- the command ---- */
-
-static zero_status describe(bool json)
-{
-    zero_topology topology;
-    ZERO_TRY(zero_topology_read(&topology));
-    json_t *info = json_object();
-    put_build(info);
-    zero_status st = zero_info_put_products(info);
-    put_machine(info, &topology);
-    put_choices(info);
-    if (st != ZERO_OK) {
-        json_decref(info);
-        return st;
-    }
-    if (json) return zero_json_print(info, JSON_INDENT(2), stdout);
-    print_table(info);
-    json_decref(info);
-    return ZERO_OK;
-}
-
-static zero_status check(const info_options *o)
-{
-    if (o->trial && !o->offload)
-        return zero_fail(ZERO_ERR_INVALID, "--trial needs --offload DIR");
-    if (o->offload && o->defaults)
-        return zero_fail(ZERO_ERR_INVALID, "give --offload or --defaults, not both");
-    return ZERO_OK;
+    json_t *name = json ? json_string(directory) : json_string_nocheck(directory);
+    json_t *info = json_pack(
+        "{s:o, s:s?, s:I, s:b, s:o, s:o, s:b, s:o}", "directory", name, "file_system",
+        *p.file_system ? p.file_system : NULL, "free_bytes", (json_int_t)p.bytes_free,
+        "direct", (int)p.file.is_direct, "memory_align_bytes", known(p.file.memory_align),
+        "offset_align_bytes", known(p.file.offset_align), "nameless",
+        (int)p.file.had_no_name, "trial", rates);
+    if (!info)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload %s: expected a name in UTF-8 for --json", directory);
+    if (json) return zero_json_print(info, JSON_INDENT(2) | JSON_REAL_PRECISION(6), stdout);
+    json_object_set_new(info, "used", json_integer(ZERO_SCRATCH_ALIGN));
+    return print(info, "disk");
 }
 
 static zero_status run(int argc, char **argv)
@@ -211,10 +267,12 @@ static zero_status run(int argc, char **argv)
     info_options options;
     zero_options given;
     ZERO_TRY(zero_options_read(&zero_command_info, argc, argv, &options, &given));
-    ZERO_TRY(check(&options));
-    if (options.offload)
-        return zero_info_disk(options.offload, options.trial, options.json);
-    if (!options.defaults) return describe(options.json);
+    if (options.trial && !options.offload)
+        return zero_fail(ZERO_ERR_INVALID, "--trial needs --offload DIR");
+    if (options.offload && options.defaults)
+        return zero_fail(ZERO_ERR_INVALID, "give --offload or --defaults, not both");
+    if (options.offload) return show_disk(options.offload, options.trial, options.json);
+    if (!options.defaults) return show_build(options.json);
     return zero_help_show_defaults(&zero_command_train, options.defaults, options.json,
                                    stdout);
 }

@@ -12,7 +12,8 @@
 
 #define FEW_THREADS 64 /* that any machine starts, to try what they do */
 
-/* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
+/* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested
+ * teams. */
 static zero_thread_choice threads_from_environment(void)
 {
     const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
@@ -30,17 +31,16 @@ zero_status zero_machine_read(int64_t option, zero_topology *topology,
     *threads =
         option > 0 ? (zero_thread_choice){option, "--threads"} : threads_from_environment();
     if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%s %d: this machine runs %d threads at a time; choose at most that "
-            "many per rank",
-            threads->from, (int)threads->n, topology->machine_threads);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s %d: this machine runs %d threads at a time; choose at most "
+                         "that many per rank",
+                         threads->from, (int)threads->n, topology->machine_threads);
     if (threads->n == 1 || zero_cpu_has_threads()) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "--threads %d: this build has no OpenMP, so a rank has one thread; "
-                     "start more ranks, or build with a compiler that has it and "
-                     "-DZERO_OPENMP=ON",
-                     (int)threads->n);
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
+        "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+        (int)threads->n);
 }
 
 typedef struct {
@@ -73,16 +73,6 @@ size_t zero_machine_room(int node_ranks, size_t taken)
     return zero_memory_available() / (size_t)node_ranks + taken;
 }
 
-/* The same failure with the option in front. Another machine, or another build, would do. */
-static zero_status refuse(const char *device, zero_status status)
-{
-    char why[1024];
-    if (status == ZERO_OK) return status;
-    snprintf(why, sizeof why, "%s", zero_last_error());
-    if (status == ZERO_ERR_UNSUPPORTED) status = ZERO_ERR_ENV;
-    return zero_fail(status, "--device %s: %s", device, why);
-}
-
 zero_status zero_machine_device(const char *device, const zero_backend **backend)
 {
     char where[128];
@@ -93,7 +83,14 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     ZERO_TRY(zero_device_read(device, where, &choice));
     zero_status st = zero_device_find(device, backend, &plugin);
     if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
-    return refuse(device, st);
+    /* The same failure with the option in front. Another machine, or another build,
+     * would do. */
+    zero_status status = st;
+    char why[1024];
+    if (status == ZERO_OK) return status;
+    snprintf(why, sizeof why, "%s", zero_last_error());
+    if (status == ZERO_ERR_UNSUPPORTED) status = ZERO_ERR_ENV;
+    return zero_fail(status, "--device %s: %s", device, why);
 }
 
 zero_status zero_machine_place(const char *device, zero_comm *comm,

@@ -7,8 +7,8 @@
 #include "cli/help.h"
 #include "zero/version.h"
 
-/* Text as troff reads it: a bare dash is a hyphen, a backslash begins a command, and so do a dot
- * and a quote at the beginning of a line. A newline begins a paragraph. */
+/* Text as troff reads it: a bare dash is a hyphen, a backslash begins a command, and so do
+ * a dot and a quote at the beginning of a line. A newline begins a paragraph. */
 static void put(const char *text, FILE *out)
 {
     if (*text == '.' || *text == '\'') fputs("\\&", out);
@@ -75,41 +75,12 @@ static void put_option(const zero_option *option, const void *defaults, FILE *ou
     fputs("]\n", out);
 }
 
-static void put_options(const zero_command *command, const void *defaults, FILE *out)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    const char *group = NULL, *shown = NULL;
-    if (command->n_tables == 0) return;
-    section("OPTIONS", out);
-    put(ZERO_HELP_NUMBERS, out);
-    fputc('\n', out);
-    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-        if (!zero_help_shows(command, i, &group)) continue;
-        if (group != shown) fprintf(out, ".SS %s\n", group);
-        shown = group;
-        put_option(option, (const char *)defaults + table->base, out);
-    }
-}
-
 static void put_exits(const zero_command *command, FILE *out)
 {
     const char *meaning;
     section("EXIT STATUS", out);
     for (int i = 0, code; (code = zero_help_exit(command, i, &meaning)) >= 0; i++)
         fprintf(out, ".TP\n%d\n%s\n", code, meaning);
-}
-
-static void put_commands(FILE *out)
-{
-    const zero_command *command;
-    section("COMMANDS", out);
-    for (int i = 0; (command = zero_command_at(i)); i++) {
-        if (!command->summary) continue;
-        fprintf(out, ".TP\n\\fB%s\\fR\n", command->name);
-        put(command->summary, out);
-        fputc('\n', out);
-    }
 }
 
 static void put_see_also(const zero_command *command, FILE *out)
@@ -132,7 +103,14 @@ static void write_zero(FILE *out)
     put_head(NULL, "train GPT-style transformers with ZeRO on MPI", out);
     section("SYNOPSIS", out);
     fputs(".B zero\n.I command\n[options]\n", out);
-    put_commands(out);
+    const zero_command *command;
+    section("COMMANDS", out);
+    for (int i = 0; (command = zero_command_at(i)); i++) {
+        if (!command->summary) continue;
+        fprintf(out, ".TP\n\\fB%s\\fR\n", command->name);
+        put(command->summary, out);
+        fputc('\n', out);
+    }
     put_exits(NULL, out);
     put_see_also(NULL, out);
 }
@@ -151,7 +129,20 @@ zero_status zero_help_write_man(const zero_command *command, FILE *out)
     section("DESCRIPTION", out);
     put(command->about, out);
     fputc('\n', out);
-    put_options(command, defaults, out);
+    const zero_option_table *table;
+    const zero_option *option;
+    const char *group = NULL, *shown = NULL;
+    if (command->n_tables != 0) {
+        section("OPTIONS", out);
+        put(ZERO_HELP_NUMBERS, out);
+        fputc('\n', out);
+        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+            if (!zero_help_shows(command, i, &group)) continue;
+            if (group != shown) fprintf(out, ".SS %s\n", group);
+            shown = group;
+            put_option(option, (const char *)defaults + table->base, out);
+        }
+    }
     section("EXAMPLES", out);
     put_lines(command->example, out);
     put_exits(command, out);

@@ -11,7 +11,8 @@
 #include "comm/launch.h"
 #include "io/file.h"
 
-/* The words of a command line, not yet checked: the text of row i, NULL where it is not given. */
+/* The words of a command line, not yet checked: the text of row i, NULL where it is not
+ * given. */
 struct line {
     const zero_command *command;
     const char *text[ZERO_OPTIONS_MOST]; /* the last one counts */
@@ -34,27 +35,24 @@ static zero_status unknown(const zero_command *command, const char *argument, si
                      argument, command->name);
 }
 
-static zero_status take_operand(struct line *line, const char *word)
-{
-    const char *operand = line->command->operand;
-    if (!operand)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unexpected argument '%.80s' (options look like --steps 100)",
-                         word);
-    if (line->n_operands == ZERO_OPERANDS_MOST)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: unexpected argument '%.80s' after %d others",
-                         zero_command_word(line->command), word, line->n_operands);
-    line->operands[line->n_operands++] = word;
-    return ZERO_OK;
-}
-
 /* Takes argv[*i], and argv[*i + 1] where the value is a word of its own. */
 static zero_status take(struct line *line, int argc, char **argv, int *i)
 {
     const zero_option_table *table;
     const char *word = argv[*i], *next = *i + 1 < argc ? argv[*i + 1] : NULL;
-    if (word[0] != '-') return take_operand(line, word);
+    if (word[0] != '-') {
+        const char *operand = line->command->operand;
+        if (!operand)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unexpected argument '%.80s' (options look like --steps 100)",
+                             word);
+        if (line->n_operands == ZERO_OPERANDS_MOST)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s: unexpected argument '%.80s' after %d others",
+                             zero_command_word(line->command), word, line->n_operands);
+        line->operands[line->n_operands++] = word;
+        return ZERO_OK;
+    }
     const char *name = word + strspn(word, "-"), *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
     int index = -1;
@@ -79,33 +77,6 @@ static zero_status take(struct line *line, int argc, char **argv, int *i)
 
 /* ---- values ---- */
 
-static zero_status store_flags(const struct line *line, void *into, zero_options *given)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
-        char where[160];
-        if (!line->text[i]) continue;
-        snprintf(where, sizeof where, "--%s %.80s", option->name, line->text[i]);
-        ZERO_TRY(
-            zero_option_store(option, line->text[i], where, (char *)into + table->base));
-        given->set[i] = true;
-    }
-    return ZERO_OK;
-}
-
-/* Marks the rows whose name a flag has used, hidden ones too. */
-static void find_overridden(const struct line *line, bool overridden[ZERO_OPTIONS_MOST])
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
-        size_t length = strlen(option->name);
-        int first = zero_command_find_option(line->command, 0, option->name, length);
-        overridden[i] = line->text[first] != NULL;
-    }
-}
-
 /* A command would put what it writes in the place of its options. */
 static zero_status check_written(const struct line *line, const char *option,
                                  const char *path)
@@ -127,7 +98,14 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
     if (!path) return ZERO_OK;
     ZERO_TRY(check_written(line, "trace", path));
     ZERO_TRY(check_written(line, "metrics", path));
-    find_overridden(line, overridden);
+    /* Marks the rows whose name a flag has used, hidden ones too. */
+    const zero_option_table *table;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++) {
+        size_t length = strlen(option->name);
+        int first = zero_command_find_option(line->command, 0, option->name, length);
+        overridden[i] = line->text[first] != NULL;
+    }
     ZERO_TRY(zero_config_file_load("--config ", path, &given->file));
     return zero_config_file_store(path, given->file, line->command, overridden, into,
                                   given->set);
@@ -141,10 +119,10 @@ static void note_repeats(const struct line *line)
     if (zero_launch_rank_hint() > 0) return;
     for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
         if (line->repeated[i])
-            fprintf(stderr,
-                    "zero: note: --%s is given more than once; the last one counts: "
-                    "%.80s\n",
-                    option->name, ZERO_SHOWN(line->text[i]));
+            fprintf(
+                stderr,
+                "zero: note: --%s is given more than once; the last one counts: %.80s\n",
+                option->name, ZERO_SHOWN(line->text[i]));
 }
 
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
@@ -155,7 +133,16 @@ static zero_status read_line(const zero_command *command, int argc, char **argv,
     memcpy(given->operands, line.operands, sizeof given->operands);
     given->n_operands = line.n_operands;
     ZERO_TRY(store_file(&line, into, given));
-    ZERO_TRY(store_flags(&line, into, given));
+    const zero_option_table *table;
+    const zero_option *option;
+    for (int i = 0; (option = zero_command_option(line.command, i, &table)); i++) {
+        char where[160];
+        if (!line.text[i]) continue;
+        snprintf(where, sizeof where, "--%s %.80s", option->name, line.text[i]);
+        ZERO_TRY(
+            zero_option_store(option, line.text[i], where, (char *)into + table->base));
+        given->set[i] = true;
+    }
     note_repeats(&line);
     return ZERO_OK;
 }

@@ -17,10 +17,10 @@ typedef struct {
 
 static zero_status refuse(named_file written, const char *option)
 {
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s %.300s is a file of %s as well, which would be overwritten: give "
-                     "another name",
-                     written.option, written.path, option);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "%s %.300s is a file of %s as well, which would be overwritten: give another name",
+        written.option, written.path, option);
 }
 
 /* A file, a directory or a pattern that is read, and what is written. */
@@ -90,11 +90,6 @@ static const char *files_of(const char *spec)
     return spec && zero_corpus_is_files(spec) ? spec : NULL;
 }
 
-static const char *tokenizer_of(const char *spec)
-{
-    return spec && !zero_tokenizer_is_name(spec) ? spec : NULL;
-}
-
 zero_status zero_overwriting_check(const zero_config *c, const char *study)
 {
     const named_file written[] = {{"--metrics", c->metrics},
@@ -104,8 +99,11 @@ zero_status zero_overwriting_check(const zero_config *c, const char *study)
     for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
         ZERO_TRY(compare(written[i], (named_file){"--data", files_of(c->data)}));
         ZERO_TRY(compare(written[i], (named_file){"--val-data", files_of(c->val_data)}));
-        ZERO_TRY(compare_model(written[i],
-                               (named_file){"--tokenizer", tokenizer_of(c->tokenizer)}));
+        ZERO_TRY(compare_model(
+            written[i], (named_file){"--tokenizer",
+                                     c->tokenizer && !zero_tokenizer_is_name(c->tokenizer)
+                                         ? c->tokenizer
+                                         : NULL}));
         ZERO_TRY(compare_model(written[i], (named_file){"--init-from", c->init_from}));
         bool is_file = i < 2; /* the others are directories */
         if (is_file && written[i].path && c->checkpoint)

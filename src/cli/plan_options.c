@@ -49,13 +49,6 @@ zero_status zero_plan_options_complete(void *options)
 
 /* ---- values ---- */
 
-static zero_status check_rank(const zero_plan_options *o)
-{
-    if (o->rank < o->job.ranks) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--rank %d: --ranks %d has ranks 0 to %d",
-                     (int)o->rank, (int)o->job.ranks, (int)o->job.ranks - 1);
-}
-
 static bool parse_fit(const char *text, zero_plan_request *r)
 {
     char memory[ZERO_JOB_PART];
@@ -75,11 +68,10 @@ static zero_status read_fit_batch(zero_plan_options *o)
     r->fit_batch = true;
     r->fit_memory = has_device ? r->config.device_memory : r->config.memory_limit;
     if (r->fit_memory > 0 || (o->job.machine && is_open)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--fit batch needs the memory that a batch has to fit: give --%s BYTES, "
-        "such as 32G, or --machine NAME",
-        has_device ? "device-memory" : "memory-limit");
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--fit batch needs the memory that a batch has to fit: give --%s "
+                     "BYTES, such as 32G, or --machine NAME",
+                     has_device ? "device-memory" : "memory-limit");
 }
 
 static zero_status read_fit(zero_plan_options *o)
@@ -145,26 +137,9 @@ static zero_status check_pictures(const zero_plan_options *o)
     ZERO_TRY(check_picture(&o->given, "ablation", not_told,
                            "the ablation shows memory with and without a part"));
     if (!o->request.all_stages) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--ablation with --stage all: it is shown for one stage, as in "
-                     "--stage 2");
-}
-
-/* "1,2,8"; whether the cores of a node have room for them is seen later. */
-static zero_status read_per_node(zero_plan_options *o)
-{
-    const char *list = o->per_node;
-    char part[ZERO_LIST_PART];
-    while (list) {
-        int *to = &o->ranks_per_node[o->n_per_node];
-        if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
-            !zero_list_rank(part, to))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--ranks-per-node %.80s: expected up to %d numbers of ranks "
-                             "with commas between them, such as 1,2,8",
-                             o->per_node, ZERO_NODE_ROWS);
-    }
-    return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--ablation with --stage all: it is shown for one stage, as in --stage 2");
 }
 
 static zero_status check_per_node(zero_plan_options *o)
@@ -175,23 +150,24 @@ static zero_status check_per_node(zero_plan_options *o)
     if (!o->per_node) return ZERO_OK;
     ZERO_TRY(check_picture(&o->given, "ranks-per-node", others,
                            "it shows plans with other ranks per node alone"));
-    if (!o->request.all_stages) return read_per_node(o);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--ranks-per-node with --stage all: it is shown for one stage, as in "
-                     "--stage 2");
-}
-
-/* Refuses what a table of pipelines and all stages cannot show. */
-static zero_status check_pipeline(const zero_options *given)
-{
-    static const char *const others[] = {"stage", "chart",        "peers",    "fit",
-                                         "disk",  "memory-limit", "ablation", NULL};
-    const char *other = zero_options_find_given(given, others);
-    if (!other) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--pipeline with --%s: it shows pipelines beside all stages of ZeRO; "
-                     "leave out --%s",
-                     other, other);
+    if (!o->request.all_stages) {
+        /* "1,2,8"; whether the cores of a node have room for them is seen later. */
+        const char *list = o->per_node;
+        char part[ZERO_LIST_PART];
+        while (list) {
+            int *to = &o->ranks_per_node[o->n_per_node];
+            if (o->n_per_node++ == ZERO_NODE_ROWS || !zero_list_take(&list, part) ||
+                !zero_list_rank(part, to))
+                return zero_fail(ZERO_ERR_INVALID,
+                                 "--ranks-per-node %.80s: expected up to %d numbers of "
+                                 "ranks with commas between them, such as 1,2,8",
+                                 o->per_node, ZERO_NODE_ROWS);
+        }
+        return ZERO_OK;
+    }
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--ranks-per-node with --stage all: it is shown for one stage, as in --stage 2");
 }
 
 static zero_status check(zero_plan_options *o)
@@ -201,12 +177,24 @@ static zero_status check(zero_plan_options *o)
     if (o->models) ZERO_TRY(check_alone(&o->given, "models"));
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return check_alone(&o->given, "machine");
-    ZERO_TRY(check_rank(o));
+    if (o->rank >= o->job.ranks)
+        return zero_fail(ZERO_ERR_INVALID, "--rank %d: --ranks %d has ranks 0 to %d",
+                         (int)o->rank, (int)o->job.ranks, (int)o->job.ranks - 1);
     r->rank = (int)o->rank;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1);
     ZERO_TRY(check_pictures(o));
     ZERO_TRY(check_per_node(o));
-    if (o->pipeline > 0) ZERO_TRY(check_pipeline(&o->given));
+    if (o->pipeline > 0) {
+        /* Refuses what a table of pipelines and all stages cannot show. */
+        static const char *const others[] = {"stage", "chart",        "peers",    "fit",
+                                             "disk",  "memory-limit", "ablation", NULL};
+        const char *other = zero_options_find_given(&o->given, others);
+        if (other)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--pipeline with --%s: it shows pipelines beside all stages "
+                             "of ZeRO; leave out --%s",
+                             other, other);
+    }
     r->pipeline = (int)o->pipeline;
     r->all_stages = r->all_stages || o->pipeline > 0;
     ZERO_TRY(read_fit(o));

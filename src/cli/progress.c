@@ -24,7 +24,8 @@ static bool is_set(const char *variable)
     return text && *text;
 }
 
-/* Standard output is not asked: Open MPI gives each rank a terminal there, also into a pipe. */
+/* Standard output is not asked: Open MPI gives each rank a terminal there, also into a
+ * pipe. */
 static bool has_terminal(void)
 {
     const char *term = getenv("TERM");
@@ -38,8 +39,8 @@ static int width_of(int fd)
     return fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* Columns of the window, now. Under mpirun stderr is a pipe, and the window is that of the terminal
- * from which it was started, if that is on this node. */
+/* Columns of the window, now. Under mpirun stderr is a pipe, and the window is that of the
+ * terminal from which it was started, if that is on this node. */
 static int read_width(void)
 {
     int width = width_of(STDERR_FILENO);
@@ -74,16 +75,13 @@ static void draw(zero_progress_view *p)
 
 /* ---- lines ---- */
 
-static bool is_due(const zero_config *c, int64_t step)
-{
-    return c->log_every > 0 && (step % c->log_every == 0 || step == c->steps);
-}
-
 static void show_lines(const zero_progress_view *p, const zero_run_view *v,
                        const zero_metrics_step *step)
 {
     const zero_config *c = p->config;
-    bool has_line = step->step == 1 || step->skipped || is_due(c, step->step);
+    bool has_line =
+        step->step == 1 || step->skipped ||
+        (c->log_every > 0 && (step->step % c->log_every == 0 || step->step == c->steps));
     if (c->quiet || strcmp(c->progress, "none") == 0) return;
     if (!has_line && !step->has_val_loss) return;
     zero_progress_view_erase(p);
@@ -101,7 +99,8 @@ void zero_progress_view_open(zero_progress_view *p, const zero_config *config)
                               .may_be_live = is_forced || (is_auto && has_terminal())};
 }
 
-/* A launcher brings stdout and stderr in any order: there the line would meet the head of the run. */
+/* A launcher brings stdout and stderr in any order: there the line would meet the head of
+ * the run. */
 void zero_progress_view_begin(zero_progress_view *p, int64_t start, int64_t saved)
 {
     p->line =
@@ -125,31 +124,29 @@ static double left(const zero_progress_view *p, int64_t step)
     return zero_live_left(&p->times, &rest);
 }
 
-static void take_step(zero_progress_view *p, const zero_run_view *v,
-                      const zero_metrics_step *step, double eval_seconds)
-{
-    double computed = zero_profile_computing(&v->engine->runner.profile, ZERO_PROGRAM_STEP);
-    zero_live *l = &p->line;
-    zero_live_add_step(&p->times, step->seconds);
-    l->step = step->step;
-    l->has_step = true;
-    l->loss = step->loss;
-    l->seconds = step->seconds;
-    l->tokens_per_second = (double)step->tokens / step->seconds;
-    l->compute = computed - p->computed;
-    l->exposed = step->exposed;
-    p->computed = computed;
-    if (!step->has_val_loss) return;
-    l->has_val_loss = true;
-    l->val_loss = step->val_loss;
-    p->times.evaluations += eval_seconds;
-    p->times.n_evaluations++;
-}
-
 void zero_progress_view_step(zero_progress_view *p, const zero_run_view *v,
                              const zero_metrics_step *step, double eval_seconds)
 {
-    if (p->is_live) take_step(p, v, step, eval_seconds);
+    if (p->is_live) {
+        double computed =
+            zero_profile_computing(&v->engine->runner.profile, ZERO_PROGRAM_STEP);
+        zero_live *l = &p->line;
+        zero_live_add_step(&p->times, step->seconds);
+        l->step = step->step;
+        l->has_step = true;
+        l->loss = step->loss;
+        l->seconds = step->seconds;
+        l->tokens_per_second = (double)step->tokens / step->seconds;
+        l->compute = computed - p->computed;
+        l->exposed = step->exposed;
+        p->computed = computed;
+        if (step->has_val_loss) {
+            l->has_val_loss = true;
+            l->val_loss = step->val_loss;
+            p->times.evaluations += eval_seconds;
+            p->times.n_evaluations++;
+        }
+    }
     show_lines(p, v, step);
 }
 

@@ -143,29 +143,24 @@ static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens", tokens);
 }
 
-/* Lines may end as those of Windows do. */
-static size_t length_of(const char *line, const char *end)
-{
-    return (size_t)(end - line) - (end > line && end[-1] == '\r');
-}
-
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t all,
                               zero_prompts *p)
 {
     const size_t bytes = trimmed(lines, all);
     const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
     if (n == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--prompts %.200s: there is no text in the file; expected one in "
-                         "each line",
-                         r->options->prompts);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--prompts %.200s: there is no text in the file; expected one in each line",
+            r->options->prompts);
     ZERO_TRY(allocate(p, n, (int64_t)bytes + n * (more + (int64_t)sizeof NO_PROMPT)));
     int32_t *room = p->tokens;
     for (const char *at = lines, *end; p->n < n; at = end + 1) {
         const size_t left = (size_t)(lines + bytes - at);
         end = memchr(at, '\n', left);
         if (!end) end = at + left;
-        prompt line = {at, length_of(at, end), p->n + 1};
+        /* Lines may end as those of Windows do. */
+        prompt line = {at, (size_t)(end - at) - (end > at && end[-1] == '\r'), p->n + 1};
         if (line.bytes == 0) {
             line = (prompt){NO_PROMPT, strlen(NO_PROMPT), line.line};
             if (p->first_empty == 0) p->first_empty = line.line;
@@ -197,10 +192,10 @@ zero_status zero_prompts_take(const zero_prompts_reader *r, const char *lines, s
                               zero_prompts *prompts)
 {
     if (!r->options->prompt_tokens && !r->tokenizer)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s has no tokenizer, as after training on tokens: give "
-                         "--prompt-tokens 1,2,3",
-                         r->path);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%s has no tokenizer, as after training on tokens: give --prompt-tokens 1,2,3",
+            r->path);
     return lines ? take_lines(r, lines, bytes, prompts) : take_one(r, prompts);
 }
 

@@ -52,8 +52,8 @@ static bool has_changed(const zero_session *s, const json_t *saved, const char *
            !was(saved, name, zero_option_value(row, &s->config, buffer));
 }
 
-/* A run of no steps, which saves its initial weights, has no schedule that could hold. Other data come
- * with their own validation and width. */
+/* A run of no steps, which saves its initial weights, has no schedule that could hold.
+ * Other data come with their own validation and width. */
 static bool is_free(const zero_session *s, const json_t *saved, const char *name)
 {
     bool of_schedule = strcmp(name, "steps") == 0 || strcmp(name, "warmup") == 0;
@@ -86,56 +86,6 @@ static zero_status store(const zero_session *s, const zero_option *row, const ch
                                   : st;
 }
 
-static zero_status take_options(const zero_session *s, const json_t *saved, zero_config *c,
-                                char *taken, size_t size)
-{
-    zero_config standard;
-    zero_options_reset(&zero_command_train, &standard);
-    for (const zero_option *row = zero_run_options; row->name; row++) {
-        const char *text = saved_as(saved, row->name, NULL);
-        if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
-        if (zero_options_is_set(&s->given, row->name) || is_free(s, saved, row->name))
-            continue;
-        ZERO_TRY(store(s, row, text, c));
-        char buffer[ZERO_OPTION_TEXT_BYTES];
-        const char *default_text = zero_option_value(row, &standard, buffer);
-        bool is_default = default_text && strcmp(default_text, text) == 0;
-        bool is_past = strcmp(row->name, "init-from") == 0; /* no file of it is read */
-        if (is_too_coarse(s, c, row->name))
-            zero_option_reset(row, c);
-        else if (!is_default && !is_past)
-            add(taken, size, row->name, text);
-    }
-    return ZERO_OK;
-}
-
-/* With another shape nothing fits, and with another seed it is another run. */
-static zero_status check_model(const zero_session *s, const zero_config *c,
-                               const zero_manifest *m)
-{
-    zero_gpt2_shape now;
-    char list[512] = "";
-    ZERO_TRY(zero_config_shape(c, m->gpt2.vocab, &now));
-    const struct {
-        const char *name;
-        int64_t now, then;
-    } all[] = {
-        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
-        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
-        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c->seed, m->seed}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        char a[32], b[32];
-        snprintf(a, sizeof a, "%" PRId64, all[i].now);
-        snprintf(b, sizeof b, "%" PRId64, all[i].then);
-        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
-    }
-    if (list[0] == '\0') return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: these options differ from the saved run: %s; leave "
-                     "them out, or give another --checkpoint",
-                     s->saving.resumed.path, list);
-}
-
 static zero_status check_steps(const zero_session *s, const zero_config *c, int64_t step)
 {
     if (c->steps < 0 || step <= c->steps) return ZERO_OK;
@@ -157,8 +107,46 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     if (c.new_data && !zero_options_is_set(&s->given, "data"))
         return zero_fail(ZERO_ERR_INVALID,
                          "--new-data continues on other data: give --data SPEC as well");
-    ZERO_TRY(take_options(s, m->options, &c, taken, sizeof taken));
-    ZERO_TRY(check_model(s, &c, m));
+    size_t size = sizeof taken;
+    zero_config standard;
+    zero_options_reset(&zero_command_train, &standard);
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        const char *text = saved_as(m->options, row->name, NULL);
+        if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
+        if (zero_options_is_set(&s->given, row->name) || is_free(s, m->options, row->name))
+            continue;
+        ZERO_TRY(store(s, row, text, &c));
+        char buffer[ZERO_OPTION_TEXT_BYTES];
+        const char *default_text = zero_option_value(row, &standard, buffer);
+        bool is_default = default_text && strcmp(default_text, text) == 0;
+        bool is_past = strcmp(row->name, "init-from") == 0; /* no file of it is read */
+        if (is_too_coarse(s, &c, row->name))
+            zero_option_reset(row, &c);
+        else if (!is_default && !is_past)
+            add(taken, size, row->name, text);
+    }
+    /* With another shape nothing fits, and with another seed it is another run. */
+    zero_gpt2_shape now;
+    char list[512] = "";
+    ZERO_TRY(zero_config_shape(&c, m->gpt2.vocab, &now));
+    const struct {
+        const char *name;
+        int64_t now, then;
+    } all[] = {
+        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
+        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
+        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c.seed, m->seed}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char a[32], b[32];
+        snprintf(a, sizeof a, "%" PRId64, all[i].now);
+        snprintf(b, sizeof b, "%" PRId64, all[i].then);
+        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
+    }
+    if (list[0] != '\0')
+        return zero_fail(ZERO_ERR_INVALID,
+                         "cannot resume %s: these options differ from the saved run: %s; "
+                         "leave them out, or give another --checkpoint",
+                         s->saving.resumed.path, list);
     ZERO_TRY(check_steps(s, &c, m->step));
     s->config = c;
     r->options = json_incref(m->options);
@@ -177,35 +165,22 @@ bool zero_resumed_options_has_new_data(const zero_session *s, const zero_manifes
     return s->config.new_data && strcmp(s->saving.data, m->data) != 0;
 }
 
-static zero_status check_data(const zero_session *s, const zero_manifest *m)
-{
-    if (s->config.new_data || strcmp(s->saving.data, m->data) == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "cannot resume %s: --data %.200s holds other tokens for training than "
-        "the saved run had (--data %.200s): restore those, or give --new-data, "
-        "which continues on these from their first sample, with the same "
-        "model and moments",
-        s->saving.resumed.path, s->config.data, saved_as(m->options, "data", "unknown"));
-}
-
 static zero_status check_same(const zero_session *s, const char *name, const char *saved,
                               int64_t value)
 {
     char now[32];
     snprintf(now, sizeof now, "%" PRId64, value);
     if (strcmp(saved, now) == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "cannot resume %s: it was saved with --reproducible --%s %.20s, and this run has "
-        "--%s %s, which adds in another order and gives other bits; give --%s %.20s, or "
-        "--reproducible=off",
-        s->saving.resumed.path, name, saved, name, now, name, saved);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "cannot resume %s: it was saved with --reproducible --%s %.20s, and "
+                     "this run has --%s %s, which adds in another order and gives other "
+                     "bits; give --%s %.20s, or --reproducible=off",
+                     s->saving.resumed.path, name, saved, name, now, name, saved);
 }
 
-/* A reproducible run adds gradients in the order that its micro batch gives, and products in the
- * order of its slices: with others it would end with another digest than it promised. Runs that do
- * not name slices were saved before there were any. */
+/* A reproducible run adds gradients in the order that its micro batch gives, and products
+ * in the order of its slices: with others it would end with another digest than it
+ * promised. Runs that do not name slices were saved before there were any. */
 static zero_status check_order(const zero_session *s, const json_t *then)
 {
     const char *micro = saved_as(then, "micro-batch", NULL);
@@ -217,37 +192,18 @@ static zero_status check_order(const zero_session *s, const json_t *then)
 
 zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m)
 {
-    ZERO_TRY(check_data(s, m));
+    if (!s->config.new_data && strcmp(s->saving.data, m->data) != 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "cannot resume %s: --data %.200s holds other tokens for training than the "
+            "saved run had (--data %.200s): restore those, or give --new-data, which "
+            "continues on these from their first sample, with the same model and moments",
+            s->saving.resumed.path, s->config.data,
+            saved_as(m->options, "data", "unknown"));
     return check_order(s, m->options);
 }
 
 /* ---- telling ---- */
-
-static void list_changes(zero_session *s, const zero_manifest *m)
-{
-    json_t *now = zero_run_options_identity(&s->config);
-    char *list = s->saving.resumed.changes;
-    const size_t size = sizeof s->saving.resumed.changes;
-    const char *key;
-    json_t *value;
-    if (s->world.size != m->table.layout.n_ranks)
-        snprintf(list, size, "ranks %d (saved: %d)", s->world.size,
-                 m->table.layout.n_ranks);
-    json_object_foreach(now, key, value)
-    {
-        const json_t *then = json_object_get(m->options, key);
-        if (!m->options || json_equal(value, then)) continue;
-        if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
-        differ(list, size, key, json_string_value(value),
-               json_is_string(then) ? json_string_value(then) : "its default");
-    }
-    json_object_foreach(m->options, key, value)
-    {
-        if (!json_object_get(now, key))
-            differ(list, size, key, "at its default", json_string_value(value));
-    }
-    json_decref(now);
-}
 
 static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 {
@@ -261,16 +217,17 @@ static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
             ZERO_SHOWN(m->arithmetic));
 }
 
-/* Another number of ranks that share the model changes no bits, but another order of sums does. */
+/* Another number of ranks that share the model changes no bits, but another order of sums
+ * does. */
 static void warn_of_slices(const zero_session *s, const zero_manifest *m)
 {
     int now = s->engine.schedule.input.model->share.slices, then = m->table.layout.slices;
     if (now == then) return;
-    fprintf(stderr,
-            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
-            "saved along %d, so bits differ from a run that never stopped; give "
-            "--tp-slices %d\n",
-            now, now == 1 ? "" : "s", then, then);
+    fprintf(
+        stderr,
+        "zero: warning: other sums: this run adds along %d slice%s, the one that was saved "
+        "along %d, so bits differ from a run that never stopped; give --tp-slices %d\n",
+        now, now == 1 ? "" : "s", then, then);
 }
 
 /* The rate of an update, from 0; after the last one its rate stays. */
@@ -280,8 +237,8 @@ static double rate_of(const zero_config *c, int64_t update)
     return zero_config_step_input(c, at, at).lr;
 }
 
-/* Steps, rates and warm-up make one curve. Where others are given, the curve that begins here is
- * another one than that which led here. */
+/* Steps, rates and warm-up make one curve. Where others are given, the curve that begins
+ * here is another one than that which led here. */
 static void note_rate(const zero_session *s, const zero_manifest *m)
 {
     zero_config then = s->config;
@@ -305,21 +262,38 @@ static void note_rate(const zero_session *s, const zero_manifest *m)
             s->config.lr_min, then.steps, then.warmup, then.lr, then.lr_min);
 }
 
-static void note_same_data(const zero_session *s, const zero_manifest *m)
-{
-    if (!s->config.new_data || zero_resumed_options_has_new_data(s, m)) return;
-    fprintf(stderr,
-            "zero: note: --new-data has no effect: the checkpoint was trained on this "
-            "data, which continues after sample %" PRId64 "\n",
-            m->samples);
-}
-
 void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
 {
-    list_changes(s, m);
+    json_t *now = zero_run_options_identity(&s->config);
+    char *list = s->saving.resumed.changes;
+    const size_t size = sizeof s->saving.resumed.changes;
+    const char *key;
+    json_t *value;
+    if (s->world.size != m->table.layout.n_ranks)
+        snprintf(list, size, "ranks %d (saved: %d)", s->world.size,
+                 m->table.layout.n_ranks);
+    json_object_foreach(now, key, value)
+    {
+        const json_t *then = json_object_get(m->options, key);
+        if (!m->options || json_equal(value, then)) continue;
+        if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
+        differ(list, size, key, json_string_value(value),
+               json_is_string(then) ? json_string_value(then) : "its default");
+    }
+    json_object_foreach(m->options, key, value)
+    {
+        if (!json_object_get(now, key))
+            differ(list, size, key, "at its default", json_string_value(value));
+    }
+    json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
     warn_of_arithmetic(s, m);
     warn_of_slices(s, m);
     note_rate(s, m);
-    note_same_data(s, m);
+    if (s->config.new_data && !zero_resumed_options_has_new_data(s, m)) {
+        fprintf(stderr,
+                "zero: note: --new-data has no effect: the checkpoint was trained on this "
+                "data, which continues after sample %" PRId64 "\n",
+                m->samples);
+    }
 }

@@ -1,4 +1,5 @@
-/* zero_saving_find(), zero_saving_open(): a run opens its directory of checkpoints and resumes from it. */
+/* zero_saving_find(), zero_saving_open(): a run opens its directory of checkpoints and
+ * resumes from it. */
 #include "cli/saving.h"
 
 #include <inttypes.h>
@@ -16,32 +17,18 @@
 
 /* ---- resuming ---- */
 
-static zero_status check_cursor(const zero_session *s, const zero_checkpoint *c)
-{
-    int64_t step = c->manifest.step, B = s->config.global_batch;
-    if (step <= INT64_MAX / 2 / B) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: step %" PRId64 " x --global-batch %" PRId64
-                     " overflows the sample counter",
-                     c->dir.path, step, B);
-}
-
-/* Other data begin with their first sample. */
-static void tell_origin(zero_saving *saving, const zero_manifest *m, bool has_new_data)
-{
-    snprintf(saving->from, sizeof saving->from,
-             "step %" PRId64 " of %d rank%s, digest %s%s", m->step, m->table.layout.n_ranks,
-             m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
-             has_new_data ? "; on other data, from their first sample" : "");
-}
-
 static zero_status load_into(zero_session *s, zero_checkpoint *c)
 {
     zero_saving *saving = &s->saving;
     const zero_manifest *m = &c->manifest;
     bool has_new_data = zero_resumed_options_has_new_data(s, m);
     ZERO_TRY(zero_agree(&s->world, zero_resumed_options_check(s, m)));
-    ZERO_TRY(check_cursor(s, c));
+    int64_t step = c->manifest.step, B = s->config.global_batch;
+    if (step > INT64_MAX / 2 / B)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: step %" PRId64 " x --global-batch %" PRId64
+                         " overflows the sample counter",
+                         c->dir.path, step, B);
     ZERO_TRY(zero_checkpoint_load(&s->engine, c));
     if (m->kept) { /* the next checkpoints keep what this one does */
         json_decref(s->importing.kept);
@@ -49,7 +36,11 @@ static zero_status load_into(zero_session *s, zero_checkpoint *c)
     }
     saving->start = saving->saved = m->step;
     zero_loader_resume(&s->loader, m->step, has_new_data ? 0 : m->samples);
-    tell_origin(saving, m, has_new_data);
+    /* Other data begin with their first sample. */
+    snprintf(saving->from, sizeof saving->from,
+             "step %" PRId64 " of %d rank%s, digest %s%s", m->step, m->table.layout.n_ranks,
+             m->table.layout.n_ranks == 1 ? "" : "s", m->digest,
+             has_new_data ? "; on other data, from their first sample" : "");
     zero_resumed_options_tell(s, m);
     return ZERO_OK;
 }
@@ -82,11 +73,6 @@ static zero_status open_step(zero_session *s, int64_t step, with_checkpoint *use
     return st;
 }
 
-static bool is_broken(zero_status st)
-{
-    return st == ZERO_ERR_IO || st == ZERO_ERR_FORMAT;
-}
-
 /* A checkpoint that does not load ends the run, unless an older one may replace it. */
 static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps, int i)
 {
@@ -103,22 +89,13 @@ static zero_status go_back(zero_session *s, zero_status st, const int64_t *steps
                      steps[i - 1]);
 }
 
-/* Checkpoints newer than the loaded one are renamed, so that their steps can be saved again. */
-static zero_status set_aside(zero_session *s, const int64_t *steps, int from, int n)
-{
-    zero_status st = ZERO_OK;
-    for (int i = from; st == ZERO_OK && i < n && zero_comm_is_root(&s->world); i++)
-        st = zero_checkpoint_set_aside(&s->saving.directory.dir, steps[i]);
-    return zero_agree_after_files(&s->world, st);
-}
-
 /* Uses checkpoint `at`, or an older one if it is broken and the user allows that. */
 static zero_status use_newest(zero_session *s, with_checkpoint *use)
 {
     const int64_t *steps = s->saving.directory.steps;
     int *at = &s->saving.resumed.at;
     for (zero_status st; (st = open_step(s, steps[*at], use)) != ZERO_OK; --*at) {
-        if (!is_broken(st)) return st;
+        if (st != ZERO_ERR_IO && st != ZERO_ERR_FORMAT) return st;
         ZERO_TRY(go_back(s, st, steps, *at));
     }
     return ZERO_OK;
@@ -164,18 +141,10 @@ static zero_status check_room(const zero_session *s)
     uint64_t room, needed = zero_checkpoint_bytes(&s->model);
     ZERO_TRY(zero_storage_room(&s->saving.directory.dir, &room));
     if (room >= needed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "--checkpoint %s: a checkpoint of this model takes %s, and %s are "
-                     "free there",
-                     s->config.checkpoint, ZERO_BYTES(needed), ZERO_BYTES(room));
-}
-
-static zero_status check_directory(zero_session *s)
-{
-    const zero_checkpoint_directory *d = &s->saving.directory;
-    ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
-    return zero_agree_after_files(&s->world,
-                                  zero_comm_is_root(&s->world) ? check_room(s) : ZERO_OK);
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "--checkpoint %s: a checkpoint of this model takes %s, and %s are free there",
+        s->config.checkpoint, ZERO_BYTES(needed), ZERO_BYTES(room));
 }
 
 zero_status zero_saving_open(zero_session *s)
@@ -186,9 +155,19 @@ zero_status zero_saving_open(zero_session *s)
     zero_corpus_checksum(&s->dataset.corpus, saving->data);
     if (!zero_config_resumes(&s->config))
         ZERO_TRY(open_directory(s, ZERO_DIRECTORY_MAY_BE_NEW));
-    ZERO_TRY(check_directory(s));
+    const zero_checkpoint_directory *d = &s->saving.directory;
+    ZERO_TRY(zero_agree(&s->world, refuse_to_overwrite(&s->config, d->steps, d->n)));
+    ZERO_TRY(zero_agree_after_files(&s->world, zero_comm_is_root(&s->world) ? check_room(s)
+                                                                            : ZERO_OK));
     if (!saving->resumed.is_there) return ZERO_OK;
     ZERO_TRY(use_newest(s, load_into));
-    return set_aside(s, saving->directory.steps, saving->resumed.at + 1,
-                     saving->directory.n);
+    /* Checkpoints newer than the loaded one are renamed, so that their steps can be
+     * saved again. */
+    int from = saving->resumed.at + 1;
+    zero_status st = ZERO_OK;
+    for (int i = from;
+         st == ZERO_OK && i < saving->directory.n && zero_comm_is_root(&s->world); i++)
+        st =
+            zero_checkpoint_set_aside(&s->saving.directory.dir, saving->directory.steps[i]);
+    return zero_agree_after_files(&s->world, st);
 }

@@ -14,37 +14,8 @@
 #include "cli/requests.h"
 #include "report/text.h"
 
-static zero_status write_checkpoint(zero_session *s, int64_t step, uint64_t *bytes)
-{
-    char arithmetic[256];
-    zero_run_view view = zero_session_view(s);
-    zero_show_arithmetic(&view, arithmetic, sizeof arithmetic);
-    json_t *options = zero_run_options_identity(&s->config);
-    zero_checkpoint_input in = {.step = step,
-                                .samples = zero_loader_used(&s->loader, step),
-                                .data = s->saving.data,
-                                .arithmetic = arithmetic,
-                                .gpt2 = s->model.shape,
-                                .tokenizer = s->dataset.corpus.tokenizer,
-                                .options = options,
-                                .kept = s->importing.kept};
-    zero_status st = zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, bytes);
-    json_decref(options);
-    return st;
-}
-
-static void announce(const zero_session *s, int64_t step, uint64_t bytes, double seconds)
-{
-    char name[ZERO_CHECKPOINT_NAME];
-    zero_checkpoint_name(step, name);
-    zero_progress_view_erase(&s->progress);
-    printf("checkpoint: step %" PRId64 " in %s/%s, %s, %.3f s\n", step,
-           ZERO_SHOWN(s->config.checkpoint), name, ZERO_BYTES(bytes), seconds);
-    fflush(stdout);
-}
-
-/* Older checkpoints may go once a newer one is announced. Removing them may take long, and the
- * next step allows the other ranks less patience than this wait. */
+/* Older checkpoints may go once a newer one is announced. Removing them may take long, and
+ * the next step allows the other ranks less patience than this wait. */
 static zero_status remove_older(zero_session *s)
 {
     zero_checkpoint_directory *d = &s->saving.directory;
@@ -61,30 +32,33 @@ static zero_status save(zero_session *s, int64_t step)
     uint64_t bytes;
     if (s->saving.saved == step) return ZERO_OK;
     double start = zero_clock_seconds();
-    ZERO_TRY(write_checkpoint(s, step, &bytes));
+    char arithmetic[256];
+    zero_run_view view = zero_session_view(s);
+    zero_show_arithmetic(&view, arithmetic, sizeof arithmetic);
+    json_t *options = zero_run_options_identity(&s->config);
+    zero_checkpoint_input in = {.step = step,
+                                .samples = zero_loader_used(&s->loader, step),
+                                .data = s->saving.data,
+                                .arithmetic = arithmetic,
+                                .gpt2 = s->model.shape,
+                                .tokenizer = s->dataset.corpus.tokenizer,
+                                .options = options,
+                                .kept = s->importing.kept};
+    zero_status st =
+        zero_checkpoint_save(&s->engine, &s->saving.directory.dir, &in, &bytes);
+    json_decref(options);
+    if (st != ZERO_OK) return st;
     s->saving.saved = step;
-    if (zero_comm_is_root(&s->world))
-        announce(s, step, bytes, zero_clock_seconds() - start);
+    if (zero_comm_is_root(&s->world)) {
+        double seconds = zero_clock_seconds() - start;
+        char name[ZERO_CHECKPOINT_NAME];
+        zero_checkpoint_name(step, name);
+        zero_progress_view_erase(&s->progress);
+        printf("checkpoint: step %" PRId64 " in %s/%s, %s, %.3f s\n", step,
+               ZERO_SHOWN(s->config.checkpoint), name, ZERO_BYTES(bytes), seconds);
+        fflush(stdout);
+    }
     return remove_older(s);
-}
-
-/* A later checkpoint may find space; after the last there is none. */
-static zero_status may_continue(const zero_session *s, int64_t step, zero_status st)
-{
-    bool is_last = step == s->config.steps;
-    if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
-        st != ZERO_ERR_INVALID)
-        return st;
-    if (is_last || s->config.save_required)
-        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
-                         step, zero_last_error());
-    zero_progress_view_erase(&s->progress);
-    if (zero_comm_is_root(&s->world))
-        fprintf(stderr,
-                "zero: warning: the checkpoint of step %" PRId64
-                " failed: %s; the run continues\n",
-                step, zero_last_error());
-    return ZERO_OK;
 }
 
 /* Rank 0's clock decides, because clocks differ. */
@@ -97,8 +71,9 @@ static bool is_late(const zero_session *s)
 
 #define BY_CLOCK (INT64_MAX / 2) /* added to a number of requests, which is small */
 
-/* One request reaches ranks at different moments. All ranks act after the step in which any rank
- * saw it. A rank may see it later: each counts the requests, so that none is answered twice. */
+/* One request reaches ranks at different moments. All ranks act after the step in which any
+ * rank saw it. A rank may see it later: each counts the requests, so that none is answered
+ * twice. */
 static zero_status agree_on_request(zero_session *s, zero_request *request)
 {
     zero_saving *saving = &s->saving;
@@ -116,23 +91,6 @@ static zero_status agree_on_request(zero_session *s, zero_request *request)
                                                         : ZERO_REQUEST_NONE;
     if (most < INT64_MAX) saving->answered = zero_max(saving->answered, most);
     return ZERO_OK;
-}
-
-/* Refuses requests: there is no --checkpoint. */
-static void refuse_requests(const zero_session *s)
-{
-    if (zero_requests_take() == ZERO_REQUEST_NONE || !zero_comm_is_root(&s->world)) return;
-    zero_progress_view_erase(&s->progress);
-    fprintf(stderr, "zero: warning: asked by a signal for a checkpoint, but there is no "
-                    "--checkpoint; the run continues\n");
-}
-
-/* A job asked to stop is about to be ended: a save that failed now may work before that. */
-static void try_stop_again(zero_saving *saving, int64_t step)
-{
-    if (saving->stop_at == 0) return;
-    saving->stop_at = step + saving->stop_gap;
-    saving->stop_gap *= 2;
 }
 
 static bool is_due(const zero_session *s, int64_t step, zero_request request)
@@ -154,8 +112,8 @@ zero_status zero_saving_check_output(zero_session *s)
     return ZERO_OK;
 }
 
-/* The run has stopped because its output cannot be written: the reader, such as head or a terminal, has
- * gone. */
+/* The run has stopped because its output cannot be written: the reader, such as head or a
+ * terminal, has gone. */
 static zero_status tell_of_output(const zero_session *s, int64_t step)
 {
     const zero_failure *kept = &s->saving.output;
@@ -172,7 +130,12 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
     zero_saving *saving = &s->saving;
     zero_request request;
     if (!c->checkpoint) {
-        refuse_requests(s);
+        /* Refuses requests: there is no --checkpoint. */
+        if (zero_requests_take() != ZERO_REQUEST_NONE && zero_comm_is_root(&s->world)) {
+            zero_progress_view_erase(&s->progress);
+            fprintf(stderr, "zero: warning: asked by a signal for a checkpoint, but there "
+                            "is no --checkpoint; the run continues\n");
+        }
         return ZERO_OK;
     }
     ZERO_TRY(agree_on_request(s, &request));
@@ -184,8 +147,27 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
     zero_status st = save(s, step);
     saving->attempt = zero_clock_seconds();
     if (st != ZERO_OK) {
-        try_stop_again(saving, step);
-        return may_continue(s, step, st);
+        /* A job asked to stop is about to be ended: a save that failed now may work before
+         * that. */
+        if (saving->stop_at != 0) {
+            saving->stop_at = step + saving->stop_gap;
+            saving->stop_gap *= 2;
+        }
+        /* A later checkpoint may find space; after the last there is none. */
+        bool is_last = step == s->config.steps;
+        if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
+            st != ZERO_ERR_INVALID)
+            return st;
+        if (is_last || s->config.save_required)
+            return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
+                             step, zero_last_error());
+        zero_progress_view_erase(&s->progress);
+        if (zero_comm_is_root(&s->world))
+            fprintf(stderr,
+                    "zero: warning: the checkpoint of step %" PRId64
+                    " failed: %s; the run continues\n",
+                    step, zero_last_error());
+        return ZERO_OK;
     }
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
     ZERO_TRY(zero_agree(&s->world, tell_of_output(s, step)));

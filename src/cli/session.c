@@ -30,20 +30,8 @@ static zero_status compare_options(zero_session *s)
     ZERO_TRY(zero_comm_compare_with_root(&s->world,
                                          zero_run_options_fingerprint(&s->config), &same));
     if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "options differ from rank 0's: start all ranks with one command line and "
-        "one --config file");
-}
-
-/* Every wait is watched from here on. */
-static zero_status start_diagnosis(zero_session *s)
-{
-    const zero_config *c = &s->config;
-    ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
-    if (strcmp(c->check, "collectives") == 0) ZERO_TRY(zero_check_start(&s->world));
-    if (c->progress_thread == 0.0) return ZERO_OK;
-    return zero_agree(&s->world, zero_progress_start(&s->world, 1e-3 * c->progress_thread));
+    return zero_fail(ZERO_ERR_INVALID, "options differ from rank 0's: start all ranks with "
+                                       "one command line and one --config file");
 }
 
 static zero_status pretend_nodes(zero_session *s)
@@ -73,34 +61,6 @@ static zero_status form_groups(zero_session *s)
     return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->plan.shard_ranks);
 }
 
-static zero_status start_mpi(zero_session *s)
-{
-    bool is_given = zero_options_is_set(&s->given, "watchdog");
-    ZERO_TRY(zero_launch_limit(&s->deadline, s->config.watchdog, is_given));
-    zero_deadline_begin(&s->deadline, "starting MPI");
-    if (s->config.progress_thread > 0.0)
-        ZERO_TRY(zero_launch_start_threaded(NULL, NULL));
-    else
-        ZERO_TRY(zero_launch_start(NULL, NULL));
-    zero_deadline_begin(&s->deadline, "making the group of all ranks");
-    ZERO_TRY(zero_comm_world(&s->world));
-    zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
-    ZERO_TRY(zero_agree(&s->world, compare_options(s)));
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &s->facts.run, sizeof s->facts.run));
-    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
-    s->n_hosts = s->world.layout.n_nodes;
-    zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
-    ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
-    zero_deadline_begin(&s->deadline, "dividing the ranks into groups");
-    ZERO_TRY(form_groups(s));
-    zero_deadline_begin(&s->deadline, "starting the watchdog");
-    ZERO_TRY(start_diagnosis(s));
-    zero_deadline_end(&s->deadline);
-    zero_deadline_set_limit(&s->deadline, s->config.watchdog);
-    s->world.deadline = &s->deadline;
-    return ZERO_OK;
-}
-
 static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
 {
     const zero_layout *layout = &s->world.layout;
@@ -128,8 +88,8 @@ static zero_status name_source(const zero_session *s, zero_status st)
                      zero_last_error(), r->path);
 }
 
-/* Imported weights decide the shape, and by it what the preset decides. What rank 0 writes is compared
- * with what is read before anything is written. */
+/* Imported weights decide the shape, and by it what the preset decides. What rank 0 writes
+ * is compared with what is read before anything is written. */
 static zero_status complete(zero_session *s)
 {
     if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
@@ -139,7 +99,8 @@ static zero_status complete(zero_session *s)
     return zero_config_complete(&s->config, s->world.size);
 }
 
-/* A tokenizer that was learnt lies in the checkpoint: from other data another one would be learnt. */
+/* A tokenizer that was learnt lies in the checkpoint: from other data another one would be
+ * learnt. */
 static zero_status open_data(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -181,12 +142,6 @@ static zero_status open_model(zero_session *s)
     return ZERO_OK;
 }
 
-static zero_status open_weights(zero_session *s)
-{
-    if (!imports(s)) return ZERO_OK;
-    return zero_hugging_face_open(s->config.init_from, &s->model, &s->initial);
-}
-
 static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend,
                                     zero_algorithm collectives)
 {
@@ -225,7 +180,8 @@ static zero_status read_machine(zero_session *s)
 static zero_status prepare(zero_session *s)
 {
     ZERO_TRY(open_model(s));
-    ZERO_TRY(open_weights(s));
+    if (imports(s))
+        ZERO_TRY(zero_hugging_face_open(s->config.init_from, &s->model, &s->initial));
     const zero_config *c = &s->config;
     bool is_root = zero_comm_is_root(&s->world);
     if (is_root && imports(s))
@@ -268,16 +224,15 @@ static zero_status compare_data(zero_session *s)
     ZERO_TRY(zero_comm_compare_with_root(
         &s->world, zero_corpus_fingerprint(&s->dataset.corpus), &same));
     if (same) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every node needs "
-        "the same files",
-        s->config.data, validation ? ", or --val-data " : "", validation ? validation : "",
-        validation ? "," : "");
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "--data %s%s%s%s differs from rank 0's, or its tokenizer does: every "
+                     "node needs the same files",
+                     s->config.data, validation ? ", or --val-data " : "",
+                     validation ? validation : "", validation ? "," : "");
 }
 
-/* The node with the least memory decides. A table helps only if the plan was too large, not if
- * the system had less memory than it said. */
+/* The node with the least memory decides. A table helps only if the plan was too large, not
+ * if the system had less memory than it said. */
 static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
 {
     int64_t most;
@@ -315,28 +270,6 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_schedule_destroy(&schedule);
 }
 
-static zero_status refuse_with_advice(zero_session *s, const zero_engine_spec *spec)
-{
-    zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
-    size_t limit;
-    zero_plan_input plan = spec->plan;
-    bool is_auto = spec->may_use_p2p;
-    ZERO_TRY(least_limit(s, spec, &limit));
-    bool of_device = is_too_large(&plan, true, spec->device_limit);
-    /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
-    if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {
-        plan.collectives = ZERO_ALGORITHM_P2P;
-        plan.ipc = 0;
-        is_auto = false;
-    }
-    zero_advice_room room = {of_device ? spec->device_limit : limit, of_device, limit};
-    if (zero_comm_is_root(&s->world) && is_too_large(&plan, of_device, room.limit)) {
-        show_refused(s, &plan);
-        zero_advice_show(&plan, is_auto, room, stderr);
-    }
-    return zero_failure_restore(&refusal);
-}
-
 static zero_status find_backend(const zero_config *c, const zero_backend **backend)
 {
     const zero_backend *device;
@@ -371,7 +304,26 @@ zero_status zero_session_build(zero_session *s)
     if (imports(s)) spec.weights = &weights;
     spec.awaits_states = s->saving.resumed.is_there;
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
-    if (st == ZERO_ERR_NOMEM) return refuse_with_advice(s, &spec);
+    if (st == ZERO_ERR_NOMEM) {
+        zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
+        size_t limit;
+        zero_plan_input plan = spec.plan;
+        bool is_auto = spec.may_use_p2p;
+        ZERO_TRY(least_limit(s, &spec, &limit));
+        bool of_device = is_too_large(&plan, true, spec.device_limit);
+        /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
+        if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {
+            plan.collectives = ZERO_ALGORITHM_P2P;
+            plan.ipc = 0;
+            is_auto = false;
+        }
+        zero_advice_room room = {of_device ? spec.device_limit : limit, of_device, limit};
+        if (zero_comm_is_root(&s->world) && is_too_large(&plan, of_device, room.limit)) {
+            show_refused(s, &plan);
+            zero_advice_show(&plan, is_auto, room, stderr);
+        }
+        return zero_failure_restore(&refusal);
+    }
     if (st == ZERO_OK && imports(s))
         st = zero_importing_check_weights(&s->world, &s->initial);
     zero_hugging_face_close(&s->initial);
@@ -397,7 +349,36 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
     zero_progress_view_open(&s->progress, &s->config);
-    return start_mpi(s);
+    bool is_given = zero_options_is_set(&s->given, "watchdog");
+    ZERO_TRY(zero_launch_limit(&s->deadline, s->config.watchdog, is_given));
+    zero_deadline_begin(&s->deadline, "starting MPI");
+    if (s->config.progress_thread > 0.0)
+        ZERO_TRY(zero_launch_start_threaded(NULL, NULL));
+    else
+        ZERO_TRY(zero_launch_start(NULL, NULL));
+    zero_deadline_begin(&s->deadline, "making the group of all ranks");
+    ZERO_TRY(zero_comm_world(&s->world));
+    zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
+    ZERO_TRY(zero_agree(&s->world, compare_options(s)));
+    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &s->facts.run, sizeof s->facts.run));
+    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
+    s->n_hosts = s->world.layout.n_nodes;
+    zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
+    ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
+    zero_deadline_begin(&s->deadline, "dividing the ranks into groups");
+    ZERO_TRY(form_groups(s));
+    zero_deadline_begin(&s->deadline, "starting the watchdog");
+    /* Every wait is watched from here on. */
+    const zero_config *c = &s->config;
+    ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
+    if (strcmp(c->check, "collectives") == 0) ZERO_TRY(zero_check_start(&s->world));
+    if (c->progress_thread != 0.0)
+        ZERO_TRY(zero_agree(&s->world,
+                            zero_progress_start(&s->world, 1e-3 * c->progress_thread)));
+    zero_deadline_end(&s->deadline);
+    zero_deadline_set_limit(&s->deadline, s->config.watchdog);
+    s->world.deadline = &s->deadline;
+    return ZERO_OK;
 }
 
 zero_run_view zero_session_view(const zero_session *s)

@@ -26,17 +26,13 @@ static zero_status make_traced(const zero_simulate_options *o, zero_simulation_r
     return st;
 }
 
-static zero_status make_report(const zero_simulate_options *o, zero_simulation_report *r)
-{
-    return o->trace ? make_traced(o, r) : zero_simulation_report_make(r, &o->request);
-}
-
 static zero_status simulate(zero_simulate_options *options)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
-    ZERO_TRY(make_report(options, &report));
+    ZERO_TRY(options->trace ? make_traced(options, &report)
+                            : zero_simulation_report_make(&report, &options->request));
     zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
     if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
     zero_status st = ZERO_OK;
@@ -70,10 +66,9 @@ const zero_command zero_command_simulate = {
         "starts no MPI and moves no data.\n"
         "--network and --flops are needed, or --machine. Without --fake-nodes every rank "
         "has a node of its own, or with --tp every TP group; --fake-nodes K puts the ranks "
-        "on K nodes, in blocks. Without --node-network what moves within one of "
-        "several nodes takes no time, unless groups of --tp or --shard-ranks lie on one "
-        "node. zero train's other options are accepted, too, and change "
-        "nothing here.",
+        "on K nodes, in blocks. Without --node-network what moves within one of several "
+        "nodes takes no time, unless groups of --tp or --shard-ranks lie on one node. zero "
+        "train's other options are accepted, too, and change nothing here.",
     .example =
         "zero simulate --model gpt2 --ranks 8 --stage 3 --network 1us,10G --flops 1T",
     .exits = ZERO_EXIT_ENVIRONMENT,

@@ -107,22 +107,6 @@ static zero_status read_slow(zero_simulate_options *o)
 
 #define TRACED 64 /* ranks, unless a list is given */
 
-static zero_status read_trace(zero_simulate_options *o)
-{
-    zero_trace_ranks *to = &o->traced;
-    if (o->trace_ranks && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (o->trace && o->request.plan.all_stages)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--trace with --stage all: it has the step of one stage, as in "
-                         "--stage 3");
-    *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
-    return o->trace_ranks
-               ? zero_list_trace_ranks(o->trace_ranks,
-                                       &(zero_list_job){"--ranks", o->job.ranks}, to)
-               : ZERO_OK;
-}
-
 /* ---- the rest ---- */
 
 static zero_status read_switch(zero_simulate_options *o)
@@ -144,15 +128,8 @@ static zero_status read_switch(zero_simulate_options *o)
                      o->switches);
 }
 
-static zero_status read_poll(zero_simulate_options *o)
-{
-    double *poll = &o->request.input.poll;
-    if (zero_quantity_seconds(o->poll, poll) && *poll >= 0.0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
-}
-
-/* Refuses collectives without step lists, and devices, whose time the host does not spend. */
+/* Refuses collectives without step lists, and devices, whose time the host does not
+ * spend. */
 static zero_status check_supported(const zero_config *c)
 {
     if (strcmp(c->collectives, "mpi") == 0)
@@ -166,36 +143,25 @@ static zero_status check_supported(const zero_config *c)
                      c->device);
 }
 
-static zero_status check_rates(const zero_job_options *job)
-{
-    const char *missing = !job->network ? "network" : "flops";
-    const char *value =
-        !job->network ? "LATENCY,BANDWIDTH, such as 1us,12.5G" : "RATE, such as 1T";
-    if (job->machine || (job->network && job->flops > 0.0)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--%s is missing: give --%s %s, or --machine NAME for both --network and --flops",
-        missing, missing, value);
-}
-
-/* A machine that somebody wrote or measured is not replaced by a trace. */
-static zero_status check_trace(const zero_simulate_options *o)
-{
-    if (!o->trace || !o->job.machine || !zero_file_is_same(o->trace, o->job.machine))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.300s is a file of --machine as well, which would be "
-                     "overwritten: give another name",
-                     o->trace);
-}
-
 static zero_status check(zero_simulate_options *o)
 {
     zero_simulate_input *in = &o->request.input;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
-    ZERO_TRY(check_trace(o));
-    ZERO_TRY(check_rates(&o->job));
+    /* A machine that somebody wrote or measured is not replaced by a trace. */
+    if (o->trace && o->job.machine && zero_file_is_same(o->trace, o->job.machine))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace %.300s is a file of --machine as well, which would be "
+                         "overwritten: give another name",
+                         o->trace);
+    const char *missing = !o->job.network ? "network" : "flops";
+    const char *value =
+        !o->job.network ? "LATENCY,BANDWIDTH, such as 1us,12.5G" : "RATE, such as 1T";
+    if (!o->job.machine && (!o->job.network || o->job.flops <= 0.0))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--%s is missing: give --%s %s, or --machine NAME for both "
+                         "--network and --flops",
+                         missing, missing, value);
     ZERO_TRY(check_supported(&o->request.plan.config));
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
@@ -205,8 +171,22 @@ static zero_status check(zero_simulate_options *o)
     in->most_messages = o->most_messages;
     ZERO_TRY(read_slow(o));
     ZERO_TRY(read_switch(o));
-    ZERO_TRY(read_poll(o));
-    return read_trace(o);
+    double *poll = &o->request.input.poll;
+    if (!zero_quantity_seconds(o->poll, poll) || *poll < 0.0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    zero_trace_ranks *to = &o->traced;
+    if (o->trace_ranks && !o->trace)
+        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
+    if (o->trace && o->request.plan.all_stages)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--trace with --stage all: it has the step of one stage, as in --stage 3");
+    *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
+    return o->trace_ranks
+               ? zero_list_trace_ranks(o->trace_ranks,
+                                       &(zero_list_job){"--ranks", o->job.ranks}, to)
+               : ZERO_OK;
 }
 
 zero_status zero_simulate_options_parse(zero_simulate_options *options, int argc,

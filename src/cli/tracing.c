@@ -16,7 +16,8 @@
 
 /* ---- opening ---- */
 
-/* Refused before step 1, not after the last one. From then on no other run writes the file. */
+/* Refused before step 1, not after the last one. From then on no other run writes the
+ * file. */
 static zero_status take_place(void *arg, zero_lock *lock,
                               char holder[ZERO_STORAGE_HOLDER_TEXT])
 {
@@ -42,20 +43,6 @@ static zero_status count_events(zero_session *s, zero_trace_counts *counts)
     return ZERO_OK;
 }
 
-static zero_status check_size(zero_session *s)
-{
-    char ranks[64] = "", remedy[160];
-    zero_trace_counts counts;
-    ZERO_TRY(count_events(s, &counts));
-    if (s->world.size > 1)
-        snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
-                 s->world.size);
-    snprintf(remedy, sizeof remedy,
-             "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
-             s->tracing.window.keeps);
-    return zero_agree(&s->world, zero_trace_file_check(&counts, remedy));
-}
-
 static zero_status open_options(zero_session *s)
 {
     zero_tracing *t = &s->tracing;
@@ -66,20 +53,25 @@ static zero_status open_options(zero_session *s)
     return ZERO_OK;
 }
 
-/* Steps before the one from which a run resumes were made by another run. */
-static bool has_steps(const zero_session *s)
-{
-    return s->saving.start < s->config.steps && s->tracing.window.last > s->saving.start;
-}
-
 static zero_status begin(zero_session *s)
 {
     zero_tracing *t = &s->tracing;
     ZERO_TRY(zero_agree(&s->world, open_options(s)));
     ZERO_TRY(zero_session_await(s, "--trace", s->config.trace, take_place));
-    if (!has_steps(s)) return ZERO_OK;
+    /* Steps before the one from which a run resumes were made by another run. */
+    if (s->saving.start >= s->config.steps || s->tracing.window.last <= s->saving.start)
+        return ZERO_OK;
     t->window.keeps = zero_min(t->window.keeps, s->config.steps - s->saving.start);
-    ZERO_TRY(check_size(s));
+    char ranks[64] = "", remedy[160];
+    zero_trace_counts counts;
+    ZERO_TRY(count_events(s, &counts));
+    if (s->world.size > 1)
+        snprintf(ranks, sizeof ranks, "--trace-ranks with fewer of the %d ranks, or ",
+                 s->world.size);
+    snprintf(remedy, sizeof remedy,
+             "give %s--trace-steps with fewer than %" PRId64 " steps", ranks,
+             s->tracing.window.keeps);
+    ZERO_TRY(zero_agree(&s->world, zero_trace_file_check(&counts, remedy)));
     zero_status st = ZERO_OK;
     if (t->is_recorded) st = zero_trace_init(&t->trace, &s->engine.schedule, &t->window);
     ZERO_TRY(zero_agree(&s->world, st));
@@ -98,25 +90,20 @@ zero_status zero_tracing_open(zero_session *s)
 
 /* ---- telling ---- */
 
-static void describe_steps(const zero_tracing *t, char text[ZERO_PLAN_TEXT])
-{
-    if (t->first == 0 && t->window.keeps == 1)
-        snprintf(text, ZERO_PLAN_TEXT, "the last step");
-    else if (t->first == 0)
-        snprintf(text, ZERO_PLAN_TEXT, "the last %" PRId64 " steps", t->window.keeps);
-    else if (t->first == t->window.last)
-        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, t->first);
-    else
-        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, t->first,
-                 t->window.last);
-}
-
 void zero_tracing_tell(const zero_session *s)
 {
     const zero_tracing *t = &s->tracing;
     char steps[ZERO_PLAN_TEXT], bytes[ZERO_PLAN_TEXT];
     if (!s->config.trace || s->config.quiet || !zero_comm_is_root(&s->world)) return;
-    describe_steps(t, steps);
+    if (t->first == 0 && t->window.keeps == 1)
+        snprintf(steps, ZERO_PLAN_TEXT, "the last step");
+    else if (t->first == 0)
+        snprintf(steps, ZERO_PLAN_TEXT, "the last %" PRId64 " steps", t->window.keeps);
+    else if (t->first == t->window.last)
+        snprintf(steps, ZERO_PLAN_TEXT, "step %" PRId64, t->first);
+    else
+        snprintf(steps, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, t->first,
+                 t->window.last);
     zero_text_run_row("trace");
     if (!t->is_open) {
         printf("none: this run makes none of %s\n", steps);
@@ -127,36 +114,6 @@ void zero_tracing_tell(const zero_session *s)
     printf("%s of %s in %s, kept in %s per rank beside the plan\n", steps,
            s->config.trace_ranks ? "--trace-ranks" : "all ranks",
            ZERO_SHOWN(s->config.trace), bytes);
-}
-
-/* "steps 18 to 20" */
-static void describe_result(const zero_run_trace_result *r, char text[ZERO_PLAN_TEXT])
-{
-    if (r->first_step == 0)
-        snprintf(text, ZERO_PLAN_TEXT, "no step");
-    else if (r->first_step == r->last_step)
-        snprintf(text, ZERO_PLAN_TEXT, "step %" PRId64, r->first_step);
-    else
-        snprintf(text, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, r->first_step,
-                 r->last_step);
-}
-
-static void announce(const zero_session *s, const zero_run_trace_result *r, bool is_alone)
-{
-    char steps[ZERO_PLAN_TEXT];
-    describe_result(r, steps);
-    if (is_alone)
-        fprintf(stderr, "zero: note: --trace %s: %s of rank %d alone\n",
-                ZERO_SHOWN(s->config.trace), steps, s->world.rank);
-    else if (!s->config.quiet)
-        printf("trace: %s in %s\n", steps, ZERO_SHOWN(s->config.trace));
-    if (r->left_out > 0)
-        fprintf(stderr,
-                "zero: warning: the trace lacks %" PRId64
-                " transfers of the scratch file: more were in flight at once than it has "
-                "rows for\n",
-                r->left_out);
-    fflush(stdout);
 }
 
 /* ---- steps ---- */
@@ -175,24 +132,6 @@ void zero_tracing_end(zero_session *s, double now)
 
 /* ---- writing ---- */
 
-/* Failures that all ranks have, so that all of them come here and can be asked. */
-static bool have_all(zero_status st)
-{
-    return st == ZERO_OK || st == ZERO_STOPPED || st == ZERO_ERR_DIVERGED ||
-           st == ZERO_ERR_DIFFERENT ||
-           (st != ZERO_ERR_STALLED && st != ZERO_ERR_MPI &&
-            zero_failure_keep(st).is_agreed);
-}
-
-/* Names of nodes: pretended ones are blocks of ranks of one machine, or of several. */
-static void name_nodes(const zero_session *s, const char **names)
-{
-    for (int k = 0; k < s->world.layout.n_nodes; k++)
-        names[k] = !s->fake_nodes    ? s->hosts[k].name
-                   : s->n_hosts == 1 ? s->hosts[0].name
-                                     : "pretended";
-}
-
 /* Reasons why the file is not what one might expect. */
 static const char *note_of(const zero_session *s, zero_status st)
 {
@@ -202,14 +141,18 @@ static const char *note_of(const zero_session *s, zero_status st)
         return "the run has failed: these are its last steps";
     if (s->engine.runner.link.memory)
         return "instructions are the host's, which queues work for a device and seldom "
-               "waits; "
-               "the device's own times are in the profile";
+               "waits; the device's own times are in the profile";
     return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
 }
 
 static zero_run_trace_file file_of(zero_session *s, const char **names, zero_status st)
 {
-    name_nodes(s, names);
+    /* Names of nodes: pretended ones are blocks of ranks of one machine, or of
+     * several. */
+    for (int k = 0; k < s->world.layout.n_nodes; k++)
+        names[k] = !s->fake_nodes    ? s->hosts[k].name
+                   : s->n_hosts == 1 ? s->hosts[0].name
+                                     : "pretended";
     return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,
@@ -220,15 +163,6 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
                                           .clock_uncertainty = s->tracing.uncertainty,
                                           .note = note_of(s, st),
                                           .class_peak = s->engine.schedule.class_peak}};
-}
-
-/* The second reading of the clocks; the worse of both counts. */
-static zero_status read_clocks(zero_session *s, zero_clock_reading *last)
-{
-    double worst;
-    ZERO_TRY(zero_clock_offset_read(&s->world, last, &worst));
-    if (worst > s->tracing.uncertainty) s->tracing.uncertainty = worst;
-    return ZERO_OK;
 }
 
 static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
@@ -245,17 +179,49 @@ static zero_status write_file(zero_session *s, zero_status st, bool is_alone,
                            .trace = t->is_recorded ? &t->trace : NULL,
                            .comm = &s->world,
                            .clocks = {t->clock, t->clock}};
-    if (!is_alone) ZERO_TRY(read_clocks(s, &mine.clocks[1]));
+    if (!is_alone) {
+        /* The second reading of the clocks; the worse of both counts. */
+        zero_clock_reading *last = &mine.clocks[1];
+        double worst;
+        ZERO_TRY(zero_clock_offset_read(&s->world, last, &worst));
+        if (worst > s->tracing.uncertainty) s->tracing.uncertainty = worst;
+    }
     zero_run_trace_file file = file_of(s, names, st);
     ZERO_TRY(is_alone ? zero_run_trace_write_alone(&mine, &file, &result)
                       : zero_run_trace_write(&mine, &file, &result));
-    if (is_alone || zero_comm_is_root(&s->world)) announce(s, &result, is_alone);
+    if (is_alone || zero_comm_is_root(&s->world)) {
+        char steps[ZERO_PLAN_TEXT];
+        /* "steps 18 to 20" */
+        if (result.first_step == 0)
+            snprintf(steps, ZERO_PLAN_TEXT, "no step");
+        else if (result.first_step == result.last_step)
+            snprintf(steps, ZERO_PLAN_TEXT, "step %" PRId64, result.first_step);
+        else
+            snprintf(steps, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64,
+                     result.first_step, result.last_step);
+        if (is_alone)
+            fprintf(stderr, "zero: note: --trace %s: %s of rank %d alone\n",
+                    ZERO_SHOWN(s->config.trace), steps, s->world.rank);
+        else if (!s->config.quiet)
+            printf("trace: %s in %s\n", steps, ZERO_SHOWN(s->config.trace));
+        if (result.left_out > 0)
+            fprintf(stderr,
+                    "zero: warning: the trace lacks %" PRId64
+                    " transfers of the scratch file: more were in flight at once than it "
+                    "has rows for\n",
+                    result.left_out);
+        fflush(stdout);
+    }
     return ZERO_OK;
 }
 
 static zero_status write_trace(zero_session *s, zero_status st)
 {
-    bool is_alone = !have_all(st);
+    /* Failures that all ranks have, so that all of them come here and can be asked. */
+    bool is_alone =
+        st != ZERO_OK && st != ZERO_STOPPED && st != ZERO_ERR_DIVERGED &&
+        st != ZERO_ERR_DIFFERENT &&
+        !(st != ZERO_ERR_STALLED && st != ZERO_ERR_MPI && zero_failure_keep(st).is_agreed);
     bool speaks =
         zero_comm_is_root(&s->world) || st == ZERO_ERR_STALLED || st == ZERO_ERR_MPI;
     if (is_alone && !speaks) return ZERO_OK;
@@ -266,19 +232,6 @@ static zero_status write_trace(zero_session *s, zero_status st)
     if (made == ZERO_OK) made = write_file(s, st, is_alone, names);
     free(names);
     return made;
-}
-
-static void stop(zero_tracing *t)
-{
-    if (t->is_recorded) zero_trace_stop(&t->trace);
-}
-
-static void give_back(zero_session *s)
-{
-    zero_engine_record(&s->engine, NULL);
-    zero_trace_destroy(&s->tracing.trace);
-    zero_whole_file_abandon(&s->tracing.place);
-    s->tracing.is_open = false;
 }
 
 /* The run is done, and its results are complete. */
@@ -293,10 +246,13 @@ zero_status zero_tracing_close(zero_session *s, zero_status st)
 {
     zero_failure kept = zero_failure_keep(st);
     if (!s->tracing.is_open) return st;
-    stop(&s->tracing);
+    if (s->tracing.is_recorded) zero_trace_stop(&s->tracing.trace);
     zero_status made = write_trace(s, st);
     if (st != ZERO_OK && made != ZERO_OK)
         fprintf(stderr, "zero: warning: no trace: %s\n", zero_last_error());
-    give_back(s);
+    zero_engine_record(&s->engine, NULL);
+    zero_trace_destroy(&s->tracing.trace);
+    zero_whole_file_abandon(&s->tracing.place);
+    s->tracing.is_open = false;
     return st == ZERO_OK ? fail_to_write(made) : zero_failure_restore(&kept);
 }

@@ -1,5 +1,5 @@
-/* zero train: the loop over steps. The schedule says what a step is; this file decides when to
- * evaluate, what to show and what to record. */
+/* zero train: the loop over steps. The schedule says what a step is; this file decides when
+ * to evaluate, what to show and what to record. */
 #include "cli/notes.h"
 #include "cli/record.h"
 #include "cli/saving.h"
@@ -31,8 +31,8 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
     zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
-/* Writes the tokens that a sample starts from and their number: the end of a text, or an empty
- * line, after which a story or a paragraph begins; without these token 0. */
+/* Writes the tokens that a sample starts from and their number: the end of a text, or an
+ * empty line, after which a story or a paragraph begins; without these token 0. */
 static zero_status begin_text(const zero_session *s, const zero_ends *ends, zero_text *text)
 {
     const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
@@ -72,15 +72,11 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     return st;
 }
 
-static bool is_due(int64_t step, int64_t every, int64_t last)
-{
-    return every > 0 && (step % every == 0 || step == last);
-}
-
 static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
 {
     const zero_config *c = &s->config;
-    if (!is_due(line->step, c->eval_every, c->steps)) return ZERO_OK;
+    if (c->eval_every == 0 || (line->step % c->eval_every != 0 && line->step != c->steps))
+        return ZERO_OK;
     zero_source source = {.sample = validation_sample, .arg = &s->loader};
     ZERO_TRY(zero_engine_evaluate(&s->engine, &source, &line->val_loss));
     line->has_val_loss = true;
@@ -102,18 +98,6 @@ static void warn_of_lost_metrics(zero_session *s)
     s->metrics_warned = true;
 }
 
-/* Rank 0 may fail here alone; main() then ends the job. */
-static zero_status record_step(zero_session *s, const zero_metrics_step *line,
-                               double eval_seconds)
-{
-    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    zero_run_view view = zero_session_view(s);
-    zero_progress_view_step(&s->progress, &view, line, eval_seconds);
-    zero_metrics_step_line(&s->metrics, line);
-    warn_of_lost_metrics(s);
-    return zero_saving_check_output(s);
-}
-
 /* Sums over the steps of a run. */
 typedef struct {
     zero_run_totals run;
@@ -121,19 +105,9 @@ typedef struct {
     double exposed; /* what the lines of steps have of exposed_so_far() */
 } sums;
 
-static void add_step(sums *sum, const zero_metrics_step *line)
-{
-    zero_run_totals *totals = &sum->run;
-    zero_step_times_add(&sum->times, line->seconds);
-    totals->seconds += line->seconds;
-    totals->tokens += line->tokens;
-    totals->loss = line->loss;
-    if (line->has_val_loss) totals->val_loss = line->val_loss;
-    totals->has_val_loss = totals->has_val_loss || line->has_val_loss;
-}
-
-/* Seconds in which this rank, or its device, has waited for collectives and copies. An evaluation may
- * read those of a device that the step before it has left: they are the next step's. */
+/* Seconds in which this rank, or its device, has waited for collectives and copies. An
+ * evaluation may read those of a device that the step before it has left: they are the next
+ * step's. */
 static double exposed_so_far(const zero_session *s)
 {
     return zero_profile_exposed(&s->engine.runner.profile, ZERO_PROGRAM_STEP);
@@ -169,8 +143,20 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     ZERO_TRY(evaluate_if_due(s, &line));
     double eval_seconds = zero_clock_seconds() - end;
     sum->run.eval_seconds += eval_seconds;
-    add_step(sum, &line);
-    return record_step(s, &line, eval_seconds);
+    zero_run_totals *totals = &sum->run;
+    zero_step_times_add(&sum->times, line.seconds);
+    totals->seconds += line.seconds;
+    totals->tokens += line.tokens;
+    totals->loss = line.loss;
+    if (line.has_val_loss) totals->val_loss = line.val_loss;
+    totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
+    /* Rank 0 may fail here alone; main() then ends the job. */
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
+    zero_run_view view = zero_session_view(s);
+    zero_progress_view_step(&s->progress, &view, &line, eval_seconds);
+    zero_metrics_step_line(&s->metrics, &line);
+    warn_of_lost_metrics(s);
+    return zero_saving_check_output(s);
 }
 
 static zero_status check_digest(const zero_config *c, const char *digest)
@@ -193,12 +179,6 @@ static zero_status gather(const zero_session *s, beside *ranks)
     return zero_rank_seconds_gather(&s->engine, &ranks->seconds);
 }
 
-static void let_go(beside *ranks)
-{
-    zero_rank_bytes_destroy(&ranks->bytes);
-    zero_rank_seconds_destroy(&ranks->seconds);
-}
-
 static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
                                     const beside *ranks)
 {
@@ -214,26 +194,8 @@ static zero_status write_final_line(zero_session *s, const zero_run_totals *tota
     return zero_agree_after_files(&s->world, st);
 }
 
-/* Gathers and shows the ledgers, the profile and the digest. */
-static zero_status report(zero_session *s, zero_run_totals *totals)
-{
-    ZERO_TRY(zero_engine_digest(&s->engine, totals->digest));
-    zero_device_times_read(&s->engine.runner.times);
-    ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
-                                 &totals->profile));
-    beside ranks = {0};
-    zero_status st = gather(s, &ranks);
-    if (st == ZERO_OK) st = write_final_line(s, totals, &ranks);
-    let_go(&ranks);
-    warn_of_lost_metrics(s);
-    zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, totals);
-    zero_profile_ranks_destroy(&totals->profile);
-    return st == ZERO_OK ? check_digest(&s->config, totals->digest) : st;
-}
-
-/* The checkpoint has all steps already, or there are none. Metrics of the run that made them stay as
- * they are. */
+/* The checkpoint has all steps already, or there are none. Metrics of the run that made
+ * them stay as they are. */
 static zero_status show_finished(zero_session *s)
 {
     char digest[33];
@@ -272,7 +234,21 @@ static zero_status train_steps(zero_session *s, sums *sum)
     ZERO_TRY(show_text(s, s->config.steps, "a sample after training"));
     sum->run.eval_seconds += zero_clock_seconds() - start;
     sum->run.step_time = zero_step_times_end(&sum->times);
-    return report(s, &sum->run);
+    /* Gathers and shows the ledgers, the profile and the digest. */
+    ZERO_TRY(zero_engine_digest(&s->engine, sum->run.digest));
+    zero_device_times_read(&s->engine.runner.times);
+    ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
+                                 &sum->run.profile));
+    beside ranks = {0};
+    zero_status st = gather(s, &ranks);
+    if (st == ZERO_OK) st = write_final_line(s, &sum->run, &ranks);
+    zero_rank_bytes_destroy(&ranks.bytes);
+    zero_rank_seconds_destroy(&ranks.seconds);
+    warn_of_lost_metrics(s);
+    zero_run_view view = zero_session_view(s);
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, &sum->run);
+    zero_profile_ranks_destroy(&sum->run.profile);
+    return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
 }
 
 static zero_status train(zero_session *s)

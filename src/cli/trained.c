@@ -13,8 +13,8 @@
 
 /* ---- opening ---- */
 
-/* True if there are weights or a config.json. Weights in a format that is not read count, too, so that a
- * message names the format. */
+/* True if there are weights or a config.json. Weights in a format that is not read count,
+ * too, so that a message names the format. */
 static bool is_model(const zero_hugging_face_found *found)
 {
     char config[ZERO_STORAGE_FILE_PATH];
@@ -35,14 +35,6 @@ static zero_status find(const char *path, zero_trained *t)
     t->is_imported = true;
     snprintf(t->path, sizeof t->path, "%s", path);
     return ZERO_OK;
-}
-
-/* All ranks take what rank 0 has found. */
-static zero_status agree_on_path(zero_comm *world, const char *path, zero_trained *t)
-{
-    ZERO_TRY(zero_agree(world, zero_comm_is_root(world) ? find(path, t) : ZERO_OK));
-    ZERO_TRY(zero_comm_broadcast(world, 0, t->path, sizeof t->path));
-    return zero_comm_broadcast(world, 0, &t->is_imported, sizeof t->is_imported);
 }
 
 static zero_status open_imported(zero_trained *t, zero_gpt2_shape *shape)
@@ -88,7 +80,10 @@ zero_status zero_trained_open(zero_comm *world, const zero_trained_user *user,
                               zero_trained *t)
 {
     zero_gpt2_shape shape;
-    ZERO_TRY(agree_on_path(world, user->path, t));
+    /* All ranks take what rank 0 has found. */
+    ZERO_TRY(zero_agree(world, zero_comm_is_root(world) ? find(user->path, t) : ZERO_OK));
+    ZERO_TRY(zero_comm_broadcast(world, 0, t->path, sizeof t->path));
+    ZERO_TRY(zero_comm_broadcast(world, 0, &t->is_imported, sizeof t->is_imported));
     if (!t->is_imported) {
         struct opening o = {user, t};
         zero_checkpoint_user whose = {user->path, use_checkpoint, &o};

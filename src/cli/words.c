@@ -7,18 +7,13 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-static zero_status no_memory(void)
-{
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the words of a command");
-}
-
 /* Takes over `word`; NULL: there was no memory for it. */
 static zero_status take(zero_words *w, char *word)
 {
     char **larger = word ? zero_grow(w->words, w->n + 1, &w->room, sizeof *w->words) : NULL;
     if (!larger) {
         free(word);
-        return no_memory();
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the words of a command");
     }
     w->words = larger;
     w->words[w->n++] = word;
@@ -51,12 +46,11 @@ typedef struct {
 
 static zero_status refuse(const splitter *s, char c)
 {
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--%s: %c would need a shell, and none reads this line: put it in "
-        "single quotes if it belongs to a word, or give sh -c 'exec LINE \"$@\"' "
-        "sh, where \"$@\" is what the line starts",
-        s->option, c);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s: %c would need a shell, and none reads this line: put it in "
+                     "single quotes if it belongs to a word, or give sh -c 'exec LINE "
+                     "\"$@\"' sh, where \"$@\" is what the line starts",
+                     s->option, c);
 }
 
 static zero_status take_character(splitter *s)
@@ -139,13 +133,6 @@ int zero_words_fill(zero_words *words, int number)
 
 /* ---- for a shell ---- */
 
-/* True if a shell takes the word as it stands. */
-static bool is_plain(const char *word)
-{
-    return *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789-_=+./:,@%") == strlen(word);
-}
-
 static zero_status quote_character(zero_bytes *text, char c)
 {
     bool is_control = (unsigned char)c < 0x20 || (unsigned char)c == 0x7f;
@@ -155,7 +142,13 @@ static zero_status quote_character(zero_bytes *text, char c)
 
 zero_status zero_words_quote(const char *word, zero_bytes *text)
 {
-    if (is_plain(word)) return zero_bytes_append(text, word, strlen(word));
+    /* True if a shell takes the word as it stands. */
+    if (*word &&
+        strspn(
+            word,
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%") ==
+            strlen(word))
+        return zero_bytes_append(text, word, strlen(word));
     ZERO_TRY(zero_bytes_append(text, "'", 1));
     for (; *word; word++) ZERO_TRY(quote_character(text, *word));
     return zero_bytes_append(text, "'", 1);

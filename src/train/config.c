@@ -16,12 +16,12 @@
 
 #define DIGEST_DIGITS 32
 
-/* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this many
- * ranks something to do where the global batch allows it. */
+/* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this
+ * many ranks something to do where the global batch allows it. */
 enum { REPRODUCIBLE_RANKS = 16, REPRODUCIBLE_MOST = 8 };
 
-/* The training of a preset if the user says nothing. Rates are those of GPT-3's table 2.1; the
- * tiny model's numbers are measured (bench/results). */
+/* The training of a preset if the user says nothing. Rates are those of GPT-3's table 2.1;
+ * the tiny model's numbers are measured (bench/results). */
 typedef struct {
     const char *model;
     int64_t steps, global_batch, micro_batch;
@@ -40,7 +40,8 @@ static const zero_recipe recipes[] = {
 /* An imported model is never taken for this one. */
 static const zero_recipe lesson_recipe = {"lesson", 5, 0, 1, 1e-2, 0, 1, 1, 0};
 
-/* The other presets take a few steps of the smallest batch, at a rate that the size decides. */
+/* The other presets take a few steps of the smallest batch, at a rate that the size
+ * decides. */
 static const zero_recipe other_recipe = {NULL, 100, 0, 1, 0.0, 50, 2, 1, 20};
 
 static const struct {
@@ -65,26 +66,6 @@ static double rate_for(double n_params)
     return rates[nearest].lr;
 }
 
-/* Suggests another micro batch only where the ranks divide the global batch. */
-static zero_status batch_does_not_work_out(const zero_config *c)
-{
-    int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
-    int64_t below = c->global_batch / at_once * at_once;
-    int T = zero_tp_ranks(&c->tp);
-    char lower[32] = "", ranks[64];
-    if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
-    snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
-    if (T > 1)
-        snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
-                 c->plan.n_ranks * T, T);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
-        " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
-        c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
-        c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
-}
-
 /* The micro batch if the user left both batches open: the preset's, or the one that comes
  * nearest to the preset's global batch on this number of ranks. */
 static int64_t preset_micro_batch(int64_t global, int64_t micro, int N)
@@ -94,8 +75,8 @@ static int64_t preset_micro_batch(int64_t global, int64_t micro, int N)
     return nearest > 0 ? nearest : 1;
 }
 
-/* Bits follow how a batch is cut, so the cut depends on the batch and the preset alone. Every
- * number of ranks has a power of two of microbatches. */
+/* Bits follow how a batch is cut, so the cut depends on the batch and the preset alone.
+ * Every number of ranks has a power of two of microbatches. */
 static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe *r)
 {
     int64_t most = r->micro_batch > 0 ? r->micro_batch : REPRODUCIBLE_MOST;
@@ -106,26 +87,30 @@ static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe 
     return micro;
 }
 
-static void choose_batch(zero_config *c, const zero_recipe *r)
-{
-    int N = c->plan.n_ranks;
-    bool is_open = c->global_batch == 0 && c->plan.micro_batch == 0;
-    bool is_fixed = c->plan.reproducible && zero_is_power_of_two(N);
-    if (c->global_batch == 0) c->grows_with_ranks = !is_open || r->micro_batch > 0;
-    if (is_open && is_fixed) c->global_batch = r->global_batch;
-    if (c->global_batch > 0 && c->plan.micro_batch == 0 && is_fixed)
-        c->plan.micro_batch = reproducible_micro_batch(c, r);
-    else if (is_open)
-        c->plan.micro_batch = preset_micro_batch(r->global_batch, r->micro_batch, N);
-}
-
 static zero_status work_out_batch(zero_config *c)
 {
     int N = c->plan.n_ranks;
     if (c->global_batch == 0) c->global_batch = c->plan.micro_batch * N;
     if (c->plan.micro_batch == 0)
         c->plan.micro_batch = c->global_batch % N == 0 ? c->global_batch / N : 1;
-    if (c->global_batch % (c->plan.micro_batch * N) != 0) return batch_does_not_work_out(c);
+    if (c->global_batch % (c->plan.micro_batch * N) != 0) {
+        /* Suggests another micro batch only where the ranks divide the global batch. */
+        int64_t at_once = c->plan.micro_batch * c->plan.n_ranks;
+        int64_t below = c->global_batch / at_once * at_once;
+        int T = zero_tp_ranks(&c->tp);
+        char lower[32] = "", ranks[64];
+        if (below > 0) snprintf(lower, sizeof lower, "%" PRId64 " or ", below);
+        snprintf(ranks, sizeof ranks, "%d ranks", c->plan.n_ranks);
+        if (T > 1)
+            snprintf(ranks, sizeof ranks, "%d (%d ranks / --tp %d)", c->plan.n_ranks,
+                     c->plan.n_ranks * T, T);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--global-batch %" PRId64 " is not a multiple of --micro-batch %" PRId64
+            " x %s = %" PRId64 ": give a global batch of %s%" PRId64 "%s",
+            c->global_batch, c->plan.micro_batch, ranks, at_once, lower, below + at_once,
+            c->global_batch % c->plan.n_ranks == 0 ? ", or another micro batch" : "");
+    }
     const int64_t M = c->global_batch / (c->plan.micro_batch * N);
     c->plan.accumulation = (int)M;
     if (M <= ZERO_CONFIG_ACCUMULATION) return ZERO_OK;
@@ -139,18 +124,6 @@ static zero_status work_out_batch(zero_config *c)
 static void take_default(int64_t *value, int64_t unset, int64_t standard)
 {
     if (*value == unset) *value = standard;
-}
-
-static zero_status check_rates(const zero_config *c)
-{
-    if (c->lr_min > c->lr)
-        return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,
-                         c->lr);
-    if (c->warmup > c->steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
-                         c->warmup, c->steps);
-    return ZERO_OK;
 }
 
 static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
@@ -182,7 +155,14 @@ static zero_status complete_numbers(zero_config *c)
         c->save_minutes = c->checkpoint && c->save_every == 0 ? 10.0 : 0.0;
     if (c->lr < 0.0) c->lr = r.lr;
     if (c->lr_min < 0.0) c->lr_min = c->lr / 10.0;
-    return check_rates(c);
+    if (c->lr_min > c->lr)
+        return zero_fail(ZERO_ERR_INVALID, "--lr-min %g is above --lr %g", c->lr_min,
+                         c->lr);
+    if (c->warmup > c->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warmup %" PRId64 " is longer than the run of --steps %" PRId64,
+                         c->warmup, c->steps);
+    return ZERO_OK;
 }
 
 /* If the data decide the vocabulary, it is checked when they are open. */
@@ -203,7 +183,15 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     ZERO_TRY(zero_tp_check_ranks(&c->tp, n_ranks));
     ZERO_TRY(zero_config_check_shard_ranks(c, n_ranks));
     c->plan.n_ranks = n_ranks / zero_tp_ranks(&c->tp);
-    choose_batch(c, &r);
+    int N = c->plan.n_ranks;
+    bool is_open = c->global_batch == 0 && c->plan.micro_batch == 0;
+    bool is_fixed = c->plan.reproducible && zero_is_power_of_two(N);
+    if (c->global_batch == 0) c->grows_with_ranks = !is_open || r.micro_batch > 0;
+    if (is_open && is_fixed) c->global_batch = r.global_batch;
+    if (c->global_batch > 0 && c->plan.micro_batch == 0 && is_fixed)
+        c->plan.micro_batch = reproducible_micro_batch(c, &r);
+    else if (is_open)
+        c->plan.micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, N);
     return work_out_batch(c);
 }
 
@@ -227,34 +215,6 @@ zero_status zero_config_take_preset(zero_config *c)
 
 /* ---- imported weights ---- */
 
-static zero_status nearest_model(double n_params, const char **model)
-{
-    double least = INFINITY;
-    for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
-        zero_gpt2_shape shape;
-        ZERO_TRY(zero_gpt2_preset(recipes[i].model, &shape));
-        double d = distance((double)zero_gpt2_count(&shape), n_params);
-        if (d >= least) continue;
-        least = d;
-        *model = recipes[i].model;
-    }
-    return ZERO_OK;
-}
-
-/* Tensors do not show heads. The preset's are taken only for a model of its size. */
-static zero_status check_heads(const zero_config *c, const zero_gpt2_shape *found,
-                               const zero_gpt2_shape *preset)
-{
-    bool is_preset = found->layers == preset->layers && found->hidden == preset->hidden;
-    if (found->heads > 0 || c->heads > 0 || is_preset) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--init-from %s: the number of heads is not known, without a config.json "
-        "beside the weights that says it (n_head): give --heads N, or --model "
-        "NAME",
-        c->init_from);
-}
-
 zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
                                    bool has_model)
 {
@@ -263,9 +223,28 @@ zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
     ZERO_TRY(zero_gpt2_preset(c->model, &preset));
     if (!has_model || preset.vocab == 0) take_default(&c->vocab, 0, found->vocab);
     if (has_model) return ZERO_OK;
-    ZERO_TRY(check_heads(c, found, &preset));
-    if (is_open && found->heads > 0)
-        ZERO_TRY(nearest_model((double)zero_gpt2_count(found), &c->model));
+    /* Tensors do not show heads. The preset's are taken only for a model of its
+     * size. */
+    bool is_preset = found->layers == preset.layers && found->hidden == preset.hidden;
+    if (found->heads <= 0 && c->heads <= 0 && !is_preset)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--init-from %s: the number of heads is not known, without a config.json "
+            "beside the weights that says it (n_head): give --heads N, or --model NAME",
+            c->init_from);
+    if (is_open && found->heads > 0) {
+        double n_params = (double)zero_gpt2_count(found);
+        const char **model = &c->model;
+        double least = INFINITY;
+        for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
+            zero_gpt2_shape shape;
+            ZERO_TRY(zero_gpt2_preset(recipes[i].model, &shape));
+            double d = distance((double)zero_gpt2_count(&shape), n_params);
+            if (d >= least) continue;
+            least = d;
+            *model = recipes[i].model;
+        }
+    }
     take_default(&c->layers, 0, found->layers);
     take_default(&c->hidden, 0, found->hidden);
     take_default(&c->heads, 0, found->heads);
@@ -286,45 +265,35 @@ bool zero_config_resumes(const zero_config *c)
     return c->resume || c->resume_older;
 }
 
-/* Options that need --checkpoint, or --resume. */
-static zero_status check_checkpoint(const zero_config *c)
-{
-    const char *without = c->save_every > 0     ? "save-every"
-                          : c->save_minutes > 0 ? "save-minutes"
-                          : c->keep > 0         ? "keep"
-                          : c->resume           ? "resume"
-                          : c->resume_older     ? "resume-older"
-                          : c->save_required    ? "save-required"
-                                                : NULL;
-    if (!c->checkpoint && without)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--%s needs a directory for checkpoints: give --checkpoint DIR as "
-                         "well",
-                         without);
-    if (!c->new_data || zero_config_resumes(c)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--new-data continues a checkpoint on other data: "
-                                       "give --resume as well");
-}
-
-static zero_status check_output(const zero_config *c)
-{
-    const char *digest = c->expect_digest;
-    if (c->quiet && strcmp(c->progress, "live") == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--quiet with --progress live: give one, not both");
-    if (!digest || (strlen(digest) == DIGEST_DIGITS &&
-                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
-                     "prints them at its end",
-                     digest, DIGEST_DIGITS);
-}
-
 zero_status zero_config_check_given(const zero_config *config)
 {
-    ZERO_TRY(check_checkpoint(config));
-    ZERO_TRY(check_output(config));
+    /* Options that need --checkpoint, or --resume. */
+    const char *without = config->save_every > 0     ? "save-every"
+                          : config->save_minutes > 0 ? "save-minutes"
+                          : config->keep > 0         ? "keep"
+                          : config->resume           ? "resume"
+                          : config->resume_older     ? "resume-older"
+                          : config->save_required    ? "save-required"
+                                                     : NULL;
+    if (!config->checkpoint && without)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--%s needs a directory for checkpoints: give --checkpoint DIR as well",
+            without);
+    if (config->new_data && !zero_config_resumes(config))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--new-data continues a checkpoint on other data: give --resume as well");
+    const char *digest = config->expect_digest;
+    if (config->quiet && strcmp(config->progress, "live") == 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--quiet with --progress live: give one, not both");
+    if (digest && !(strlen(digest) == DIGEST_DIGITS &&
+                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
+                         "prints them at its end",
+                         digest, DIGEST_DIGITS);
     return zero_config_check_shards(config);
 }
 

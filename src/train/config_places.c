@@ -23,45 +23,15 @@ static zero_status check_delayed(const zero_config *c)
 {
     if (c->plan.delayed_from == 0) return ZERO_OK;
     if (!c->offload)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--delayed-update without --offload: only states in a slower tier "
-                         "are updated beside a step; give --offload DIR, or with a device "
-                         "--offload host");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--delayed-update without --offload: only states in a slower tier are updated "
+            "beside a step; give --offload DIR, or with a device --offload host");
     if (c->plan.offload == ZERO_OFFLOAD_LAZY) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--delayed-update with --offload-when %s: a delayed update runs beside the whole "
-        "next step; give one of them",
-        zero_offload_name(c->plan.offload));
-}
-
-static zero_status check_offload_host(const zero_config *c)
-{
-    if (!zero_config_offloads_to_host(c) || zero_config_has_device(c)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "--offload host without --device: optimizer states lie in the host's "
-                     "memory already; give a device, or --offload DIR for a file (./host "
-                     "for a directory of that name)");
-}
-
-static zero_status check_offload(const zero_config *c)
-{
-    const char *without = c->plan.offload_parameters    ? "parameters"
-                          : c->plan.offload_activations ? "activations"
-                                                        : NULL;
-    if (!zero_config_directory(c) && without)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-%s needs a directory for the scratch file: give "
-                         "--offload DIR as well",
-                         without);
-    ZERO_TRY(check_offload_host(c));
-    if (!c->offload || c->plan.offload != ZERO_OFFLOAD_BACKWARD || c->clip <= 0.0)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--offload-when backward with --clip %g: the norm is known after the "
-                     "last gradient, and backward updates before: give --clip 0, or "
-                     "--offload-when lazy",
-                     c->clip);
+                     "--delayed-update with --offload-when %s: a delayed update runs "
+                     "beside the whole next step; give one of them",
+                     zero_offload_name(c->plan.offload));
 }
 
 bool zero_config_has_device(const zero_config *c)
@@ -97,45 +67,55 @@ bool zero_config_messages_devices(const zero_config *c)
     return c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
 }
 
-static zero_status check_device(const zero_config *c)
-{
-    bool has_device = zero_config_has_device(c);
-    zero_device_choice choice;
-    char where[128];
-    snprintf(where, sizeof where, "--device %s", c->device);
-    ZERO_TRY(zero_device_read(c->device, where, &choice));
-    if (has_device && strcmp(c->backend, zero_backend_name_at(0)) != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--backend %s with --device %s: the device computes; give one of "
-                         "them",
-                         c->backend, c->device);
-    if (!has_device && !zero_config_chooses_exchange(c))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--device-exchange %s without a device: give --device cuda as well, "
-            "or leave it out",
-            c->device_exchange);
-    if (has_device || c->device_memory == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--device-memory without a device: give --device cuda as well, or "
-                     "--memory-limit for the host's memory");
-}
-
-static zero_status check_shares(const zero_config *c)
-{
-    bool is_shared = c->tp.ranks > 1;
-    if (!zero_config_has_device(c) || (!is_shared && c->tp.slices <= 1)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %" PRId64 " with --device %s: a device does not yet add up what "
-                     "several ranks or slices compute; leave one of them out",
-                     is_shared ? "tp" : "tp-slices", is_shared ? c->tp.ranks : c->tp.slices,
-                     c->device);
-}
-
 zero_status zero_config_check_places(const zero_config *config)
 {
-    ZERO_TRY(check_offload(config));
+    const char *without = config->plan.offload_parameters    ? "parameters"
+                          : config->plan.offload_activations ? "activations"
+                                                             : NULL;
+    if (!zero_config_directory(config) && without)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-%s needs a directory for the scratch file: give "
+                         "--offload DIR as well",
+                         without);
+    if (zero_config_offloads_to_host(config) && !zero_config_has_device(config))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR for a "
+                         "file (./host for a directory of that name)");
+    if (config->offload && config->plan.offload == ZERO_OFFLOAD_BACKWARD &&
+        config->clip > 0.0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload-when backward with --clip %g: the norm is known after the last "
+            "gradient, and backward updates before: give --clip 0, or --offload-when lazy",
+            config->clip);
     ZERO_TRY(check_delayed(config));
-    ZERO_TRY(check_device(config));
-    return check_shares(config);
+    bool has_device = zero_config_has_device(config);
+    zero_device_choice choice;
+    char where[128];
+    snprintf(where, sizeof where, "--device %s", config->device);
+    ZERO_TRY(zero_device_read(config->device, where, &choice));
+    if (has_device && strcmp(config->backend, zero_backend_name_at(0)) != 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--backend %s with --device %s: the device computes; give one of them",
+            config->backend, config->device);
+    if (!has_device && !zero_config_chooses_exchange(config))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-exchange %s without a device: give --device cuda as "
+                         "well, or leave it out",
+                         config->device_exchange);
+    if (!has_device && config->device_memory != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-memory without a device: give --device cuda as well, or "
+                         "--memory-limit for the host's memory");
+    bool is_shared = config->tp.ranks > 1;
+    if (!zero_config_has_device(config) || (!is_shared && config->tp.slices <= 1))
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s %" PRId64
+                     " with --device %s: a device does not yet add up what several ranks "
+                     "or slices compute; leave one of them out",
+                     is_shared ? "tp" : "tp-slices",
+                     is_shared ? config->tp.ranks : config->tp.slices, config->device);
 }

@@ -1,4 +1,5 @@
-/* --shard-ranks and --node-parameters: how many ranks share the shards, and what nodes keep. */
+/* --shard-ranks and --node-parameters: how many ranks share the shards, and what nodes
+ * keep. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,17 +17,6 @@ int zero_config_shard_ranks(const zero_config *c)
 
 /* ---- without ranks ---- */
 
-static zero_status check_partition(const zero_config *c)
-{
-    if (c->plan.shard_ranks == 0 || c->plan.partition != ZERO_PARTITION_OWNER)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--shard-ranks %d with --partition owner: that cuts the model once "
-                     "over all ranks, so "
-                     "no rank has a replica of its piece; give one of them",
-                     c->plan.shard_ranks);
-}
-
 static zero_status check_no_device(const zero_config *c)
 {
     char given[48];
@@ -42,30 +32,29 @@ static zero_status check_no_device(const zero_config *c)
                                              : "read parameters in a node's memory");
 }
 
-static zero_status check_node_parameters(const zero_config *c)
+zero_status zero_config_check_shards(const zero_config *config)
 {
+    if (config->plan.shard_ranks != 0 && config->plan.partition == ZERO_PARTITION_OWNER)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--shard-ranks %d with --partition owner: that cuts the model once over all "
+            "ranks, so no rank has a replica of its piece; give one of them",
+            config->plan.shard_ranks);
+    ZERO_TRY(check_no_device(config));
     zero_algorithm given;
-    if (!c->plan.node_parameters) return ZERO_OK;
-    if (zero_stage_at((int)c->plan.stage)->parameters == ZERO_HOLD_WHOLE)
+    if (!config->plan.node_parameters) return ZERO_OK;
+    if (zero_stage_at((int)config->plan.stage)->parameters == ZERO_HOLD_WHOLE)
         return zero_fail(ZERO_ERR_INVALID,
                          "--node-parameters with --stage %d: below stage 3 parameters are "
-                         "not sharded; give --stage 3, or "
-                         "leave it out",
-                         c->plan.stage);
-    if (!zero_algorithm_find(c->collectives, &given) ||
+                         "not sharded; give --stage 3, or leave it out",
+                         config->plan.stage);
+    if (!zero_algorithm_find(config->collectives, &given) ||
         zero_algorithm_get(given)->works_in_window)
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--node-parameters with --collectives %s, which has no memory of a "
                      "node: use --collectives auto, shm or hier",
-                     c->collectives);
-}
-
-zero_status zero_config_check_shards(const zero_config *config)
-{
-    ZERO_TRY(check_partition(config));
-    ZERO_TRY(check_no_device(config));
-    return check_node_parameters(config);
+                     config->collectives);
 }
 
 /* ---- with ranks ---- */

@@ -49,19 +49,6 @@ static bool is_first(const zero_layout *l, const card *cards, int rank)
     return true;
 }
 
-static void share(zero_device_place *p, const zero_comm *comm, const card *cards)
-{
-    uint64_t least = UINT64_MAX;
-    p->sharing = 0;
-    for (int r = 0; r < comm->size; r++) {
-        if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
-        p->sharing++;
-        if (cards[r].bytes_free < least) least = cards[r].bytes_free;
-    }
-    const size_t part = (size_t)least / (size_t)p->sharing, own = p->about.bytes_own;
-    p->room = part > own ? part - own : 1;
-}
-
 static void describe(zero_device_place *p, const zero_comm *comm, const card *cards)
 {
     const zero_layout *l = &comm->layout;
@@ -98,7 +85,17 @@ static zero_status exchange(zero_device_place *p, zero_comm *comm, const card *m
         cards[comm->rank] = *mine;
         st = zero_comm_or(comm, words, (void *)cards);
     }
-    if (st == ZERO_OK) share(p, comm, cards);
+    if (st == ZERO_OK) {
+        uint64_t least = UINT64_MAX;
+        p->sharing = 0;
+        for (int r = 0; r < comm->size; r++) {
+            if (!is_same(&comm->layout, cards, r, comm->rank)) continue;
+            p->sharing++;
+            if (cards[r].bytes_free < least) least = cards[r].bytes_free;
+        }
+        const size_t part = (size_t)least / (size_t)p->sharing, own = p->about.bytes_own;
+        p->room = part > own ? part - own : 1;
+    }
     if (st == ZERO_OK && zero_comm_is_root(comm)) describe(p, comm, cards);
     free(cards);
     return st;

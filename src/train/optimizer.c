@@ -18,8 +18,25 @@
 
 /* ---- the spec ---- */
 
-static zero_status check_no_decay(const zero_optimizer_spec *s)
+static zero_status check_spec(const zero_optimizer_spec *s, const void *params,
+                              zero_optimizer **optimizer)
 {
+    if (!s || !optimizer)
+        return zero_fail(ZERO_ERR_INVALID, "zero_optimizer_open() with NULL: expected a "
+                                           "spec and a place for the optimizer");
+    if (!params)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "params is NULL: expected the array of %" PRId64 " parameters",
+                         s->n_params);
+    if (s->n_params < 1 || s->n_params > INT64_C(1) << 56)
+        return zero_fail(ZERO_ERR_INVALID, "n_params %" PRId64 ": expected 1 to 2^56",
+                         s->n_params);
+    if (s->updates < 0 || s->updates > INT64_C(1) << 62)
+        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 to 2^62",
+                         s->updates);
+    if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
+                         (int)s->type);
     int64_t reached = 0;
     if (s->n_no_decay < 0 || (s->n_no_decay > 0 && !s->no_decay))
         return zero_fail(ZERO_ERR_INVALID, "n_no_decay %d without spans", s->n_no_decay);
@@ -36,43 +53,17 @@ static zero_status check_no_decay(const zero_optimizer_spec *s)
     return ZERO_OK;
 }
 
-static zero_status check_spec(const zero_optimizer_spec *s, const void *params,
-                              zero_optimizer **optimizer)
-{
-    if (!s || !optimizer)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_optimizer_open() with NULL: expected a spec "
-                         "and a place for the optimizer");
-    if (!params)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "params is NULL: expected the array of %" PRId64 " parameters",
-                         s->n_params);
-    if (s->n_params < 1 || s->n_params > INT64_C(1) << 56)
-        return zero_fail(ZERO_ERR_INVALID, "n_params %" PRId64 ": expected 1 to 2^56",
-                         s->n_params);
-    if (s->updates < 0 || s->updates > INT64_C(1) << 62)
-        return zero_fail(ZERO_ERR_INVALID, "updates %" PRId64 ": expected 0 to 2^62",
-                         s->updates);
-    if (s->type != ZERO_FP32 && s->type != ZERO_BF16 && s->type != ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
-                         (int)s->type);
-    return check_no_decay(s);
-}
-
-static zero_status no_such_algorithm(const char *name)
-{
-    zero_sentence usable = {.used = 0};
-    for (int a = 0; a < ZERO_ALGORITHMS; a++)
-        if (!zero_algorithm_get((zero_algorithm)a)->works_in_window)
-            zero_sentence_add(&usable, " %s", zero_algorithm_name_at(a));
-    return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of%s", name,
-                     usable.chars);
-}
-
 static zero_status find_algorithm(const zero_optimizer_spec *s, zero_algorithm *algorithm)
 {
     const char *name = s->collectives ? s->collectives : "p2p";
-    if (!zero_algorithm_find(name, algorithm)) return no_such_algorithm(name);
+    if (!zero_algorithm_find(name, algorithm)) {
+        zero_sentence usable = {.used = 0};
+        for (int a = 0; a < ZERO_ALGORITHMS; a++)
+            if (!zero_algorithm_get((zero_algorithm)a)->works_in_window)
+                zero_sentence_add(&usable, " %s", zero_algorithm_name_at(a));
+        return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of%s", name,
+                         usable.chars);
+    }
     if (!zero_algorithm_get(*algorithm)->works_in_window) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "collectives '%s' read neighbours' memory, and these arrays are the "
@@ -101,8 +92,8 @@ static const char *write_hash(const void *data, size_t bytes, hash_text text)
     return text;
 }
 
-/* A difference that nobody sees would make each rank's parameters its own for ever: the first
- * step gathers them from their owners, whatever the others began with. */
+/* A difference that nobody sees would make each rank's parameters its own for ever: the
+ * first step gathers them from their owners, whatever the others began with. */
 static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm algorithm,
                                  const void *params, zero_comm *comm)
 {
@@ -124,19 +115,6 @@ static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm al
 size_t zero_optimizer_bytes(const zero_optimizer *o, int64_t n)
 {
     return (size_t)n * zero_type_size(o->spec.type);
-}
-
-static void cut(zero_optimizer *o)
-{
-    const int64_t ranks = o->comm->size, n = o->spec.n_params;
-    struct part *p = o->parts;
-    p[SHARDS].stride = n / (ranks * ZERO_TREE_BLOCK) * ZERO_TREE_BLOCK;
-    p[REST].begin = p[SHARDS].stride * ranks;
-    p[REST].stride = p[REST].begin < n ? ZERO_TREE_BLOCK : 0;
-    for (int i = 0; i < PARTS; i++) {
-        int64_t begin = p[i].begin + p[i].stride * o->comm->rank;
-        p[i].own = (zero_range){zero_min(begin, n), zero_min(begin + p[i].stride, n)};
-    }
 }
 
 static zero_status init_collectives(zero_optimizer *o, zero_algorithm algorithm, int i)
@@ -195,22 +173,24 @@ static void init_masters(zero_optimizer *o, const char *params)
     }
 }
 
-static zero_status copy_no_decay(zero_optimizer *o)
+static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const void *params)
 {
+    const int64_t ranks = o->comm->size, n = o->spec.n_params;
+    struct part *p = o->parts;
+    p[SHARDS].stride = n / (ranks * ZERO_TREE_BLOCK) * ZERO_TREE_BLOCK;
+    p[REST].begin = p[SHARDS].stride * ranks;
+    p[REST].stride = p[REST].begin < n ? ZERO_TREE_BLOCK : 0;
+    for (int i = 0; i < PARTS; i++) {
+        int64_t begin = p[i].begin + p[i].stride * o->comm->rank;
+        p[i].own = (zero_range){zero_min(begin, n), zero_min(begin + p[i].stride, n)};
+    }
+    ZERO_TRY(zero_backend_find("cpu", &o->backend));
+    ZERO_TRY(o->backend->open(&o->math));
     size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
     o->no_decay = malloc(bytes + 1);
     if (!o->no_decay)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d spans", o->spec.n_no_decay);
     if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
-    return ZERO_OK;
-}
-
-static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const void *params)
-{
-    cut(o);
-    ZERO_TRY(zero_backend_find("cpu", &o->backend));
-    ZERO_TRY(o->backend->open(&o->math));
-    ZERO_TRY(copy_no_decay(o));
     for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
     ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
     lay_out(o);
@@ -252,8 +232,11 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
     return st;
 }
 
-static void destroy(zero_optimizer *o)
+void zero_optimizer_close(zero_optimizer **optimizer)
 {
+    if (!optimizer || !*optimizer) return;
+    zero_comm *comm = (*optimizer)->comm;
+    zero_optimizer *o = *optimizer;
     for (int i = 0; i < PARTS; i++) {
         zero_collective_destroy(&o->parts[i].reduce);
         zero_collective_destroy(&o->parts[i].gather);
@@ -261,13 +244,6 @@ static void destroy(zero_optimizer *o)
     zero_arena_destroy(&o->arena);
     free(o->no_decay);
     free(o);
-}
-
-void zero_optimizer_close(zero_optimizer **optimizer)
-{
-    if (!optimizer || !*optimizer) return;
-    zero_comm *comm = (*optimizer)->comm;
-    destroy(*optimizer);
     *optimizer = NULL;
     zero_comm_release(comm);
 }

@@ -49,8 +49,8 @@ static zero_status gather(zero_optimizer *o, const struct place *params)
     return ZERO_OK;
 }
 
-/* Squares of floats cannot overflow a double, so the sum is finite if and only if the gradient
- * is. */
+/* Squares of floats cannot overflow a double, so the sum is finite if and only if the
+ * gradient is. */
 static zero_status find_norm(zero_optimizer *o, const struct place *grads, double divisor,
                              zero_optimizer_result *out)
 {
@@ -103,14 +103,6 @@ static void update_part(zero_optimizer *o, int i, const zero_adamw *decaying,
     update_span(o, i, left, decaying, params, grads);
 }
 
-static zero_status update(zero_optimizer *o, const zero_adamw *hyper,
-                          const struct place *params, const struct place *grads)
-{
-    for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, params, grads);
-    ZERO_TRY(o->backend->sync(&o->math));
-    return gather(o, params);
-}
-
 /* ---- arguments ---- */
 
 /* The numbers of a step that must be equal on all ranks. */
@@ -135,8 +127,7 @@ static zero_status check_arrays(const zero_optimizer *o, const char *params,
     if (p + bytes <= g || g + bytes <= p) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "the arrays of parameters and of gradients overlap: expected %zu bytes "
-        "for each",
+        "the arrays of parameters and of gradients overlap: expected %zu bytes for each",
         bytes);
 }
 
@@ -170,8 +161,9 @@ static zero_status agree_on(zero_optimizer *o, zero_status mine,
     if (failed) return zero_agree(o->comm, mine);
     if (same) return ZERO_OK;
     ZERO_TRY(zero_compare_fields(o->comm, "the step", INPUT_FIELDS, input_fields, in));
-    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
-                                       "numbers read the same");
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "ranks were given different steps, although their numbers read the same");
 }
 
 static zero_status check_result(const zero_optimizer_result *result)
@@ -192,7 +184,11 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
     ZERO_TRY(find_norm(o, &g, in->divisor, out));
     hyper->step = o->updates + 1;
     hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
-    if (!out->overflow) ZERO_TRY(update(o, hyper, &p, &g));
+    if (!out->overflow) {
+        for (int i = 0; i < PARTS; i++) update_part(o, i, hyper, &p, &g);
+        ZERO_TRY(o->backend->sync(&o->math));
+        ZERO_TRY(gather(o, &p));
+    }
     o->updates += !out->overflow;
     memcpy((char *)params + zero_optimizer_bytes(o, rest->begin), rest->params,
            zero_optimizer_bytes(o, o->spec.n_params - rest->begin));

@@ -13,18 +13,13 @@
 
 /* ---- the options ---- */
 
-static bool can_share(int64_t slices, int64_t ranks, int64_t heads)
-{
-    return slices % ranks == 0 && zero_is_power_of_two(slices / ranks) &&
-           heads % slices == 0;
-}
-
 void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads)
 {
     int64_t most = zero_max(REPRODUCIBLE_SLICES, tp->ranks);
     if (tp->ranks == 0) tp->ranks = 1;
     if (tp->slices > 0) return;
-    bool is_fixed = reproducible && tp->ranks > 1 && can_share(most, tp->ranks, heads);
+    bool is_fixed = reproducible && tp->ranks > 1 && most % tp->ranks == 0 &&
+                    zero_is_power_of_two(most / tp->ranks) && heads % most == 0;
     tp->slices = is_fixed ? most : tp->ranks;
 }
 

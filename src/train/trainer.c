@@ -20,8 +20,7 @@ zero_status zero_trainer_check(const zero_trainer *t)
     if (t->engine.schedule.input.model->units == t->units) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
-        "the trainer's model was destroyed, or described anew: close the trainer "
-        "before");
+        "the trainer's model was destroyed, or described anew: close the trainer before");
 }
 
 int64_t zero_trainer_samples(const zero_trainer *t)
@@ -58,19 +57,6 @@ static zero_status check_open(const zero_trainer_spec *spec, zero_comm *comm,
     return zero_trainer_read_spec(spec, comm, e);
 }
 
-/* The number of this rank's device. */
-static zero_status place(const zero_trainer_spec *spec, zero_comm *comm,
-                         zero_engine_spec *e)
-{
-    char where[128];
-    zero_device_place found;
-    const char *device = zero_trainer_device(spec);
-    snprintf(where, sizeof where, "device '%s'", device);
-    ZERO_TRY(zero_devices_place(device, where, comm, &found));
-    e->device = found.device;
-    return ZERO_OK;
-}
-
 static zero_status open_engine(const zero_engine_spec *e, zero_comm *comm, zero_trainer *t)
 {
     *t = (zero_trainer){
@@ -87,7 +73,13 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     ZERO_TRY(zero_comm_check(comm));
     ZERO_TRY(zero_agree(comm, check_open(spec, comm, trainer, &e)));
     ZERO_TRY(zero_trainer_compare(&e, comm));
-    ZERO_TRY(place(spec, comm, &e));
+    /* The number of this rank's device. */
+    char where[128];
+    zero_device_place found;
+    const char *device = zero_trainer_device(spec);
+    snprintf(where, sizeof where, "device '%s'", device);
+    ZERO_TRY(zero_devices_place(device, where, comm, &found));
+    e.device = found.device;
     zero_trainer *t = malloc(sizeof *t);
     zero_status st = t ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a trainer");
     st = zero_agree(comm, st);
@@ -122,8 +114,8 @@ zero_status zero_trainer_publish(zero_trainer *t)
 static zero_status check_source(const zero_source *source, const void *result)
 {
     if (!source)
-        return zero_fail(ZERO_ERR_INVALID, "the source is NULL: expected one with a "
-                                           "function sample");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "the source is NULL: expected one with a function sample");
     if (!source->sample)
         return zero_fail(ZERO_ERR_INVALID, "a source without its function sample");
     if (result) return ZERO_OK;
@@ -144,11 +136,10 @@ static zero_status check_input(const zero_trainer *t, const zero_step_input *in)
     ZERO_TRY(zero_update_check(&h, in->clip));
     if (t->engine.schedule.input.offload != ZERO_OFFLOAD_BACKWARD || in->clip == 0.0)
         return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "clip %g with offload_when \"backward\", which updates before the norm is known: "
-        "expected 0",
-        in->clip);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "clip %g with offload_when \"backward\", which updates before the "
+                     "norm is known: expected 0",
+                     in->clip);
 }
 
 typedef zero_status step_function(zero_engine *e, const zero_source *source,

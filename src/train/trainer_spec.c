@@ -30,41 +30,19 @@ static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input
                      spec->partition);
 }
 
-static zero_status no_such_algorithm(const char *name)
-{
-    zero_sentence known = {.used = 0};
-    for (int i = 0; zero_algorithm_name_at(i); i++)
-        zero_sentence_add(&known, " %s", zero_algorithm_name_at(i));
-    return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of auto%s", name,
-                     known.chars);
-}
-
 static zero_status read_collectives(const zero_trainer_spec *spec, zero_engine_spec *e)
 {
     const char *name = spec->collectives ? spec->collectives : "auto", *why;
     e->may_use_p2p = strcmp(name, "auto") == 0;
     if (e->may_use_p2p)
         e->plan.collectives = zero_algorithm_choose(e->plan.layout, &why);
-    else if (!zero_algorithm_find(name, &e->plan.collectives))
-        return no_such_algorithm(name);
-    return ZERO_OK;
-}
-
-static zero_status read_place(const zero_trainer_spec *spec, zero_plan_input *plan)
-{
-    const char *name =
-        spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
-    int place = ZERO_OFFLOAD_END;
-    while (place <= ZERO_OFFLOAD_BACKWARD &&
-           strcmp(name, zero_offload_name((zero_offload)place)) != 0)
-        place++;
-    if (place > ZERO_OFFLOAD_BACKWARD)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "offload_when '%s': expected one of end, lazy, backward", name);
-    if (spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "delayed_update with offload_when '%s': give one of them", name);
-    plan->offload = spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
+    else if (!zero_algorithm_find(name, &e->plan.collectives)) {
+        zero_sentence known = {.used = 0};
+        for (int i = 0; zero_algorithm_name_at(i); i++)
+            zero_sentence_add(&known, " %s", zero_algorithm_name_at(i));
+        return zero_fail(ZERO_ERR_INVALID, "collectives '%s': expected one of auto%s", name,
+                         known.chars);
+    }
     return ZERO_OK;
 }
 
@@ -78,7 +56,25 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
     plan->offload_activations = spec->offload_activations;
     if (spec->offload_depth != 0) plan->offload_depth = spec->offload_depth;
     plan->delayed_from = spec->delayed_update;
-    if (spec->offload) return read_place(spec, plan);
+    if (spec->offload) {
+        const char *name =
+            spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
+        int place = ZERO_OFFLOAD_END;
+        while (place <= ZERO_OFFLOAD_BACKWARD &&
+               strcmp(name, zero_offload_name((zero_offload)place)) != 0)
+            place++;
+        if (place > ZERO_OFFLOAD_BACKWARD)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "offload_when '%s': expected one of end, lazy, backward",
+                             name);
+        if (spec->delayed_update != 0 && place != ZERO_OFFLOAD_LAZY)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "delayed_update with offload_when '%s': give one of them",
+                             name);
+        plan->offload =
+            spec->delayed_update != 0 ? ZERO_OFFLOAD_DELAYED : (zero_offload)place;
+        return ZERO_OK;
+    }
     if (!spec->offload_when && spec->delayed_update == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "offload_when and delayed_update need offload: the directory of the "
@@ -90,28 +86,6 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
     return spec->device ? spec->device : zero_device_name_at(0);
 }
 
-/* On a device its backend computes, and no other. */
-static zero_status read_backend(const zero_trainer_spec *spec, zero_engine_spec *e)
-{
-    const char *standard = zero_backend_name_at(0);
-    const char *name = spec->backend ? spec->backend : standard, *why;
-    const zero_backend *device;
-    const zero_plugin *plugin;
-    ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
-    ZERO_TRY(zero_backend_find(name, &e->backend));
-    if (!device) return ZERO_OK;
-    if (strcmp(name, standard) != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "backend '%s' with device '%s': the device computes; give one of "
-                         "them",
-                         name, spec->device);
-    e->backend = device;
-    e->plan.device = 1;
-    e->may_stage = true;
-    e->plan.ipc = device->memory->sharing && zero_plan_can_reach_devices(&e->plan, &why);
-    return ZERO_OK;
-}
-
 static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
 {
     if (value >= least && value <= most) return ZERO_OK;
@@ -120,17 +94,6 @@ static zero_status check_whole(const char *name, int64_t value, int64_t least, i
 }
 
 #define MOST_THREADS 4096
-
-static zero_status check_threads(const zero_trainer_spec *spec)
-{
-    ZERO_TRY(check_whole("threads", spec->threads, 0, MOST_THREADS));
-    if (spec->threads <= 1 || zero_cpu_has_threads()) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "threads %d: this build has no OpenMP, so a rank has one thread; start "
-        "more ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-        spec->threads);
-}
 
 static zero_status check_spec(const zero_trainer_spec *spec)
 {
@@ -141,7 +104,13 @@ static zero_status check_spec(const zero_trainer_spec *spec)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
                          (int)spec->type);
     ZERO_TRY(check_whole("seed", spec->seed, 0, INT64_MAX));
-    ZERO_TRY(check_threads(spec));
+    ZERO_TRY(check_whole("threads", spec->threads, 0, MOST_THREADS));
+    if (spec->threads > 1 && !zero_cpu_has_threads())
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "threads %d: this build has no OpenMP, so a rank has one thread; start more "
+            "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+            spec->threads);
     if (spec->bucket != 0)
         ZERO_TRY(
             check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, ZERO_PLAN_MOST_BUCKET));
@@ -187,7 +156,25 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
     ZERO_TRY(read_collectives(spec, e));
-    ZERO_TRY(read_backend(spec, e));
+    /* On a device its backend computes, and no other. */
+    const char *standard = zero_backend_name_at(0);
+    const char *name = spec->backend ? spec->backend : standard, *why;
+    const zero_backend *device;
+    const zero_plugin *plugin;
+    ZERO_TRY(zero_device_find(zero_trainer_device(spec), &device, &plugin));
+    ZERO_TRY(zero_backend_find(name, &e->backend));
+    if (device) {
+        if (strcmp(name, standard) != 0)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "backend '%s' with device '%s': the device computes; give one of them",
+                name, spec->device);
+        e->backend = device;
+        e->plan.device = 1;
+        e->may_stage = true;
+        e->plan.ipc =
+            device->memory->sharing && zero_plan_can_reach_devices(&e->plan, &why);
+    }
     if (spec->bucket == 0) /* of a plan that is complete: a device decides what is staged */
         e->plan.bucket = zero_max(e->plan.bucket, zero_schedule_least_bucket(&e->plan));
     return ZERO_OK;
@@ -330,9 +317,14 @@ static struct shape_view view_shape(const zero_gpt2_shape *s)
 static const zero_field shape_fields[] = {ZERO_FIELD(struct shape_view, dropout),
                                           ZERO_FIELD(struct shape_view, seed)};
 
-static zero_status compare_models(const zero_plan_input *plan, zero_comm *comm)
+zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
 {
-    const zero_model *m = plan->model;
+    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_PLAN_FIELDS, zero_plan_fields,
+                                 &e->plan));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(engine_fields), engine_fields, e));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(backend_fields), backend_fields,
+                                 e->backend));
+    const zero_model *m = e->plan.model;
     const uint64_t positive = UINT64_MAX >> 1;
     struct shape_view shape = {0};
     int64_t most;
@@ -342,16 +334,6 @@ static zero_status compare_models(const zero_plan_input *plan, zero_comm *comm)
     ZERO_TRY(
         zero_compare_fields(comm, "the model", COUNT(shape_fields), shape_fields, &shape));
     ZERO_TRY(
-        zero_comm_vote(comm, 0, (int64_t)(hash_tables(plan) & positive), &most, &same));
-    return same ? ZERO_OK : tell_difference(plan, comm);
-}
-
-zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
-{
-    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_PLAN_FIELDS, zero_plan_fields,
-                                 &e->plan));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(engine_fields), engine_fields, e));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(backend_fields), backend_fields,
-                                 e->backend));
-    return compare_models(&e->plan, comm);
+        zero_comm_vote(comm, 0, (int64_t)(hash_tables(&e->plan) & positive), &most, &same));
+    return same ? ZERO_OK : tell_difference(&e->plan, comm);
 }

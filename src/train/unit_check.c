@@ -1,4 +1,5 @@
-/* zero/check.h: what a unit promises, tried out, and its gradients against finite differences. */
+/* zero/check.h: what a unit promises, tried out, and its gradients against finite
+ * differences. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -119,18 +120,20 @@ static double largest(int64_t n, const float *x)
     return most;
 }
 
-/* Where a gradient g was already, 2 g or so must be afterwards; sums may round otherwise. */
+/* Where a gradient g was already, 2 g or so must be afterwards; sums may round
+ * otherwise. */
 static zero_status check_added(const zero_probe *p, int k, const zero_tensor *t, double was)
 {
     const float *now = p->arrays[ZERO_PROBE_GRAD + k].at + t->offset;
     operand o = tensor_of(p, k, t);
     for (int64_t i = 0; i < o.n; i++)
         if (!(fabs((double)now[i] - (double)o.g[i] - was) <= 1e-3 * was))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s': element %" PRId64 " of the gradient of '%s' was %g, "
-                "and a backward call that accumulates made it %g instead of %g",
-                p->unit->name, i, t->name, was, (double)now[i], was + (double)o.g[i]);
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s': element %" PRId64
+                             " of the gradient of '%s' was %g, and a backward call that "
+                             "accumulates made it %g instead of %g",
+                             p->unit->name, i, t->name, was, (double)now[i],
+                             was + (double)o.g[i]);
     return ZERO_OK;
 }
 
@@ -153,26 +156,11 @@ static zero_status check_accumulating(zero_probe *p)
     return ZERO_OK;
 }
 
-static zero_status check_gradients_defined(const zero_probe *p)
+/* Both calls in all their forms. */
+static zero_status check_rules(zero_probe *p)
 {
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        const zero_group *g = &p->model->groups[p->unit->groups[k]];
-        for (int t = 0; t < g->n_tensors; t++) {
-            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
-            int64_t at = zero_mark_find(o.g, o.n);
-            if (at >= 0)
-                return zero_fail(ZERO_ERR_INVALID,
-                                 "unit '%s' leaves element %" PRId64 " of the gradient of "
-                                 "'%s' undefined: a backward call sets every element, and "
-                                 "adds only where call->accumulate is true",
-                                 p->unit->name, at, o.name);
-        }
-    }
-    return ZERO_OK;
-}
-
-static zero_status check_backward(zero_probe *p)
-{
+    uint64_t before = zero_probe_hash(p);
+    ZERO_TRY(check_forward(p));
     zero_probe_array *a = p->arrays;
     ZERO_TRY(zero_probe_forward(p, true));
     ZERO_TRY(zero_probe_backward(p, false));
@@ -182,17 +170,22 @@ static zero_status check_backward(zero_probe *p)
     if (a[ZERO_PROBE_D_IN].at)
         memcpy(a[ZERO_PROBE_D_IN].at, a[ZERO_PROBE_STREAM].at,
                (size_t)a[ZERO_PROBE_D_IN].n * sizeof(float));
-    ZERO_TRY(check_gradients_defined(p));
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        const zero_group *g = &p->model->groups[p->unit->groups[k]];
+        for (int t = 0; t < g->n_tensors; t++) {
+            operand o = tensor_of(p, k, &p->unit->tensors[k][t]);
+            int64_t at = zero_mark_find(o.g, o.n);
+            if (at >= 0)
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "unit '%s' leaves element %" PRId64
+                    " of the gradient of '%s' undefined: a backward call sets every "
+                    "element, and adds only where call->accumulate is true",
+                    p->unit->name, at, o.name);
+        }
+    }
     ZERO_TRY(expect_defined(p, ZERO_PROBE_ROW_LOSS, "its losses"));
-    return expect_defined(p, ZERO_PROBE_D_IN, "the gradient of its input");
-}
-
-/* Both calls in all their forms. */
-static zero_status check_rules(zero_probe *p)
-{
-    uint64_t before = zero_probe_hash(p);
-    ZERO_TRY(check_forward(p));
-    ZERO_TRY(check_backward(p));
+    ZERO_TRY(expect_defined(p, ZERO_PROBE_D_IN, "the gradient of its input"));
     if (zero_probe_hash(p) == before) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "unit '%s' writes to its input, its parameters or the batch, which it "
@@ -223,7 +216,8 @@ static void move(const direction *d, const float *from, float h)
         o->x[i] = from[i] + h * sign_of(d, i);
 }
 
-/* The unit's gradient along the direction. Sets *scale to the usual size of such a number. */
+/* The unit's gradient along the direction. Sets *scale to the usual size of such a
+ * number. */
 static double expected(const direction *d, double most, double *scale)
 {
     const operand *o = d->o;
@@ -240,8 +234,8 @@ static double expected(const direction *d, double most, double *scale)
     return along;
 }
 
-/* Large steps suffer from curvature, small ones from rounding: a right gradient comes near with
- * one of these, a wrong one with none. */
+/* Large steps suffer from curvature, small ones from rounding: a right gradient comes near
+ * with one of these, a wrong one with none. */
 static const double steps[] = {1e-2, 1e-3, 1e-1, 3e-3, 3e-2};
 
 static zero_status compare(zero_probe *p, const direction *d, const float *from,
@@ -287,8 +281,8 @@ static int64_t index_of_largest(int64_t n, const float *x)
     return at;
 }
 
-/* The number-th element to compare: the one with the largest gradient, then random ones; all of
- * them if they are few. */
+/* The number-th element to compare: the one with the largest gradient, then random ones;
+ * all of them if they are few. */
 static int64_t element_at(const operand *o, const zero_rng *rng, int64_t elements,
                           int64_t i)
 {

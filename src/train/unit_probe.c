@@ -23,38 +23,6 @@ static void name(zero_probe *p, int array, const char *text, int64_t n)
     p->arrays[array] = (zero_probe_array){.name = text, .n = n};
 }
 
-static void name_arrays(zero_probe *p)
-{
-    zero_unit_sizes s = p->unit->sizes(p->unit, p->batch.B, p->batch.T);
-    int64_t in = 0;
-    if (p->index > 0) {
-        const zero_unit *before = p->unit - 1;
-        in = before->sizes(before, p->batch.B, p->batch.T).out;
-    }
-    name(p, ZERO_PROBE_IN, "in", in);
-    name(p, ZERO_PROBE_OUT, "out", s.out);
-    name(p, ZERO_PROBE_SAVED, "saved", s.saved);
-    name(p, ZERO_PROBE_SAVED_AGAIN, "saved", s.saved);
-    name(p, ZERO_PROBE_OUT_AGAIN, "out", s.out);
-    name(p, ZERO_PROBE_FORWARD_WORK, "work in forward", s.forward_work);
-    name(p, ZERO_PROBE_BACKWARD_WORK, "work in backward", s.backward_work);
-    name(p, ZERO_PROBE_LOGITS, "logits", s.logits);
-    name(p, ZERO_PROBE_ROW_LOSS, "row_loss", s.row_loss);
-    name(p, ZERO_PROBE_STREAM, "stream", zero_max(in, s.out));
-    name(p, ZERO_PROBE_D_OUT, "the weights of out", s.out);
-    name(p, ZERO_PROBE_D_IN, "the gradient of in", in);
-    int64_t longest = in;
-    for (int k = 0; k < p->unit->n_groups; k++) {
-        int64_t n = p->model->groups[p->unit->groups[k]].n_params;
-        name(p, ZERO_PROBE_PARAM + k, "param", n);
-        name(p, ZERO_PROBE_GRAD + k, "grad", n);
-        name(p, ZERO_PROBE_D_PARAM + k, "the gradient of param", n);
-        longest = zero_max(longest, n);
-    }
-    name(p, ZERO_PROBE_KEPT, "values", longest);
-    name(p, ZERO_PROBE_SCRATCH, "scratch", zero_math_scratch());
-}
-
 static void *take(const zero_probe *p, size_t bytes, size_t *at)
 {
     void *place = p->arena.base ? p->arena.base + *at : NULL;
@@ -118,8 +86,8 @@ static void draw(int64_t seed, int array, zero_probe_array *a)
     if (a->at) zero_rng_normal(&rng, 0, a->n, a->at);
 }
 
-/* Initial values, moved a little where all of a tensor's are equal: at exactly zero or one some
- * mistakes do not show. */
+/* Initial values, moved a little where all of a tensor's are equal: at exactly zero or one
+ * some mistakes do not show. */
 static void draw_params(zero_probe *p, int64_t seed, int k)
 {
     const int g = p->unit->groups[k];
@@ -160,7 +128,34 @@ zero_status zero_probe_init(zero_probe *p, const zero_model *model, int unit,
     p->batch.loss_seed = 1.0f / (float)(spec->B * spec->T);
     ZERO_TRY(zero_model_check_sizes(model, spec->B, spec->T));
     ZERO_TRY(zero_backend_find(spec->backend, &p->backend));
-    name_arrays(p);
+    zero_unit_sizes s = p->unit->sizes(p->unit, p->batch.B, p->batch.T);
+    int64_t in = 0;
+    if (p->index > 0) {
+        const zero_unit *before = p->unit - 1;
+        in = before->sizes(before, p->batch.B, p->batch.T).out;
+    }
+    name(p, ZERO_PROBE_IN, "in", in);
+    name(p, ZERO_PROBE_OUT, "out", s.out);
+    name(p, ZERO_PROBE_SAVED, "saved", s.saved);
+    name(p, ZERO_PROBE_SAVED_AGAIN, "saved", s.saved);
+    name(p, ZERO_PROBE_OUT_AGAIN, "out", s.out);
+    name(p, ZERO_PROBE_FORWARD_WORK, "work in forward", s.forward_work);
+    name(p, ZERO_PROBE_BACKWARD_WORK, "work in backward", s.backward_work);
+    name(p, ZERO_PROBE_LOGITS, "logits", s.logits);
+    name(p, ZERO_PROBE_ROW_LOSS, "row_loss", s.row_loss);
+    name(p, ZERO_PROBE_STREAM, "stream", zero_max(in, s.out));
+    name(p, ZERO_PROBE_D_OUT, "the weights of out", s.out);
+    name(p, ZERO_PROBE_D_IN, "the gradient of in", in);
+    int64_t longest = in;
+    for (int k = 0; k < p->unit->n_groups; k++) {
+        int64_t n = p->model->groups[p->unit->groups[k]].n_params;
+        name(p, ZERO_PROBE_PARAM + k, "param", n);
+        name(p, ZERO_PROBE_GRAD + k, "grad", n);
+        name(p, ZERO_PROBE_D_PARAM + k, "the gradient of param", n);
+        longest = zero_max(longest, n);
+    }
+    name(p, ZERO_PROBE_KEPT, "values", longest);
+    name(p, ZERO_PROBE_SCRATCH, "scratch", zero_math_scratch());
     ZERO_TRY(zero_arena_init(&p->arena, lay_out(p)));
     lay_out(p);
     fill(p, source, spec->seed);
@@ -231,7 +226,8 @@ zero_status zero_probe_backward(zero_probe *p, bool accumulates)
     return p->backend->sync(&p->math);
 }
 
-/* Each term is right to some units in its last place, and errors add up as random ones do. */
+/* Each term is right to some units in its last place, and errors add up as random ones
+ * do. */
 static double sum(int64_t n, const float *x, const float *factors, double factor,
                   double *noise)
 {
