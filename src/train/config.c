@@ -14,8 +14,6 @@
 #include "sharding/compile.h"
 #include "train/activations.h"
 
-#define DIGEST_DIGITS 32
-
 /* With --reproducible the micro batch is the same on all numbers of ranks. It leaves this
  * many ranks something to do where the global batch allows it. */
 enum { REPRODUCIBLE_RANKS = 16, REPRODUCIBLE_MOST = 8 };
@@ -258,44 +256,7 @@ double zero_config_scratch_rate(const zero_config *c)
     return find_recipe(c, &r) == ZERO_OK ? r.lr : 0.0;
 }
 
-/* ---- checking ---- */
-
-bool zero_config_resumes(const zero_config *c)
-{
-    return c->resume || c->resume_older;
-}
-
-zero_status zero_config_check_given(const zero_config *config)
-{
-    /* Options that need --checkpoint, or --resume. */
-    const char *without = config->save_every > 0     ? "save-every"
-                          : config->save_minutes > 0 ? "save-minutes"
-                          : config->keep > 0         ? "keep"
-                          : config->resume           ? "resume"
-                          : config->resume_older     ? "resume-older"
-                          : config->save_required    ? "save-required"
-                                                     : NULL;
-    if (!config->checkpoint && without)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--%s needs a directory for checkpoints: give --checkpoint DIR as well",
-            without);
-    if (config->new_data && !zero_config_resumes(config))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--new-data continues a checkpoint on other data: give --resume as well");
-    const char *digest = config->expect_digest;
-    if (config->quiet && strcmp(config->progress, "live") == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--quiet with --progress live: give one, not both");
-    if (digest && !(strlen(digest) == DIGEST_DIGITS &&
-                    strspn(digest, "0123456789abcdefABCDEF") == DIGEST_DIGITS))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
-                         "prints them at its end",
-                         digest, DIGEST_DIGITS);
-    return zero_config_check_shards(config);
-}
+/* ---- all of it ---- */
 
 zero_status zero_config_check(const zero_config *config)
 {
@@ -331,51 +292,4 @@ zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
     s.seed = c->seed;
     *shape = s;
     return ZERO_OK;
-}
-
-zero_type zero_config_activations(const zero_config *c)
-{
-    zero_type type = ZERO_FP32;
-    zero_status st =
-        zero_activations_choose(c->activations, c->plan.type, c->device, &type);
-    return st == ZERO_OK ? type : ZERO_FP32; /* a checked configuration's is valid */
-}
-
-int64_t zero_config_bucket(const zero_config *c, const zero_plan_input *in)
-{
-    return c->bucket_grows ? zero_max(c->plan.bucket, zero_schedule_least_bucket(in))
-                           : c->plan.bucket;
-}
-
-void zero_config_plan(const zero_config *c, zero_plan_input *in)
-{
-    in->seq = in->model->seq;
-    in->activations = zero_model_activations(in->model);
-    if (!c->offload)
-        in->offload = ZERO_OFFLOAD_OFF;
-    else if (in->delayed_from > 0)
-        in->offload = ZERO_OFFLOAD_DELAYED;
-    in->device = zero_config_has_device(c);
-    in->offload_host = zero_config_offloads_to_host(c);
-    in->shard_ranks = zero_config_shard_ranks(c);
-    in->texts = c->sample > 0; /* the sample of a run */
-    in->threads = zero_max(in->threads, 1);
-    in->ipc = zero_config_ipc(c, in);
-    in->device_messages = zero_config_messages_devices(c);
-    in->bucket = zero_config_bucket(c, in);
-}
-
-zero_plan_input zero_config_plan_at(const zero_config *c, const zero_model *part,
-                                    const zero_tp_place *place, const zero_layout *world,
-                                    zero_algorithm collectives)
-{
-    zero_plan_input in = c->plan;
-    in.model = part;
-    in.rank = place->rank;
-    in.layout = &place->data;
-    in.tp_layout = place->group.size > 1 ? &place->group : NULL;
-    in.world_layout = world;
-    in.collectives = collectives;
-    zero_config_plan(c, &in);
-    return in;
 }

@@ -112,6 +112,8 @@ double zero_config_scratch_rate(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
 /* The checks that need only what the user gave, for a run that takes the rest from its checkpoint. */
 ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
+/* --device and --offload, which need more. */
+ZERO_NODISCARD zero_status zero_config_check_places(const zero_config *config);
 /* True with --resume and --resume-older. */
 bool zero_config_resumes(const zero_config *config);
 
@@ -134,18 +136,15 @@ zero_plan_input zero_config_plan_at(const zero_config *config, const zero_model 
  * its ranks need. */
 int64_t zero_config_bucket(const zero_config *config, const zero_plan_input *in);
 
-/* --shard-ranks and --node-parameters (config_shards.c): ZERO_ERR_INVALID if they contradict other
- * options. The second one: if R does not divide N = n_ranks / T, or is neither N nor a power of two;
- * the message has the numbers. */
-ZERO_NODISCARD zero_status zero_config_check_shards(const zero_config *config);
+/* ZERO_ERR_INVALID if R does not divide N = n_ranks / T, or is neither N nor a power of two; the message
+ * has the numbers. */
 ZERO_NODISCARD zero_status zero_config_check_shard_ranks(const zero_config *config,
                                                          int n_ranks);
+
+/* ---- config_plan.c ---- */
+
 /* R, of a completed configuration. */
 int zero_config_shard_ranks(const zero_config *config);
-
-/* --device and --offload (config_places.c): ZERO_ERR_INVALID if they contradict each other or need
- * what is missing. */
-ZERO_NODISCARD zero_status zero_config_check_places(const zero_config *config);
 
 /* True if --device names one. */
 bool zero_config_has_device(const zero_config *config);
@@ -155,12 +154,6 @@ bool zero_config_offloads_to_host(const zero_config *config);
 const char *zero_config_directory(const zero_config *config);
 /* True with --device-exchange auto. */
 bool zero_config_chooses_exchange(const zero_config *config);
-/* Whether --device-exchange lets ranks reach each other's devices, in this plan: its layout, collectives
- * and device are set. auto: wherever it can, on devices whose memory can be shared. */
-bool zero_config_ipc(const zero_config *config, const zero_plan_input *in);
-/* True with --device-exchange mpi. auto does not take it: no GPU has measured it, and an MPI that says
- * it is CUDA-aware may still copy through the host, and wait while it does. */
-bool zero_config_messages_devices(const zero_config *config);
 /* Bytes that the device's library takes of it, by assumption. */
 size_t zero_config_context(const zero_config *config);
 
