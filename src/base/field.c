@@ -34,6 +34,8 @@ void zero_field_write(const zero_field *field, const void *of,
     case ZERO_FIELD_INT: write_int(field, *(const int *)at, text, size); break;
     case ZERO_FIELD_WHOLE: snprintf(text, size, "%" PRId64, *(const int64_t *)at); break;
     case ZERO_FIELD_REAL: write_real(*(const double *)at, text, size); break;
+    case ZERO_FIELD_FLOAT: write_real((double)*(const float *)at, text, size); break;
+    case ZERO_FIELD_CHARS: snprintf(text, size, "%s", (const char *)at); break;
     case ZERO_FIELD_TEXT:
         words = *(const char *const *)at;
         snprintf(text, size, "%s", words ? words : "");

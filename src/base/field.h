@@ -13,7 +13,9 @@ typedef enum {
     ZERO_FIELD_INT,   /* int, or an enumeration */
     ZERO_FIELD_WHOLE, /* int64_t */
     ZERO_FIELD_REAL,  /* double */
+    ZERO_FIELD_FLOAT,
     ZERO_FIELD_TEXT,  /* const char *, which may be NULL */
+    ZERO_FIELD_CHARS, /* an array of char that ends with a zero */
 } zero_field_kind;
 
 typedef struct {
@@ -41,6 +43,8 @@ typedef struct {
         unsigned: ZERO_FIELD_INT, \
         int64_t: ZERO_FIELD_WHOLE, \
         double: ZERO_FIELD_REAL, \
+        float: ZERO_FIELD_FLOAT, \
+        char *: ZERO_FIELD_CHARS, \
         const char *: ZERO_FIELD_TEXT)
 
 /* The value of the field in the struct at `of`, as a user would write it: on, off; the

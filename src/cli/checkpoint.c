@@ -13,7 +13,7 @@
 #include "checkpoint/model.h"
 #include "checkpoint/read.h"
 #include "cli/overwriting.h"
-#include "cli/suggest.h"
+#include "cli/command.h"
 #include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)

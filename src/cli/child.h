@@ -26,3 +26,9 @@ int zero_child_stop_requested(void);
  * ZERO_ERR_ENV if it cannot be started. */
 ZERO_NODISCARD zero_status zero_child_run(char *const words[], int log,
                                           zero_child_end *end);
+
+#define ZERO_CHILD_MESSAGE 300
+
+/* Shows the last lines of the file on stderr, and finds the last message in them that is zero's own;
+ * empty: they have no such message. */
+void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE]);

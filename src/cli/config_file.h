@@ -1,5 +1,6 @@
 /* config_file.h - options from a JSON file. */
 #pragma once
+#include <stddef.h>
 
 #include <jansson.h>
 
@@ -23,3 +24,7 @@ ZERO_NODISCARD zero_status zero_config_file_store(const char *path, json_t *file
                                                   const zero_command *command,
                                                   const bool overridden[], void *into,
                                                   bool set[]);
+
+/* Overwrites comments and last commas with blanks. Line ends stay, so that messages name the places
+ * of the file. All else is left to the reader of JSON, strings with such characters in them, too. */
+void zero_hjson_blank(unsigned char *text, size_t len);

@@ -76,9 +76,9 @@ static zero_type type_of(const job *j)
 
 static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 {
-    const zero_comm *data = zero_comm_data(&j->world), *tp = zero_comm_tp(&j->world);
     const char *why;
-    zero_plan_input in = zero_plan_input_standard(j->part, data->size, data->rank);
+    zero_plan_input in = zero_plan_input_standard(j->part, 1, 0);
+    in = zero_engine_place(in, j->part, &j->world);
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
@@ -86,9 +86,6 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
     in.threads = j->threads.n;
     in.collectives = collectives;
     in.device = j->backend->memory != NULL;
-    in.layout = &data->layout;
-    in.tp_layout = tp ? &tp->layout : NULL;
-    in.world_layout = &j->world.layout;
     in.ipc =
         in.device && j->backend->memory->sharing && zero_plan_can_reach_devices(&in, &why);
     return in;
@@ -98,12 +95,9 @@ static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 static zero_status read_machine(job *j, size_t *limit)
 {
     zero_topology topology;
-    const zero_layout *layout = &j->world.layout;
-    const int node_ranks = zero_layout_local_size(layout, j->world.rank);
-    ZERO_TRY(zero_machine_read(j->options.threads, &topology, &j->threads));
-    if (j->threads.n > 1)
-        ZERO_TRY(zero_machine_bind((int)j->threads.n, layout->local_of[j->world.rank],
-                                   node_ranks, &topology, &j->binding));
+    const int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
+    ZERO_TRY(zero_machine_take(j->options.threads, j->world.layout.local_of[j->world.rank],
+                               node_ranks, &topology, &j->threads, &j->binding));
     *limit = j->options.memory_limit >= 0
                  ? (size_t)j->options.memory_limit
                  : zero_machine_room(node_ranks, zero_metrics_resident_peak());

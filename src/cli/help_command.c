@@ -2,7 +2,7 @@
 #include "cli/help.h"
 
 #include "base/fail.h"
-#include "cli/suggest.h"
+#include "cli/command.h"
 #include "cli/topics.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* zero info: this build and this machine, and what options are by default. A tree says it all; forms/info.txt
- * is its text. */
+/* zero info: this build and this machine, and what options are by default. A tree says it
+ * all; forms/info.txt is its text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +107,8 @@ static void *zeros(int64_t n, size_t bytes)
     return memory ? memset(memory, 0, all) : NULL;
 }
 
-/* How much faster products in bf16 are than in fp16: the least of several, in turns, since another program
- * on this machine disturbs both alike. */
+/* How much faster products in bf16 are than in fp16: the least of several, in turns, since
+ * another program on this machine disturbs both alike. */
 static zero_status try_products(double *ratio)
 {
     trial t = {.a = zeros(ROWS * SIDE, sizeof(float)),
@@ -149,7 +149,8 @@ static json_t *device_names(void)
     return list;
 }
 
-/* Lists GPUs until one cannot be opened. `about` is the versions of CUDA, or why there are no GPUs. */
+/* Lists GPUs until one cannot be opened. `about` is the versions of CUDA, or why there are
+ * no GPUs. */
 static json_t *gpus(char *text, size_t size)
 {
     const zero_backend *backend = NULL;
@@ -179,40 +180,6 @@ static json_t *gpus(char *text, size_t size)
 }
 
 /* ---- this build and this machine ---- */
-
-static zero_status show_build(bool json)
-{
-    zero_topology t;
-    char mpi[128], blas[128], cuda[1024] = "";
-    double ratio = 0.0;
-    ZERO_TRY(zero_topology_read(&t));
-    zero_launch_library(mpi, sizeof mpi);
-    zero_blas_name(blas, sizeof blas);
-    zero_blas_set_threads(1); /* as training has it unless told otherwise */
-    if (zero_cpu_bf16_name()) ZERO_TRY(try_products(&ratio));
-    json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();
-    for (int s = 0; s < ZERO_STAGE_COUNT; s++)
-        json_array_append_new(stages, json_integer(s));
-    json_t *info = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:s, s:b, s:s?, s:s?, "
-        "s:o, s:s, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o}",
-        "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
-        "mpi", mpi, "mpi_cuda", zero_launch_cuda(), "blas", blas, "backends",
-        names(zero_backend_name_at), "devices", device_names(), "cuda",
-        (int)(json_array_size(found) > 0), "cuda_about", cuda, "gpus", found, "cpu_kernels",
-        zero_cpu_kernels_name(), "threads_in_a_rank", (int)zero_cpu_has_threads(),
-        "fp32_products", zero_cpu_fp32_name(), "bf16_products", zero_cpu_bf16_name(),
-        "bf16_over_fp16", ratio > 0.0 ? json_real(ratio) : json_null(), "cpu", t.cpu,
-        "machine", "cores", t.machine_cores, "threads", t.machine_threads, "usable",
-        "cores", t.usable_cores, "threads", t.usable_threads, "usable_cpus", t.usable_list,
-        "bound", (int)(t.usable_threads < t.allowed_threads), "numa_nodes", t.numa_nodes,
-        "memory_bytes", known(t.machine_memory), "memory_available_bytes",
-        known(t.memory_available), "memory_limit_bytes", known(t.memory_limit),
-        "shm_available_bytes", known(t.shm_available), "stages", stages, "types",
-        names(zero_type_name_at), "collectives", names(zero_algorithm_name_at));
-    return json ? zero_json_print(info, JSON_INDENT(2), stdout) : print(info, "build");
-}
 
 /* ---- what a directory can do for --offload ---- */
 
@@ -272,7 +239,40 @@ static zero_status run(int argc, char **argv)
     if (options.offload && options.defaults)
         return zero_fail(ZERO_ERR_INVALID, "give --offload or --defaults, not both");
     if (options.offload) return show_disk(options.offload, options.trial, options.json);
-    if (!options.defaults) return show_build(options.json);
+    if (!options.defaults) {
+        zero_topology t;
+        char mpi[128], blas[128], cuda[1024] = "";
+        double ratio = 0.0;
+        ZERO_TRY(zero_topology_read(&t));
+        zero_launch_library(mpi, sizeof mpi);
+        zero_blas_name(blas, sizeof blas);
+        zero_blas_set_threads(1); /* as training has it unless told otherwise */
+        if (zero_cpu_bf16_name()) ZERO_TRY(try_products(&ratio));
+        json_t *found = gpus(cuda, sizeof cuda), *stages = json_array();
+        for (int s = 0; s < ZERO_STAGE_COUNT; s++)
+            json_array_append_new(stages, json_integer(s));
+        json_t *info = json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:s, s:b, s:s?, s:s?, "
+            "s:o, s:s, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:b, s:i, s:o, s:o, s:o, s:o, s:o, "
+            "s:o, s:o}",
+            "version", zero_version(), "commit", zero_build_commit(), "build", ZERO_BUILD,
+            "mpi", mpi, "mpi_cuda", zero_launch_cuda(), "blas", blas, "backends",
+            names(zero_backend_name_at), "devices", device_names(), "cuda",
+            (int)(json_array_size(found) > 0), "cuda_about", cuda, "gpus", found,
+            "cpu_kernels", zero_cpu_kernels_name(), "threads_in_a_rank",
+            (int)zero_cpu_has_threads(), "fp32_products", zero_cpu_fp32_name(),
+            "bf16_products", zero_cpu_bf16_name(), "bf16_over_fp16",
+            ratio > 0.0 ? json_real(ratio) : json_null(), "cpu", t.cpu, "machine", "cores",
+            t.machine_cores, "threads", t.machine_threads, "usable", "cores",
+            t.usable_cores, "threads", t.usable_threads, "usable_cpus", t.usable_list,
+            "bound", (int)(t.usable_threads < t.allowed_threads), "numa_nodes",
+            t.numa_nodes, "memory_bytes", known(t.machine_memory), "memory_available_bytes",
+            known(t.memory_available), "memory_limit_bytes", known(t.memory_limit),
+            "shm_available_bytes", known(t.shm_available), "stages", stages, "types",
+            names(zero_type_name_at), "collectives", names(zero_algorithm_name_at));
+        return options.json ? zero_json_print(info, JSON_INDENT(2), stdout)
+                            : print(info, "build");
+    }
     return zero_help_show_defaults(&zero_command_train, options.defaults, options.json,
                                    stdout);
 }

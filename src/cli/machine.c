@@ -12,37 +12,6 @@
 
 #define FEW_THREADS 64 /* that any machine starts, to try what they do */
 
-/* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested
- * teams. */
-static zero_thread_choice threads_from_environment(void)
-{
-    const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
-    const int n = text ? atoi(text) : 0;
-    if (n < 1 || n > ZERO_MOST_THREADS || !zero_cpu_has_threads())
-        return (zero_thread_choice){1, NULL};
-    return (zero_thread_choice){n, name};
-}
-
-zero_status zero_machine_read(int64_t option, zero_topology *topology,
-                              zero_thread_choice *threads)
-{
-    ZERO_TRY(zero_topology_read(topology));
-    zero_blas_set_threads(1);
-    *threads =
-        option > 0 ? (zero_thread_choice){option, "--threads"} : threads_from_environment();
-    if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s %d: this machine runs %d threads at a time; choose at most "
-                         "that many per rank",
-                         threads->from, (int)threads->n, topology->machine_threads);
-    if (threads->n == 1 || zero_cpu_has_threads()) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
-        "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-        (int)threads->n);
-}
-
 typedef struct {
     const zero_binding *binding;
     atomic_bool has_failed;
@@ -54,12 +23,35 @@ static void take_cores(int index, void *arg)
     if (!zero_binding_take(c->binding, index)) c->has_failed = true;
 }
 
-zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
-                              zero_topology *topology, zero_binding *binding)
+zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
+                              zero_topology *topology, zero_thread_choice *threads,
+                              zero_binding *binding)
 {
+    /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
+    const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
+    const int n = text ? atoi(text) : 0;
     binding_call c = {.binding = binding};
-    ZERO_TRY(zero_binding_open(binding, threads, local_rank, node_ranks));
-    if (binding->binds) zero_cpu_each_thread(threads, take_cores, &c);
+    ZERO_TRY(zero_topology_read(topology));
+    zero_blas_set_threads(1);
+    *threads = (zero_thread_choice){1, NULL};
+    if (option > 0)
+        *threads = (zero_thread_choice){option, "--threads"};
+    else if (n >= 1 && n <= ZERO_MOST_THREADS && zero_cpu_has_threads())
+        *threads = (zero_thread_choice){n, name};
+    if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s %d: this machine runs %d threads at a time; choose at most "
+                         "that many per rank",
+                         threads->from, (int)threads->n, topology->machine_threads);
+    if (threads->n == 1) return ZERO_OK;
+    if (!zero_cpu_has_threads())
+        return zero_fail(
+            ZERO_ERR_ENV,
+            "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
+            "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
+            (int)threads->n);
+    ZERO_TRY(zero_binding_open(binding, (int)threads->n, local_rank, node_ranks));
+    if (binding->binds) zero_cpu_each_thread((int)threads->n, take_cores, &c);
     if (c.has_failed)
         snprintf(binding->text, sizeof binding->text,
                  "the system refused to bind them to cores of their own");
@@ -83,14 +75,12 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     ZERO_TRY(zero_device_read(device, where, &choice));
     zero_status st = zero_device_find(device, backend, &plugin);
     if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
-    /* The same failure with the option in front. Another machine, or another build,
-     * would do. */
-    zero_status status = st;
+    if (st == ZERO_OK) return st;
+    /* The same failure with the option in front. Another machine, or another build, would do. */
     char why[1024];
-    if (status == ZERO_OK) return status;
     snprintf(why, sizeof why, "%s", zero_last_error());
-    if (status == ZERO_ERR_UNSUPPORTED) status = ZERO_ERR_ENV;
-    return zero_fail(status, "--device %s: %s", device, why);
+    return zero_fail(st == ZERO_ERR_UNSUPPORTED ? ZERO_ERR_ENV : st, "--device %s: %s",
+                     device, why);
 }
 
 zero_status zero_machine_place(const char *device, zero_comm *comm,

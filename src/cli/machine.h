@@ -18,16 +18,13 @@ typedef struct {
 } zero_thread_choice;
 
 /* Reads the machine and chooses threads: those of --threads, or if that is 0 what the environment
- * says, else 1. BLAS gets one thread: its calls are made by ours. ZERO_ERR_ENV if --threads asks for
- * several and this build has none. */
-ZERO_NODISCARD zero_status zero_machine_read(int64_t option, zero_topology *topology,
-                                             zero_thread_choice *threads);
-
-/* Binds the threads of this rank, one of those on this machine, as base/binding.h decides, until the
- * caller closes the binding; its text says where they are. If that is more than the launcher gave, the
- * topology has it. ZERO_ERR_ENV if hwloc fails. */
-ZERO_NODISCARD zero_status zero_machine_bind(int threads, int local_rank, int node_ranks,
+ * says, else 1. Several are bound, for this rank among those on this machine, as base/binding.h decides,
+ * until the caller closes the binding; its text says where they are. If that is more than the launcher
+ * gave, the topology has it. BLAS gets one thread: its calls are made by ours. ZERO_ERR_ENV if --threads
+ * asks for several and this build has none, or hwloc fails. */
+ZERO_NODISCARD zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
                                              zero_topology *topology,
+                                             zero_thread_choice *threads,
                                              zero_binding *binding);
 
 /* Bytes that a plan may need on this rank: its share of what is free on the machine now, and what the

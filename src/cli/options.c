@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/config_file.h"
-#include "cli/suggest.h"
+#include "cli/command.h"
 #include "comm/launch.h"
 #include "io/file.h"
 

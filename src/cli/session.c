@@ -10,7 +10,7 @@
 #include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
-#include "cli/tracing_options.h"
+#include "cli/tracing.h"
 #include "comm/check.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -169,12 +169,12 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
 
 static zero_status read_machine(zero_session *s)
 {
-    ZERO_TRY(zero_machine_read(s->config.plan.threads, &s->topology, &s->threads));
+    ZERO_TRY(zero_machine_take(s->config.plan.threads,
+                               s->world.layout.local_of[s->world.rank], s->node_ranks,
+                               &s->topology, &s->threads, &s->binding));
     s->config.plan.threads = s->threads.n;
     s->taken = zero_metrics_resident_peak();
-    if (s->threads.n == 1) return ZERO_OK;
-    return zero_machine_bind((int)s->threads.n, s->world.layout.local_of[s->world.rank],
-                             s->node_ranks, &s->topology, &s->binding);
+    return ZERO_OK;
 }
 
 static zero_status prepare(zero_session *s)

@@ -12,7 +12,6 @@
 
 #include "base/fail.h"
 #include "cli/child.h"
-#include "cli/child_log.h"
 #include "report/text.h"
 
 /* ---- what is started ---- */

@@ -1,20 +1,84 @@
 #include "cli/tracing.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "base/quantity.h"
 #include "cli/build.h"
 #include "cli/notes.h"
-#include "cli/tracing_options.h"
+#include "comm/deliver.h"
+#include "engine/tell.h"
+#include "lesson/narrate.h"
+#include "lesson/tale.h"
 #include "report/text.h"
 #include "trace/run_trace.h"
 #include "zero/version.h"
 
-/* ---- opening ---- */
+/* ---- --trace-steps and --trace-ranks ---- */
+
+/* "3-5", or "4". */
+static bool read_steps(const char *text, int64_t *first, int64_t *last)
+{
+    char part[ZERO_LIST_PART];
+    const char *list = text;
+    if (!zero_list_take(&list, part) || list) return false;
+    const char *end = zero_list_cut(part, '-');
+    return zero_quantity_whole(part, first) &&
+           zero_quantity_whole(end ? end : part, last) && *first >= 1 && *first <= *last;
+}
+
+static zero_status check_steps(const zero_config *c)
+{
+    int64_t first, last;
+    if (!c->trace_steps) return ZERO_OK;
+    if (!read_steps(c->trace_steps, &first, &last))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace-steps %.80s: expected a step or a range of steps from 1 "
+                         "on, such as 3-5",
+                         c->trace_steps);
+    if (c->steps <= 0 || last <= c->steps) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace-steps %.80s: the run has steps 1 to %" PRId64
+                     " (--steps): give steps among these",
+                     c->trace_steps, c->steps);
+}
+
+static zero_status find_ranks(const zero_config *c, int ranks, zero_trace_ranks *to)
+{
+    zero_list_job job = {"a job of", ranks};
+    *to = (zero_trace_ranks){.n = 1, .range = {{0, ranks - 1}}};
+    return c->trace_ranks ? zero_list_trace_ranks(c->trace_ranks, &job, to) : ZERO_OK;
+}
+
+zero_status zero_tracing_check(const zero_config *c)
+{
+    zero_trace_ranks ranks;
+    if (!c->trace && c->trace_ranks)
+        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
+    if (!c->trace && c->trace_steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--trace-steps without --trace: give --trace FILE as well");
+    if (!c->trace) return ZERO_OK;
+    ZERO_TRY(check_steps(c));
+    return find_ranks(c, INT_MAX, &ranks);
+}
+
+static int64_t find_window(const zero_config *c, zero_trace_window *window)
+{
+    int64_t first, last;
+    *window = (zero_trace_window){.keeps = ZERO_TRACED_STEPS, .last = INT64_MAX};
+    if (!c->trace_steps || !read_steps(c->trace_steps, &first, &last)) return 0;
+    *window = (zero_trace_window){.keeps = last - first + 1, .last = last};
+    return first;
+}
+
+/* ---- --trace ---- */
 
 /* Refused before step 1, not after the last one. From then on no other run writes the
  * file. */
@@ -47,8 +111,8 @@ static zero_status open_options(zero_session *s)
 {
     zero_tracing *t = &s->tracing;
     ZERO_TRY(zero_tracing_check(&s->config));
-    t->first = zero_tracing_window(&s->config, &t->window);
-    ZERO_TRY(zero_tracing_ranks(&s->config, s->world.size, &t->ranks));
+    t->first = find_window(&s->config, &t->window);
+    ZERO_TRY(find_ranks(&s->config, s->world.size, &t->ranks));
     t->is_recorded = zero_trace_ranks_have(&t->ranks, s->world.rank);
     return ZERO_OK;
 }
@@ -255,4 +319,71 @@ zero_status zero_tracing_close(zero_session *s, zero_status st)
     zero_whole_file_abandon(&s->tracing.place);
     s->tracing.is_open = false;
     return st == ZERO_OK ? fail_to_write(made) : zero_failure_restore(&kept);
+}
+
+/* ---- --narrate ---- */
+
+static zero_status check(const zero_session *s)
+{
+    ZERO_TRY(zero_narrate_check(&s->model, s->world.size));
+    const char *option = s->config.quiet                      ? "quiet"
+                         : zero_config_has_device(&s->config) ? "device"
+                         : s->engine.runner.replicas          ? "shard-ranks"
+                                                              : NULL;
+    if (!option) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED, "--narrate with --%s: give one, not both",
+                     option);
+}
+
+static zero_status allocate(zero_session *s, int64_t longest)
+{
+    zero_telling *t = &s->telling;
+    size_t all = zero_comm_is_root(&s->world) ? (size_t)(longest * s->world.size) : 0;
+    ZERO_TRY(zero_tell_open(&s->engine.schedule, &t->mine));
+    t->tale = (zero_tale){.n_ranks = s->world.size, .length = (int)longest};
+    t->tale.list = calloc(all + 1, sizeof *t->tale.list);
+    if (t->tale.list) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", t->length);
+}
+
+zero_status zero_telling_open(zero_session *s)
+{
+    int64_t longest;
+    if (!s->config.narrate) return ZERO_OK;
+    ZERO_TRY(zero_agree(&s->world, check(s)));
+    s->telling.length = s->engine.schedule.programs[ZERO_PROGRAM_STEP].length;
+    ZERO_TRY(zero_comm_most(&s->world, s->telling.length, &longest));
+    return zero_agree(&s->world, allocate(s, longest));
+}
+
+void zero_telling_close(zero_session *s)
+{
+    s->engine.runner.told = NULL;
+    free(s->telling.mine);
+    free(s->telling.tale.list);
+    s->telling = (zero_telling){0};
+}
+
+void zero_telling_begin(zero_session *s, int64_t step)
+{
+    bool is_told = step - s->saving.start <= s->config.narrate_steps;
+    s->engine.runner.told = is_told ? s->telling.mine : NULL;
+}
+
+static zero_status take(void *arg, int rank, const void *data, size_t bytes)
+{
+    zero_tale_take(arg, rank, data, (int)(bytes / sizeof(zero_told)));
+    return ZERO_OK;
+}
+
+zero_status zero_telling_end(zero_session *s)
+{
+    zero_telling *t = &s->telling;
+    if (!s->engine.runner.told) return ZERO_OK;
+    ZERO_TRY(zero_comm_deliver(&s->world, t->mine, (size_t)t->length * sizeof *t->mine,
+                               take, &t->tale));
+    zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
+    zero_progress_view_erase(&s->progress);
+    if (zero_comm_is_root(&s->world)) zero_narrate_step(&narrator, &t->tale, stdout);
+    return ZERO_OK;
 }

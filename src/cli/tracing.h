@@ -21,3 +21,23 @@ void zero_tracing_end(zero_session *s, double now);
 /* Writes the file and gives the rings back. Returns `st`; if that is ZERO_OK, the status of writing.
  * Collective after ZERO_OK and where all ranks have the failure. */
 ZERO_NODISCARD zero_status zero_tracing_close(zero_session *s, zero_status st);
+
+/* ---- --narrate: the first steps, told in words ---- */
+
+/* Takes the room for events. Does nothing without --narrate. Collective, with one verdict:
+ * ZERO_ERR_UNSUPPORTED, with the remedy, for what cannot be told: large models, many ranks, devices
+ * and replicas; ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_telling_open(zero_session *s);
+void zero_telling_close(zero_session *s); /* local */
+
+/* Step number `step`, from 1, begins: it is told, or it is not. Local. */
+void zero_telling_begin(zero_session *s, int64_t step);
+/* The step has ended: rank 0 prints it. Collective if the step is told. */
+ZERO_NODISCARD zero_status zero_telling_end(zero_session *s);
+
+/* ---- both ---- */
+
+#define ZERO_TRACED_STEPS 3 /* the last ones, unless --trace-steps is given */
+
+/* Everything that can be found wrong with their options without ranks. ZERO_ERR_INVALID. */
+ZERO_NODISCARD zero_status zero_tracing_check(const zero_config *config);

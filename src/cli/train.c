@@ -3,7 +3,6 @@
 #include "cli/notes.h"
 #include "cli/record.h"
 #include "cli/saving.h"
-#include "cli/telling.h"
 #include "cli/tracing.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "train/step_input.h"
+#include "train/learning_rate.h"
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)

@@ -14,7 +14,7 @@
 #include "lesson/narrate.h"
 #include "lesson/tale.h"
 #include "math/device.h"
-#include "train/step_input.h"
+#include "train/learning_rate.h"
 
 typedef struct {
     zero_lesson_machine *machine;

@@ -38,32 +38,6 @@ static zero_status check_no_device(const zero_config *c)
                                              : "read parameters in a node's memory");
 }
 
-static zero_status check_shards(const zero_config *config)
-{
-    if (config->plan.shard_ranks != 0 && config->plan.partition == ZERO_PARTITION_OWNER)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--shard-ranks %d with --partition owner: that cuts the model once over "
-            "all "
-            "ranks, so no rank has a replica of its piece; give one of them",
-            config->plan.shard_ranks);
-    ZERO_TRY(check_no_device(config));
-    zero_algorithm given;
-    if (!config->plan.node_parameters) return ZERO_OK;
-    if (zero_stage_at((int)config->plan.stage)->parameters == ZERO_HOLD_WHOLE)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --stage %d: below stage 3 parameters are "
-                         "not sharded; give --stage 3, or leave it out",
-                         config->plan.stage);
-    if (!zero_algorithm_find(config->collectives, &given) ||
-        zero_algorithm_get(given)->works_in_window)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--node-parameters with --collectives %s, which has no memory of a "
-                     "node: use --collectives auto, shm or hier",
-                     config->collectives);
-}
-
 /* The largest power of two up to `most` that divides N. */
 static int nearest(int N, int64_t most)
 {
@@ -111,8 +85,7 @@ static zero_status check_delayed(const zero_config *c)
     if (!c->offload)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--delayed-update without --offload: only states in a slower tier are "
-            "updated "
+            "--delayed-update without --offload: only states in a slower tier are updated "
             "beside a step; give --offload DIR, or with a device --offload host");
     if (c->plan.offload == ZERO_OFFLOAD_LAZY) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -141,8 +114,7 @@ zero_status zero_config_check_places(const zero_config *config)
         return zero_fail(
             ZERO_ERR_INVALID,
             "--offload-when backward with --clip %g: the norm is known after the last "
-            "gradient, and backward updates before: give --clip 0, or --offload-when "
-            "lazy",
+            "gradient, and backward updates before: give --clip 0, or --offload-when lazy",
             config->clip);
     ZERO_TRY(check_delayed(config));
     bool has_device = zero_config_has_device(config);
@@ -206,5 +178,25 @@ zero_status zero_config_check_given(const zero_config *config)
                          "--expect-digest %.80s: expected %d hexadecimal digits, as a run "
                          "prints them at its end",
                          digest, DIGEST_DIGITS);
-    return check_shards(config);
+    if (config->plan.shard_ranks != 0 && config->plan.partition == ZERO_PARTITION_OWNER)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--shard-ranks %d with --partition owner: that cuts the model once over all "
+            "ranks, so no rank has a replica of its piece; give one of them",
+            config->plan.shard_ranks);
+    ZERO_TRY(check_no_device(config));
+    zero_algorithm given;
+    if (!config->plan.node_parameters) return ZERO_OK;
+    if (zero_stage_at((int)config->plan.stage)->parameters == ZERO_HOLD_WHOLE)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --stage %d: below stage 3 parameters are "
+                         "not sharded; give --stage 3, or leave it out",
+                         config->plan.stage);
+    if (!zero_algorithm_find(config->collectives, &given) ||
+        zero_algorithm_get(given)->works_in_window)
+        return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--node-parameters with --collectives %s, which has no memory of a "
+                     "node: use --collectives auto, shm or hier",
+                     config->collectives);
 }

@@ -1,4 +1,5 @@
-/* What a configuration says about where a run computes, and the plan's input that it makes. */
+/* What a configuration says about where a run computes, and the plan's input that it
+ * makes. */
 #include <string.h>
 
 #include "base/number.h"
@@ -46,11 +47,6 @@ static bool reaches_devices(const zero_config *c, const zero_plan_input *in)
     return has_cuda(c) && zero_plan_can_reach_devices(in, &why);
 }
 
-static bool messages_devices(const zero_config *c)
-{
-    return c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
-}
-
 int zero_config_shard_ranks(const zero_config *c)
 {
     return c->plan.shard_ranks > 0 ? (int)c->plan.shard_ranks : c->plan.n_ranks;
@@ -84,7 +80,7 @@ void zero_config_plan(const zero_config *c, zero_plan_input *in)
     in->texts = c->sample > 0; /* the sample of a run */
     in->threads = zero_max(in->threads, 1);
     in->ipc = reaches_devices(c, in);
-    in->device_messages = messages_devices(c);
+    in->device_messages = c->device_exchange && strcmp(c->device_exchange, "mpi") == 0;
     in->bucket = zero_config_bucket(c, in);
 }
 

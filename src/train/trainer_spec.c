@@ -191,149 +191,84 @@ static const zero_field engine_fields[] = {ZERO_FIELD(zero_engine_spec, seed),
 static const zero_field backend_fields[] = {
     {"backend", ZERO_FIELD_TEXT, offsetof(zero_backend, name), NULL}};
 
-/* A tensor as a table of fields sees it; floats become doubles with the same digits. */
-struct tensor_view {
-    const char *name;
-    int64_t rows, cols;
-    int group, init;
-    bool decays;
-    double init_std;
-};
-
+/* What a tensor is; what a unit reads and needs. A unit's functions and its shape are the program's own, and
+ * a GPT-2's dropout and its seed change no table. */
 static const zero_field tensor_fields[] = {
-    ZERO_FIELD(struct tensor_view, name),    ZERO_FIELD(struct tensor_view, rows),
-    ZERO_FIELD(struct tensor_view, cols),    ZERO_FIELD(struct tensor_view, group),
-    ZERO_FIELD(struct tensor_view, decays),  ZERO_FIELD(struct tensor_view, init),
-    ZERO_FIELD(struct tensor_view, init_std)};
-
-static struct tensor_view view_tensor(const zero_tensor *t)
-{
-    return (struct tensor_view){.name = t->name,
-                                .rows = t->rows,
-                                .cols = t->cols,
-                                .group = t->group,
-                                .init = (int)t->init,
-                                .decays = t->decays,
-                                .init_std = (double)t->init_std};
-}
-
-/* A unit: what it reads and needs. Its functions and its shape are the program's own. */
-struct unit_view {
-    const char *name;
-    int index, n_groups, first, second;
-    bool backward_without_params, recompute_without_out, computes_by_layers;
-    int64_t out, saved, forward_work, backward_work, thread_work, logits;
-};
-
+    ZERO_FIELD(zero_tensor, name),    ZERO_FIELD(zero_tensor, rows),
+    ZERO_FIELD(zero_tensor, cols),    ZERO_FIELD(zero_tensor, group),
+    ZERO_FIELD(zero_tensor, decays),  ZERO_FIELD(zero_tensor, init),
+    ZERO_FIELD(zero_tensor, init_std)};
 static const zero_field unit_fields[] = {
-    ZERO_FIELD(struct unit_view, name),
-    ZERO_FIELD(struct unit_view, index),
-    ZERO_FIELD(struct unit_view, n_groups),
-    ZERO_FIELD(struct unit_view, first),
-    ZERO_FIELD(struct unit_view, second),
-    ZERO_FIELD(struct unit_view, backward_without_params),
-    ZERO_FIELD(struct unit_view, recompute_without_out),
-    ZERO_FIELD(struct unit_view, computes_by_layers),
-    ZERO_FIELD(struct unit_view, out),
-    ZERO_FIELD(struct unit_view, saved),
-    ZERO_FIELD(struct unit_view, forward_work),
-    ZERO_FIELD(struct unit_view, backward_work),
-    ZERO_FIELD(struct unit_view, thread_work),
-    ZERO_FIELD(struct unit_view, logits)};
+    ZERO_FIELD(zero_unit, name),
+    ZERO_FIELD(zero_unit, index),
+    ZERO_FIELD(zero_unit, n_groups),
+    {"first", ZERO_FIELD_INT, offsetof(zero_unit, groups[0]), NULL},
+    {"second", ZERO_FIELD_INT, offsetof(zero_unit, groups[1]), NULL},
+    ZERO_FIELD(zero_unit, backward_without_params),
+    ZERO_FIELD(zero_unit, recompute_without_out),
+    ZERO_FIELD(zero_unit, computes_by_layers)};
+static const zero_field size_fields[] = {
+    ZERO_FIELD(zero_unit_sizes, out),          ZERO_FIELD(zero_unit_sizes, saved),
+    ZERO_FIELD(zero_unit_sizes, forward_work), ZERO_FIELD(zero_unit_sizes, backward_work),
+    ZERO_FIELD(zero_unit_sizes, thread_work),  ZERO_FIELD(zero_unit_sizes, logits)};
+static const zero_field shape_fields[] = {ZERO_FIELD(zero_gpt2_shape, dropout),
+                                          ZERO_FIELD(zero_gpt2_shape, seed)};
 
-static struct unit_view view_unit(const zero_plan_input *plan, const zero_unit *u)
-{
-    zero_unit_sizes s = u->sizes(u, plan->micro_batch, plan->seq);
-    return (struct unit_view){.name = u->name,
-                              .index = u->index,
-                              .n_groups = u->n_groups,
-                              .first = u->n_groups > 0 ? u->groups[0] : -1,
-                              .second = u->n_groups > 1 ? u->groups[1] : -1,
-                              .backward_without_params = u->backward_without_params,
-                              .recompute_without_out = u->recompute_without_out,
-                              .computes_by_layers = u->computes_by_layers,
-                              .out = s.out,
-                              .saved = s.saved,
-                              .forward_work = s.forward_work,
-                              .backward_work = s.backward_work,
-                              .thread_work = s.thread_work,
-                              .logits = s.logits};
-}
+/* Rows are hashed first, and then, if the hashes differ, compared to name the first that does. */
+typedef struct {
+    zero_comm *comm; /* NULL: they are hashed */
+    uint64_t hash;
+} comparison;
 
-static uint64_t hash_fields(uint64_t hash, int n, const zero_field *fields, const void *of)
+static zero_status visit(comparison *c, const char *kind, const char *name, int n,
+                         const zero_field *fields, const void *of)
 {
+    char what[96];
+    snprintf(what, sizeof what, "%s '%s'", kind, name);
+    if (c->comm) return zero_compare_fields(c->comm, what, n, fields, of);
     for (int i = 0; i < n; i++) {
         char text[ZERO_FIELD_TEXT_BYTES] = "";
         zero_field_write(&fields[i], of, text);
-        hash = XXH3_64bits_withSeed(text, strlen(text), hash);
+        c->hash = XXH3_64bits_withSeed(text, strlen(text), c->hash);
     }
-    return hash;
+    return ZERO_OK;
 }
 
-static uint64_t hash_tables(const zero_plan_input *plan)
+static zero_status visit_tables(const zero_plan_input *plan, comparison *c)
 {
     const zero_model *m = plan->model;
-    uint64_t hash = 0;
-    for (int i = 0; i < m->n_tensors; i++) {
-        struct tensor_view v = view_tensor(&m->tensors[i]);
-        hash = hash_fields(hash, COUNT(tensor_fields), tensor_fields, &v);
-    }
+    for (int i = 0; i < m->n_tensors; i++)
+        ZERO_TRY(visit(c, "tensor", m->tensors[i].name, COUNT(tensor_fields), tensor_fields,
+                       &m->tensors[i]));
     for (int i = 0; i < m->n_units; i++) {
-        struct unit_view v = view_unit(plan, &m->units[i]);
-        hash = hash_fields(hash, COUNT(unit_fields), unit_fields, &v);
+        zero_unit u = m->units[i];
+        zero_unit_sizes sizes = u.sizes(&m->units[i], plan->micro_batch, plan->seq);
+        for (int k = u.n_groups; k < ZERO_UNIT_GROUPS; k++) u.groups[k] = -1;
+        ZERO_TRY(visit(c, "unit", u.name, COUNT(unit_fields), unit_fields, &u));
+        ZERO_TRY(visit(c, "unit", u.name, COUNT(size_fields), size_fields, &sizes));
     }
-    return hash;
+    return ZERO_OK;
 }
-
-/* Row by row, to name the first that differs; only after the hashes did. */
-static zero_status tell_difference(const zero_plan_input *plan, zero_comm *comm)
-{
-    const zero_model *m = plan->model;
-    char what[96];
-    for (int i = 0; i < m->n_tensors; i++) {
-        struct tensor_view v = view_tensor(&m->tensors[i]);
-        snprintf(what, sizeof what, "tensor '%s'", m->tensors[i].name);
-        ZERO_TRY(zero_compare_fields(comm, what, COUNT(tensor_fields), tensor_fields, &v));
-    }
-    for (int i = 0; i < m->n_units; i++) {
-        struct unit_view v = view_unit(plan, &m->units[i]);
-        snprintf(what, sizeof what, "unit '%s'", m->units[i].name);
-        ZERO_TRY(zero_compare_fields(comm, what, COUNT(unit_fields), unit_fields, &v));
-    }
-    return zero_fail(ZERO_ERR_INVALID, "ranks have different models");
-}
-
-/* A GPT-2's dropout and its seed change no table. */
-struct shape_view {
-    double dropout;
-    int64_t seed;
-};
-
-static struct shape_view view_shape(const zero_gpt2_shape *s)
-{
-    return (struct shape_view){.dropout = (double)s->dropout, .seed = s->seed};
-}
-
-static const zero_field shape_fields[] = {ZERO_FIELD(struct shape_view, dropout),
-                                          ZERO_FIELD(struct shape_view, seed)};
 
 zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
 {
+    const zero_model *m = e->plan.model;
+    const zero_gpt2_shape none = {0};
+    comparison c = {0};
+    int64_t most;
+    bool same;
     ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_PLAN_FIELDS, zero_plan_fields,
                                  &e->plan));
     ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(engine_fields), engine_fields, e));
     ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(backend_fields), backend_fields,
                                  e->backend));
-    const zero_model *m = e->plan.model;
-    const uint64_t positive = UINT64_MAX >> 1;
-    struct shape_view shape = {0};
-    int64_t most;
-    bool same;
-    if (m->shape) shape = view_shape(m->shape);
     ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(model_fields), model_fields, m));
-    ZERO_TRY(
-        zero_compare_fields(comm, "the model", COUNT(shape_fields), shape_fields, &shape));
-    ZERO_TRY(
-        zero_comm_vote(comm, 0, (int64_t)(hash_tables(&e->plan) & positive), &most, &same));
-    return same ? ZERO_OK : tell_difference(&e->plan, comm);
+    ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(shape_fields), shape_fields,
+                                 m->shape ? m->shape : &none));
+    ZERO_TRY(visit_tables(&e->plan, &c));
+    ZERO_TRY(zero_comm_vote(comm, 0, (int64_t)(c.hash >> 1), &most, &same));
+    if (same) return ZERO_OK;
+    c.comm = comm;
+    ZERO_TRY(visit_tables(&e->plan, &c));
+    return zero_fail(ZERO_ERR_INVALID, "ranks have different models");
 }

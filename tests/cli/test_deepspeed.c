@@ -10,7 +10,6 @@
 
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
-#include "cli/hjson.h"
 #include "support/mentions.h"
 
 static json_t *parsed(const char *text)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/run_options.h"
-#include "cli/suggest.h"
+#include "cli/command.h"
 #include "support/mentions.h"
 #include "support/within.h"
 

@@ -3,7 +3,6 @@
 
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
-#include "cli/hjson.h"
 #include "cli/options.h"
 #include "fuzz.h"
 #include "train/config.h"
