@@ -345,6 +345,8 @@ static json_t *input_facts(const zero_plan_input *input)
         case ZERO_FIELD_INT: value = json_integer(*(const int *)at); break;
         case ZERO_FIELD_WHOLE: value = json_integer(*(const int64_t *)at); break;
         case ZERO_FIELD_REAL: value = json_real(*(const double *)at); break;
+        case ZERO_FIELD_FLOAT:
+        case ZERO_FIELD_CHARS:
         case ZERO_FIELD_TEXT:
             zero_field_write(field, input, text);
             value = json_string(text);

@@ -31,13 +31,13 @@ static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
 {
     const zero_config *c = &r->config;
     double tokens = (double)c->plan.micro_batch * (double)r->shape.seq;
-    zero_type type;
+    const zero_type type = c->plan.type;
     if (r->request.machine.flops > 0.0) return ZERO_OK;
-    if (!zero_type_find(c->dtype, &type) || m->peak[type] <= 0.0)
+    if (m->peak[type] <= 0.0)
         return zero_fail(
             ZERO_ERR_INVALID,
             "--machine %s has no peak for %s; give another --dtype, or --flops", m->name,
-            c->dtype);
+            zero_type_name(type));
     r->filled.flops = true;
     r->request.machine.flops = zero_machine_products(m, type, &r->shape, tokens);
     return ZERO_OK;

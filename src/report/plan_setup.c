@@ -15,7 +15,6 @@ static json_t *file_facts(const zero_plan_report *r)
                  {"network", f->network},
                  {"node_network", f->node_network},
                  {"memory", f->memory}};
-    zero_type type;
     json_t *filled = json_array();
     json_t *machine =
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:f}", "name", m->name, "date", m->date,
@@ -23,8 +22,7 @@ static json_t *file_facts(const zero_plan_report *r)
                   m->devices, "memory_bytes", m->memory);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (parts[i].is_filled) json_array_append_new(filled, json_string(parts[i].name));
-    if (zero_type_find(r->config.dtype, &type))
-        put_real(machine, "peak_flops_per_second", m->peak[type]);
+    put_real(machine, "peak_flops_per_second", m->peak[r->config.plan.type]);
     return machine;
 }
 
@@ -99,9 +97,9 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
         s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
         "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
     put_ranks(r, object);
-    put_text(object, "dtype", c->dtype);
+    put_text(object, "dtype", zero_type_name(c->plan.type));
     put_text(object, "activations", zero_type_name(zero_config_activations(c)));
-    put_text(object, "partition", c->partition);
+    put_text(object, "partition", zero_partition_scheme_name(c->plan.partition));
     put_text(object, "collectives", zero_algorithm_name(r->collectives));
     if (r->is_auto) put_text(object, "why_collectives", r->why);
     if (in->device && in->n_ranks > 1)
@@ -111,7 +109,7 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
     if (c->plan.message > 0) put_whole(object, "message", c->plan.message);
     put_whole(object, "prefetch", c->plan.prefetch);
     put_whole(object, "persist", c->plan.persist);
-    put_text(object, "overlap", c->overlap);
+    put_text(object, "overlap", c->plan.serial ? "off" : "on");
     put_whole(object, "global_batch", c->global_batch);
     put_whole(object, "micro_batch", c->plan.micro_batch);
     put_whole(object, "accumulation", c->plan.accumulation);
