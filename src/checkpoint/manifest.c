@@ -114,30 +114,6 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
                      path, len > tail_len ? len - tail_len : 0);
 }
 
-static zero_status take_loss_scale(const char *path, const json_t *root,
-                                   zero_loss_scale *scale)
-{
-    const json_t *object;
-    const char *dtype;
-    double value;
-    int64_t hysteresis;
-    const whole rows[] = {{"clean_steps", 0, ZERO_LOSS_SCALE_WINDOW, &scale->clean_steps},
-                          {"hysteresis", 1, ZERO_LOSS_SCALE_HYSTERESIS, &hysteresis}};
-    ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
-    if (!zero_type_find(dtype, &scale->type))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
-                         dtype);
-    ZERO_TRY(take_object(path, root, "loss_scale", "scale", 2, rows, &object));
-    ZERO_TRY(zero_json_real(path, object, "scale", &value));
-    scale->scale = (float)value;
-    scale->hysteresis = (int)hysteresis;
-    if (value >= (double)ZERO_LOSS_SCALE_LEAST && value <= (double)ZERO_LOSS_SCALE_MOST)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: \"scale\": expected %g to %g, found %g", path,
-                     (double)ZERO_LOSS_SCALE_LEAST, (double)ZERO_LOSS_SCALE_MOST, value);
-}
-
 static zero_status take_numbers(const char *path, const json_t *root, zero_manifest *m)
 {
     const char *text;
@@ -148,7 +124,27 @@ static zero_status take_numbers(const char *path, const json_t *root, zero_manif
                           {"updates", 0, most, &m->updates},
                           {"seed", INT64_MIN, INT64_MAX, &m->seed}};
     ZERO_TRY(take_wholes(path, root, COUNT(rows), rows));
-    ZERO_TRY(take_loss_scale(path, root, &m->loss_scale));
+    zero_loss_scale *scale = &m->loss_scale;
+    const json_t *object;
+    const char *dtype;
+    double value;
+    int64_t hysteresis;
+    const whole of_scale[] = {
+        {"clean_steps", 0, ZERO_LOSS_SCALE_WINDOW, &scale->clean_steps},
+        {"hysteresis", 1, ZERO_LOSS_SCALE_HYSTERESIS, &hysteresis}};
+    ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
+    if (!zero_type_find(dtype, &scale->type))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
+                         dtype);
+    ZERO_TRY(take_object(path, root, "loss_scale", "scale", 2, of_scale, &object));
+    ZERO_TRY(zero_json_real(path, object, "scale", &value));
+    scale->scale = (float)value;
+    scale->hysteresis = (int)hysteresis;
+    if (value < (double)ZERO_LOSS_SCALE_LEAST || value > (double)ZERO_LOSS_SCALE_MOST)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: \"scale\": expected %g to %g, found %g",
+                         path, (double)ZERO_LOSS_SCALE_LEAST, (double)ZERO_LOSS_SCALE_MOST,
+                         value);
     ZERO_TRY(take_checksum(path, root, "digest", m->digest));
     ZERO_TRY(zero_json_text(path, root, "data", &text));
     if (text[0] != '\0') ZERO_TRY(take_checksum(path, root, "data", m->data));
@@ -182,37 +178,6 @@ static zero_status take_options(const char *path, const json_t *root, zero_manif
     return ZERO_OK;
 }
 
-static zero_status take_kept(const char *path, const json_t *root, zero_manifest *m)
-{
-    const json_t *object;
-    ZERO_TRY(zero_json_object(path, root, "kept", &object));
-    ZERO_TRY(zero_hugging_face_check_kept(path, object));
-    m->kept = json_deep_copy(object);
-    return zero_allocated(m->kept, "no memory for what is kept");
-}
-
-/* The last two members of a shared model's tensor. Only columns have several parts. */
-static zero_status take_cut(const char *path, const json_t *value, int i, zero_tensor *t)
-{
-    const char *name = json_string_value(json_array_get(value, 4));
-    const json_t *parts = json_array_get(value, 5);
-    json_int_t n = json_integer_value(parts);
-    int cut = 0;
-    while (cut < ZERO_MANIFEST_CUTS && name && strcmp(zero_manifest_cuts[cut], name) != 0)
-        cut++;
-    int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
-    if (!name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
-        n > most || n > INT32_MAX)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
-            "rows or cols, and 1 part, or as many as divide cols",
-            path, i);
-    t->cut = (zero_cut)cut;
-    t->cut_parts = (int)n;
-    return ZERO_OK;
-}
-
 static zero_status take_tensor(const char *path, const json_t *value, int i, bool is_shared,
                                zero_tensor *t)
 {
@@ -235,7 +200,26 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
                        .cols = json_integer_value(numbers[1]),
                        .group = (int)group};
     snprintf(t->name, sizeof t->name, "%s", name);
-    return is_shared ? take_cut(path, value, i, t) : ZERO_OK;
+    if (!is_shared) return ZERO_OK;
+    /* Only columns have several parts. */
+    const char *cut_name = json_string_value(json_array_get(value, 4));
+    const json_t *parts = json_array_get(value, 5);
+    json_int_t n = json_integer_value(parts);
+    int cut = 0;
+    while (cut < ZERO_MANIFEST_CUTS && cut_name &&
+           strcmp(zero_manifest_cuts[cut], cut_name) != 0)
+        cut++;
+    int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
+    if (!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
+        n > most || n > INT32_MAX)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
+            "rows or cols, and 1 part, or as many as divide cols",
+            path, i);
+    t->cut = (zero_cut)cut;
+    t->cut_parts = (int)n;
+    return ZERO_OK;
 }
 
 /* One slice would be a model that is not shared, which is version 1. */
@@ -366,7 +350,12 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
         ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
         ZERO_TRY(take_file(path, object, &m->tokenizer));
     }
-    if (version == 3) ZERO_TRY(take_kept(path, root, m));
+    if (version == 3) {
+        ZERO_TRY(zero_json_object(path, root, "kept", &object));
+        ZERO_TRY(zero_hugging_face_check_kept(path, object));
+        m->kept = json_deep_copy(object);
+        ZERO_TRY(zero_allocated(m->kept, "no memory for what is kept"));
+    }
     ZERO_TRY(take_table(path, root, is_shared, m));
     return take_shards(path, root, m);
 }

@@ -19,25 +19,6 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Each slice has a row, or as many columns of each part as the others. */
-static zero_status check_cut(const zero_state_layout *layout, const zero_tensor *t)
-{
-    const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
-    int64_t parts = t->cut_parts > 0 ? t->cut_parts : 1;
-    bool is_sound = t->cut_parts >= 0;
-    if (t->cut == ZERO_CUT_ROWS)
-        is_sound = is_sound && t->rows >= layout->slices && t->rows <= most_rows;
-    else if (t->cut == ZERO_CUT_COLS)
-        is_sound =
-            is_sound && t->cols % parts == 0 && t->cols / parts % layout->slices == 0;
-    if (is_sound) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "tensor '%s' [%" PRId64 ", %" PRId64
-                     "] cannot be cut by %s of %" PRId64 " parts into %d slices",
-                     t->name, t->rows, t->cols,
-                     t->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts, layout->slices);
-}
-
 /* Tensors come in the order of their groups. */
 static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
@@ -56,7 +37,23 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
                          "groups in order, from 0",
                          tensor->name, tensor->group, newest);
     if (!zero_state_table_is_shared(t)) tensor->cut = ZERO_CUT_NONE;
-    ZERO_TRY(check_cut(&t->layout, tensor));
+    /* Each slice has a row, or as many columns of each part as the others. */
+    const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
+    int64_t parts = tensor->cut_parts > 0 ? tensor->cut_parts : 1;
+    bool is_sound = tensor->cut_parts >= 0;
+    if (tensor->cut == ZERO_CUT_ROWS)
+        is_sound =
+            is_sound && tensor->rows >= t->layout.slices && tensor->rows <= most_rows;
+    else if (tensor->cut == ZERO_CUT_COLS)
+        is_sound = is_sound && tensor->cols % parts == 0 &&
+                   tensor->cols / parts % t->layout.slices == 0;
+    if (!is_sound)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "tensor '%s' [%" PRId64 ", %" PRId64
+                         "] cannot be cut by %s of %" PRId64 " parts into %d slices",
+                         tensor->name, tensor->rows, tensor->cols,
+                         tensor->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts,
+                         t->layout.slices);
     if (zero_state_table_is_shared(t) && strchr(tensor->name, '@'))
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' has an '@' in its name, which extents of a shared "
