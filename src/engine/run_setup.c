@@ -42,31 +42,26 @@ static void poll_collectives(void *arg)
     if (r->walk) zero_run_ahead(r->walk);
 }
 
-static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
+/* The collectives of a group, or of a join. */
+static zero_status init_exchange(zero_runner *r, zero_op op, int of,
+                                 zero_runner_exchange *x)
 {
-    int n = zero_schedule_collectives(r->schedule, g);
+    const zero_schedule *s = r->schedule;
+    const bool joins = op == ZERO_OP_JOIN, adds = op == ZERO_OP_ALL_REDUCE;
+    int n = joins  ? zero_schedule_join_collectives(&s->joins[of])
+            : adds ? ZERO_ALL_REDUCE_COLLECTIVES
+                   : zero_schedule_collectives(s, of);
     x->ops = calloc((size_t)n + 1, sizeof *x->ops);
     ZERO_TRY(zero_allocated(x->ops, "no memory for %d collectives", n));
     for (int k = 0; k < n; k++) {
-        zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
-        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,
-                                                                 &spec, &r->copier)
-                                : zero_collective_init(&x->ops[k], r->shard, &spec));
+        zero_collective_spec spec = joins  ? zero_schedule_join(s, of, k)
+                                    : adds ? zero_schedule_all_reduce(s, of, k)
+                                           : zero_schedule_collective(s, op, of, k);
+        zero_comm *comm = joins ? r->tp : adds ? r->replicas : r->shard;
+        ZERO_TRY(r->link.memory && comm == r->shard
+                     ? zero_collective_init_on_device(&x->ops[k], comm, &spec, &r->copier)
+                     : zero_collective_init(&x->ops[k], comm, &spec));
         x->n = k + 1;
-    }
-    return ZERO_OK;
-}
-
-static zero_status init_joins(zero_runner *r)
-{
-    const zero_schedule *s = r->schedule;
-    for (int j = 0; j < s->n_joins; j++) {
-        zero_runner_chain *join = &r->joins[j];
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[j]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, j, k);
-            ZERO_TRY(zero_collective_init(&join->ops[k], r->tp, &spec));
-            join->n = k + 1;
-        }
     }
     return ZERO_OK;
 }
@@ -75,22 +70,17 @@ static zero_status init_exchanges(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        if (s->groups[g].reduce.is_used)
+        const zero_group_state *group = &s->groups[g];
+        if (group->reduce.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
-        if (s->groups[g].all_reduce.is_used) {
-            /* Replicas add their pieces of a group's gradient by a chain, as a JOIN that
-             * sums does. */
-            zero_runner_chain *chain = &r->all_reduce[g];
-            for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
-                zero_collective_spec spec = zero_schedule_all_reduce(r->schedule, g, k);
-                ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
-                chain->n = k + 1;
-            }
-        }
-        if (s->groups[g].gather.is_used)
+        if (group->all_reduce.is_used)
+            ZERO_TRY(init_exchange(r, ZERO_OP_ALL_REDUCE, g, &r->all_reduce[g]));
+        if (group->gather.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
     }
-    return init_joins(r);
+    for (int j = 0; j < s->n_joins; j++)
+        ZERO_TRY(init_exchange(r, ZERO_OP_JOIN, j, &r->joins[j]));
+    return ZERO_OK;
 }
 
 static zero_status allocate_tables(zero_runner *r)
@@ -241,26 +231,19 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
     return st;
 }
 
-static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
+static void destroy_exchanges(zero_runner_exchange *list, int n)
 {
-    for (int g = 0; list && g < n_groups; g++) {
-        for (int k = 0; k < list[g].n; k++) zero_collective_destroy(&list[g].ops[k]);
-        free(list[g].ops);
+    for (int i = 0; list && i < n; i++) {
+        for (int k = 0; k < list[i].n; k++) zero_collective_destroy(&list[i].ops[k]);
+        free(list[i].ops);
     }
-    free(list);
-}
-
-static void destroy_chains(zero_runner_chain *list, int n)
-{
-    for (int j = 0; list && j < n; j++)
-        for (int k = 0; k < list[j].n; k++) zero_collective_destroy(&list[j].ops[k]);
     free(list);
 }
 
 void zero_runner_destroy(zero_runner *r)
 {
-    destroy_chains(r->joins, r->n_joins);
-    destroy_chains(r->all_reduce, r->n_groups);
+    destroy_exchanges(r->joins, r->n_joins);
+    destroy_exchanges(r->all_reduce, r->n_groups);
     destroy_exchanges(r->reduce, r->n_groups);
     destroy_exchanges(r->gather, r->n_groups);
     free(r->loss_copies);
