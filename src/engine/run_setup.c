@@ -83,30 +83,28 @@ static zero_status init_exchanges(zero_runner *r)
     return ZERO_OK;
 }
 
+/* Tables of one kind are one block. */
 static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->data->size;
+    size_t mine = (size_t)s->input.accumulation, all = mine * (size_t)r->data->size;
     size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
-    r->loss_copies = calloc(mine, sizeof *r->loss_copies);
-    r->grad_copies = calloc(groups, sizeof *r->grad_copies);
-    r->param_copies = calloc(groups, sizeof *r->param_copies);
-    r->losses = calloc(mine, sizeof *r->losses);
-    r->gathered = calloc(mine * ranks, sizeof *r->gathered);
-    r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
-    r->squares = calloc(groups, sizeof *r->squares);
-    r->reduce = calloc(groups, sizeof *r->reduce);
-    r->gather = calloc(groups, sizeof *r->gather);
-    r->all_reduce = calloc(groups, sizeof *r->all_reduce);
-    r->joins = calloc((size_t)s->n_joins + 1, sizeof *r->joins);
     r->n_joins = s->n_joins;
+    r->loss_copies = calloc(mine + 2 * groups, sizeof *r->loss_copies);
+    r->losses = calloc(mine + 2 * all, sizeof *r->losses);
+    r->squares = calloc(groups, sizeof *r->squares);
+    r->reduce = calloc(3 * groups + (size_t)s->n_joins, sizeof *r->reduce);
     r->touched = calloc(buffers + 1, sizeof *r->touched);
-    if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
-        !r->reduce || !r->gather || !r->all_reduce || !r->joins || !r->touched ||
-        !r->grad_copies || !r->param_copies)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for the tables of %zu microbatches and %zu buffers",
-                         mine * ranks, buffers);
+    ZERO_TRY(zero_allocated(
+        r->loss_copies && r->losses && r->squares && r->reduce && r->touched,
+        "no memory for the tables of %zu microbatches and %zu buffers", all, buffers));
+    r->grad_copies = r->loss_copies + mine;
+    r->param_copies = r->grad_copies + groups;
+    r->gathered = r->losses + mine;
+    r->all_losses = r->gathered + all;
+    r->gather = r->reduce + groups;
+    r->all_reduce = r->gather + groups;
+    r->joins = r->all_reduce + groups;
     for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_touch){-1, -1};
     return ZERO_OK;
 }
@@ -231,27 +229,16 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
     return st;
 }
 
-static void destroy_exchanges(zero_runner_exchange *list, int n)
-{
-    for (int i = 0; list && i < n; i++) {
-        for (int k = 0; k < list[i].n; k++) zero_collective_destroy(&list[i].ops[k]);
-        free(list[i].ops);
-    }
-    free(list);
-}
-
 void zero_runner_destroy(zero_runner *r)
 {
-    destroy_exchanges(r->joins, r->n_joins);
-    destroy_exchanges(r->all_reduce, r->n_groups);
-    destroy_exchanges(r->reduce, r->n_groups);
-    destroy_exchanges(r->gather, r->n_groups);
+    for (int i = 0; r->reduce && i < 3 * r->n_groups + r->n_joins; i++) {
+        zero_runner_exchange *x = &r->reduce[i];
+        for (int k = 0; k < x->n; k++) zero_collective_destroy(&x->ops[k]);
+        free(x->ops);
+    }
+    free(r->reduce);
     free(r->loss_copies);
-    free(r->grad_copies);
-    free(r->param_copies);
     free(r->losses);
-    free(r->gathered);
-    free(r->all_losses);
     free(r->squares);
     free(r->touched);
     zero_device_times_destroy(&r->times);

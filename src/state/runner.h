@@ -70,7 +70,8 @@ typedef struct {
     void *device;            /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
-    zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
+    /* Owned, like all below; tables of one kind that follow each other are one block. */
+    zero_runner_exchange *reduce, *gather; /* [n_groups] */
     zero_runner_exchange *all_reduce;      /* [n_groups]; n = 0 without replicas */
     zero_runner_exchange *joins;           /* [n_joins] */
     int n_joins;
