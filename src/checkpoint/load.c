@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/list.h"
 
 #define FOUND (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME) /* bytes of a path */
@@ -95,8 +96,8 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s is of another model: it has %d tensors, this model %d",
                          c->dir.path, n, model->n_tensors);
-    zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
-    ZERO_TRY(zero_allocated(wishes, "no memory for %d groups", model->n_groups));
+    zero_range *wishes;
+    ZERO_TRY(zero_new(&wishes, model->n_groups, "groups"));
     for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
     zero_status st = zero_checkpoint_fetch(
         c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner});

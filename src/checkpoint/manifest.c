@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
@@ -267,8 +268,8 @@ static zero_status take_table(const char *path, const json_t *root, bool is_shar
     size_t n = json_array_size(list);
     if (n < 1 || n > INT32_MAX)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
-    zero_tensor *tensors = calloc(n, sizeof *tensors);
-    ZERO_TRY(zero_allocated(tensors, "no memory for %zu tensors", n));
+    zero_tensor *tensors;
+    ZERO_TRY(zero_new(&tensors, n, "tensors"));
     zero_status st = fill_table(path, root, is_shared, tensors, m);
     free(tensors);
     return st;
@@ -293,8 +294,8 @@ static zero_status check_bytes_of(const char *path, const zero_manifest *m, int 
     const zero_state_layout *l = &m->table.layout;
     int n = l->n_ranks / l->tp;
     zero_state_local local = {0};
-    uint64_t *elements = calloc((size_t)n, sizeof *elements);
-    zero_status st = zero_allocated(elements, "no memory for %d shards", n);
+    uint64_t *elements;
+    zero_status st = zero_new(&elements, n, "shards");
     if (st == ZERO_OK) st = zero_state_local_init(&local, &m->table, p);
     if (st == ZERO_OK) st = zero_state_add_elements(&m->table, &local, elements);
     for (int d = 0; st == ZERO_OK && d < n; d++)
@@ -313,8 +314,7 @@ static zero_status take_shards(const char *path, const json_t *root, zero_manife
     if (n != (size_t)layout->n_ranks)
         return zero_fail(ZERO_ERR_FORMAT, "%s: %zu shards, but \"ranks\" is %d", path, n,
                          layout->n_ranks);
-    m->shards = calloc(n, sizeof *m->shards);
-    ZERO_TRY(zero_allocated(m->shards, "no memory for %zu shards", n));
+    ZERO_TRY(zero_new(&m->shards, n, "shards"));
     for (int i = 0; i < layout->n_ranks; i++)
         ZERO_TRY(take_file(path, json_array_get(list, (size_t)i), &m->shards[i]));
     for (int p = 0; p < layout->tp; p++) ZERO_TRY(check_bytes_of(path, m, p));

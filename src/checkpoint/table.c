@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "nn/model.h"
 
@@ -77,8 +78,8 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
     ZERO_TRY(zero_allocated(t->tensors, "no memory for %d tensors", t->n_tensors));
     memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    const zero_tensor **sorted = malloc((size_t)t->n_tensors * sizeof *sorted);
-    ZERO_TRY(zero_allocated(sorted, "no memory for %d tensors", t->n_tensors));
+    const zero_tensor **sorted;
+    ZERO_TRY(zero_new(&sorted, t->n_tensors, "tensors"));
     for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
     qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;

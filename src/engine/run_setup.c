@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -51,8 +52,7 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int of,
     int n = joins  ? zero_schedule_join_collectives(&s->joins[of])
             : adds ? ZERO_ALL_REDUCE_COLLECTIVES
                    : zero_schedule_collectives(s, of);
-    x->ops = calloc((size_t)n + 1, sizeof *x->ops);
-    ZERO_TRY(zero_allocated(x->ops, "no memory for %d collectives", n));
+    ZERO_TRY(zero_new(&x->ops, n + 1, "collectives"));
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = joins  ? zero_schedule_join(s, of, k)
                                     : adds ? zero_schedule_all_reduce(s, of, k)
