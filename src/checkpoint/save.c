@@ -153,7 +153,6 @@ static zero_status publish(struct save *s)
                              "it: all nodes need the same directory",
                              s->temporary.path, name, writer_of(s, r));
     }
-
     zero_bytes text = {0};
     zero_manifest *m = &s->manifest;
     m->has_tokenizer = s->in->tokenizer != NULL;

@@ -26,7 +26,7 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
     zero_tensor *tensor = &t->tensors[i];
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
     if (tensor->rows < 1 || tensor->cols < 1 ||
-        tensor->rows > (most_params - (*total)) / tensor->cols)
+        tensor->rows > (most_params - *total) / tensor->cols)
         return zero_fail(
             ZERO_ERR_FORMAT,
             "tensor '%s' has %" PRId64 " rows and %" PRId64

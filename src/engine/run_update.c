@@ -175,7 +175,6 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     out->verdict = (zero_step_verdict)gravest;
     out->differs = !same;
     out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
-
     if (!w->out->overflow) {
         /* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
         zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
