@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "io/file.h"
@@ -169,8 +170,7 @@ static zero_status open_file(const char *path, zero_hugging_face *f, zero_safete
 
 static zero_status make_room(zero_hugging_face *f, int n)
 {
-    f->files = calloc((size_t)n, sizeof *f->files);
-    return zero_allocated(f->files, "no memory for %d files", n);
+    return zero_new(&f->files, n, "files");
 }
 
 static zero_status open_listed(const zero_hugging_face_found *found,
@@ -247,8 +247,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     zero_safetensors table = {0};
     zero_gpt2_shape shape;
     ZERO_TRY(zero_hugging_face_find(path, &found));
-    f.places = calloc((size_t)model->n_tensors, sizeof *f.places);
-    zero_status st = zero_allocated(f.places, "no memory for %d tensors", model->n_tensors);
+    zero_status st = zero_new(&f.places, model->n_tensors, "tensors");
     if (st == ZERO_OK) st = make_blocks(&f);
     if (st == ZERO_OK) st = open_files(&found, &f, &table);
     if (st == ZERO_OK) st = read_shape(&found, &table, &shape);

@@ -126,29 +126,22 @@ static zero_status describe_tokenizer(const zero_gpt2_shape *s, const zero_token
     return append(ZERO_HUGGING_FACE_TOKENIZER, root, OWN_DIGITS, out);
 }
 
-/* The number of a member `"key": 1024` in JSON; NULL: none. Quotes within texts have a
- * backslash before them, so they do not end the key. */
-static const char *find_number(const char *text, const char *key, size_t *len)
-{
-    char quoted[64];
-    snprintf(quoted, sizeof quoted, "\"%s\"", key);
-    const char *at = strstr(text, quoted);
-    if (!at) return NULL;
-    for (at += strlen(quoted); isspace((unsigned char)*at) || *at == ':'; at++) {
-    }
-    *len = strspn(at, "0123456789.eE+");
-    return *len > 0 ? at : NULL;
-}
-
 /* transformers' tokenizer_config.json may have 10^30 as model_max_length, which no strict
  * reader takes. So a text that was kept stays as it is, but for that number if the model
  * has fewer positions than it began with. */
 static zero_status append_shortened(const char *text, int64_t seq, zero_bytes *out)
 {
+    static const char key[] = "\"model_max_length\"";
     char number[32];
-    size_t len, n = (size_t)snprintf(number, sizeof number, "%" PRId64, seq);
-    const char *at = find_number(text, "model_max_length", &len);
-    if (!at || strtod(at, NULL) <= (double)seq)
+    size_t len = 0, n = (size_t)snprintf(number, sizeof number, "%" PRId64, seq);
+    /* Quotes within texts have a backslash before them, so they do not end the key. */
+    const char *at = strstr(text, key);
+    if (at) {
+        for (at += sizeof key - 1; isspace((unsigned char)*at) || *at == ':'; at++) {
+        }
+        len = strspn(at, "0123456789.eE+");
+    }
+    if (len == 0 || strtod(at, NULL) <= (double)seq)
         return zero_bytes_append(out, text, strlen(text));
     ZERO_TRY(zero_bytes_append(out, text, (size_t)(at - text)));
     ZERO_TRY(zero_bytes_append(out, number, n));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/list.h"
 
 #define FOUND (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME) /* bytes of a path */
@@ -60,20 +61,6 @@ zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *use
 
 /* ---- loading ---- */
 
-static zero_status check_tensor(const zero_checkpoint *c, const zero_model *model, int i)
-{
-    const zero_tensor *theirs = &c->manifest.table.tensors[i], *ours = &model->tensors[i];
-    if (strcmp(theirs->name, ours->name) == 0 && theirs->rows == ours->whole_rows &&
-        theirs->cols == ours->whole_cols && theirs->group == ours->group)
-        return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
-        "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
-        c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group, ours->name,
-        ours->whole_rows, ours->whole_cols, ours->group);
-}
-
 static zero_status take_block(void *arg, const zero_state_block *block)
 {
     const zero_state_block *from = arg;
@@ -93,13 +80,24 @@ static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
 {
     const zero_model *model = e->schedule.input.model;
     int n = c->manifest.table.n_tensors;
-    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
+    for (int i = 0; i < n && i < model->n_tensors; i++) {
+        const zero_tensor *theirs = &c->manifest.table.tensors[i];
+        const zero_tensor *ours = &model->tensors[i];
+        if (strcmp(theirs->name, ours->name) != 0 || theirs->rows != ours->whole_rows ||
+            theirs->cols != ours->whole_cols || theirs->group != ours->group)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "%s is of another model: its tensor %d is '%s' [%" PRId64 ", %" PRId64
+                "] of group %d, this model's '%s' [%" PRId64 ", %" PRId64 "] of group %d",
+                c->dir.path, i, theirs->name, theirs->rows, theirs->cols, theirs->group,
+                ours->name, ours->whole_rows, ours->whole_cols, ours->group);
+    }
     if (n != model->n_tensors)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s is of another model: it has %d tensors, this model %d",
                          c->dir.path, n, model->n_tensors);
-    zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
-    ZERO_TRY(zero_allocated(wishes, "no memory for %d groups", model->n_groups));
+    zero_range *wishes;
+    ZERO_TRY(zero_new(&wishes, model->n_groups, "groups"));
     for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
     zero_status st = zero_checkpoint_fetch(
         c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner});

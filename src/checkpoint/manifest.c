@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
@@ -114,30 +115,6 @@ static zero_status check_tail(const char *path, const unsigned char *bytes, size
                      path, len > tail_len ? len - tail_len : 0);
 }
 
-static zero_status take_loss_scale(const char *path, const json_t *root,
-                                   zero_loss_scale *scale)
-{
-    const json_t *object;
-    const char *dtype;
-    double value;
-    int64_t hysteresis;
-    const whole rows[] = {{"clean_steps", 0, ZERO_LOSS_SCALE_WINDOW, &scale->clean_steps},
-                          {"hysteresis", 1, ZERO_LOSS_SCALE_HYSTERESIS, &hysteresis}};
-    ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
-    if (!zero_type_find(dtype, &scale->type))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
-                         dtype);
-    ZERO_TRY(take_object(path, root, "loss_scale", "scale", 2, rows, &object));
-    ZERO_TRY(zero_json_real(path, object, "scale", &value));
-    scale->scale = (float)value;
-    scale->hysteresis = (int)hysteresis;
-    if (value >= (double)ZERO_LOSS_SCALE_LEAST && value <= (double)ZERO_LOSS_SCALE_MOST)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: \"scale\": expected %g to %g, found %g", path,
-                     (double)ZERO_LOSS_SCALE_LEAST, (double)ZERO_LOSS_SCALE_MOST, value);
-}
-
 static zero_status take_numbers(const char *path, const json_t *root, zero_manifest *m)
 {
     const char *text;
@@ -148,7 +125,27 @@ static zero_status take_numbers(const char *path, const json_t *root, zero_manif
                           {"updates", 0, most, &m->updates},
                           {"seed", INT64_MIN, INT64_MAX, &m->seed}};
     ZERO_TRY(take_wholes(path, root, COUNT(rows), rows));
-    ZERO_TRY(take_loss_scale(path, root, &m->loss_scale));
+    zero_loss_scale *scale = &m->loss_scale;
+    const json_t *object;
+    const char *dtype;
+    double value;
+    int64_t hysteresis;
+    const whole of_scale[] = {
+        {"clean_steps", 0, ZERO_LOSS_SCALE_WINDOW, &scale->clean_steps},
+        {"hysteresis", 1, ZERO_LOSS_SCALE_HYSTERESIS, &hysteresis}};
+    ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
+    if (!zero_type_find(dtype, &scale->type))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
+                         dtype);
+    ZERO_TRY(take_object(path, root, "loss_scale", "scale", 2, of_scale, &object));
+    ZERO_TRY(zero_json_real(path, object, "scale", &value));
+    scale->scale = (float)value;
+    scale->hysteresis = (int)hysteresis;
+    if (value < (double)ZERO_LOSS_SCALE_LEAST || value > (double)ZERO_LOSS_SCALE_MOST)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: \"scale\": expected %g to %g, found %g",
+                         path, (double)ZERO_LOSS_SCALE_LEAST, (double)ZERO_LOSS_SCALE_MOST,
+                         value);
     ZERO_TRY(take_checksum(path, root, "digest", m->digest));
     ZERO_TRY(zero_json_text(path, root, "data", &text));
     if (text[0] != '\0') ZERO_TRY(take_checksum(path, root, "data", m->data));
@@ -182,37 +179,6 @@ static zero_status take_options(const char *path, const json_t *root, zero_manif
     return ZERO_OK;
 }
 
-static zero_status take_kept(const char *path, const json_t *root, zero_manifest *m)
-{
-    const json_t *object;
-    ZERO_TRY(zero_json_object(path, root, "kept", &object));
-    ZERO_TRY(zero_hugging_face_check_kept(path, object));
-    m->kept = json_deep_copy(object);
-    return zero_allocated(m->kept, "no memory for what is kept");
-}
-
-/* The last two members of a shared model's tensor. Only columns have several parts. */
-static zero_status take_cut(const char *path, const json_t *value, int i, zero_tensor *t)
-{
-    const char *name = json_string_value(json_array_get(value, 4));
-    const json_t *parts = json_array_get(value, 5);
-    json_int_t n = json_integer_value(parts);
-    int cut = 0;
-    while (cut < ZERO_MANIFEST_CUTS && name && strcmp(zero_manifest_cuts[cut], name) != 0)
-        cut++;
-    int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
-    if (!name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
-        n > most || n > INT32_MAX)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
-            "rows or cols, and 1 part, or as many as divide cols",
-            path, i);
-    t->cut = (zero_cut)cut;
-    t->cut_parts = (int)n;
-    return ZERO_OK;
-}
-
 static zero_status take_tensor(const char *path, const json_t *value, int i, bool is_shared,
                                zero_tensor *t)
 {
@@ -235,7 +201,26 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
                        .cols = json_integer_value(numbers[1]),
                        .group = (int)group};
     snprintf(t->name, sizeof t->name, "%s", name);
-    return is_shared ? take_cut(path, value, i, t) : ZERO_OK;
+    if (!is_shared) return ZERO_OK;
+    /* Only columns have several parts. */
+    const char *cut_name = json_string_value(json_array_get(value, 4));
+    const json_t *parts = json_array_get(value, 5);
+    json_int_t n = json_integer_value(parts);
+    int cut = 0;
+    while (cut < ZERO_MANIFEST_CUTS && cut_name &&
+           strcmp(zero_manifest_cuts[cut], cut_name) != 0)
+        cut++;
+    int64_t most = cut == ZERO_CUT_COLS ? t->cols : 1;
+    if (!cut_name || cut == ZERO_MANIFEST_CUTS || !json_is_integer(parts) || n < 1 ||
+        n > most || n > INT32_MAX)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: tensor %d: expected [name, rows, columns, group, cut, parts], a cut none, "
+            "rows or cols, and 1 part, or as many as divide cols",
+            path, i);
+    t->cut = (zero_cut)cut;
+    t->cut_parts = (int)n;
+    return ZERO_OK;
 }
 
 /* One slice would be a model that is not shared, which is version 1. */
@@ -283,8 +268,8 @@ static zero_status take_table(const char *path, const json_t *root, bool is_shar
     size_t n = json_array_size(list);
     if (n < 1 || n > INT32_MAX)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
-    zero_tensor *tensors = calloc(n, sizeof *tensors);
-    ZERO_TRY(zero_allocated(tensors, "no memory for %zu tensors", n));
+    zero_tensor *tensors;
+    ZERO_TRY(zero_new(&tensors, n, "tensors"));
     zero_status st = fill_table(path, root, is_shared, tensors, m);
     free(tensors);
     return st;
@@ -309,8 +294,8 @@ static zero_status check_bytes_of(const char *path, const zero_manifest *m, int 
     const zero_state_layout *l = &m->table.layout;
     int n = l->n_ranks / l->tp;
     zero_state_local local = {0};
-    uint64_t *elements = calloc((size_t)n, sizeof *elements);
-    zero_status st = zero_allocated(elements, "no memory for %d shards", n);
+    uint64_t *elements;
+    zero_status st = zero_new(&elements, n, "shards");
     if (st == ZERO_OK) st = zero_state_local_init(&local, &m->table, p);
     if (st == ZERO_OK) st = zero_state_add_elements(&m->table, &local, elements);
     for (int d = 0; st == ZERO_OK && d < n; d++)
@@ -329,8 +314,7 @@ static zero_status take_shards(const char *path, const json_t *root, zero_manife
     if (n != (size_t)layout->n_ranks)
         return zero_fail(ZERO_ERR_FORMAT, "%s: %zu shards, but \"ranks\" is %d", path, n,
                          layout->n_ranks);
-    m->shards = calloc(n, sizeof *m->shards);
-    ZERO_TRY(zero_allocated(m->shards, "no memory for %zu shards", n));
+    ZERO_TRY(zero_new(&m->shards, n, "shards"));
     for (int i = 0; i < layout->n_ranks; i++)
         ZERO_TRY(take_file(path, json_array_get(list, (size_t)i), &m->shards[i]));
     for (int p = 0; p < layout->tp; p++) ZERO_TRY(check_bytes_of(path, m, p));
@@ -366,7 +350,12 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
         ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
         ZERO_TRY(take_file(path, object, &m->tokenizer));
     }
-    if (version == 3) ZERO_TRY(take_kept(path, root, m));
+    if (version == 3) {
+        ZERO_TRY(zero_json_object(path, root, "kept", &object));
+        ZERO_TRY(zero_hugging_face_check_kept(path, object));
+        m->kept = json_deep_copy(object);
+        ZERO_TRY(zero_allocated(m->kept, "no memory for what is kept"));
+    }
     ZERO_TRY(take_table(path, root, is_shared, m));
     return take_shards(path, root, m);
 }

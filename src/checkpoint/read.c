@@ -32,24 +32,6 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_by
     return st;
 }
 
-/* A directory with the name of another step was swapped, or copied over. */
-static zero_status check_name(const char *path, const zero_manifest *m)
-{
-    int64_t step;
-    char name[ZERO_CHECKPOINT_NAME];
-    /* The path's last name; trailing slashes (shell completion) are ignored. */
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/') end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') begin--;
-    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
-    if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its manifest is that of step %" PRId64
-                     ": the directory was renamed, or its files belong to another",
-                     path, m->step);
-}
-
 static zero_status open_with(const char *path, zero_checkpoint *c)
 {
     char name[ZERO_STORAGE_PATH + 64];
@@ -57,7 +39,19 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     if (!c->text.bytes) ZERO_TRY(read_file(c, ZERO_MANIFEST_NAME, &c->text));
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
-    ZERO_TRY(check_name(path, &c->manifest));
+    /* The path's last name; trailing slashes (shell completion) are ignored. */
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
+    /* A directory with the name of another step was swapped, or copied over. */
+    int64_t step, own = c->manifest.step;
+    if (zero_checkpoint_is_name(name, &step) && step != own)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: its manifest is that of step %" PRId64
+                         ": the directory was renamed, or its files belong to another",
+                         path, own);
     c->n_shards = (int)zero_min(2 * (int64_t)tp_of(c), MOST_OPEN);
     c->n_extents = PER_RANK * ZERO_STATES * tp_of(c);
     c->block = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *c->block);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "checkpoint/list.h"
 #include "checkpoint/shard_write.h"
 #include "data/tokenizer_file.h"
@@ -152,7 +153,6 @@ static zero_status publish(struct save *s)
                              "it: all nodes need the same directory",
                              s->temporary.path, name, writer_of(s, r));
     }
-
     zero_bytes text = {0};
     zero_manifest *m = &s->manifest;
     m->has_tokenizer = s->in->tokenizer != NULL;
@@ -205,8 +205,8 @@ static zero_status describe(struct save *s)
     const zero_model *model = plan->model;
     zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
                                 model->share.slices};
-    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
-    ZERO_TRY(zero_allocated(whole, "no memory for %d tensors", model->n_tensors));
+    zero_tensor *whole;
+    ZERO_TRY(zero_new(&whole, model->n_tensors, "tensors"));
     for (int i = 0; i < model->n_tensors; i++) {
         whole[i] = model->tensors[i];
         whole[i].rows = whole[i].whole_rows;
@@ -216,8 +216,7 @@ static zero_status describe(struct save *s)
         zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
     free(whole);
     if (st != ZERO_OK) return st;
-    m->shards = calloc((size_t)s->comm->size, sizeof *m->shards);
-    ZERO_TRY(zero_allocated(m->shards, "no memory for %d shards", s->comm->size));
+    ZERO_TRY(zero_new(&m->shards, s->comm->size, "shards"));
     return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, &s->e->runner}, m,
                               &s->shard);
 }

@@ -67,7 +67,6 @@ static zero_status prepare(zero_shard_writer *s)
         for (int p = 0; p < ZERO_STATES; p++)
             describe_extent(s, i + p, view.part[s->extents[i + p].part]);
     }
-
     return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
                                          (const char *const(*)[2])s->texts, &s->header);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "nn/model.h"
 
@@ -19,32 +20,13 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* Each slice has a row, or as many columns of each part as the others. */
-static zero_status check_cut(const zero_state_layout *layout, const zero_tensor *t)
-{
-    const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
-    int64_t parts = t->cut_parts > 0 ? t->cut_parts : 1;
-    bool is_sound = t->cut_parts >= 0;
-    if (t->cut == ZERO_CUT_ROWS)
-        is_sound = is_sound && t->rows >= layout->slices && t->rows <= most_rows;
-    else if (t->cut == ZERO_CUT_COLS)
-        is_sound =
-            is_sound && t->cols % parts == 0 && t->cols / parts % layout->slices == 0;
-    if (is_sound) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "tensor '%s' [%" PRId64 ", %" PRId64
-                     "] cannot be cut by %s of %" PRId64 " parts into %d slices",
-                     t->name, t->rows, t->cols,
-                     t->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts, layout->slices);
-}
-
 /* Tensors come in the order of their groups. */
 static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
     if (tensor->rows < 1 || tensor->cols < 1 ||
-        tensor->rows > (most_params - (*total)) / tensor->cols)
+        tensor->rows > (most_params - *total) / tensor->cols)
         return zero_fail(
             ZERO_ERR_FORMAT,
             "tensor '%s' has %" PRId64 " rows and %" PRId64
@@ -56,7 +38,23 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
                          "groups in order, from 0",
                          tensor->name, tensor->group, newest);
     if (!zero_state_table_is_shared(t)) tensor->cut = ZERO_CUT_NONE;
-    ZERO_TRY(check_cut(&t->layout, tensor));
+    /* Each slice has a row, or as many columns of each part as the others. */
+    const int64_t most_rows = INT64_C(1) << 50; /* times slices fits in an int64_t */
+    int64_t parts = tensor->cut_parts > 0 ? tensor->cut_parts : 1;
+    bool is_sound = tensor->cut_parts >= 0;
+    if (tensor->cut == ZERO_CUT_ROWS)
+        is_sound =
+            is_sound && tensor->rows >= t->layout.slices && tensor->rows <= most_rows;
+    else if (tensor->cut == ZERO_CUT_COLS)
+        is_sound = is_sound && tensor->cols % parts == 0 &&
+                   tensor->cols / parts % t->layout.slices == 0;
+    if (!is_sound)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "tensor '%s' [%" PRId64 ", %" PRId64
+                         "] cannot be cut by %s of %" PRId64 " parts into %d slices",
+                         tensor->name, tensor->rows, tensor->cols,
+                         tensor->cut == ZERO_CUT_ROWS ? "rows" : "columns", parts,
+                         t->layout.slices);
     if (zero_state_table_is_shared(t) && strchr(tensor->name, '@'))
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' has an '@' in its name, which extents of a shared "
@@ -80,8 +78,8 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
     ZERO_TRY(zero_allocated(t->tensors, "no memory for %d tensors", t->n_tensors));
     memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    const zero_tensor **sorted = malloc((size_t)t->n_tensors * sizeof *sorted);
-    ZERO_TRY(zero_allocated(sorted, "no memory for %d tensors", t->n_tensors));
+    const zero_tensor **sorted;
+    ZERO_TRY(zero_new(&sorted, t->n_tensors, "tensors"));
     for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
     qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
     const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;

@@ -62,7 +62,7 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
          * sums do not tell them apart. */
         bool collects = op == ZERO_OP_COLLECT;
         for (int j = 0; j < r->n_joins; j++) {
-            const zero_runner_chain *join = &r->joins[j];
+            const zero_runner_exchange *join = &r->joins[j];
             if (r->schedule->joins[j].collects != collects) continue;
             for (int k = 0; k < join->n; k++)
                 add_measured(&join->ops[k].traffic, &join->ops[k].duration, traffic,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -42,31 +43,25 @@ static void poll_collectives(void *arg)
     if (r->walk) zero_run_ahead(r->walk);
 }
 
-static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
-{
-    int n = zero_schedule_collectives(r->schedule, g);
-    x->ops = calloc((size_t)n + 1, sizeof *x->ops);
-    ZERO_TRY(zero_allocated(x->ops, "no memory for %d collectives", n));
-    for (int k = 0; k < n; k++) {
-        zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
-        ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,
-                                                                 &spec, &r->copier)
-                                : zero_collective_init(&x->ops[k], r->shard, &spec));
-        x->n = k + 1;
-    }
-    return ZERO_OK;
-}
-
-static zero_status init_joins(zero_runner *r)
+/* The collectives of a group, or of a join. */
+static zero_status init_exchange(zero_runner *r, zero_op op, int of,
+                                 zero_runner_exchange *x)
 {
     const zero_schedule *s = r->schedule;
-    for (int j = 0; j < s->n_joins; j++) {
-        zero_runner_chain *join = &r->joins[j];
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[j]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, j, k);
-            ZERO_TRY(zero_collective_init(&join->ops[k], r->tp, &spec));
-            join->n = k + 1;
-        }
+    const bool joins = op == ZERO_OP_JOIN, adds = op == ZERO_OP_ALL_REDUCE;
+    int n = joins  ? zero_schedule_join_collectives(&s->joins[of])
+            : adds ? ZERO_ALL_REDUCE_COLLECTIVES
+                   : zero_schedule_collectives(s, of);
+    ZERO_TRY(zero_new(&x->ops, n + 1, "collectives"));
+    for (int k = 0; k < n; k++) {
+        zero_collective_spec spec = joins  ? zero_schedule_join(s, of, k)
+                                    : adds ? zero_schedule_all_reduce(s, of, k)
+                                           : zero_schedule_collective(s, op, of, k);
+        zero_comm *comm = joins ? r->tp : adds ? r->replicas : r->shard;
+        ZERO_TRY(r->link.memory && comm == r->shard
+                     ? zero_collective_init_on_device(&x->ops[k], comm, &spec, &r->copier)
+                     : zero_collective_init(&x->ops[k], comm, &spec));
+        x->n = k + 1;
     }
     return ZERO_OK;
 }
@@ -75,48 +70,41 @@ static zero_status init_exchanges(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int g = 0; g < s->input.model->n_groups; g++) {
-        if (s->groups[g].reduce.is_used)
+        const zero_group_state *group = &s->groups[g];
+        if (group->reduce.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
-        if (s->groups[g].all_reduce.is_used) {
-            /* Replicas add their pieces of a group's gradient by a chain, as a JOIN that
-             * sums does. */
-            zero_runner_chain *chain = &r->all_reduce[g];
-            for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
-                zero_collective_spec spec = zero_schedule_all_reduce(r->schedule, g, k);
-                ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
-                chain->n = k + 1;
-            }
-        }
-        if (s->groups[g].gather.is_used)
+        if (group->all_reduce.is_used)
+            ZERO_TRY(init_exchange(r, ZERO_OP_ALL_REDUCE, g, &r->all_reduce[g]));
+        if (group->gather.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
     }
-    return init_joins(r);
+    for (int j = 0; j < s->n_joins; j++)
+        ZERO_TRY(init_exchange(r, ZERO_OP_JOIN, j, &r->joins[j]));
+    return ZERO_OK;
 }
 
+/* Tables of one kind are one block. */
 static zero_status allocate_tables(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    size_t mine = (size_t)s->input.accumulation, ranks = (size_t)r->data->size;
+    size_t mine = (size_t)s->input.accumulation, all = mine * (size_t)r->data->size;
     size_t groups = (size_t)r->n_groups, buffers = (size_t)s->n_buffers;
-    r->loss_copies = calloc(mine, sizeof *r->loss_copies);
-    r->grad_copies = calloc(groups, sizeof *r->grad_copies);
-    r->param_copies = calloc(groups, sizeof *r->param_copies);
-    r->losses = calloc(mine, sizeof *r->losses);
-    r->gathered = calloc(mine * ranks, sizeof *r->gathered);
-    r->all_losses = calloc(mine * ranks, sizeof *r->all_losses);
-    r->squares = calloc(groups, sizeof *r->squares);
-    r->reduce = calloc(groups, sizeof *r->reduce);
-    r->gather = calloc(groups, sizeof *r->gather);
-    r->all_reduce = calloc(groups, sizeof *r->all_reduce);
-    r->joins = calloc((size_t)s->n_joins + 1, sizeof *r->joins);
     r->n_joins = s->n_joins;
+    r->loss_copies = calloc(mine + 2 * groups, sizeof *r->loss_copies);
+    r->losses = calloc(mine + 2 * all, sizeof *r->losses);
+    r->squares = calloc(groups, sizeof *r->squares);
+    r->reduce = calloc(3 * groups + (size_t)s->n_joins, sizeof *r->reduce);
     r->touched = calloc(buffers + 1, sizeof *r->touched);
-    if (!r->loss_copies || !r->losses || !r->gathered || !r->all_losses || !r->squares ||
-        !r->reduce || !r->gather || !r->all_reduce || !r->joins || !r->touched ||
-        !r->grad_copies || !r->param_copies)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for the tables of %zu microbatches and %zu buffers",
-                         mine * ranks, buffers);
+    ZERO_TRY(zero_allocated(
+        r->loss_copies && r->losses && r->squares && r->reduce && r->touched,
+        "no memory for the tables of %zu microbatches and %zu buffers", all, buffers));
+    r->grad_copies = r->loss_copies + mine;
+    r->param_copies = r->grad_copies + groups;
+    r->gathered = r->losses + mine;
+    r->all_losses = r->gathered + all;
+    r->gather = r->reduce + groups;
+    r->all_reduce = r->gather + groups;
+    r->joins = r->all_reduce + groups;
     for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_touch){-1, -1};
     return ZERO_OK;
 }
@@ -241,34 +229,16 @@ zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
     return st;
 }
 
-static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
-{
-    for (int g = 0; list && g < n_groups; g++) {
-        for (int k = 0; k < list[g].n; k++) zero_collective_destroy(&list[g].ops[k]);
-        free(list[g].ops);
-    }
-    free(list);
-}
-
-static void destroy_chains(zero_runner_chain *list, int n)
-{
-    for (int j = 0; list && j < n; j++)
-        for (int k = 0; k < list[j].n; k++) zero_collective_destroy(&list[j].ops[k]);
-    free(list);
-}
-
 void zero_runner_destroy(zero_runner *r)
 {
-    destroy_chains(r->joins, r->n_joins);
-    destroy_chains(r->all_reduce, r->n_groups);
-    destroy_exchanges(r->reduce, r->n_groups);
-    destroy_exchanges(r->gather, r->n_groups);
+    for (int i = 0; r->reduce && i < 3 * r->n_groups + r->n_joins; i++) {
+        zero_runner_exchange *x = &r->reduce[i];
+        for (int k = 0; k < x->n; k++) zero_collective_destroy(&x->ops[k]);
+        free(x->ops);
+    }
+    free(r->reduce);
     free(r->loss_copies);
-    free(r->grad_copies);
-    free(r->param_copies);
     free(r->losses);
-    free(r->gathered);
-    free(r->all_losses);
     free(r->squares);
     free(r->touched);
     zero_device_times_destroy(&r->times);

@@ -156,12 +156,12 @@ static zero_status add_squares(zero_runner *r, double *sum)
  * gradient is. A loss that is not finite has no gradient, whatever was computed. */
 zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
 {
+    zero_run_output *out = w->out;
     double squares;
     fetch_squares(w, i);
     ZERO_TRY(add_squares(w->r, &squares));
-    w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    bool is_finite = isfinite(squares) && isfinite(w->out->loss);
-    zero_run_output *out = w->out;
+    out->grad_norm = sqrt(squares) / w->in->loss_scale;
+    bool is_finite = isfinite(squares) && isfinite(out->loss);
     bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
     zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
                              : w->in->is_refused        ? ZERO_STEP_REFUSED
@@ -175,10 +175,9 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     out->verdict = (zero_step_verdict)gravest;
     out->differs = !same;
     out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
-
-    if (!w->out->overflow) {
+    if (!out->overflow) {
         /* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
-        zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
+        zero_pending_update update = zero_run_agreed_update(w->in, out->grad_norm);
         switch (w->plan->offload) {
         case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
         case ZERO_OFFLOAD_LAZY:

@@ -25,21 +25,14 @@ typedef struct {
     int n;
 } zero_runner_exchange;
 
-/* The one or two collectives of a JOIN or an ALL_REDUCE. The second needs the result of the
- * first. */
+/* A chain in flight (run_exchange.c): an exchange of one or two collectives, of which the second
+ * needs the result of the first. Polls begin the second when the first has ended. */
 typedef struct {
-    zero_collective ops[2];
-    int n;
-} zero_runner_chain;
-
-/* A chain in flight (run_exchange.c). Polls begin its second collective when the first has
- * ended. */
-typedef struct {
-    zero_runner_chain *chain; /* NULL: none is in flight */
-    int begun;                /* collectives */
-    int64_t label;            /* of the instruction: what comm/spans.h records */
-    char *own;                /* of a chain of two: this rank's piece of the result */
-    char *whole;              /* the result */
+    zero_runner_exchange *chain; /* NULL: none is in flight */
+    int begun;                   /* collectives */
+    int64_t label;               /* of the instruction: what comm/spans.h records */
+    char *own;                   /* of a chain of two: this rank's piece of the result */
+    char *whole;                 /* the result */
     void *staging;
 } zero_chained;
 
@@ -77,9 +70,10 @@ typedef struct {
     void *device;            /* its arena; NULL without a device */
     bool is_open, host_is_open, window_is_pinned;
     int n_groups; /* the model may be gone when the runner is destroyed */
-    zero_runner_exchange *reduce, *gather; /* [n_groups]; owned, like all below */
-    zero_runner_chain *all_reduce;         /* [n_groups]; n = 0 without replicas */
-    zero_runner_chain *joins;              /* [n_joins] */
+    /* Owned, like all below; tables of one kind that follow each other are one block. */
+    zero_runner_exchange *reduce, *gather; /* [n_groups] */
+    zero_runner_exchange *all_reduce;      /* [n_groups]; n = 0 without replicas */
+    zero_runner_exchange *joins;           /* [n_joins] */
     int n_joins;
     zero_chained joining, reducing; /* the JOIN and the ALL_REDUCE in flight */
     zero_ticket *loss_copies;    /* [M] of row losses that are on their way to the host */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "sharding/checks.h"
 #include "state/digest.h"
@@ -143,8 +144,8 @@ zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     const zero_schedule *s = r->schedule;
     int n = s->input.model->n_groups;
-    const zero_partition **partitions = calloc((size_t)n, sizeof *partitions);
-    zero_status st = zero_allocated(partitions, "no memory for %d groups", n);
+    const zero_partition **partitions;
+    zero_status st = zero_new(&partitions, n, "groups");
     st = zero_agree(r->comm, st);
     for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
     if (st == ZERO_OK)

@@ -10,7 +10,8 @@ enum { PART = 64, ROUNDS = 5 };
 
 typedef struct {
     zero_runner runner; /* of which the wait takes the status of polls */
-    zero_runner_chain chain;
+    zero_collective ops[2];
+    zero_runner_exchange chain;
     zero_chained flight;
     float *numbers; /* [size][PART] */
     void *staging;
@@ -37,7 +38,7 @@ static void open_job(sum_job *j)
 {
     static const zero_collective_kind kinds[] = {ZERO_REDUCE_SCATTER, ZERO_ALL_GATHER};
     size_t staging = 0;
-    *j = (sum_job){.runner.comm = &world};
+    *j = (sum_job){.runner.comm = &world, .chain.ops = j->ops};
     for (int k = 0; k < 2; k++) {
         zero_collective_spec spec = spec_of(kinds[k]);
         size_t bytes = zero_collective_staging(&spec, &world.layout);
