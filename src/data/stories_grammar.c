@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
-#include "base/grow.h"
+
+extern const zero_embedded zero_story_files[]; /* stories.txt */
 
 static bool same(zero_story_text a, zero_story_text b)
 {
@@ -99,13 +101,17 @@ static void read_heading(zero_grammar *g, const char *line)
 
 zero_status zero_grammar_create(zero_grammar **grammar)
 {
-    zero_grammar *g;
-    ZERO_TRY(zero_new(&g, 1, "the grammar of the stories"));
-    for (const char *const *line = zero_story_lines; *line; line++) {
-        const char *at = *line + strspn(*line, " "), *end;
+    const size_t size = strlen(zero_story_files[0].text) + 1;
+    zero_grammar *g = calloc(1, sizeof *g + size);
+    if (!g) return zero_fail(ZERO_ERR_NOMEM, "no memory for the grammar of the stories");
+    memcpy(g->text, zero_story_files[0].text, size);
+    for (char *line = g->text, *next; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next) *next++ = '\0';
+        const char *at = line + strspn(line, " "), *end;
         if (strcmp(at, "[lines]") == 0) g->n_cast = g->n;
         if (strchr("#[", *at)) continue; /* an empty line, too */
-        if (at == *line) {
+        if (at == line) {
             read_heading(g, at);
             continue;
         }

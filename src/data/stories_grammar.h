@@ -38,6 +38,7 @@ typedef struct {
 typedef struct {
     int n, n_cast; /* lines are the variables n_cast .. n-1 */
     zero_story_node nodes[ZERO_STORY_VARIABLES];
+    char text[]; /* stories.txt, cut into lines */
 } zero_grammar;
 
 /* A slot of a template. */
@@ -45,8 +46,6 @@ typedef struct {
     int variable, form;
     bool article, capital;
 } zero_slot;
-
-extern const char *const zero_story_lines[]; /* stories.txt; NULL ends them */
 
 /* *grammar is owned by the caller, who frees it with free(). */
 ZERO_NODISCARD zero_status zero_grammar_create(zero_grammar **grammar);
