@@ -97,31 +97,30 @@ int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
     return piece * steps->spec.stride + k * steps->chunk;
 }
 
+/* A step that moves the whole chunk k. */
+static void add_chunk(zero_steps *steps, int64_t k, zero_collective_step step)
+{
+    step.type = steps->spec.type;
+    step.len = zero_steps_chunk_len(steps, k);
+    zero_steps_add(steps, step);
+}
+
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 {
-    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_SEND,
-                                                 .type = steps->spec.type,
-                                                 .peer = peer,
-                                                 .len = zero_steps_chunk_len(steps, k),
-                                                 .from = from});
+    add_chunk(steps, k,
+              (zero_collective_step){.kind = ZERO_STEP_SEND, .peer = peer, .from = from});
 }
 
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 {
-    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_RECEIVE,
-                                                 .type = steps->spec.type,
-                                                 .peer = peer,
-                                                 .len = zero_steps_chunk_len(steps, k),
-                                                 .to = to});
+    add_chunk(steps, k,
+              (zero_collective_step){.kind = ZERO_STEP_RECEIVE, .peer = peer, .to = to});
 }
 
 void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
 {
-    zero_steps_add(steps, (zero_collective_step){.kind = ZERO_STEP_COPY,
-                                                 .type = steps->spec.type,
-                                                 .len = zero_steps_chunk_len(steps, k),
-                                                 .from = from,
-                                                 .to = to});
+    add_chunk(steps, k,
+              (zero_collective_step){.kind = ZERO_STEP_COPY, .from = from, .to = to});
 }
 
 void zero_steps_signal(zero_steps *steps, int64_t phase)

@@ -1,15 +1,11 @@
 /* cpu.c - the cpu backend's operations on rows. Rows are taken in pieces, with a poll after
  * each; one row of any type is in cpu_row.c, the arithmetic in cpu_kernels.c. */
+#include "math/cpu.h"
+
 #include <string.h>
 
 #include "base/type.h"
 #include "base/vector.h"
-#include "math/cpu_attention.h"
-#include "math/cpu_cached.h"
-#include "math/cpu_flat.h"
-#include "math/cpu_gemm.h"
-#include "math/cpu_loss.h"
-#include "math/cpu_norm.h"
 #include "math/cpu_row.h"
 #include "math/team.h"
 

@@ -6,7 +6,7 @@
  * A block of queries computes its P and dS first, panel by panel, then adds to dV and dK of
  * all keys that it sees. dV and dK stay in the workspace until the head is done. With
  * dropout's mask M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
-#include "math/cpu_attention.h"
+#include "math/cpu.h"
 
 #include "math/cpu_head.h"
 

@@ -1,7 +1,7 @@
 /* cpu_flat.c - the cpu backend's operations on flat ranges: the optimizer's states and
  * gradients. They are taken in pieces, with a poll after each; threads have whole
  * pieces. */
-#include "math/cpu_flat.h"
+#include "math/cpu.h"
 
 #include <assert.h>
 #include <stdatomic.h>

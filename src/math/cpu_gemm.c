@@ -1,4 +1,4 @@
-#include "math/cpu_gemm.h"
+#include "math/cpu.h"
 
 #include <assert.h>
 

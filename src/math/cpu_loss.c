@@ -8,7 +8,7 @@
  *     sum = sum over s of d_s e^(m_s - m)      loss = log(sum) + m - the target's logit
  *
  * and the gradient of a logit in slice s is dscale e^(logit - m_s) e^(m_s - m) / sum. */
-#include "math/cpu_loss.h"
+#include "math/cpu.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* cpu_norm.c - layer norm: pieces of rows, with a poll after each. Rows of 16 bits are
  * widened one by one into the scratch, after gain and bias. */
-#include "math/cpu_norm.h"
+#include "math/cpu.h"
 
 #include <assert.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/quantity.h"
 #include "fake/calls.h"
 #include "fake/device.h"
-#include "math/cpu_attention.h"
+#include "math/cpu.h"
 
 /* A whole number, not negative, from the environment; *number is left as it is without one. */
 static zero_status read_variable(const char *name, int64_t *number)

@@ -4,8 +4,7 @@
 
 #include "base/number.h"
 #include "fake/arrays.h"
-#include "math/cpu_attention.h"
-#include "math/cpu_gemm.h"
+#include "math/cpu.h"
 
 static const zero_backend *const cpu = &zero_backend_cpu;
 

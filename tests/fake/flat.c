@@ -1,7 +1,7 @@
 /* flat.c - calls of the fake device on flat ranges: how each is recorded and executed. */
 #include "fake/arrays.h"
 #include "fake/calls.h"
-#include "math/cpu_flat.h"
+#include "math/cpu.h"
 
 static void execute_clear(zero_fake *f, zero_fake_args *a)
 {
