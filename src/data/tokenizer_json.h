@@ -39,7 +39,8 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(
  * NULL without memory. ByteLevel comes first here, so that the pattern counts bytes. */
 json_t *zero_tokenizer_own_steps(void);
 
-/* ByteLevel as GPT-2's, which cuts text and trims offsets, or as ours, which does neither. */
+/* ByteLevel as GPT-2's, which cuts text and trims offsets, or as ours, which does
+ * neither. */
 json_t *zero_tokenizer_byte_level(bool as_gpt2);
 
 /* A whole tokenizer.json of BPE. Takes the references, even without memory. */
