@@ -35,13 +35,13 @@ zero_traffic zero_engine_measured_control(const zero_engine *e)
  * replicas. */
 static const zero_comm *group_of(const zero_runner *r, zero_op op)
 {
-    return op == ZERO_OP_ALL_REDUCE ? r->replicas : r->shard;
+    return zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
 }
 
 /* A replica group has no collectives but those of ALL_REDUCEs. */
 static bool is_kind_of(zero_collective_kind kind, zero_op op)
 {
-    if (op == ZERO_OP_ALL_REDUCE) return true;
+    if (zero_ops[op].among == ZERO_REPLICA_GROUP) return true;
     const zero_collective_kind *kinds =
         op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
@@ -76,7 +76,7 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     const zero_runner *r = &e->runner;
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
-    if (op == ZERO_OP_JOIN || op == ZERO_OP_COLLECT) {
+    if (zero_ops[op].among == ZERO_TP_GROUP) {
         add_joins(r, op == ZERO_OP_COLLECT, traffic, duration);
         return;
     }

@@ -94,7 +94,7 @@ const char *zero_rank_time_name(zero_rank_time time)
 static zero_rank_time part_of(const zero_profile *p, zero_op op)
 {
     if (zero_profile_is_exposed(p, op)) return ZERO_RANK_EXPOSED;
-    switch (zero_work_of(op).kind) {
+    switch (zero_ops[op].kind) {
     case ZERO_WORK_EXCHANGE: return ZERO_RANK_EXCHANGE;
     case ZERO_WORK_AGREE: return ZERO_RANK_WAITED;
     case ZERO_WORK_TRANSFER:

@@ -15,7 +15,7 @@ static zero_range piece_of(const zero_walk *w, int g)
 static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
 {
     char *staging = zero_use(w, i->staging);
-    return staging ? staging + zero_schedule_staging(w->r->schedule, i->op, i->group, k)
+    return staging ? staging + zero_exchange_staging(w->r->schedule, i->op, i->group, k)
                    : NULL;
 }
 

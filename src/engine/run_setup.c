@@ -46,11 +46,11 @@ static void poll_collectives(void *arg)
 
 static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_exchange *x)
 {
-    int n = zero_schedule_collectives(r->schedule, g);
+    int n = zero_exchange_collectives(r->schedule, op, g);
     x->ops = calloc((size_t)n + 1, sizeof *x->ops);
     if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
     for (int k = 0; k < n; k++) {
-        zero_collective_spec spec = zero_schedule_collective(r->schedule, op, g, k);
+        zero_collective_spec spec = zero_exchange_collective(r->schedule, op, g, k);
         ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,
                                                                  &spec, &r->copier)
                                 : zero_collective_init(&x->ops[k], r->shard, &spec));
@@ -64,8 +64,8 @@ static zero_status init_joins(zero_runner *r)
     const zero_schedule *s = r->schedule;
     for (int j = 0; j < s->n_joins; j++) {
         zero_runner_chain *join = &r->joins[j];
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[j]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, j, k);
+        for (int k = 0; k < zero_exchange_collectives(s, ZERO_OP_JOIN, j); k++) {
+            zero_collective_spec spec = zero_exchange_collective(s, ZERO_OP_JOIN, j, k);
             ZERO_TRY(zero_collective_init(&join->ops[k], r->tp, &spec));
             join->n = k + 1;
         }
@@ -77,8 +77,9 @@ static zero_status init_joins(zero_runner *r)
 static zero_status init_all_reduce(zero_runner *r, int g)
 {
     zero_runner_chain *chain = &r->all_reduce[g];
-    for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
-        zero_collective_spec spec = zero_schedule_all_reduce(r->schedule, g, k);
+    const zero_op op = ZERO_OP_ALL_REDUCE;
+    for (int k = 0; k < zero_exchange_collectives(r->schedule, op, g); k++) {
+        zero_collective_spec spec = zero_exchange_collective(r->schedule, op, g, k);
         ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
         chain->n = k + 1;
     }

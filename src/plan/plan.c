@@ -76,7 +76,7 @@ static double formula_of_once(const zero_schedule *s)
 }
 
 /* REDUCE's or GATHER's part of what the formula says of both. */
-static double formula_of(const zero_schedule *s, zero_op op)
+static double formula_of_groups(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
     if (in->node_parameters && op == ZERO_OP_GATHER) return formula_of_once(s);
@@ -95,50 +95,31 @@ static double formula_of(const zero_schedule *s, zero_op op)
     return share * sum;
 }
 
-static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
+/* The same of one ALL_REDUCE, JOIN or COLLECT. */
+static double formula_of(const zero_schedule *s, const zero_instruction *i)
 {
-    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
-                            .formula = formula_of(s, op)};
-    for (int at = 0; at < step->length; at++)
-        if (step->code[at].op == op)
-            x.collectives += zero_schedule_collectives(s, step->code[at].group);
-    return x;
-}
-
-static zero_plan_exchange all_reduces_of(const zero_schedule *s)
-{
-    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {
-        .traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE)};
-    for (int at = 0; at < step->length; at++) {
-        if (step->code[at].op != ZERO_OP_ALL_REDUCE) continue;
-        const zero_partition *p = &s->groups[step->code[at].group].partition;
-        x.collectives += ZERO_ALL_REDUCE_COLLECTIVES;
-        x.formula += zero_formula_all_reduced(p->padded, s->shard.size, s->shard.replicas) *
-                     sizeof(float);
-    }
-    return x;
-}
-
-static double formula_of_join(const zero_schedule *s, const zero_join_exchange *x)
-{
+    if (zero_ops[i->op].among == ZERO_REPLICA_GROUP)
+        return zero_formula_all_reduced(s->groups[i->group].partition.padded, s->shard.size,
+                                        s->shard.replicas) *
+               sizeof(float);
+    const zero_join_exchange *x = &s->joins[i->join];
     int ranks = s->input.model->share.ranks;
     double elements = x->kind == ZERO_JOIN_SUM ? zero_formula_tp_volume(x->count, 1, ranks)
                                                : zero_formula_tp_gathered(x->count, ranks);
     return elements * sizeof(float);
 }
 
-/* The step's instructions of this kind: JOIN or COLLECT. */
-static zero_plan_exchange joins_of(const zero_schedule *s, zero_op op)
+static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
 {
     const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op)};
+    bool of_groups = zero_ops[op].among == ZERO_SHARD_GROUP;
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
+                            .formula = of_groups ? formula_of_groups(s, op) : 0.0};
     for (int at = 0; at < step->length; at++) {
-        if (step->code[at].op != op) continue;
-        const zero_join_exchange *join = &s->joins[step->code[at].join];
-        x.collectives += zero_schedule_join_collectives(join);
-        x.formula += formula_of_join(s, join);
+        const zero_instruction *i = &step->code[at];
+        if (i->op != op) continue;
+        x.collectives += zero_exchange_collectives(s, op, zero_exchange_number(i));
+        if (!of_groups) x.formula += formula_of(s, i);
     }
     return x;
 }
@@ -147,9 +128,9 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
-                          .all_reduce = all_reduces_of(s),
-                          .join = joins_of(s, ZERO_OP_JOIN),
-                          .collect = joins_of(s, ZERO_OP_COLLECT),
+                          .all_reduce = exchange_of(s, ZERO_OP_ALL_REDUCE),
+                          .join = exchange_of(s, ZERO_OP_JOIN),
+                          .collect = exchange_of(s, ZERO_OP_COLLECT),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
     if (zero_is_compared(s)) l.compare = zero_schedule_compare_traffic(s);

@@ -16,21 +16,19 @@ enum wire { NETWORK, WITHIN_NODE, WIRES };
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;
-    double sharers;             /* of the disk: ranks of the node */
-    double work;                /* tokens of a step, in those of the plan */
-    double now;                 /* the rank's clock */
-    double idle[WIRES];         /* when a wire is idle again */
-    double joined, collected;   /* when the last JOIN, the last COLLECT ends */
-    double part;                /* of a pass: the share of one of its parts that compute */
-    double disk;                /* when the rank's share of the disk is */
-    double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
-    double *all_reduced;        /* [n_groups] when its last ALL_REDUCE ends */
-    double *fetched;            /* [n_groups] when a group's last FETCH_PARAM ends */
-    double *moved;              /* [n_buffers] when the last transfer of a buffer ends */
-    double *done;               /* [length of the step] when an instruction is over */
-    double start;               /* of the step */
-    double stream;              /* the clock of the stream of optimizer states */
-    int ahead;                  /* its next instruction */
+    double sharers;     /* of the disk: ranks of the node */
+    double work;        /* tokens of a step, in those of the plan */
+    double now;         /* the rank's clock */
+    double idle[WIRES]; /* when a wire is idle again */
+    double part;        /* of a pass: the share of one of its parts that compute */
+    double disk;        /* when the rank's share of the disk is */
+    size_t most;        /* exchanges of a kind */
+    double *ends;       /* [ZERO_OP_KINDS][most] when the last of each ends */
+    double *moved; /* [n_buffers + n_groups] the same of transfers of a block, a group */
+    double *done;  /* [length of the step] when an instruction is over */
+    double start;  /* of the step */
+    double stream; /* the clock of the stream of optimizer states */
+    int ahead;     /* its next instruction */
     bool has_computed;
     zero_plan_time spent;
 };
@@ -58,14 +56,14 @@ static enum wire wire_of(const zero_schedule *s, const zero_layout *layout)
     return is_within ? WITHIN_NODE : NETWORK;
 }
 
-/* The time of an instruction that communicates in a group with this layout. Its bytes are
- * multiplied by `times`. */
+/* The time of an instruction that communicates. The bytes of JOINs and COLLECTs grow with the tokens. */
 static double seconds_of(const struct clocks *c, const zero_instruction *i,
-                         const zero_layout *layout, double times)
+                         const zero_layout *layout)
 {
     const zero_plan_machine *m = c->machine;
     zero_traffic t = zero_instruction_traffic(c->s, i);
     zero_volume v = volume_of(&t, layout);
+    double times = zero_ops[i->op].among == ZERO_TP_GROUP ? c->work : 1.0;
     bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
     double seconds =
@@ -74,88 +72,66 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i,
     return m->host_bandwidth > 0.0 ? fmax(seconds, copied / m->host_bandwidth) : seconds;
 }
 
-static void delay_those(const struct clocks *c, double *ends, double seconds)
+static double *end_of(const struct clocks *c, zero_op begun_by, int number)
 {
-    for (int g = 0; g < c->s->input.model->n_groups; g++)
-        if (ends[g] > c->now) ends[g] += seconds;
+    return &c->ends[(size_t)begun_by * c->most + (size_t)number];
 }
 
-/* Exchanges in flight on a wire end `seconds` later. */
+/* Exchanges in flight on a wire end `seconds` later: a JOIN begins at once. */
 static void delay(struct clocks *c, enum wire wire, double seconds)
 {
-    bool is_idle = c->idle[wire] <= c->now;
-    if (!is_idle && wire_of(c->s, zero_schedule_layout(c->s)) == wire) {
-        delay_those(c, c->reduced, seconds);
-        delay_those(c, c->gathered, seconds);
+    for (int k = 0; k < ZERO_EXCHANGES && c->idle[wire] > c->now; k++) {
+        zero_op op = zero_exchange_ops[k];
+        bool waits =
+            op != ZERO_OP_JOIN && wire_of(c->s, zero_exchange_layout(c->s, op)) == wire;
+        for (int x = 0; waits && x < zero_exchange_count(c->s, op); x++)
+            if (*end_of(c, op, x) > c->now) *end_of(c, op, x) += seconds;
     }
-    if (!is_idle && wire_of(c->s, &c->s->replica_layout) == wire)
-        delay_those(c, c->all_reduced, seconds);
+}
+
+static void begin_exchange(struct clocks *c, const zero_instruction *i)
+{
+    const zero_layout *layout = zero_exchange_layout(c->s, i->op);
+    enum wire wire = wire_of(c->s, layout);
+    double seconds = seconds_of(c, i, layout);
+    bool is_join = i->op == ZERO_OP_JOIN;
+    if (is_join) delay(c, wire, seconds);
     c->idle[wire] = fmax(c->idle[wire], c->now) + seconds;
-}
-
-/* The bytes of JOINs and COLLECTs grow with the tokens. */
-static void begin_join(struct clocks *c, const zero_instruction *i)
-{
-    const zero_layout *tp = zero_schedule_tp_layout(c->s);
-    double seconds = seconds_of(c, i, tp, c->work);
-    c->joined = c->now + seconds;
-    delay(c, wire_of(c->s, tp), seconds);
-    if (c->collected > c->now) c->collected += seconds;
+    *end_of(c, i->op, zero_exchange_number(i)) = is_join ? c->now + seconds : c->idle[wire];
     c->spent.communication += seconds;
-    c->spent.joins += seconds;
+    if (is_join) c->spent.joins += seconds;
+    if (i->op == ZERO_OP_COLLECT) c->spent.collects += seconds;
 }
 
-static void begin_collect(struct clocks *c, const zero_instruction *i)
+static void end_exchange(struct clocks *c, const zero_instruction *i)
 {
-    const zero_layout *tp = zero_schedule_tp_layout(c->s);
-    double seconds = seconds_of(c, i, tp, c->work), *idle = &c->idle[wire_of(c->s, tp)];
-    *idle = fmax(*idle, c->now) + seconds;
-    c->collected = *idle;
-    c->spent.communication += seconds;
-    c->spent.collects += seconds;
-}
-
-static void begin(struct clocks *c, const zero_instruction *i, const zero_layout *layout,
-                  double *ends)
-{
-    double seconds = seconds_of(c, i, layout, 1.0), *idle = &c->idle[wire_of(c->s, layout)];
-    *idle = fmax(*idle, c->now) + seconds;
-    ends[i->group] = *idle;
-    c->spent.communication += seconds;
-}
-
-static void wait_until(struct clocks *c, double end)
-{
+    zero_op begun_by = zero_ops[i->op].begun_by;
+    double end = *end_of(c, begun_by, zero_exchange_number(i));
     if (end <= c->now) return;
     c->spent.exposed += end - c->now;
+    if (begun_by == ZERO_OP_JOIN) c->spent.join_exposed += end - c->now;
+    if (begun_by == ZERO_OP_COLLECT) c->spent.collect_exposed += end - c->now;
     c->now = end;
-}
-
-/* Waits for a JOIN or COLLECT that ends at `end`. */
-static void wait_for_part(struct clocks *c, double end, double *exposed)
-{
-    double before = c->spent.exposed;
-    wait_until(c, end);
-    *exposed += c->spent.exposed - before;
 }
 
 /* ---- the disk ---- */
 
-static double disk_seconds(const struct clocks *c, const zero_instruction *i)
+/* When the last transfer of an instruction's block, or of its group's parameters, ends. */
+static double *moved_at(const struct clocks *c, const zero_instruction *i)
 {
-    const zero_plan_machine *m = c->machine;
-    bool grows = i->op == ZERO_OP_SAVE || i->op == ZERO_OP_RESTORE;
-    return (grows ? c->work : 1.0) * c->sharers *
-           zero_work_disk_seconds(c->s, i, m->disk_read, m->disk_write);
+    return &c->moved[i->file != ZERO_NO_BUFFER ? i->file : c->s->n_buffers + i->group];
 }
 
 /* A transfer that begins at a time, after those before it. */
-static double transfer(struct clocks *c, const zero_instruction *i, double from)
+static void transfer(struct clocks *c, const zero_instruction *i, double from)
 {
-    double seconds = disk_seconds(c, i);
+    const zero_plan_machine *m = c->machine;
+    bool grows = zero_ops[i->op].moves == ZERO_MOVES_ACTIVATIONS;
+    double seconds = (grows ? c->work : 1.0) * c->sharers *
+                     zero_work_disk_seconds(c->s, i, m->disk_read, m->disk_write);
     c->disk = fmax(c->disk, from) + seconds;
     c->spent.disk += seconds;
-    return c->disk;
+    *moved_at(c, i) = c->disk;
 }
 
 static void wait_for_disk(struct clocks *c, double end)
@@ -170,16 +146,14 @@ static void wait_for_disk(struct clocks *c, double end)
 static double ready(const struct clocks *c, const zero_instruction *i)
 {
     double from = i->after < 0 ? c->start : c->done[i->after];
-    bool waits = i->op == ZERO_OP_FETCH_WAIT || i->op == ZERO_OP_STORE_WAIT;
-    if (waits) from = fmax(from, c->moved[i->file]);
+    if (zero_ops[i->op].kind == ZERO_WORK_TRANSFER_WAIT) from = fmax(from, *moved_at(c, i));
     return fmax(from, c->stream);
 }
 
 static void advance(struct clocks *c, const zero_instruction *i)
 {
     c->stream = ready(c, i);
-    if (i->op == ZERO_OP_FETCH || i->op == ZERO_OP_STORE)
-        c->moved[i->file] = transfer(c, i, c->stream);
+    if (zero_ops[i->op].kind == ZERO_WORK_TRANSFER) transfer(c, i, c->stream);
 }
 
 /* The stream executes all that it can before the walk executes instruction `at`. */
@@ -204,19 +178,6 @@ static void join_stream(struct clocks *c, int at)
     wait_for_disk(c, c->stream);
 }
 
-static void use_disk(struct clocks *c, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH_PARAM: c->fetched[i->group] = transfer(c, i, c->now); break;
-    case ZERO_OP_FETCH_PARAM_WAIT: wait_for_disk(c, c->fetched[i->group]); break;
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: c->moved[i->file] = transfer(c, i, c->now); break;
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE_WAIT: wait_for_disk(c, c->moved[i->file]); break;
-    default: break;
-    }
-}
-
 /* ---- a step ---- */
 
 static void compute(struct clocks *c, const zero_instruction *i)
@@ -227,37 +188,14 @@ static void compute(struct clocks *c, const zero_instruction *i)
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
 }
 
-static void begin_exchange(struct clocks *c, const zero_instruction *i)
-{
-    const zero_layout *layout = zero_work_layout(c->s, i->op);
-    switch (i->op) {
-    case ZERO_OP_REDUCE: begin(c, i, layout, c->reduced); break;
-    case ZERO_OP_GATHER: begin(c, i, layout, c->gathered); break;
-    case ZERO_OP_ALL_REDUCE: begin(c, i, layout, c->all_reduced); break;
-    case ZERO_OP_JOIN: begin_join(c, i); break;
-    default: begin_collect(c, i);
-    }
-}
-
-static void end_exchange(struct clocks *c, const zero_instruction *i)
-{
-    switch (zero_work_of(i->op).begun_by) {
-    case ZERO_OP_REDUCE: wait_until(c, c->reduced[i->group]); break;
-    case ZERO_OP_GATHER: wait_until(c, c->gathered[i->group]); break;
-    case ZERO_OP_ALL_REDUCE: wait_until(c, c->all_reduced[i->group]); break;
-    case ZERO_OP_JOIN: wait_for_part(c, c->joined, &c->spent.join_exposed); break;
-    default: wait_for_part(c, c->collected, &c->spent.collect_exposed);
-    }
-}
-
 static void execute(struct clocks *c, const zero_instruction *i)
 {
-    switch (zero_work_of(i->op).kind) {
+    switch (zero_ops[i->op].kind) {
     case ZERO_WORK_COMPUTE: compute(c, i); break;
     case ZERO_WORK_EXCHANGE: begin_exchange(c, i); break;
     case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
-    case ZERO_WORK_TRANSFER:
-    case ZERO_WORK_TRANSFER_WAIT: use_disk(c, i); break;
+    case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
+    case ZERO_WORK_TRANSFER_WAIT: wait_for_disk(c, *moved_at(c, i)); break;
     case ZERO_WORK_AGREE: /* too small for this model */
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
@@ -287,22 +225,21 @@ static void step(struct clocks *c)
 static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
                              double work, zero_plan_time *time)
 {
-    size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
+    size_t most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t exchanges = ZERO_OP_KINDS * most;
+    size_t transfers = (size_t)s->n_buffers + (size_t)s->input.model->n_groups;
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
-    double *ends = calloc(4 * groups + buffers + length + 1, sizeof *ends);
-    if (!ends)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", groups);
+    double *ends = calloc(exchanges + transfers + length + 1, sizeof *ends);
+    if (!ends) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu clocks", transfers);
     struct clocks c = {
         .s = s,
         .machine = machine,
         .sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank),
         .work = work,
-        .reduced = ends,
-        .gathered = ends + groups,
-        .all_reduced = ends + 2 * groups,
-        .fetched = ends + 3 * groups,
-        .moved = ends + 4 * groups,
-        .done = ends + 4 * groups + buffers};
+        .most = most,
+        .ends = ends,
+        .moved = ends + exchanges,
+        .done = ends + exchanges + transfers};
     step(&c);
     step(&c);
     *time = c.spent;

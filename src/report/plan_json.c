@@ -338,7 +338,7 @@ static json_t *program_json(const zero_plan_report *r, const zero_schedule *s,
         put_text(one, "op", zero_op_name(i->op));
         put_text(one, "operand", zero_text_operand(&r->model, i));
         if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-        if (zero_instruction_has_microbatch(i)) put_whole(one, "microbatch", i->microbatch);
+        if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
         int64_t bytes = zero_plan_instruction_bytes(s, i);
         if (bytes >= 0) put_whole(one, "bytes", bytes);
         put_whole(one, "live_bytes", (int64_t)i->live_bytes);

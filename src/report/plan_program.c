@@ -50,7 +50,7 @@ static void show_instruction(const zero_plan_entries *e, const zero_plan_entry *
     zero_plan_entry_operand(e, line, operand);
     fprintf(out, "%6d  %-*s  %-12s", line->at + 1, name_width(s),
             zero_plan_entry_name(line), operand);
-    if (zero_instruction_has_microbatch(i))
+    if (zero_ops[i->op].has_microbatch)
         fprintf(out, " %5d", i->microbatch);
     else
         fprintf(out, " %5s", "");

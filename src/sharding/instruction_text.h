@@ -2,7 +2,6 @@
  * recorded. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sharding/schedule.h"
@@ -18,10 +17,6 @@ void zero_text_part(const zero_model *model, const zero_instruction *i,
 /* "BACKWARD head, microbatch 0" */
 void zero_text_instruction(const zero_model *model, const zero_instruction *i,
                            char text[ZERO_PLAN_TEXT]);
-
-/* True if an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
- * for the next one. */
-bool zero_instruction_has_microbatch(const zero_instruction *i);
 
 /* The bytes that an instruction sends, writes for others to read, or gives back; -1 for others. */
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i);

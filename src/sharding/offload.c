@@ -159,15 +159,8 @@ void zero_offload_hold_slots(zero_schedule *s)
 
 bool zero_offload_is_of_stream(const zero_instruction *i)
 {
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT:
-    case ZERO_OP_STORE_PARAM: return true;
-    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER || i->on_host;
-    default: return false;
-    }
+    return zero_ops[i->op].is_of_stream ||
+           (i->op == ZERO_OP_UPDATE && (i->file != ZERO_NO_BUFFER || i->on_host));
 }
 
 /* ---- sums ---- */
@@ -212,53 +205,33 @@ size_t zero_offload_padding(const zero_schedule *s)
     return sum;
 }
 
-static void add_read(zero_file_traffic *t, size_t bytes)
+static void add_block_of(const zero_schedule *s, int block, bool writes,
+                         zero_file_traffic *t)
 {
-    t->bytes_read += bytes;
-    t->reads++;
-}
-
-static void add_written(zero_file_traffic *t, size_t bytes)
-{
-    t->bytes_written += bytes;
-    t->writes++;
-}
-
-/* The parameters that an update moves with the states. */
-static void add_parameters(const zero_schedule *s, const zero_instruction *i,
-                           zero_file_traffic *t)
-{
-    const zero_group_state *state = &s->groups[i->group];
-    if (!zero_offload_has_parameters(s, i->group)) return;
-    int k = i->file - state->first_block;
-    size_t bytes = s->buffers[state->first_param_block + k].bytes;
-    if (i->op == ZERO_OP_STORE) add_written(t, bytes);
-    if (i->op == ZERO_OP_FETCH && s->input.type == ZERO_FP32) add_read(t, bytes);
-}
-
-static void add_piece(const zero_schedule *s, int g, zero_file_traffic *t)
-{
-    const zero_group_state *state = &s->groups[g];
-    for (int k = 0; k < state->n_blocks; k++)
-        add_read(t, s->buffers[state->first_param_block + k].bytes);
+    *(writes ? &t->bytes_written : &t->bytes_read) += s->buffers[block].bytes;
+    ++*(writes ? &t->writes : &t->reads);
 }
 
 static void add(const zero_schedule *s, const zero_instruction *i, zero_offload_traffic *t)
 {
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-        add_read(&t->states, s->buffers[i->file].bytes);
-        add_parameters(s, i, &t->states);
-        break;
-    case ZERO_OP_STORE:
-        add_written(&t->states, s->buffers[i->file].bytes);
-        add_parameters(s, i, &t->states);
-        break;
-    case ZERO_OP_FETCH_PARAM: add_piece(s, i->group, &t->parameters); break;
-    case ZERO_OP_SAVE: add_written(&t->activations, s->buffers[i->file].bytes); break;
-    case ZERO_OP_RESTORE: add_read(&t->activations, s->buffers[i->file].bytes); break;
-    default: break;
+    const zero_op_row *row = &zero_ops[i->op];
+    if (row->kind != ZERO_WORK_TRANSFER) return;
+    if (row->moves == ZERO_MOVES_ACTIVATIONS) {
+        add_block_of(s, i->file, row->writes, &t->activations);
+        return;
     }
+    const zero_group_state *state = &s->groups[i->group];
+    if (row->moves == ZERO_MOVES_PARAMETERS) {
+        for (int k = 0; k < state->n_blocks; k++)
+            add_block_of(s, state->first_param_block + k, row->writes, &t->parameters);
+        return;
+    }
+    add_block_of(s, i->file, row->writes, &t->states);
+    /* An update moves the parameters with the states; only in fp32 does it read them. */
+    if (zero_offload_has_parameters(s, i->group) &&
+        (row->writes || s->input.type == ZERO_FP32))
+        add_block_of(s, state->first_param_block + i->file - state->first_block,
+                     row->writes, &t->states);
 }
 
 zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
@@ -297,15 +270,11 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
 /* Counts transfers without a slot. */
 static int change_in_flight(const zero_schedule *s, const zero_instruction *i)
 {
-    switch (i->op) {
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: return 1;
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE_WAIT: return -1;
-    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
-    case ZERO_OP_FETCH_PARAM_WAIT: return -s->groups[i->group].n_blocks;
-    default: return 0;
-    }
+    const zero_op_row *row = &zero_ops[i->op];
+    int n = row->moves == ZERO_MOVES_PARAMETERS    ? s->groups[i->group].n_blocks
+            : row->moves == ZERO_MOVES_ACTIVATIONS ? 1
+                                                   : 0;
+    return row->kind == ZERO_WORK_TRANSFER ? n : -n;
 }
 
 /* Transfers of slots may begin early (engine/run_offload.c): states and parameters of each. */

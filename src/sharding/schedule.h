@@ -35,57 +35,10 @@
 
 #include "lists/algorithm.h"
 #include "nn/model.h"
+#include "sharding/ops.h"
 #include "sharding/partition.h"
 #include "sharding/plan_input.h"
 #include "zero/status.h"
-
-typedef enum {
-    ZERO_OP_LOAD,        /* microbatch m's tokens */
-    ZERO_OP_GATHER,      /* group g: begins to collect all ranks' `in` in `buffer` */
-    ZERO_OP_GATHER_WAIT, /* `buffer` is whole */
-    ZERO_OP_FORWARD,     /* unit u */
-    ZERO_OP_RECOMPUTE,   /* unit u once more: writes what its backward reads */
-    ZERO_OP_BACKWARD,    /* unit u */
-    ZERO_OP_JOIN,        /* unit u: begins to sum or gather `in` over the TP group */
-    ZERO_OP_JOIN_WAIT,   /* `buffer` has the result */
-    ZERO_OP_KEEP,    /* unit u: copies this rank's piece of its output, `in`, to `buffer` */
-    ZERO_OP_COLLECT, /* unit u: begins to gather the pieces, `in`, of the TP group */
-    ZERO_OP_COLLECT_WAIT, /* `buffer` has the whole output */
-    ZERO_OP_RELEASE,      /* group g: `buffer` has been read for the last time */
-    ZERO_OP_ROUND,        /* group g: `in`, fp32, to the type of `buffer` */
-    ZERO_OP_ACCUMULATE,  /* group g: buffer = sum + (in rounded to the type of gradients) */
-    ZERO_OP_REDUCE,      /* group g: begins to add up all ranks' `in` for the owners */
-    ZERO_OP_REDUCE_WAIT, /* `buffer` has this rank's piece of the sum */
-    ZERO_OP_ALL_REDUCE,  /* group g: begins to add up replicas' pieces in `buffer` */
-    ZERO_OP_ALL_REDUCE_WAIT, /* `buffer` has the sum of all N_d ranks */
-    ZERO_OP_LOSS,            /* all ranks' losses, summed over the tree of microbatches */
-    ZERO_OP_NORM,            /* group g: squares of this rank's piece of the gradient */
-    ZERO_OP_OVERFLOW,        /* all squares are added; ranks agree whether all are finite */
-    ZERO_OP_VERIFY,          /* no state has changed since its RECORD */
-    ZERO_OP_COMPARE,         /* copies are equal; a share in each step (checks.h) */
-    ZERO_OP_UPDATE,          /* group g: the optimizer step, if OVERFLOW allows it */
-    ZERO_OP_RECORD,          /* group g: hashes of what UPDATE has written */
-
-    /* With updates beside a device, between it and the host. */
-    ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
-    ZERO_OP_STORE_PARAM, /* group g: begins to copy new parameters, `host`, to `buffer` */
-
-    ZERO_OP_PUBLISH, /* group g: `in`, new parameters, to `buffer` */
-    ZERO_OP_DELAY,   /* group g: `in`, the gradient, to `buffer` for the next step */
-
-    /* Transfers between a block of the file, `file`, and memory, `buffer`. */
-    ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
-    ZERO_OP_FETCH_WAIT,  /* they are in `buffer` */
-    ZERO_OP_STORE,       /* group g: begins to write them back */
-    ZERO_OP_STORE_WAIT,  /* `buffer` is free */
-    ZERO_OP_FETCH_PARAM, /* group g: begins to read this rank's piece of its parameters */
-    ZERO_OP_FETCH_PARAM_WAIT, /* it is in `buffer` */
-    ZERO_OP_SAVE,             /* unit u: begins to write its output */
-    ZERO_OP_SAVE_WAIT,        /* `buffer` is free */
-    ZERO_OP_RESTORE,          /* unit u: begins to read its output */
-    ZERO_OP_RESTORE_WAIT,     /* it is in `buffer` */
-    ZERO_OP_KINDS
-} zero_op;
 
 /* The purpose of a byte of memory: the lines of the memory ledger. */
 typedef enum {
@@ -336,6 +289,7 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
 /* LOAD fills one buffer: first the inputs of this many positions, from here on the targets. */
 size_t zero_schedule_targets_at(const zero_model *model, int64_t positions);
 
-const char *zero_op_name(zero_op op);                     /* "FORWARD" */
-const char *zero_class_name(zero_class cls);              /* "optimizer states" */
+const char *zero_class_name(zero_class cls); /* "optimizer states" */
+/* The legend of "buckets": "staging of collectives". */
+const char *zero_class_meaning(zero_class cls);
 const char *zero_program_name(zero_program_kind program); /* "step" */

@@ -41,11 +41,8 @@
  *
  * Programs follow one another in the same order on all ranks, so this holds from one
  * program to the next as well. Nothing else lies in the TP group's window. */
-#include <inttypes.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "sharding/schedule_exchange.h"
 
 zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s)
@@ -85,11 +82,6 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 
 /* ---- collectives ---- */
 
-int zero_schedule_join_collectives(const zero_join_exchange *join)
-{
-    return join->kind == ZERO_JOIN_SUM ? 2 : 1;
-}
-
 /* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is
  * laid out, any distance other than 0 will do. */
 static size_t between_parts(const zero_schedule *s)
@@ -118,7 +110,7 @@ static int64_t moved(const zero_schedule *s, const zero_join_exchange *x)
     return x->kind == ZERO_JOIN_SUM ? x->count / s->input.model->share.ranks : x->count;
 }
 
-zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
+zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
     bool sums = x->kind == ZERO_JOIN_SUM;
@@ -133,59 +125,5 @@ zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
                                  .stride = count,
                                  .unit = join};
     if (zero_schedule_join_shares(s)) find_neighbours(s, x, &spec);
-    zero_exchange_bound(&spec, zero_schedule_tp_layout(s), s->input.bucket);
     return spec;
-}
-
-size_t zero_schedule_join_staging(const zero_schedule *s, int join)
-{
-    size_t most = 0;
-    for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-        zero_collective_spec spec = zero_schedule_join(s, join, k);
-        most =
-            zero_max_size(most, zero_collective_staging(&spec, zero_schedule_tp_layout(s)));
-    }
-    return most;
-}
-
-/* ---- checks ---- */
-
-static zero_status check_bucket(const zero_schedule *s, const zero_collective_spec *spec)
-{
-    int64_t least = zero_exchange_least_staging(spec, zero_schedule_tp_layout(s));
-    if (s->input.bucket >= least) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--bucket %" PRId64 " is below the %" PRId64
-                     " elements that a JOIN of the %d ranks of a TP group needs: give "
-                     "--bucket %" PRId64 " or more",
-                     s->input.bucket, least, s->input.model->share.ranks, least);
-}
-
-zero_status zero_schedule_check_joins(const zero_schedule *s)
-{
-    for (int join = 0; join < s->n_joins; join++)
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, join, k);
-            ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
-            ZERO_TRY(check_bucket(s, &spec));
-        }
-    return ZERO_OK;
-}
-
-/* ---- traffic ---- */
-
-zero_status zero_schedule_count_joins(zero_schedule *s)
-{
-    for (int join = 0; join < s->n_joins; join++) {
-        zero_traffic sum = {0};
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, join, k);
-            zero_traffic one;
-            ZERO_TRY(zero_collective_traffic(&spec, zero_schedule_tp_layout(s),
-                                             s->input.model->share.rank, &one));
-            zero_traffic_add(&sum, 1, &one);
-        }
-        s->joins[join].traffic = sum;
-    }
-    return ZERO_OK;
 }

@@ -108,12 +108,11 @@ static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
 {
     zero_schedule *s = w->s;
     int g = sum.group;
-    bool crosses = op == ZERO_OP_ALL_REDUCE;
-    zero_exchange *x = crosses ? &s->groups[g].all_reduce : &s->groups[g].reduce;
+    zero_exchange *x =
+        op == ZERO_OP_ALL_REDUCE ? &s->groups[g].all_reduce : &s->groups[g].reduce;
     if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = sum.in, .out = sum.buffer};
     int staging = zero_write_staging(
-        w, crosses ? zero_schedule_all_reduce_staging(s, g)
-                   : zero_schedule_staging(s, op, g, zero_schedule_collectives(s, g)));
+        w, zero_exchange_staging(s, op, g, zero_exchange_collectives(s, op, g)));
     zero_instruction *i = zero_schedule_emit(s, w->program, op);
     i->group = g;
     i->microbatch = sum.microbatch;

@@ -15,11 +15,12 @@ static int gather_staging(zero_writer *w, int g)
     zero_schedule *s = w->s;
     zero_group_state *state = &s->groups[g];
     bool is_passing = s->input.device && !zero_is_published(s, g);
-    zero_buffer b = {.class = ZERO_CLASS_BUCKETS,
-                     .program = is_passing ? w->program : ZERO_PROGRAM_ALL,
-                     .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
-                     .bytes = zero_schedule_staging(s, ZERO_OP_GATHER, g,
-                                                    zero_schedule_collectives(s, g))};
+    zero_buffer b = {
+        .class = ZERO_CLASS_BUCKETS,
+        .program = is_passing ? w->program : ZERO_PROGRAM_ALL,
+        .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
+        .bytes = zero_exchange_staging(s, ZERO_OP_GATHER, g,
+                                       zero_exchange_collectives(s, ZERO_OP_GATHER, g))};
     if (b.bytes == 0) return ZERO_NO_BUFFER;
     if (is_passing) return w->mirrors[g] = zero_schedule_add_buffer(s, b);
     if (state->gather_staging == ZERO_NO_BUFFER)

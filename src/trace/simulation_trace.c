@@ -97,21 +97,9 @@ static zero_status compile_programs(zero_simulation_trace *t)
 
 /* ---- size ---- */
 
-static int64_t collectives_of(const zero_schedule *s, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_GATHER: return zero_schedule_collectives(s, i->group);
-    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
-    case ZERO_OP_JOIN:
-    case ZERO_OP_COLLECT: return zero_schedule_join_collectives(&s->joins[i->join]);
-    default: return 0;
-    }
-}
-
 static bool may_wait(zero_op op)
 {
-    zero_work_kind kind = zero_work_of(op).kind;
+    zero_work_kind kind = zero_ops[op].kind;
     return kind == ZERO_WORK_EXCHANGE_WAIT || kind == ZERO_WORK_AGREE ||
            kind == ZERO_WORK_TRANSFER_WAIT;
 }
@@ -119,7 +107,7 @@ static bool may_wait(zero_op op)
 /* Collectives are begun at once unless their arithmetic takes time. */
 static bool may_take_time(const zero_simulation_trace *t, zero_op op)
 {
-    zero_work_kind kind = zero_work_of(op).kind;
+    zero_work_kind kind = zero_ops[op].kind;
     if (kind == ZERO_WORK_EXCHANGE) return isfinite(t->report->input.memory_bandwidth);
     return kind == ZERO_WORK_COMPUTE || may_wait(op);
 }
@@ -132,7 +120,9 @@ static zero_trace_counts count_events(const zero_simulation_trace *t)
     for (int at = 0; at < p->length; at++) {
         n.spans += may_take_time(t, p->code[at].op);
         n.waits += may_wait(p->code[at].op);
-        n.flights += collectives_of(schedule_of(t), &p->code[at]);
+        if (zero_ops[p->code[at].op].kind == ZERO_WORK_EXCHANGE)
+            n.flights += zero_exchange_collectives(schedule_of(t), p->code[at].op,
+                                                   zero_exchange_number(&p->code[at]));
     }
     return n;
 }
