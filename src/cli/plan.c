@@ -43,7 +43,7 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
     if (r->request.ablation)
         zero_plan_show_ablation(r, stdout);
     else if (r->request.pipeline > 0)
-        zero_plan_show_pipelines(r, stdout);
+        return zero_plan_show_pipelines(r, stdout);
     else if (r->request.peers)
         zero_plan_show_peers(r, stdout);
     else if (options->chart || r->request.show_schedule)

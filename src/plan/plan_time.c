@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "plan/pipeline.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/work.h"
@@ -30,6 +31,8 @@ struct clocks {
     double stream; /* the clock of the stream of optimizer states */
     int ahead;     /* its next instruction */
     bool has_computed;
+    int at;           /* the instruction, of a pipeline stage */
+    double last_pass; /* of a pipeline stage: when its last pass ended */
     zero_plan_time spent;
 };
 
@@ -184,6 +187,7 @@ static void compute(struct clocks *c, const zero_instruction *i)
 {
     double seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
     c->now += seconds;
+    c->last_pass = c->now;
     c->spent.compute += seconds;
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
 }
@@ -196,6 +200,10 @@ static void execute(struct clocks *c, const zero_instruction *i)
     case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
     case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
     case ZERO_WORK_TRANSFER_WAIT: wait_for_disk(c, *moved_at(c, i)); break;
+    case ZERO_WORK_SEND: /* of pipelines: below */
+    case ZERO_WORK_SEND_WAIT:
+    case ZERO_WORK_RECEIVE:
+    case ZERO_WORK_TIE:
     case ZERO_WORK_AGREE: /* too small for this model */
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
@@ -221,9 +229,9 @@ static void step(struct clocks *c)
     c->spent.step = c->now - c->start;
 }
 
-/* Only the first step begins with an idle network; the second is like all others. */
-static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
-                             double work, zero_plan_time *time)
+/* Release c->ends. */
+static zero_status open_clocks(struct clocks *c, const zero_schedule *s,
+                               const zero_plan_machine *machine, double work)
 {
     size_t most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
     size_t exchanges = ZERO_OP_KINDS * most;
@@ -231,7 +239,7 @@ static zero_status time_step(const zero_schedule *s, const zero_plan_machine *ma
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
     double *ends = calloc(exchanges + transfers + length + 1, sizeof *ends);
     if (!ends) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu clocks", transfers);
-    struct clocks c = {
+    *c = (struct clocks){
         .s = s,
         .machine = machine,
         .sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank),
@@ -240,13 +248,21 @@ static zero_status time_step(const zero_schedule *s, const zero_plan_machine *ma
         .ends = ends,
         .moved = ends + exchanges,
         .done = ends + exchanges + transfers};
-    step(&c);
-    step(&c);
-    *time = c.spent;
-    free(ends);
     return ZERO_OK;
 }
 
+/* Only the first step begins with an idle network; the second is like all others. */
+static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
+                             double work, zero_plan_time *time)
+{
+    struct clocks c;
+    ZERO_TRY(open_clocks(&c, s, machine, work));
+    step(&c);
+    step(&c);
+    *time = c.spent;
+    free(c.ends);
+    return ZERO_OK;
+}
 zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
                                 zero_plan_time *time)
 {
@@ -286,4 +302,142 @@ zero_status zero_plan_time_hidden(const zero_schedule *s, const zero_schedule *r
             *times = high = middle;
     }
     return ZERO_OK;
+}
+
+/* ---- pipelines ---- */
+
+/* The messages from a stage to a neighbour: one at most is under way. */
+struct link {
+    int sent, taken; /* so far */
+    int microbatch;  /* of the last one */
+    double arrives, taken_at, idle_from;
+};
+
+/* The sum of a group over the stages that have it. */
+struct meeting {
+    int n;       /* stages that have arrived */
+    double last; /* the latest arrival */
+};
+
+struct stages {
+    int n;
+    struct clocks *clocks;    /* [n] */
+    struct link (*links)[2];  /* [n]: to the next stage, to the one before */
+    struct meeting *meetings; /* [n_groups] */
+    bool *has_come;           /* [n]: the stage has arrived at its TIE, and waits there */
+};
+
+static double seconds_across(const struct clocks *c, const zero_instruction *i)
+{
+    zero_traffic t = zero_instruction_traffic(c->s, i);
+    zero_volume v = zero_traffic_total(&t);
+    return seconds_for(&v, c->machine->latency, c->machine->bandwidth);
+}
+
+/* False if the instruction has to wait for another stage. */
+static zero_status execute_with_others(struct stages *all, int stage,
+                                       const zero_instruction *i, bool *is_over)
+{
+    struct clocks *c = &all->clocks[stage];
+    const zero_op_row *row = &zero_ops[i->op];
+    bool receives = row->kind == ZERO_WORK_RECEIVE;
+    int from = !receives ? stage : row->goes_back ? stage + 1 : stage - 1;
+    struct link *link = &all->links[from][row->goes_back];
+    *is_over = true;
+    switch (row->kind) {
+    case ZERO_WORK_SEND:
+        link->idle_from = fmax(link->idle_from, c->now) + seconds_across(c, i);
+        link->arrives = link->idle_from;
+        link->microbatch = i->microbatch;
+        link->sent++;
+        break;
+    case ZERO_WORK_SEND_WAIT:
+        *is_over = link->taken == link->sent;
+        if (*is_over) c->now = fmax(c->now, link->taken_at);
+        break;
+    case ZERO_WORK_RECEIVE:
+        *is_over = link->taken < link->sent;
+        if (!*is_over) break;
+        if (link->microbatch != i->microbatch)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "pipeline stage %d: %s expects microbatch %d, but %d arrives",
+                             stage, row->name, i->microbatch, link->microbatch);
+        c->now = link->taken_at = fmax(c->now, link->arrives);
+        link->taken++;
+        break;
+    case ZERO_WORK_TIE: {
+        struct meeting *m = &all->meetings[i->group];
+        if (!all->has_come[stage]) m->n++;
+        m->last = fmax(m->last, c->now);
+        *is_over = m->n == i->rank_stride;
+        all->has_come[stage] = !*is_over;
+        if (*is_over) c->now = m->last + seconds_across(c, i);
+        break;
+    }
+    default: execute(c, i);
+    }
+    return ZERO_OK;
+}
+
+/* Each stage walks until it has to wait, as long as any moves. */
+static zero_status walk_stages(struct stages *all)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int k = 0; k < all->n; k++) {
+            struct clocks *c = &all->clocks[k];
+            const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
+            for (bool is_over = true; is_over && c->at < p->length;) {
+                ZERO_TRY(execute_with_others(all, k, &p->code[c->at], &is_over));
+                c->at += is_over;
+                moved = moved || is_over;
+            }
+        }
+    }
+    for (int k = 0; k < all->n; k++) {
+        const zero_program *p = &all->clocks[k].s->programs[ZERO_PROGRAM_STEP];
+        int at = all->clocks[k].at;
+        if (at < p->length)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "pipeline stage %d waits for ever at instruction %d, %s of "
+                             "microbatch %d",
+                             k, at + 1, zero_op_name(p->code[at].op),
+                             p->code[at].microbatch);
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *machine,
+                               zero_pipeline_time *time)
+{
+    size_t n = (size_t)p->n_stages;
+    struct stages all = {.n = p->n_stages,
+                         .clocks = calloc(n, sizeof *all.clocks),
+                         .links = calloc(n, sizeof *all.links),
+                         .meetings =
+                             calloc((size_t)p->plan.model->n_groups, sizeof *all.meetings),
+                         .has_come = calloc(n, sizeof *all.has_come)};
+    zero_status st = ZERO_OK;
+    if (!all.clocks || !all.links || !all.meetings || !all.has_come)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu stages", n);
+    for (size_t k = 0; st == ZERO_OK && k < n; k++)
+        st = open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0);
+    if (st == ZERO_OK) st = walk_stages(&all);
+    zero_pipeline_time t = {0};
+    double computed = 0.0;
+    for (size_t k = 0; st == ZERO_OK && k < n; k++) {
+        const struct clocks *c = &all.clocks[k];
+        t.step = fmax(t.step, c->now);
+        t.passes = fmax(t.passes, c->last_pass);
+        t.compute = fmax(t.compute, c->spent.compute);
+        computed += c->spent.compute;
+    }
+    t.idle = 1.0 - computed / ((double)n * t.passes);
+    if (st == ZERO_OK) *time = t;
+    for (size_t k = 0; all.clocks && k < n; k++) free(all.clocks[k].ends);
+    free(all.clocks);
+    free(all.links);
+    free(all.meetings);
+    free(all.has_come);
+    return st;
 }

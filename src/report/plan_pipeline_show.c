@@ -1,7 +1,9 @@
 /* The table of pipelines beside ZeRO's stages, and the programs of a pipeline stage. */
 #include <inttypes.h>
 
+#include "base/fail.h"
 #include "report/plan_pipeline.h"
+#include "report/plan_program.h"
 #include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/stages.h"
@@ -70,7 +72,7 @@ static row peak_row(const zero_plan_report *r, bool most)
     for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
         const zero_pipeline *p = &r->pipelines[k].pipeline;
         int stage = zero_plan_pipeline_extreme(p, most);
-        x.of[k] = (double)p->stages[stage].ledger.peak_bytes;
+        x.of[k] = (double)p->stages[stage].schedule.peak_bytes;
     }
     for (int k = 0; k < r->n; k++)
         x.of[ZERO_PIPELINE_KINDS + k] =
@@ -126,12 +128,12 @@ static row sent_row(const zero_plan_report *r, double (*sent)(const zero_pipe_le
     for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
         const zero_pipeline *p = &r->pipelines[k].pipeline;
         double sum = 0.0, most = 0.0;
-        for (int s = 0; s < p->input.n_stages; s++) {
+        for (int s = 0; s < p->n_stages; s++) {
             double bytes = sent(&p->stages[s].ledger);
             sum += bytes;
             if (bytes > most) most = bytes;
         }
-        x.of[k] = mean ? sum / p->input.n_stages : most;
+        x.of[k] = mean ? sum / p->n_stages : most;
     }
     for (int k = 0; k < r->n; k++) {
         zero_traffic t = r->stages[k].ledger.reduce.traffic;
@@ -164,10 +166,10 @@ static void show_bubble(const zero_plan_report *r, FILE *out)
     row bubble, formula;
     for (int c = 0; c < COLUMNS; c++) bubble.of[c] = formula.of[c] = NONE;
     for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
-        const zero_pipeline_input *in = &r->pipelines[k].pipeline.input;
+        const zero_pipeline *p = &r->pipelines[k].pipeline;
         bubble.of[k] = 100.0 * r->pipelines[k].bubble;
         formula.of[k] =
-            100.0 * zero_pipeline_bubble_formula(in->n_stages, in->plan.accumulation);
+            100.0 * zero_pipeline_bubble_formula(p->n_stages, p->plan.accumulation);
     }
     fputs("\nshare of a step in which ranks have nothing to compute, without messages\n",
           out);
@@ -214,11 +216,11 @@ static void show_shape(const zero_plan_report *r, FILE *out)
     const zero_pipeline *p = &r->pipelines[0].pipeline;
     zero_text_row("pipelines", out);
     fprintf(out, "P = %d stages x D = %d replicas; rank s*D + d is stage s of replica d",
-            p->input.n_stages, p->input.plan.n_ranks);
+            p->n_stages, p->plan.n_ranks);
     zero_text_continue(out);
     fprintf(out, "m = %d microbatches of %" PRId64 " sequence%s per replica and step\n",
-            p->input.plan.accumulation, p->input.plan.micro_batch,
-            zero_text_plural(p->input.plan.micro_batch));
+            p->plan.accumulation, p->plan.micro_batch,
+            zero_text_plural(p->plan.micro_batch));
 }
 
 static void show_table(const zero_plan_report *r, FILE *out)
@@ -237,38 +239,24 @@ static void show_table(const zero_plan_report *r, FILE *out)
     show_time(r, out);
 }
 
-/* ---- programs ---- */
-
-static void show_line(const zero_pipeline *p, int stage, int at, FILE *out)
-{
-    const zero_pipe_stage *s = &p->stages[stage];
-    const zero_pipe_instruction *i = &s->code[at];
-    char operand[64], number[16] = "", sent[32] = "";
-    zero_plan_pipe_operand(p, stage, i, operand);
-    if (i->microbatch >= 0) snprintf(number, sizeof number, "%d", i->microbatch);
-    if (i->sent > 0) snprintf(sent, sizeof sent, "%" PRId64, i->sent);
-    fprintf(out, "%6d  %-18s  %-22s %5s %15s %15zu%s\n", at + 1, zero_pipe_op_name(i->op),
-            operand, number, sent, i->live_bytes, at == s->ledger.peak_at ? "  peak" : "");
-}
-
-static void show_program(const zero_plan_report *r, const zero_pipeline *p, FILE *out)
+zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
 {
     int stage = zero_plan_pipeline_stage(r);
-    fprintf(out, "\n%s, stage %d of %d\n%6s  %-18s  %-22s %5s %15s %15s\n",
-            zero_pipeline_name(p->kind), stage, p->input.n_stages, "", "", "", "micro",
-            "bytes sent", "bytes live");
-    for (int at = 0; at < p->stages[stage].length; at++) show_line(p, stage, at, out);
-}
-
-void zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
-{
+    zero_legend legend = {.has_freed = true};
     zero_plan_show_setup(r, out);
     show_shape(r, out);
     if (!r->request.show_schedule) {
         show_table(r, out);
-        return;
+        return ZERO_OK;
     }
     fputs("bytes live     the most while the instruction runs, of all classes\n", out);
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
-        show_program(r, &r->pipelines[k].pipeline, out);
+    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+        const zero_pipeline *p = &r->pipelines[k].pipeline;
+        fprintf(out, "\n%s, stage %d of %d\n", zero_pipeline_name(p->kind), stage,
+                p->n_stages);
+        ZERO_TRY(zero_plan_show_program(&p->stages[stage].schedule, ZERO_PROGRAM_STEP,
+                                        &legend, out));
+    }
+    zero_legend_show(&legend, out);
+    return ZERO_OK;
 }

@@ -14,6 +14,7 @@
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
+#include "sharding/writer.h"
 
 /* ---- nodes ---- */
 
@@ -213,6 +214,7 @@ static zero_schedule begin(const zero_plan_input *input)
     bool is_moved = zero_plan_uses_file(input);
     size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
+                           .pipe = {.end_unit = input->model ? input->model->n_units : 0},
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
@@ -231,6 +233,9 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(zero_check_plan_input(&s->input));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
+    for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++)
+        for (int k = 0; k < s->input.model->units[u].n_groups; k++)
+            s->groups[s->input.model->units[u].groups[k]].is_here = true;
     add_scratch(s);
     decide_cache(s);
     zero_stage_at(s->input.stage)->hold(s);
@@ -245,7 +250,10 @@ static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(hold(s));
     ZERO_TRY(zero_schedule_check_exchange(s));
-    zero_stage_at(s->input.stage)->write(s);
+    if (s->pipe.n_stages > 0)
+        zero_write_pipeline(s);
+    else
+        zero_stage_at(s->input.stage)->write(s);
     ZERO_TRY(s->status);
     ZERO_TRY(zero_schedule_check_joins(s));
     ZERO_TRY(zero_schedule_lay_out(s));
@@ -255,6 +263,16 @@ static zero_status compile(zero_schedule *s)
 zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
     *s = begin(input);
+    zero_status st = compile(s);
+    if (st != ZERO_OK) zero_schedule_destroy(s);
+    return st;
+}
+
+zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
+                                        const zero_pipeline_place *place)
+{
+    *s = begin(input);
+    s->pipe = *place;
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;

@@ -14,6 +14,12 @@
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 
+/* The same for a rank of a pipeline stage, of which the input's n_ranks ranks are replicas: it has
+ * a step and no other program. The input is plain: stage 0, no checks, no texts, one CPU. */
+ZERO_NODISCARD zero_status zero_schedule_compile_stage(zero_schedule *s,
+                                                       const zero_plan_input *input,
+                                                       const zero_pipeline_place *place);
+
 /* The least bucket with which the input compiles, as far as groups and replicas exchange; 0 if it
  * does not compile with any. The input's own bucket does not matter. */
 int64_t zero_schedule_least_bucket(const zero_plan_input *input);

@@ -1,5 +1,8 @@
 #include "sharding/ops.h"
 
+#define SENDS         .kind = ZERO_WORK_SEND, .category = "communication", SHOWS(SENT)
+#define RECEIVES      .kind = ZERO_WORK_RECEIVE, .category = "communication"
+#define BACK          .goes_back = true
 #define OF_MICROBATCH .has_microbatch = true
 #define SHOWS(what)   .shows = ZERO_SHOWS_##what
 #define FREE          .kind = ZERO_WORK_FREE

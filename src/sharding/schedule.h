@@ -122,6 +122,7 @@ typedef struct {
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
+    /* TIE: rank_stride is the number of stages that hold the group. */
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
     int rank_stride, microbatch_stride;
@@ -162,6 +163,7 @@ typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 /* The memory of one group, by buffer index. */
 typedef struct {
     zero_partition partition;
+    bool is_here; /* a unit of this pipeline stage reads it; true without a pipeline */
     zero_holding param_held, grad_held;
     zero_holding optimizer_held; /* says who updates; set even if forward_only */
     int param;                   /* ZERO_NO_BUFFER: in a file */
@@ -198,8 +200,24 @@ typedef struct {
     int replicas, replica; /* N_d / R, and the number of this rank's shard group */
 } zero_shard_place;
 
+typedef enum {
+    ZERO_PIPELINE_GPIPE,
+    ZERO_PIPELINE_1F1B,
+    ZERO_PIPELINE_KINDS
+} zero_pipeline_kind;
+
+/* The stage of a pipeline whose program this is (sharding/writer_pipeline.c). Without a pipeline
+ * n_stages is 0, and the units are all of the model's. */
+typedef struct {
+    zero_pipeline_kind kind;
+    int n_stages, stage;
+    int first_unit, end_unit; /* its units: [first_unit, end_unit) */
+    const int *holders;       /* [n_groups] the stages that have the group; borrowed */
+} zero_pipeline_place;
+
 typedef struct {
     zero_plan_input input;
+    zero_pipeline_place pipe;
     zero_shard_place shard;
     zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */
     zero_layout shard_layout, replica_layout; /* of this rank's groups, if R < N_d; owned */

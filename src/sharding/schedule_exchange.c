@@ -393,10 +393,27 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
     return ZERO_OK;
 }
 
+static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[i->buffer].type);
+}
+
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
-    if (zero_ops[i->op].kind != ZERO_WORK_EXCHANGE) return (zero_traffic){0};
-    return *traffic_of(s, i->op, zero_exchange_number(i));
+    zero_traffic t = {0};
+    if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
+        return *traffic_of(s, i->op, zero_exchange_number(i));
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
+        t.messages_sent[ZERO_ACROSS] = 1;
+        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
+    }
+    if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
+        int n = i->rank_stride;
+        t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
+            2 * range_bytes(s, i) * (n - 1) / n;
+    }
+    return t;
 }
 
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,

@@ -63,8 +63,8 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
 
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
-/* This rank's traffic in a REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT; zeros for other
- * instructions. */
+/* This rank's traffic in an exchange, in a SEND to a pipeline stage and in a TIE of these; zeros for
+ * other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
 /* This rank's small messages in a program: the losses, the norms and the vote on overflow. */
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,

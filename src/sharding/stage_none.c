@@ -51,6 +51,7 @@ static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,
 static void hold(zero_schedule *s)
 {
     for (int g = 0; g < s->input.model->n_groups; g++) {
+        if (!s->groups[g].is_here) continue;
         zero_hold_own_parameters(s, g);
         zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, true);
         zero_hold_optimizer(s, g, ZERO_HOLD_WHOLE);

@@ -63,10 +63,11 @@ static void find_parameters(zero_writer *w)
 static void find_writers(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
-    for (int u = 0; u < model->n_units; u++)
+    const zero_pipeline_place *p = &w->s->pipe;
+    for (int u = p->first_unit; u < p->end_unit; u++)
         for (int k = 0; k < model->units[u].n_groups; k++)
             w->first_writer[model->units[u].groups[k]] = u;
-    for (int u = model->n_units - 1; u >= 0; u--)
+    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
         for (int k = 0; k < model->units[u].n_groups; k++)
             w->last_writer[model->units[u].groups[k]] = u;
 }
@@ -77,12 +78,12 @@ static void order_updates(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
     bool backward = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
-    int n = 0;
-    for (int k = 0; k < model->n_units; k++) {
-        int u = backward ? model->n_units - 1 - k : k;
+    int first = w->s->pipe.first_unit, n = w->s->pipe.end_unit - first;
+    for (int k = 0; k < n; k++) {
+        int u = first + (backward ? n - 1 - k : k);
         for (int j = 0; j < model->units[u].n_groups; j++)
             if (w->last_writer[model->units[u].groups[j]] == u)
-                w->order[n++] = model->units[u].groups[j];
+                w->order[w->n_order++] = model->units[u].groups[j];
     }
 }
 
@@ -90,7 +91,7 @@ static void find_stream(zero_writer *w)
 {
     const zero_schedule *s = w->s;
     bool updates = w->program == ZERO_PROGRAM_STEP || w->program == ZERO_PROGRAM_EPILOGUE;
-    for (int k = 0; k < s->input.model->n_groups; k++) {
+    for (int k = 0; k < w->n_order; k++) {
         int g = w->order[k];
         w->is_due[g] = updates && s->input.offload == ZERO_OFFLOAD_LAZY;
         for (int number = 0; number < s->groups[g].n_blocks; number++)
@@ -236,14 +237,17 @@ void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->s->input.model;
     bool generates = zero_program_generates(w->program);
-    w->microbatch = m;
+    w->microbatch = w->turn = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
     if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
     if (generates && !w->s->input.device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
-    size_t targets = generates ? 0 : (size_t)positions * model->target_bytes;
-    w->tokens = bytes(w, ZERO_CLASS_DATA,
-                      (int64_t)(zero_schedule_targets_at(model, positions) + targets));
+    bool is_first = w->s->pipe.first_unit == 0;
+    bool is_last = w->s->pipe.end_unit == model->n_units;
+    size_t inputs = is_first ? zero_schedule_targets_at(model, positions) : 0;
+    size_t targets = generates || !is_last ? 0 : (size_t)positions * model->target_bytes;
+    if (!is_first && !is_last) return;
+    w->tokens = bytes(w, ZERO_CLASS_DATA, (int64_t)(inputs + targets));
     if (!generates) hold_row_losses(w);
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
@@ -404,7 +408,7 @@ static int choose_gradient(zero_writer *w, int g)
     const zero_group_state *state = &w->s->groups[g];
     bool is_exact = in->type == ZERO_FP32, whole = state->grad_held == ZERO_HOLD_WHOLE;
     bool is_only = in->accumulation == 1;
-    bool is_first = w->microbatch == 0 && !in->reproducible;
+    bool is_first = w->turn == 0 && !in->reproducible;
     if (is_exact && whole && (is_only || is_first)) return state->grad;
     bool is_read = is_exact && !whole && zero_schedule_shares(w->s);
     return zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,

@@ -40,6 +40,7 @@ struct zero_writer {
     zero_program_kind program;
     int64_t B, T;
     int microbatch;
+    int turn; /* the number of its backward pass among the step's: a pipeline has its own order */
     int rank_stride, microbatch_stride; /* see zero_instruction */
     int tokens, row_loss, stream;
     int host_rows;    /* with a device: row losses of all microbatches, on the host */
@@ -64,6 +65,7 @@ struct zero_writer {
     int unsquared;                  /* the group whose sum has just become whole; or -1 */
     const zero_gradient_path *path; /* NULL: a program without gradients */
 
+    int n_order;     /* groups that are held here */
     int *order;      /* [n_groups] in the order of their updates */
     bool *is_due;    /* [n_groups] `lazy`: the last step's UPDATE is still to be written */
     int n_due;       /* groups of `order` that were due and are not any more */
@@ -177,6 +179,9 @@ void zero_write_finish_reduce(zero_writer *w);
 /* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one, REDUCE
  * of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
+/* The two halves of this: the sum, and REDUCE in place. */
+void zero_write_join_whole(zero_writer *w, int g);
+void zero_write_reduce_whole(zero_writer *w, int g);
 /* `reduced`: this rank's piece of the sum is rounded to where the gradient belongs. */
 void zero_write_round_sum(zero_writer *w);
 
@@ -190,5 +195,7 @@ extern const zero_gradient_path zero_gradient_in_pieces; /* these two */
 
 /* All programs of a stage in which ranks have all parameters whenever they compute. */
 void zero_write_programs(zero_schedule *s, const zero_gradient_path *path);
+/* The step of a pipeline stage: writer_pipeline.c. */
+void zero_write_pipeline(zero_schedule *s);
 /* Prologue and epilogue alone: gather and await what is published. */
 void zero_write_ends(zero_schedule *s);

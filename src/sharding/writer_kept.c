@@ -46,7 +46,8 @@ static int tp_ranks(const zero_writer *w)
 /* True if unit u's output waits for a unit that is computed again. */
 static bool is_kept(const zero_writer *w, int u)
 {
-    return u >= 0 && zero_write_recomputes(w, u + 1) && zero_write_out_floats(w, u) > 0;
+    return u >= 0 && u + 1 < w->s->pipe.end_unit && zero_write_recomputes(w, u + 1) &&
+           zero_write_out_floats(w, u) > 0;
 }
 
 static bool is_cut(const zero_writer *w, int u)

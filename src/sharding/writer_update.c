@@ -185,8 +185,7 @@ void zero_write_update_of(zero_writer *w, int g)
 
 static void update_all(zero_writer *w)
 {
-    for (int k = 0; k < w->s->input.model->n_groups; k++)
-        zero_write_update_of(w, w->order[k]);
+    for (int k = 0; k < w->n_order; k++) zero_write_update_of(w, w->order[k]);
 }
 
 void zero_write_late_update(zero_writer *w)
@@ -236,7 +235,7 @@ void zero_write_update(zero_writer *w)
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++)
-        if (!w->has_norm[g]) norm(w, g);
+        if (w->s->groups[g].is_here && !w->has_norm[g]) norm(w, g);
     overflow(w);
     check(w);
     w->after = zero_write_last(w);

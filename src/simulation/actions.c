@@ -148,6 +148,10 @@ static zero_status add(builder *b, const zero_instruction *i)
         number_file(b, i, &action);
         break;
     case ZERO_WORK_TRANSFER_WAIT: number_file(b, i, &action); break;
+    case ZERO_WORK_SEND: /* of pipelines, which are not simulated */
+    case ZERO_WORK_SEND_WAIT:
+    case ZERO_WORK_RECEIVE:
+    case ZERO_WORK_TIE:
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
