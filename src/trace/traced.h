@@ -2,6 +2,8 @@
  * of the trace. */
 #pragma once
 
+#include <jansson.h>
+
 #include "sharding/schedule.h"
 
 #define ZERO_TRACED_TEXT  ((size_t)256 << 20) /* bytes of a file, at most */
@@ -79,7 +81,6 @@ typedef struct {
     int64_t n_ranks, rank_room;
     /* [nodes] "node 0, simulated"; NULL: no rank of the node is there */
     const char **hosts;
-    int64_t end;  /* of the last span, or flight */
-    char **texts; /* all names, each once; owned */
-    int64_t n_texts, text_room;
+    int64_t end;   /* of the last span, or flight */
+    json_t *texts; /* its keys are all names; owned */
 } zero_traced;
