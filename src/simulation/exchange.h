@@ -10,10 +10,17 @@
 #pragma once
 
 #include "lists/spec.h"
-#include "simulation/exchange_end.h"
 #include "simulation/network.h"
 
 typedef struct zero_exchanges zero_exchanges;
+
+/* A rank's part of a collective that is over. */
+typedef struct {
+    int rank;          /* of the world */
+    int64_t call;      /* number in its group */
+    const void *begin; /* the caller's, of its begin */
+    double begun, ended;
+} zero_exchange_end;
 
 typedef struct {
     zero_network_input network;
@@ -76,10 +83,3 @@ void zero_exchange_on_arrival(zero_exchanges *x, zero_message_arrived *arrived, 
 /* ZERO_ERR_NOMEM if memory has run out since the last call. */
 ZERO_NODISCARD zero_status zero_exchanges_status(const zero_exchanges *x);
 zero_network *zero_exchanges_network(zero_exchanges *x);
-
-/* For refusals before anything is simulated: messages and reads of one collective over all members,
- * and bytes of its packed lists, counted from the lists of a few members. A status of
- * zero_exchanges_add_lists(). */
-ZERO_NODISCARD zero_status zero_exchange_estimate(const zero_collective_spec *spec,
-                                                  const zero_layout *layout,
-                                                  int64_t *messages, int64_t *bytes);

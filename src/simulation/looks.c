@@ -1,6 +1,4 @@
-#include "simulation/looks.h"
-
-#include "simulation/matching.h"
+#include "simulation/parts.h"
 
 /* ---- what steps wait for ---- */
 

@@ -1,4 +1,4 @@
-#include "simulation/matching.h"
+#include "simulation/parts.h"
 
 #include "base/grow.h"
 

@@ -9,7 +9,6 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "simulation/limits.h"
-#include "simulation/walker_exchange.h"
 #include "simulation/walkers.h"
 
 /* All that a simulation holds. */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "simulation/walker_exchange.h"
-#include "simulation/walker_stream.h"
 
 void zero_walkers_stir(void *walkers, int rank)
 {
