@@ -50,16 +50,6 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
     l->padding = bytes(l->padded - psi, s->shard.size, in->stage, in->type);
 }
 
-static void add_file(const zero_schedule *s, zero_plan_ledger *l)
-{
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        l->file[c] = zero_offload_bytes(s, (zero_class)c);
-        l->file_bytes += l->file[c];
-    }
-    l->file_padding = zero_offload_padding(s);
-    l->file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
-}
-
 /* ---- traffic ---- */
 
 /* With node_parameters a step gathers each group once. */
@@ -140,16 +130,15 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
     add_states(s, &l);
-    if (zero_plan_uses_file(&s->input)) add_file(s, &l);
+    for (int c = 0; c < ZERO_CLASSES && zero_plan_uses_file(&s->input); c++) {
+        l.file[c] = zero_offload_bytes(s, (zero_class)c);
+        l.file_bytes += l.file[c];
+    }
+    if (zero_plan_uses_file(&s->input)) {
+        l.file_padding = zero_offload_padding(s);
+        l.file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+    }
     *ledger = l;
-}
-
-/* The stream of optimizer states has about five instructions for each block of the file. */
-static int64_t stream_length(const zero_plan_input *in)
-{
-    int ranks = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
-    int64_t held = in->model->n_params / (in->stage > 0 ? ranks : 1);
-    return !zero_plan_uses_file(in) ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 
 zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least)
@@ -160,7 +149,11 @@ zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least
     size_t arena = input->device ? s.host_bytes : s.bytes;
     *least = (zero_plan_bound){.bytes = arena + ZERO_PROCESS_BYTES + tables,
                                .device_bytes = input->device ? s.bytes : 0,
-                               .instructions = s.instructions + stream_length(input)};
+                               .instructions = s.instructions};
+    /* The stream of optimizer states has about five instructions for each block of the file. */
+    int ranks = input->shard_ranks > 0 ? input->shard_ranks : input->n_ranks;
+    int64_t held = input->model->n_params / (input->stage > 0 ? ranks : 1);
+    if (zero_plan_uses_file(input)) least->instructions += 5 * (held / ZERO_OFFLOAD_BLOCK);
     return ZERO_OK;
 }
 
@@ -175,25 +168,12 @@ zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *le
 
 /* ---- parameters that stay ---- */
 
-static int first_backward(const zero_program *p)
-{
-    int at = 0;
-    while (at < p->length && p->code[at].op != ZERO_OP_BACKWARD) at++;
-    return at;
-}
-
-static bool is_among(int n, const int *list, int x)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == x) return true;
-    return false;
-}
-
 /* Searches backwards: the last units' parameters stay longest. */
 int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    int turn = first_backward(p), n = 0;
+    int turn = 0, n = 0;
+    while (turn < p->length && p->code[turn].op != ZERO_OP_BACKWARD) turn++;
     *bytes = 0;
     for (int at = turn - 1; at >= 0; at--) {
         const zero_instruction *i = &p->code[at];
@@ -203,7 +183,9 @@ int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
             const zero_buffer *b = &s->buffers[i->param[k]];
             bool stays = zero_buffer_lives_at(b, ZERO_PROGRAM_STEP, turn);
             if (b->class != ZERO_CLASS_GATHERED || !stays) continue;
-            if (is_among(n, groups, unit->groups[k])) continue;
+            int other = 0;
+            while (other < n && groups[other] != unit->groups[k]) other++;
+            if (other < n) continue;
             groups[n++] = unit->groups[k];
             *bytes += zero_schedule_cost(s, b);
         }

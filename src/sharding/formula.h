@@ -33,9 +33,9 @@
  * activations; b*s*h elements are the output of a block of h channels for b samples of s
  * positions. All-reduces of them, per block and microbatch:
  *
- *                          forward   recompute   backward   elements sent by each rank
- *     without recompute    2         -           2          8 b*s*h (T-1)/T
- *     ours, recompute      2         1           2          10 b*s*h (T-1)/T
+ *                          forward   again       backward   elements sent by each rank
+ *     ours, once           2         -           2          8 b*s*h (T-1)/T
+ *     ours, again          2         1           2          10 b*s*h (T-1)/T
  *     Megatron, the paper  2         2           2          12 b*s*h (T-1)/T
  *
  * Ours leaves out the recomputation of the last product: its result is known. Beside the
@@ -84,8 +84,8 @@ double zero_formula_exchanged(int64_t psi, int n_ranks);
 double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas);
 
 /* The all-reduces of a block per microbatch: ours, and Megatron's. */
-int zero_formula_tp_sums(bool recompute);
-int zero_formula_tp_sums_of_paper(bool recompute);
+int zero_formula_tp_sums(bool again);
+int zero_formula_tp_sums_of_paper(bool again);
 /* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP
  * group, by messages. elements, sums >= 0, n_ranks >= 1. */
 double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks);

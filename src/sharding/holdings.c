@@ -32,7 +32,7 @@ static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,
 
 /* ---- parameters ---- */
 
-void zero_hold_own_parameters(zero_schedule *s, int g)
+static void hold_own_parameters(zero_schedule *s, int g)
 {
     s->groups[g].param_held = ZERO_HOLD_WHOLE;
     s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
@@ -40,7 +40,7 @@ void zero_hold_own_parameters(zero_schedule *s, int g)
 }
 
 /* Neighbours' pieces are not adjacent with `owner`: each rank keeps a whole copy. */
-void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
+static void hold_parameters(zero_schedule *s, int g, zero_holding what)
 {
     bool slice = s->input.partition == ZERO_PARTITION_SLICE;
     bool one_node = zero_schedule_layout(s)->n_nodes == 1;
@@ -75,7 +75,7 @@ static zero_space read_by_neighbours(const zero_schedule *s)
     return zero_schedule_shares(s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN;
 }
 
-void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered)
+static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered)
 {
     zero_group_state *state = &s->groups[g];
     zero_type type = s->input.type;
@@ -139,7 +139,7 @@ static void hold_in_file(zero_schedule *s, int g, zero_holding what)
     if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) hold_late(s, g, what);
 }
 
-void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
+static void hold_optimizer(zero_schedule *s, int g, zero_holding what)
 {
     s->groups[g].optimizer_held = what;
     if (s->input.forward_only) return;
@@ -148,4 +148,20 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
     else
         hold_states(s, g, what, s->input.offload_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN);
     if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
+}
+
+void zero_hold_groups(zero_schedule *s)
+{
+    const zero_stage *stage = zero_stage_at(s->input.stage);
+    bool is_plain = stage->optimizer == ZERO_HOLD_WHOLE;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        if (!s->groups[g].is_here) continue;
+        bool stays = s->groups[g].partition.n_params <= s->input.persist;
+        if (is_plain)
+            hold_own_parameters(s, g);
+        else
+            hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : stage->parameters);
+        hold_gradients(s, g, stage->gradients, is_plain);
+        hold_optimizer(s, g, stage->optimizer);
+    }
 }

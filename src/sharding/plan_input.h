@@ -121,6 +121,13 @@ static inline bool zero_plan_updates_beside(const zero_plan_input *in)
     return in->device && in->offload != ZERO_OFFLOAD_OFF;
 }
 
+/* True if unit u's passes are computed again, if it saves anything. The last one's backward follows its
+ * forward at once. */
+static inline bool zero_plan_recomputes(const zero_plan_input *in, int u)
+{
+    return in->recompute && u < in->model->n_units - 1;
+}
+
 /* The threads that compute, and have a scratch and a workspace each. */
 static inline int64_t zero_plan_threads(const zero_plan_input *in)
 {

@@ -50,7 +50,7 @@ typedef enum {
     ZERO_CLASS_ACCUMULATORS, /* M > 1: fp32 sums over microbatches */
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
     ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
-    ZERO_CLASS_KEPT,         /* what `recompute` keeps of a unit's input */
+    ZERO_CLASS_KEPT,         /* inputs of units that are computed again */
     ZERO_CLASS_CACHE,        /* keys and values of the texts that are generated */
     ZERO_CLASS_ACTIVATIONS,
     ZERO_CLASS_LOGITS,

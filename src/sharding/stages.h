@@ -14,14 +14,18 @@
 
 #include "sharding/schedule.h"
 
+/* The path of a gradient from BACKWARD to UPDATE (writer.h). */
+typedef struct zero_gradient_path zero_gradient_path;
+
 typedef struct {
     const char *name;  /* the paper's: "P_os+g" */
     const char *words; /* what it shards beyond the stage before: "+ gradients" */
     /* By rule; small groups may stay whole. */
     zero_holding parameters, gradients, optimizer;
-    /* Both fail in s->status. */
-    void (*hold)(zero_schedule *s);  /* adds the buffers that live for the whole run */
-    void (*write)(zero_schedule *s); /* writes programs and their buffers */
+    const zero_gradient_path *path; /* of its steps */
+    /* Writes programs and their buffers; fails in s->status. NULL: zero_write_programs() does, as ranks
+     * have all parameters whenever they compute. */
+    void (*write)(zero_schedule *s);
 } zero_stage;
 
 #define ZERO_STAGES(ROW) ROW(none) ROW(os) ROW(os_g) ROW(os_g_p)

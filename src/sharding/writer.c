@@ -1,6 +1,7 @@
 #include "sharding/writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
@@ -11,39 +12,47 @@
 
 /* ---- opening ---- */
 
-static size_t count_blocks(const zero_schedule *s)
-{
-    size_t n = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) n += (size_t)s->groups[g].n_blocks;
-    return n;
-}
-
+/* All tables lie in one block of memory. */
 static bool allocate(zero_writer *w)
 {
-    size_t units = (size_t)w->s->input.model->n_units;
-    size_t groups = (size_t)w->s->input.model->n_groups;
-    w->out = calloc(units, sizeof *w->out);
-    w->saved = calloc(units, sizeof *w->saved);
-    w->kept = calloc(units, sizeof *w->kept);
-    w->param = calloc(groups, sizeof *w->param);
-    w->piece = calloc(groups, sizeof *w->piece);
-    w->sent = calloc(groups, sizeof *w->sent);
-    w->mirrors = calloc(groups, sizeof *w->mirrors);
-    w->arrived = calloc(groups, sizeof *w->arrived);
-    w->grad = calloc(groups, sizeof *w->grad);
-    w->first_writer = calloc(groups, sizeof *w->first_writer);
-    w->last_writer = calloc(groups, sizeof *w->last_writer);
-    w->partial = calloc(groups, sizeof *w->partial);
-    w->order = calloc(groups, sizeof *w->order);
-    w->is_due = calloc(groups, sizeof *w->is_due);
-    w->saved_file = calloc(units, sizeof *w->saved_file);
-    w->final_at = calloc(groups, sizeof *w->final_at);
-    w->has_norm = calloc(groups, sizeof *w->has_norm);
-    w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
-    return w->out && w->saved && w->kept && w->param && w->piece && w->sent && w->mirrors &&
-           w->arrived && w->grad && w->first_writer && w->last_writer && w->partial &&
-           w->order && w->is_due && w->saved_file && w->final_at && w->has_norm &&
-           w->blocks.list;
+    const zero_schedule *s = w->s;
+    size_t units = (size_t)s->input.model->n_units,
+           groups = (size_t)s->input.model->n_groups;
+    size_t blocks = 1;
+    for (size_t g = 0; g < groups; g++) blocks += (size_t)s->groups[g].n_blocks;
+    struct {
+        void *at; /* the member that points at the table */
+        size_t n, bytes;
+    } tables[] = {
+        {&w->out, units, sizeof *w->out},
+        {&w->saved, units, sizeof *w->saved},
+        {&w->kept, units, sizeof *w->kept},
+        {&w->saved_file, units, sizeof *w->saved_file},
+        {&w->param, groups, sizeof *w->param},
+        {&w->piece, groups, sizeof *w->piece},
+        {&w->sent, groups, sizeof *w->sent},
+        {&w->mirrors, groups, sizeof *w->mirrors},
+        {&w->arrived, groups, sizeof *w->arrived},
+        {&w->grad, groups, sizeof *w->grad},
+        {&w->first_writer, groups, sizeof *w->first_writer},
+        {&w->last_writer, groups, sizeof *w->last_writer},
+        {&w->partial, groups, sizeof *w->partial},
+        {&w->order, groups, sizeof *w->order},
+        {&w->is_due, groups, sizeof *w->is_due},
+        {&w->final_at, groups, sizeof *w->final_at},
+        {&w->has_norm, groups, sizeof *w->has_norm},
+        {&w->blocks.list, blocks, sizeof *w->blocks.list},
+    };
+    const size_t n = sizeof tables / sizeof *tables;
+    size_t bytes = 0;
+    for (size_t k = 0; k < n; k++)
+        bytes += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
+    char *at = w->memory = calloc(bytes, 1);
+    for (size_t k = 0; at && k < n; k++) {
+        memcpy(tables[k].at, &at, sizeof at);
+        at += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
+    }
+    return at != NULL;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -135,24 +144,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
 
 void zero_writer_close(zero_writer *w)
 {
-    free(w->out);
-    free(w->saved);
-    free(w->kept);
-    free(w->param);
-    free(w->piece);
-    free(w->sent);
-    free(w->mirrors);
-    free(w->arrived);
-    free(w->grad);
-    free(w->first_writer);
-    free(w->last_writer);
-    free(w->partial);
-    free(w->order);
-    free(w->is_due);
-    free(w->saved_file);
-    free(w->has_norm);
-    free(w->final_at);
-    free(w->blocks.list);
+    free(w->memory);
     *w = (zero_writer){0};
 }
 
@@ -180,15 +172,6 @@ static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];
     return zero_plan_sizes(&w->s->input, unit, w->B, w->T);
-}
-
-/* The gradient stream runs in place through all units: it is as long as the longest output. */
-static int64_t stream_floats(const zero_writer *w)
-{
-    int64_t most = 0;
-    for (int u = 0; u < w->s->input.model->n_units; u++)
-        most = zero_max(most, zero_write_out_floats(w, u));
-    return most;
 }
 
 static bool trains(const zero_writer *w)
@@ -239,7 +222,11 @@ void zero_write_load(zero_writer *w, int m)
     bool generates = zero_program_generates(w->program);
     w->microbatch = w->turn = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
-    if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
+    /* The gradient stream runs in place through all units: it is as long as the longest output. */
+    int64_t longest = 0;
+    for (int u = 0; u < model->n_units; u++)
+        longest = zero_max(longest, zero_write_out_floats(w, u));
+    if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, longest);
     if (generates && !w->s->input.device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
     bool is_first = w->s->pipe.first_unit == 0;
@@ -297,8 +284,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 /* The last unit is never recomputed: its backward follows its forward at once. */
 bool zero_write_recomputes(const zero_writer *w, int u)
 {
-    return trains(w) && w->s->input.recompute && u < last_unit(w) &&
-           sizes_of(w, u).saved > 0;
+    return trains(w) && zero_plan_recomputes(&w->s->input, u) && sizes_of(w, u).saved > 0;
 }
 
 bool zero_write_backward_reads(const zero_writer *w, int u)
@@ -330,31 +316,6 @@ static int64_t logits_of(const zero_writer *w)
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
 }
 
-/* The results of the last unit without a backward pass. */
-static void name_results(zero_writer *w, zero_instruction *i)
-{
-    i->row_loss = w->row_loss;
-    i->host = w->host_rows;
-    if (fetches_logits(w))
-        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
-                           logits_of(w) * (int64_t)sizeof(float));
-}
-
-static int cache_of(const zero_writer *w, int u)
-{
-    const zero_schedule *s = w->s;
-    if (!zero_program_generates(w->program) || s->first_cache == ZERO_NO_BUFFER)
-        return ZERO_NO_BUFFER;
-    return s->buffers[s->first_cache + u].bytes > 0 ? s->first_cache + u : ZERO_NO_BUFFER;
-}
-
-static zero_pass forward_pass(const zero_writer *w)
-{
-    if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
-    if (zero_program_generates(w->program)) return ZERO_PASS_GENERATE;
-    return ZERO_PASS_FORWARD;
-}
-
 /* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which hides it. Beside
  * a device all of them do: the host updates while the device executes the pass before, and STORE_PARAM,
  * whose copy waits for all calls that are queued, does not wait for this one. */
@@ -380,15 +341,27 @@ void zero_write_forward(zero_writer *w, int u)
     int place = zero_write_place_kept(w, u);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->buffer = place;
-    i->cache = cache_of(w, u);
+    const zero_schedule *s = w->s;
+    bool has_cache = zero_program_generates(w->program) && s->first_cache != ZERO_NO_BUFFER;
+    if (has_cache && s->buffers[s->first_cache + u].bytes > 0)
+        i->cache = s->first_cache + u;
     i->logits = logits;
-    if (gives_logits) name_results(w, i);
-    zero_write_parts(w, forward_pass(w));
+    if (gives_logits) {
+        i->row_loss = w->row_loss;
+        i->host = w->host_rows;
+    }
+    if (gives_logits && fetches_logits(w))
+        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
+                           logits_of(w) * (int64_t)sizeof(float));
+    bool evaluates = w->program == ZERO_PROGRAM_EVALUATE;
+    zero_write_parts(w, evaluates                            ? ZERO_PASS_EVALUATE
+                        : zero_program_generates(w->program) ? ZERO_PASS_GENERATE
+                                                             : ZERO_PASS_FORWARD);
     zero_write_keep_after(w, u);
 }
 
 /* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
-static void recompute(zero_writer *w, int u)
+static void compute_again(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
     int out = ZERO_NO_BUFFER;
@@ -432,7 +405,7 @@ void zero_write_backward(zero_writer *w, int u)
     const zero_unit *unit = &model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
     zero_write_bring_back_for(w, u);
-    if (zero_write_recomputes(w, u)) recompute(w, u);
+    if (zero_write_recomputes(w, u)) compute_again(w, u);
     for (int k = 0; k < unit->n_groups; k++)
         if (w->first_writer[unit->groups[k]] == u)
             w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);

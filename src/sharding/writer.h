@@ -5,7 +5,7 @@
  * order. */
 #pragma once
 
-#include "sharding/schedule.h"
+#include "sharding/stages.h"
 
 #define ZERO_COUNTER_LEVELS 18 /* of the binary counter: up to 2^17 microbatches */
 
@@ -14,13 +14,12 @@ typedef struct zero_writer zero_writer;
 /* The deal of a step's microbatches: M neighbours to each rank, or every N_d-th. */
 typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
-/* The path of a gradient from BACKWARD to UPDATE. */
-typedef struct {
+struct zero_gradient_path {
     zero_deal deal;
     void (*completed)(zero_writer *w, int g); /* backward has written all of group g's */
     void (*reduced)(zero_writer *w);          /* `ended` has its sum over all N_d ranks */
     void (*summed)(zero_writer *w); /* all microbatches are reduced; NULL: nothing to do */
-} zero_gradient_path;
+};
 
 /* A block of optimizer states in the file. */
 typedef struct {
@@ -37,6 +36,7 @@ typedef struct {
 
 struct zero_writer {
     zero_schedule *s;
+    void *memory; /* of all tables below */
     zero_program_kind program;
     int64_t B, T;
     int microbatch;

@@ -195,7 +195,7 @@ void zero_write_pipeline(zero_schedule *s)
     size_t m = (size_t)s->input.accumulation, units = (size_t)s->input.model->n_units;
     struct pipe p = {.place = &s->pipe};
     if (!zero_writer_open(&p.w, s, ZERO_PROGRAM_STEP, &path)) return;
-    int *out = p.w.out, *saved = p.w.saved, *all = calloc(2 * m * units, sizeof *all);
+    int *all = calloc(2 * m * units, sizeof *all);
     p.alive = calloc(m, sizeof *p.alive);
     if (all && p.alive) {
         for (size_t k = 0; k < m; k++)
@@ -209,8 +209,6 @@ void zero_write_pipeline(zero_schedule *s)
     } else {
         s->status = zero_fail(ZERO_ERR_NOMEM, "no memory to plan %zu microbatches", m);
     }
-    p.w.out = out;
-    p.w.saved = saved;
     zero_writer_close(&p.w);
     free(all);
     free(p.alive);

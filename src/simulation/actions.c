@@ -102,13 +102,6 @@ static void number_file(builder *b, const zero_instruction *i, zero_action *acti
     action->file = b->files[key];
 }
 
-static int64_t bytes_of_squares(const zero_schedule *s)
-{
-    if (zero_share_has_parts(&s->input.model->share))
-        return ZERO_EXACT_WORDS * (int64_t)sizeof(int64_t);
-    return s->input.model->n_groups * (int64_t)sizeof(zero_tree_span);
-}
-
 /* As zero_schedule_control_traffic() counts them. */
 static void add_agreement(const builder *b, const zero_instruction *i, zero_action *action)
 {
@@ -122,7 +115,10 @@ static void add_agreement(const builder *b, const zero_instruction *i, zero_acti
     case ZERO_OP_VERIFY: action->bytes[0] = 2 * ranks * (int64_t)sizeof(uint64_t); break;
     default:
         action->n_agreements = 2;
-        action->bytes[0] = bytes_of_squares(b->s);
+        action->bytes[0] =
+            zero_share_has_parts(&b->s->input.model->share)
+                ? ZERO_EXACT_WORDS * (int64_t)sizeof(int64_t)
+                : b->s->input.model->n_groups * (int64_t)sizeof(zero_tree_span);
         action->bytes[1] = ZERO_VOTE_WORDS * (int64_t)sizeof(int64_t);
     }
 }

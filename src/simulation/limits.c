@@ -109,17 +109,6 @@ typedef struct {
     int64_t *begins; /* [n_specs] */
 } uses;
 
-static void count(const zero_actions *a, const zero_groups *g, uses *u)
-{
-    for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
-        for (int r = 0; g->seats[part] && r < g->ranks; r++)
-            u->groups[g->seats[part][r].layout] += g->seats[part][r].member == 0;
-    for (int at = 0; at < a->n; at++)
-        for (int k = 0; a->list[at].kind == ZERO_WORK_EXCHANGE && k < a->list[at].n_calls;
-             k++)
-            u->begins[a->list[at].first_spec + k]++;
-}
-
 /* Products and sums of counts, of which the largest stands for all that are larger: a million
  * ranks in a thousand steps send more messages than an int64_t can count. */
 static int64_t times(int64_t a, int64_t b)
@@ -208,7 +197,13 @@ zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g,
             ? ZERO_OK
             : zero_fail(ZERO_ERR_NOMEM, "no memory to count %d collectives", a->n_specs);
     if (st == ZERO_OK) {
-        count(a, g, &u);
+        for (int part = 0; part < ZERO_FAMILY_PARTS; part++)
+            for (int r = 0; g->seats[part] && r < g->ranks; r++)
+                u.groups[g->seats[part][r].layout] += g->seats[part][r].member == 0;
+        for (int at = 0; at < a->n; at++)
+            for (int k = 0;
+                 a->list[at].kind == ZERO_WORK_EXCHANGE && k < a->list[at].n_calls; k++)
+                u.begins[a->list[at].first_spec + k]++;
         st = add_up(a, g, &u, cost);
     }
     cost->messages = times(cost->messages, steps);
@@ -217,32 +212,27 @@ zero_status zero_simulation_cost_of(const zero_actions *a, const zero_groups *g,
     return st;
 }
 
-/* Pairwise exchanges take messages of all ranks to all others. */
-static const char *remedy_for(const zero_schedule *s)
-{
-    bool is_pairwise = s->input.collectives == ZERO_ALGORITHM_P2P;
-    return is_pairwise
-               ? "simulate --collectives hier on nodes of several ranks, fewer layers "
-                 "or fewer ranks"
-               : "simulate fewer layers or fewer ranks";
-}
-
 zero_status zero_simulation_check_cost(const zero_schedule *s,
                                        const zero_simulate_input *input,
                                        const zero_simulation_cost *cost)
 {
     int ranks = zero_schedule_world_layout(s)->size;
+    const char *remedy = /* pairwise exchanges take messages of all ranks to all others */
+        s->input.collectives == ZERO_ALGORITHM_P2P
+            ? "simulate --collectives hier on nodes of several ranks, fewer layers or "
+              "fewer "
+              "ranks"
+            : "simulate fewer layers or fewer ranks";
     if (cost->messages > input->most_messages)
         return zero_fail(ZERO_ERR_INVALID,
                          "%d steps of %d ranks are %" PRId64
                          " messages, more than --most-messages %" PRId64 ": %s",
-                         input->steps, ranks, cost->messages, input->most_messages,
-                         remedy_for(s));
+                         input->steps, ranks, cost->messages, input->most_messages, remedy);
     if (cost->bytes > input->memory_limit)
         return zero_fail(ZERO_ERR_INVALID,
                          "simulating %d ranks needs %" PRId64
                          " bytes, more than --memory-limit %" PRId64 ": %s",
-                         ranks, cost->bytes, input->memory_limit, remedy_for(s));
+                         ranks, cost->bytes, input->memory_limit, remedy);
     return ZERO_OK;
 }
 

@@ -146,12 +146,6 @@ static int32_t take_message(zero_network *net)
     return (int32_t)net->n_messages++;
 }
 
-static void release_message(zero_network *net, int32_t m)
-{
-    net->messages[m].next = net->unused;
-    net->unused = m;
-}
-
 static void add_hop(const zero_network *net, message *m, zero_link_kind kind, int which)
 {
     if (net->first[kind] < net->first[kind + 1])
@@ -289,7 +283,8 @@ static void tell(zero_network *net, int32_t first)
         int64_t cookie = net->messages[first].cookie;
         int32_t arrived = first;
         first = net->messages[arrived].next;
-        release_message(net, arrived);
+        net->messages[arrived].next = net->unused;
+        net->unused = arrived;
         net->arrived(net->arg, cookie);
     }
 }

@@ -162,11 +162,6 @@ static void pack_message(packer *p, const zero_collective_step *step)
     if (sends) p->to->until_sent = p->to->n;
 }
 
-static bool has_neighbours(const packer *p)
-{
-    return zero_layout_local_size(p->from->layout, p->from->rank) > 1;
-}
-
 /* A node of one rank has nobody who would wait. */
 static void pack_signal(packer *p, const zero_collective_step *step, bool is_needed)
 {
@@ -190,7 +185,7 @@ static void pack_await(packer *p, const zero_collective_step *step, bool is_need
 
 static void pack_all(packer *p)
 {
-    bool neighbours = has_neighbours(p);
+    bool neighbours = zero_layout_local_size(p->from->layout, p->from->rank) > 1;
     for (int64_t i = 0; i < p->from->n && !p->failed; i++) {
         const zero_collective_step *step = &p->from->list[i];
         p->packed[i + 1] = (int32_t)p->to->n; /* a SIGNAL waits for sends until itself */

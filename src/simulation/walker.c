@@ -7,22 +7,15 @@ void zero_walker_order(zero_walkers *w, int rank, double time)
     zero_events_add(w->in.events, time, ZERO_EVENT_RANK, rank);
 }
 
-/* When a rank that computes looks next. */
-static double next_poll(const zero_walkers *w, const zero_walker *k)
-{
-    double poll = w->in.input->poll, t = zero_walker_now(w);
-    if (poll <= 0.0) return t;
-    double polls = ceil((t - k->from) / poll);
-    return fmax(t, k->from + polls * poll);
-}
-
 void zero_walker_order_look(zero_walkers *w, int rank)
 {
     zero_walker *k = &w->list[rank];
     if (!k->stirred || k->looks || k->state == ZERO_WALKER_ACTS) return;
     /* Arithmetic of the last look is part of it, and the look continues afterwards. */
     bool polls = k->state == ZERO_WALKER_COMPUTES && k->busy <= zero_walker_now(w);
-    double t = fmax(polls ? next_poll(w, k) : zero_walker_now(w), k->busy);
+    double now = zero_walker_now(w), poll = w->in.input->poll, t = now;
+    if (polls && poll > 0.0) t = fmax(now, k->from + ceil((now - k->from) / poll) * poll);
+    t = fmax(t, k->busy);
     if (k->state == ZERO_WALKER_COMPUTES && t >= k->until) return;
     if (k->look_at >= 0.0 && k->look_at <= t) return;
     k->look_at = t;
@@ -103,20 +96,17 @@ double zero_walker_continue_chains(zero_walkers *w, int rank)
     return seconds;
 }
 
-static bool chain_is_over(zero_walkers *w, int rank, const zero_action *a)
-{
-    zero_chain *c = chain_of(&w->list[rank], a);
-    if (!c->action) return true;
-    if (c->begun < 2 || !call_is_over(w, rank, c->action, c->call + 1)) return false;
-    c->action = NULL;
-    return true;
-}
-
 bool zero_walker_exchange_is_over(zero_walkers *w, int rank, const zero_action *a)
 {
     int step = w->list[rank].step - a->steps_ago;
     if (a->steps_ago < 0 || step < 0) return true;
-    if (a->is_chain) return chain_is_over(w, rank, a);
+    if (a->is_chain) {
+        zero_chain *c = chain_of(&w->list[rank], a);
+        if (!c->action) return true;
+        if (c->begun < 2 || !call_is_over(w, rank, c->action, c->call + 1)) return false;
+        c->action = NULL;
+        return true;
+    }
     int64_t call = first_call(w, rank, a, step);
     for (int i = 0; i < a->n_calls; i++)
         if (!call_is_over(w, rank, a, call + i)) return false;

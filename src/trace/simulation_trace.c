@@ -39,11 +39,6 @@ static const zero_schedule *schedule_of(const zero_simulation_trace *t)
     return &t->report->plan.stages[0].schedule;
 }
 
-static const zero_program *step_of(const zero_simulation_trace *t)
-{
-    return &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
-}
-
 static bool is_traced(const zero_simulation_trace *t, int rank)
 {
     return zero_trace_ranks_have(&t->input.ranks, rank);
@@ -115,7 +110,7 @@ static bool may_take_time(const zero_simulation_trace *t, zero_op op)
 /* Counts one rank's events; memory changes at about three of four instructions. */
 static zero_trace_counts count_events(const zero_simulation_trace *t)
 {
-    const zero_program *p = step_of(t);
+    const zero_program *p = &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
     zero_trace_counts n = {.samples = p->length * 3 / 4};
     for (int at = 0; at < p->length; at++) {
         n.spans += may_take_time(t, p->code[at].op);
@@ -188,14 +183,6 @@ static void take_span(void *trace, const zero_simulated_span *span)
     if (takes_time(span)) zero_trace_file_span(t->file, &out);
 }
 
-/* The lowest rank of the rank's group. */
-static int first_of_group(const zero_simulation_trace *t, zero_family_part part, int rank)
-{
-    zero_division division = {t->report->plan.layout.size, t->tp,
-                              schedule_of(t)->shard.size};
-    return zero_member_of(part, &division, rank).first;
-}
-
 static void take_flight(void *trace, const zero_simulated_flight *flight)
 {
     zero_simulation_trace *t = trace;
@@ -210,14 +197,17 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
     }
     zero_trace_collective(&t->report->plan.model, flight->instruction, flight->spec->kind,
                           name);
-    zero_trace_flight out = {.rank = flight->rank,
-                             .step = flight->step + 1,
-                             .sequence = zero_trace_sequence(flight->part, flight->call),
-                             .first = first_of_group(t, flight->part, flight->rank),
-                             .name = name,
-                             .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
-                             .begin = fmax(flight->begin, 0.0),
-                             .end = flight->end};
+    zero_division division = {t->report->plan.layout.size, t->tp,
+                              schedule_of(t)->shard.size};
+    zero_trace_flight out = {
+        .rank = flight->rank,
+        .step = flight->step + 1,
+        .sequence = zero_trace_sequence(flight->part, flight->call),
+        .first = zero_member_of(flight->part, &division, flight->rank).first,
+        .name = name,
+        .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
+        .begin = fmax(flight->begin, 0.0),
+        .end = flight->end};
     zero_trace_file_flight(t->file, &out);
 }
 
