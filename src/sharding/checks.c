@@ -245,20 +245,16 @@ static int for_the_run(zero_schedule *s, size_t bytes)
                                                      .bytes = bytes});
 }
 
-static void hold_records(zero_schedule *s, int g)
-{
-    size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
-    if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
-}
-
 void zero_hold_checks(zero_schedule *s)
 {
     size_t block =
         zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_checked(s) || s->input.check_memory)
         s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
-    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++)
-        hold_records(s, g);
+    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++) {
+        size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
+        if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+    }
 }
 
 zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)

@@ -162,15 +162,6 @@ static size_t most_of_texts(const zero_plan_input *in)
     return (size_t)(cached + most) * sizeof(float);
 }
 
-/* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
- * bounds do not depend on their pieces. */
-static void decide_cache(zero_schedule *s)
-{
-    const zero_plan_input *in = &s->input;
-    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
-    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
-}
-
 /* One for each unit, also for those that keep nothing. */
 static void add_caches(zero_schedule *s)
 {
@@ -231,7 +222,11 @@ static zero_status hold(zero_schedule *s)
         s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
                          .program = ZERO_PROGRAM_ALL,
                          .bytes = (size_t)scratch * sizeof(float)});
-    decide_cache(s);
+    /* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
+     * bounds do not depend on their pieces. */
+    const zero_plan_input *in = &s->input;
+    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
+    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
     zero_hold_groups(s);
     zero_offload_hold_slots(s);
     add_caches(s);

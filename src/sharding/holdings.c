@@ -4,17 +4,12 @@
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
 
-static zero_range range_of(const zero_schedule *s, int g, zero_holding what)
-{
-    const zero_partition *p = &s->groups[g].partition;
-    if (what == ZERO_HOLD_PIECE) return zero_partition_piece(p, s->shard.rank);
-    return (zero_range){0, p->padded};
-}
-
 int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls, int g,
                      zero_holding what, zero_space space, zero_type type)
 {
-    zero_range range = range_of(s, g, what);
+    const zero_partition *p = &s->groups[g].partition;
+    zero_range range = what == ZERO_HOLD_PIECE ? zero_partition_piece(p, s->shard.rank)
+                                               : (zero_range){0, p->padded};
     return zero_schedule_add_buffer(
         s, (zero_buffer){.class = cls,
                          .program = program,
@@ -31,13 +26,6 @@ static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,
 }
 
 /* ---- parameters ---- */
-
-static void hold_own_parameters(zero_schedule *s, int g)
-{
-    s->groups[g].param_held = ZERO_HOLD_WHOLE;
-    s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
-                                   ZERO_SPACE_OWN, s->input.type);
-}
 
 /* Neighbours' pieces are not adjacent with `owner`: each rank keeps a whole copy. */
 static void hold_parameters(zero_schedule *s, int g, zero_holding what)
@@ -158,7 +146,8 @@ void zero_hold_groups(zero_schedule *s)
         if (!s->groups[g].is_here) continue;
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
         if (is_plain)
-            hold_own_parameters(s, g);
+            s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
+                                           ZERO_SPACE_OWN, s->input.type);
         else
             hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : stage->parameters);
         hold_gradients(s, g, stage->gradients, is_plain);

@@ -35,15 +35,11 @@ zero_range zero_offload_range(const zero_schedule *s, int g, int k)
     return (zero_range){begin, zero_min(begin + ZERO_OFFLOAD_BLOCK, all.end)};
 }
 
-/* Arrays of a block of states: in fp32 the masters are the parameters. */
-static int n_arrays(const zero_schedule *s)
-{
-    return s->input.type == ZERO_FP32 ? 2 : 3;
-}
-
 static size_t state_bytes(const zero_schedule *s, zero_range range)
 {
-    return (size_t)(zero_range_len(range) * n_arrays(s)) * sizeof(float);
+    int arrays =
+        s->input.type == ZERO_FP32 ? 2 : 3; /* in fp32 the masters are the parameters */
+    return (size_t)(zero_range_len(range) * arrays) * sizeof(float);
 }
 
 static size_t param_bytes(const zero_schedule *s, zero_range range)
@@ -61,21 +57,16 @@ static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t by
     return block;
 }
 
-static zero_status check_blocks(const zero_schedule *s, int64_t n_blocks)
-{
-    if (s->n_buffers + n_blocks <= ZERO_OFFLOAD_MAX_BLOCKS) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--offload: the scratch file of rank %d would have more than %d blocks "
-        "of %d parameters; use more ranks, or a --stage above 0",
-        s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
-}
-
 void zero_offload_hold(zero_schedule *s, int g)
 {
     zero_group_state *state = &s->groups[g];
     int64_t n_blocks = zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
-    if (s->status == ZERO_OK) s->status = check_blocks(s, n_blocks);
+    if (s->status == ZERO_OK && s->n_buffers + n_blocks > ZERO_OFFLOAD_MAX_BLOCKS)
+        s->status = zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload: the scratch file of rank %d would have more than %d blocks "
+            "of %d parameters; use more ranks, or a --stage above 0",
+            s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
     if (s->status != ZERO_OK) return;
     state->first_block = s->n_buffers;
     state->n_blocks = (int)n_blocks;
@@ -267,16 +258,6 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
     return t;
 }
 
-/* Counts transfers without a slot. */
-static int change_in_flight(const zero_schedule *s, const zero_instruction *i)
-{
-    const zero_op_row *row = &zero_ops[i->op];
-    int n = row->moves == ZERO_MOVES_PARAMETERS    ? s->groups[i->group].n_blocks
-            : row->moves == ZERO_MOVES_ACTIVATIONS ? 1
-                                                   : 0;
-    return row->kind == ZERO_WORK_TRANSFER ? n : -n;
-}
-
 /* Transfers of slots may begin early (engine/run_offload.c): states and parameters of each. */
 int zero_offload_in_flight(const zero_schedule *s)
 {
@@ -285,7 +266,12 @@ int zero_offload_in_flight(const zero_schedule *s)
         const zero_program *p = &s->programs[k];
         int now = 0;
         for (int at = 0; at < p->length; at++) {
-            now += change_in_flight(s, &p->code[at]);
+            const zero_instruction *i = &p->code[at];
+            const zero_op_row *row = &zero_ops[i->op];
+            int n = row->moves == ZERO_MOVES_PARAMETERS    ? s->groups[i->group].n_blocks
+                    : row->moves == ZERO_MOVES_ACTIVATIONS ? 1
+                                                           : 0; /* a slot */
+            now += row->kind == ZERO_WORK_TRANSFER ? n : -n;
             if (now > most) most = now;
         }
     }

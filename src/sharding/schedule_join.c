@@ -59,15 +59,12 @@ bool zero_schedule_join_shares(const zero_schedule *s)
                                        zero_schedule_tp_layout(s));
 }
 
-static bool is_same_form(const zero_join_exchange *a, const zero_join_exchange *b)
-{
-    return a->kind == b->kind && a->count == b->count && a->collects == b->collects;
-}
-
 int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 {
     for (int k = 0; k < s->n_joins; k++)
-        if (is_same_form(&s->joins[k], &form)) return k;
+        if (s->joins[k].kind == form.kind && s->joins[k].count == form.count &&
+            s->joins[k].collects == form.collects)
+            return k;
     zero_join_exchange *grown =
         zero_grow(s->joins, s->n_joins, &s->join_capacity, sizeof *grown);
     if (!grown) {
@@ -102,19 +99,15 @@ static void find_neighbours(const zero_schedule *s, const zero_join_exchange *jo
     spec->one_out = spec->kind == ZERO_ALL_GATHER;
 }
 
-/* Elements that each rank gives. A COLLECT in place moves none: ranks only wait until all
- * pieces have been written. */
-static int64_t moved(const zero_schedule *s, const zero_join_exchange *x)
-{
-    if (x->collects && x->in == x->out) return 0;
-    return x->kind == ZERO_JOIN_SUM ? x->count / s->input.model->share.ranks : x->count;
-}
-
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
     bool sums = x->kind == ZERO_JOIN_SUM;
-    int64_t count = moved(s, x);
+    /* A COLLECT in place moves nothing: ranks only wait until all pieces have been written. */
+    bool is_in_place = x->collects && x->in == x->out;
+    int64_t count = is_in_place ? 0
+                    : sums      ? x->count / s->input.model->share.ranks
+                                : x->count;
     zero_collective_spec spec = {.kind =
                                      sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                  .algorithm = zero_schedule_join_algorithm(s),

@@ -20,13 +20,6 @@ static int n_slots(const zero_writer *w)
     return w->s->input.serial ? 1 : w->s->n_slots;
 }
 
-/* Parameters in the file are also read by the backward pass, which must have ended. */
-static int begins_after(const zero_writer *w, int g)
-{
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
-    return is_early && zero_offload_has_parameters(w->s, g) ? w->final_at[g] : w->after;
-}
-
 static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
 {
     const zero_writer_block *block = &w->blocks.list[k];
@@ -36,7 +29,10 @@ static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
     i->file = s->groups[block->group].first_block + block->number;
     i->buffer = s->first_slot + k % n_slots(w);
     i->range = zero_offload_range(s, block->group, block->number);
-    i->after = begins_after(w, block->group);
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    i->after = is_early && zero_offload_has_parameters(w->s, block->group)
+                   ? w->final_at[block->group]
+                   : w->after;
     return i;
 }
 

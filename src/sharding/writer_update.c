@@ -55,14 +55,6 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
 
 /* ---- updates ---- */
 
-/* All replicas have the same squares: those of the first one count. */
-static zero_range squared(const zero_writer *w, const zero_partition *p)
-{
-    const zero_shard_place *place = &w->s->shard;
-    if (place->replica > 0) return (zero_range){p->n_params, p->n_params};
-    return zero_partition_shard(p, place->rank);
-}
-
 static void norm(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -71,7 +63,11 @@ static void norm(zero_writer *w, int g)
     i->on_host = zero_plan_updates_beside(&w->s->input);
     i->grad[0] = i->on_host ? state->host_grad : state->grad;
     i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
-    i->range = squared(w, &state->partition);
+    /* All replicas have the same squares: those of the first one count. */
+    int64_t n = state->partition.n_params;
+    i->range = w->s->shard.replica > 0
+                   ? (zero_range){n, n}
+                   : zero_partition_shard(&state->partition, w->s->shard.rank);
     w->has_norm[g] = true;
 }
 
@@ -84,14 +80,6 @@ void zero_write_early_norm(zero_writer *w)
         in->offload == ZERO_OFFLOAD_OFF && !in->device && !in->serial && !is_gathered;
     if (g >= 0 && is_early) norm(w, g);
     w->unsquared = -1;
-}
-
-static void overflow(zero_writer *w)
-{
-    zero_instruction *i = zero_write(w, ZERO_OP_OVERFLOW);
-    if (zero_plan_updates_beside(&w->s->input)) return; /* the host has them already */
-    i->in = w->s->squares;
-    i->host = w->s->squares_host;
 }
 
 /* UPDATE or RECORD, with the states of group g. */
@@ -163,12 +151,6 @@ static void publish(zero_writer *w, int g)
         copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
 }
 
-static void update_in_tier(zero_writer *w, int g)
-{
-    zero_write_stream(w, g);
-    if (zero_plan_updates_beside(&w->s->input)) store_param(w, g, zero_write_after(w, g));
-}
-
 void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -177,7 +159,11 @@ void zero_write_update_of(zero_writer *w, int g)
     else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
         publish(w, g);
     else
-        update_in_tier(w, g);
+        zero_write_stream(w, g);
+    bool is_in_tier = w->s->input.offload != ZERO_OFFLOAD_OFF &&
+                      w->s->input.offload != ZERO_OFFLOAD_DELAYED;
+    if (is_in_tier && zero_plan_updates_beside(&w->s->input))
+        store_param(w, g, zero_write_after(w, g));
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
@@ -204,28 +190,6 @@ void zero_write_gradient_is_final(zero_writer *w, int g)
     w->final_at[g] = zero_write_last(w);
 }
 
-/* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
- * it has. */
-static void check(zero_writer *w)
-{
-    const zero_schedule *s = w->s;
-    if (s->input.offload == ZERO_OFFLOAD_BACKWARD ||
-        s->input.offload == ZERO_OFFLOAD_DELAYED)
-        return;
-    if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
-    if (zero_is_checked(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
-}
-
-static void delay_gradients(zero_writer *w)
-{
-    bool is_beside = zero_plan_updates_beside(&w->s->input);
-    for (int g = 0; g < w->s->input.model->n_groups; g++) {
-        const zero_group_state *state = &w->s->groups[g];
-        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
-                   state->late_grad);
-    }
-}
-
 void zero_write_update(zero_writer *w)
 {
     int n_groups = w->s->input.model->n_groups;
@@ -236,10 +200,24 @@ void zero_write_update(zero_writer *w)
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++)
         if (w->s->groups[g].is_here && !w->has_norm[g]) norm(w, g);
-    overflow(w);
-    check(w);
+    zero_instruction *agree = zero_write(w, ZERO_OP_OVERFLOW);
+    if (!zero_plan_updates_beside(&w->s->input)) { /* else the host has them already */
+        agree->in = w->s->squares;
+        agree->host = w->s->squares_host;
+    }
+    /* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
+     * it has. */
+    if (place != ZERO_OFFLOAD_BACKWARD && place != ZERO_OFFLOAD_DELAYED) {
+        if (w->s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = w->s->check;
+        if (zero_is_checked(w->s)) zero_write(w, ZERO_OP_COMPARE)->buffer = w->s->check;
+    }
     w->after = zero_write_last(w);
     if (place != ZERO_OFFLOAD_LAZY && place != ZERO_OFFLOAD_BACKWARD) update_all(w);
-    if (place == ZERO_OFFLOAD_DELAYED) delay_gradients(w);
+    bool is_beside = zero_plan_updates_beside(&w->s->input);
+    for (int g = 0; place == ZERO_OFFLOAD_DELAYED && g < n_groups; g++) {
+        const zero_group_state *state = &w->s->groups[g];
+        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
+                   state->late_grad);
+    }
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
 }
