@@ -156,6 +156,7 @@ static zero_status measure_type(bench *b, zero_type type, zero_type activations)
 {
     ZERO_TRY(zero_model_activate(&b->model, activations));
     zero_plan_input plan = zero_plan_input_standard(&b->model, 1, 0);
+    plan = zero_engine_place(plan, &b->model, &b->world);
     plan.forward_only = true;
     plan.type = type;
     plan.texts = b->w->texts;

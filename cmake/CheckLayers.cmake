@@ -6,7 +6,7 @@
 #   gpu            includes its own folder, base/, math/ and zero/; only gpu/ uses CUDA
 #
 # Only comm/, cli/ and zero/comm.h name MPI. Only state/ and engine/ name the memory of a model: others read
-# and write states by zero_engine_visit() and zero_engine_view(). Paths start at src/, include/ or
+# and write states by visits (state/visit.h). Paths start at src/, include/ or
 # the project, so every include shows the floor of its file. Comments are ignored.
 cmake_minimum_required(VERSION 3.20)
 
@@ -82,10 +82,10 @@ function(check_no_mpi file code)
 endfunction()
 
 # The addresses of buffers, and the memory that they lie in: "r->arena", "e.runner.window",
-# "zero_window_array(&engine->window". The size of a window is no address.
+# "zero_window_array(&engine->window". The size of a window is no address. Others reach states by
+# visits (state/visit.h).
 set(model_memory
   "zero_runner_(buffer|element|use|use_element)"
-  "zero_states_(of|visit|view)"
   "runner *(\\.|->) *(arena|window)"
   "zero_window_array *\\([^,)]*(engine|runner)[^,)]*"
   "(engine|runner) *(\\.|->) *window *\\. *base")

@@ -64,8 +64,8 @@ zero_status zero_arena_init(zero_arena *arena, size_t bytes)
     if (mapping == MAP_FAILED)
         return zero_fail(
             ZERO_ERR_NOMEM,
-            "no memory for the %.1f MiB that this rank's plan needs (%s): use more "
-            "ranks, a smaller --micro-batch, a shorter --seq or a smaller model",
+            "no memory for the %.1f MiB that this rank's plan needs (%s): use more ranks, "
+            "a smaller --micro-batch, a shorter --seq or a smaller model",
             (double)bytes / 0x1p20, strerror(errno));
     uintptr_t base = ((uintptr_t)mapping + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     /* Advice only: if it fails, the run is slower. */

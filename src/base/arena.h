@@ -1,11 +1,12 @@
 /* arena.h - the one piece of memory that a run works in.
  *
- * It is taken once, before the first step, and cut up by the schedule. Its pages come when they are
- * first touched, so a run begins without a pass over gigabytes, and its first step pays for the
- * pages that it uses: 0.05 s/GiB, but 2.3 s/GiB on a virtual machine whose host has to find them.
- * The arena is aligned to 2 MiB with huge pages advised, which is good for streaming kernels and
- * transfers between ranks. Builds with the address sanitizer poison parts outside their planned
- * lifetime: the first wrong access finds a schedule that frees too early. */
+ * It is taken once, before the first step, and cut up by the schedule. Its pages come when
+ * they are first touched, so a run begins without a pass over gigabytes, and its first step
+ * pays for the pages that it uses: 0.05 s/GiB, but 2.3 s/GiB on a virtual machine whose
+ * host has to find them. The arena is aligned to 2 MiB with huge pages advised, which is
+ * good for streaming kernels and transfers between ranks. Builds with the address sanitizer
+ * poison parts outside their planned lifetime: the first wrong access finds a schedule that
+ * frees too early. */
 #pragma once
 
 #include <stddef.h>

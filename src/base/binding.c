@@ -66,8 +66,8 @@ static void release(zero_binding *b)
     b->claims = -1;
 }
 
-/* Narrows the set to a core for each thread, the first `before` left to other ranks if possible. Runs
- * and ranks keep different cores: each claims them by their numbers. */
+/* Narrows the set to a core for each thread, the first `before` left to other ranks if
+ * possible. Runs and ranks keep different cores: each claims them by their numbers. */
 static bool claim_cores(zero_binding *b, int threads, int before)
 {
     hwloc_topology_t machine = b->machine;
@@ -101,8 +101,8 @@ static void sharers_of(int node, int nodes, int node_ranks, int *first, int *end
     *end = (int)(((long)(node + 1) * node_ranks + nodes - 1) / nodes);
 }
 
-/* Narrows the set to a NUMA node that has cores for all its ranks, and says which of these this
- * rank is. Returns the node's number, or -1: no change. */
+/* Narrows the set to a NUMA node that has cores for all its ranks, and says which of these
+ * this rank is. Returns the node's number, or -1: no change. */
 static int choose_node(zero_binding *b, int threads, int local_rank, int node_ranks,
                        int *position)
 {
@@ -148,8 +148,8 @@ static void choose_cores(zero_binding *b, int threads, int local_rank, int node_
     }
 }
 
-/* Open MPI 4 binds up to two ranks to one core each, whatever their threads, unless it is told
- * otherwise; these variables are there if it was. */
+/* Open MPI 4 binds up to two ranks to one core each, whatever their threads, unless it is
+ * told otherwise; these variables are there if it was. */
 static bool is_mpiruns_default(void)
 {
     const char *const wishes[] = {"OMPI_MCA_hwloc_base_binding_policy",

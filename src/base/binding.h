@@ -11,11 +11,12 @@
  *     all of a machine of several NUMA        each on a core of one NUMA node, if it has the cores:
  *     nodes                                   rank i of n on node i * nodes / n
  *
- * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different ones, in
- * containers, too. What others have claimed is left to them; if too little remains, nothing is bound
- * within a NUMA node. Where claims cannot be seen, nothing is bound at all. If
- * OpenMP's own variables bind threads (OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY), or ranks have more
- * threads than there are cores, nothing is bound. Nothing here is collective. */
+ * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different
+ * ones, in containers, too. What others have claimed is left to them; if too little
+ * remains, nothing is bound within a NUMA node. Where claims cannot be seen, nothing is
+ * bound at all. If OpenMP's own variables bind threads (OMP_PROC_BIND, OMP_PLACES,
+ * GOMP_CPU_AFFINITY), or ranks have more threads than there are cores, nothing is bound.
+ * Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,13 +31,13 @@ typedef struct {
     char text[128]; /* "each on a core of its own: 0-3", of the system's numbers */
 } zero_binding;
 
-/* Claims cores for `threads` threads of rank local_rank of the node_ranks ranks on this machine, until
- * the binding is closed. ZERO_ERR_ENV if hwloc fails. */
+/* Claims cores for `threads` threads of rank local_rank of the node_ranks ranks on this
+ * machine, until the binding is closed. ZERO_ERR_ENV if hwloc fails. */
 ZERO_NODISCARD zero_status zero_binding_open(zero_binding *b, int threads, int local_rank,
                                              int node_ranks);
 
-/* Binds the calling thread, number `index` of the rank, as was decided. True if that worked, or if
- * there is nothing to do. Threads may call this at the same time. */
+/* Binds the calling thread, number `index` of the rank, as was decided. True if that
+ * worked, or if there is nothing to do. Threads may call this at the same time. */
 bool zero_binding_take(const zero_binding *b, int index);
 
 void zero_binding_close(zero_binding *b);

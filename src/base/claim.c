@@ -11,8 +11,8 @@
 
 #define MOST_TURNS 10000 /* of a millisecond */
 
-/* Namespaces that are seldom divided, and the number that the kernel gives the first of each kind.
- * Linux before 5.6 has no time namespaces. */
+/* Namespaces that are seldom divided, and the number that the kernel gives the first of
+ * each kind. Linux before 5.6 has no time namespaces. */
 static const struct {
     const char *path;
     ino_t first;
@@ -49,8 +49,9 @@ int zero_claims_open(void)
     return -1;
 }
 
-/* Such a file can only be read, so it takes no locks that exclude others. But a process may ask whether
- * it would get one, and then take a shared one, which tells all that ask after it. */
+/* Such a file can only be read, so it takes no locks that exclude others. But a process may
+ * ask whether it would get one, and then take a shared one, which tells all that ask after
+ * it. */
 bool zero_claims_take(int claims, int number)
 {
     struct flock byte = {

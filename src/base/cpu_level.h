@@ -1,11 +1,12 @@
 /* cpu_level.h - which compiled kernel levels this CPU supports.
  *
- * Kernels are compiled once per level, into tables of one type. A family of kernels lists its
- * tables from the lowest level up, as far as it has them; the best that this CPU runs is
- * levels[zero_cpu_best_level(n)], and it runs all below that as well.
+ * Kernels are compiled once per level, into tables of one type. A family of kernels lists
+ * its tables from the lowest level up, as far as it has them; the best that this CPU runs
+ * is levels[zero_cpu_best_level(n)], and it runs all below that as well.
  *
- * Levels are asked for by feature: compilers older than their names know these too. The other
- * features of a level (F16C, LZCNT, MOVBE) came with them, and not all compilers can ask. */
+ * Levels are asked for by feature: compilers older than their names know these too. The
+ * other features of a level (F16C, LZCNT, MOVBE) came with them, and not all compilers can
+ * ask. */
 #pragma once
 
 #include <stdbool.h>

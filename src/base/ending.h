@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* The signals by which users end a program end this one from now on, unless they are ignored. Call it
- * first. */
+/* The signals by which users end a program end this one from now on, unless they are
+ * ignored. Call it first. */
 void zero_ending_begin(void);
 
 /* From now on this signal ends the process. */

@@ -64,15 +64,8 @@ void zero_exact_add_square(zero_exact *sum, float x)
     carry(sum);
 }
 
-static void add_one_by_one(zero_exact *sum, zero_type type, int64_t n, const void *x)
-{
-    float wide[SHORT];
-    zero_convert(type, ZERO_FP32, n, x, wide);
-    for (int64_t i = 0; i < n; i++) add_square(sum, wide[i]);
-}
-
-/* Numbers that are too far apart are divided: gradients of rare words lie beside those of frequent
- * ones. */
+/* Numbers that are too far apart are divided: gradients of rare words lie beside those of
+ * frequent ones. */
 static void add_piece(zero_exact *sum, zero_type type, int64_t n, const void *x)
 {
     zero_vector_windows part;
@@ -80,7 +73,9 @@ static void add_piece(zero_exact *sum, zero_type type, int64_t n, const void *x)
         for (int w = 0; w < ZERO_VECTOR_WINDOWS; w++)
             add(sum, part.count[w], part.exponent[w]);
     } else if (n <= SHORT) {
-        add_one_by_one(sum, type, n, x);
+        float wide[SHORT];
+        zero_convert(type, ZERO_FP32, n, x, wide);
+        for (int64_t i = 0; i < n; i++) add_square(sum, wide[i]);
     } else {
         add_piece(sum, type, n / 2, x);
         add_piece(sum, type, n - n / 2, zero_type_at(type, x, n / 2));
@@ -107,8 +102,9 @@ static uint64_t digit_at(const zero_exact *sum, int i)
     return i >= 0 ? (uint64_t)sum->word[i] : 0;
 }
 
-/* Rounds a sum whose first digit is `top`: its leading 64 bits, the last of which is set as well if
- * anything is below them. The conversion to double then rounds as it would the whole. */
+/* Rounds a sum whose first digit is `top`: its leading 64 bits, the last of which is set as
+ * well if anything is below them. The conversion to double then rounds as it would the
+ * whole. */
 static double round_from(const zero_exact *sum, int top)
 {
     const int zeros = __builtin_clzll(digit_at(sum, top)) - DIGIT_BITS;

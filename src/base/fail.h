@@ -8,11 +8,15 @@
 
 #include "zero/status.h"
 
-/* Records the message for this thread, with the place it came from, and returns the code. The
- * last error may be among the arguments. */
+/* Records the message for this thread, with the place it came from, and returns the code.
+ * The last error may be among the arguments. */
 #define zero_fail(code, ...) zero_fail_at(__FILE__, __LINE__, (code), __VA_ARGS__)
 zero_status zero_fail_at(const char *file, int line, zero_status code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* ZERO_OK if memory was taken, else ZERO_ERR_NOMEM with this message. */
+#define zero_allocated(taken, ...) \
+    ((taken) ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, __VA_ARGS__))
 
 /* Leaves the function with the callee's status unless it is ZERO_OK. */
 #define ZERO_TRY(call) \

@@ -1,7 +1,7 @@
 /* field.h - the members of a struct, listed once.
  *
- * A table of fields says name, type and place of what decides something. Whether two structs
- * agree, what differs, and how their values read come from that one table. */
+ * A table of fields says name, type and place of what decides something. Whether two
+ * structs agree, what differs, and how their values read come from that one table. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,8 @@ typedef struct {
 
 #define ZERO_FIELD_TEXT_BYTES 320 /* longer texts are cut there */
 
-/* A row of such a table: ZERO_FIELD(zero_plan_input, bucket). _NAMED is for enumerations. */
+/* A row of such a table: ZERO_FIELD(zero_plan_input, bucket). _NAMED is for
+ * enumerations. */
 #define ZERO_FIELD(type, member) ZERO_FIELD_NAMED(type, member, NULL)
 #define ZERO_FIELD_NAMED(type, member, word) \
     { \
@@ -42,8 +43,8 @@ typedef struct {
         double: ZERO_FIELD_REAL, \
         const char *: ZERO_FIELD_TEXT)
 
-/* The value of the field in the struct at `of`, as a user would write it: on, off; the fewest
- * digits that read back as the same number; a text that is NULL is empty. */
+/* The value of the field in the struct at `of`, as a user would write it: on, off; the
+ * fewest digits that read back as the same number; a text that is NULL is empty. */
 void zero_field_write(const zero_field *field, const void *of,
                       char text[ZERO_FIELD_TEXT_BYTES]);
 

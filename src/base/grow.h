@@ -1,12 +1,21 @@
-/* grow.h - arrays that grow by doubling. */
+/* grow.h - arrays: new ones, and ones that grow by doubling. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The array with room for one item more than the n it holds, moved if need be. NULL, with the
- * array and *capacity left as they were, if there is no memory. */
+#include "zero/status.h"
+
+/* Sets a pointer to n zeroed items, to be freed with free(); NULL and a failure without
+ * memory: "no memory for 12 parts of a text", or "no memory for a tokenizer" if n is 1. */
+#define zero_new(pointer, n, what) \
+    zero_new_at(__FILE__, __LINE__, (pointer), (size_t)(n), sizeof **(pointer), (what))
+ZERO_NODISCARD zero_status zero_new_at(const char *file, int line, void *pointer, size_t n,
+                                       size_t item, const char *what);
+
+/* The array with room for one item more than the n it holds, moved if need be. NULL, with
+ * the array and *capacity left as they were, if there is no memory. */
 static inline void *zero_grow(void *array, int64_t n, int64_t *capacity, size_t item)
 {
     if (n < *capacity) return array;

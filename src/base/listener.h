@@ -1,5 +1,5 @@
-/* listener.h - hears what a function has to say though it does not fail: that it waits, or that
- * something stays. The library prints nothing; the program's function does. */
+/* listener.h - hears what a function has to say though it does not fail: that it waits, or
+ * that something stays. The library prints nothing; the program's function does. */
 #pragma once
 
 typedef struct {

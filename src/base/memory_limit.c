@@ -20,7 +20,8 @@ static const hierarchy version1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byt
 static const hierarchy version2 = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                    "inactive_file"};
 
-/* The number after `key` (NULL: the first in the file) in <folder>/<name>; "max" is not one. */
+/* The number after `key` (NULL: the first in the file) in <folder>/<name>; "max" is not
+ * one. */
 static bool read_number(const char *folder, const char *name, const char *key,
                         uint64_t *out)
 {
@@ -51,7 +52,8 @@ static void apply_group(const char *folder, const hierarchy *h, zero_memory_limi
     if (limit >= UINT64_C(1) << 60) return;
     read_number(folder, h->usage, NULL, &usage);
     read_number(folder, "memory.stat", h->cache, &cache);
-    /* Idle file cache counts as usage, but the kernel gives it back before it kills a process. */
+    /* Idle file cache counts as usage, but the kernel gives it back before it kills a
+     * process. */
     usage = usage > cache ? usage - cache : 0;
     uint64_t available = limit > usage ? limit - usage : 0;
     if (least->limit == 0 || available < least->available)
@@ -59,8 +61,9 @@ static void apply_group(const char *folder, const hierarchy *h, zero_memory_limi
     if (least->limit == 0 || limit < least->limit) least->limit = (size_t)limit;
 }
 
-/* Walks from `path`'s group up to the root. In a container the path may be the host's, with no
- * folder here: those levels are skipped, and the mount itself is the container's group. */
+/* Walks from `path`'s group up to the root. In a container the path may be the host's, with
+ * no folder here: those levels are skipped, and the mount itself is the container's
+ * group. */
 static void apply_ancestors(const char *root, char *path, const hierarchy *h,
                             zero_memory_limit *least)
 {

@@ -1,8 +1,8 @@
 /* memory_limit.h - how much memory the control groups of this process leave it.
  *
  * Containers and batch systems limit memory by control groups (Linux cgroups, version 1 and
- * 2), which the machine's own numbers do not show. Limits nest: every group from this process's
- * up to the root counts, and the tightest decides. */
+ * 2), which the machine's own numbers do not show. Limits nest: every group from this
+ * process's up to the root counts, and the tightest decides. */
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +16,8 @@ typedef struct {
  * Missing and unreadable files limit nothing. */
 void zero_memory_limit_read(const char *root, zero_memory_limit *limit);
 
-/* Bytes that this machine and the control groups leave this process now: free ones, and caches that
- * the kernel would give back. 0: unknown. */
+/* Bytes that this machine and the control groups leave this process now: free ones, and
+ * caches that the kernel would give back. 0: unknown. */
 size_t zero_memory_available(void);
 
 /* A line of /proc/meminfo in bytes; 0 if it is missing. */

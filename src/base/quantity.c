@@ -59,8 +59,8 @@ bool zero_quantity_whole(const char *text, int64_t *number)
     return true;
 }
 
-/* A number before a suffix that begins with one of those letters. strtod() would take nan, inf and
- * hexadecimal, too. */
+/* A number before a suffix that begins with one of those letters. strtod() would take nan,
+ * inf and hexadecimal, too. */
 static bool read_decimal(const char *text, const char *letters, double *number,
                          const char **end)
 {

@@ -37,8 +37,8 @@ void zero_rng_normal_plain(const zero_rng *rng, uint64_t first, int64_t n, float
     philox4x64_ctr_t words = {{0}};
     double radius = 0.0, angle = 0.0;
     for (int64_t k = 0; k < n; k++) {
-        /* Elements 2j and 2j+1 share draws 2j and 2j+1, so that any range of the stream gives
-         * the same numbers as the whole. */
+        /* Elements 2j and 2j+1 share draws 2j and 2j+1, so that any range of the stream
+         * gives the same numbers as the whole. */
         uint64_t i = first + (uint64_t)k, slot = i % WORDS_PER_BLOCK;
         if (k == 0 || slot == 0) words = block(rng, i / WORDS_PER_BLOCK);
         if (k == 0 || slot % 2 == 0) {
@@ -64,8 +64,8 @@ static void draw(const zero_rng *rng, uint64_t first, int64_t n, uint64_t *radii
     }
 }
 
-/* Numbers whose bounds differ lie next to a border between two floats, one in a million: only there
- * do the exact bits of log, sin and cos matter (Ziv's test). */
+/* Numbers whose bounds differ lie next to a border between two floats, one in a million:
+ * only there do the exact bits of log, sin and cos matter (Ziv's test). */
 static void settle(const zero_rng *rng, uint64_t first, int64_t n, const float *most,
                    float *out)
 {

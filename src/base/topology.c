@@ -18,20 +18,6 @@ static size_t shm_available(void)
     return (size_t)fs.f_bavail * (size_t)fs.f_frsize;
 }
 
-static void read_memory(hwloc_topology_t machine, zero_topology *t)
-{
-    zero_memory_limit group;
-    zero_memory_limit_read("", &group);
-    /* hwloc's sum over NUMA nodes may be too small: on virtual machines whose memory grew after
-     * the start, nodes still show the old size (5 of 25 GB). */
-    t->machine_memory = zero_memory_line("MemTotal");
-    if (t->machine_memory == 0)
-        t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;
-    t->memory_limit = group.limit;
-    t->memory_available = zero_memory_available();
-    t->shm_available = shm_available();
-}
-
 /* Objects of one type that share a thread with `set`; all of them if it is NULL. */
 static int count_objects(hwloc_topology_t machine, hwloc_obj_type_t type,
                          hwloc_const_cpuset_t set)
@@ -49,17 +35,16 @@ static size_t cache_size(hwloc_topology_t machine, hwloc_obj_type_t level)
     return cache ? (size_t)cache->attr->cache.size : 0;
 }
 
-static void read_cpu_name(hwloc_topology_t machine, zero_topology *t)
+static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
 {
+    *t = (zero_topology){0};
     hwloc_obj_t package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, NULL);
     hwloc_obj_t holder = package ? package : hwloc_get_root_obj(machine);
     const char *name = hwloc_obj_get_info_by_name(holder, "CPUModel");
     snprintf(t->cpu, sizeof t->cpu, "%s", name ? name : "");
-}
-
-/* Usable is allowed and bound; allowed if the system does not tell the binding. */
-static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
-{
+    t->machine_cores = count_objects(machine, HWLOC_OBJ_CORE, NULL);
+    t->machine_threads = count_objects(machine, HWLOC_OBJ_PU, NULL);
+    /* Usable is allowed and bound; allowed if the system does not tell the binding. */
     if (hwloc_get_cpubind(machine, set, HWLOC_CPUBIND_PROCESS) != 0) hwloc_bitmap_fill(set);
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(machine);
     t->allowed_cores = count_objects(machine, HWLOC_OBJ_CORE, allowed);
@@ -68,19 +53,19 @@ static void read_usable(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topol
     t->usable_cores = count_objects(machine, HWLOC_OBJ_CORE, set);
     t->usable_threads = count_objects(machine, HWLOC_OBJ_PU, set);
     hwloc_bitmap_list_snprintf(t->usable_list, sizeof t->usable_list, set);
-}
-
-static void read_machine(hwloc_topology_t machine, hwloc_cpuset_t set, zero_topology *t)
-{
-    *t = (zero_topology){0};
-    read_cpu_name(machine, t);
-    t->machine_cores = count_objects(machine, HWLOC_OBJ_CORE, NULL);
-    t->machine_threads = count_objects(machine, HWLOC_OBJ_PU, NULL);
-    read_usable(machine, set, t);
     t->numa_nodes = count_objects(machine, HWLOC_OBJ_NUMANODE, NULL);
     t->l2 = cache_size(machine, HWLOC_OBJ_L2CACHE);
     t->l3 = cache_size(machine, HWLOC_OBJ_L3CACHE);
-    read_memory(machine, t);
+    zero_memory_limit group;
+    zero_memory_limit_read("", &group);
+    /* hwloc's sum over NUMA nodes may be too small: on virtual machines whose memory grew
+     * after the start, nodes still show the old size (5 of 25 GB). */
+    t->machine_memory = zero_memory_line("MemTotal");
+    if (t->machine_memory == 0)
+        t->machine_memory = (size_t)hwloc_get_root_obj(machine)->total_memory;
+    t->memory_limit = group.limit;
+    t->memory_available = zero_memory_available();
+    t->shm_available = shm_available();
 
     /* Some virtual machines show threads without cores. */
     if (t->machine_cores == 0) {

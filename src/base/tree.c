@@ -41,8 +41,8 @@ static const void *elements(const slice *s, const zero_tree_term *term)
     return zero_type_at(term->type, term->data, s->at);
 }
 
-/* out[len] = the sum of these terms and of those pending to their left. Streaming callers sum
- * large arrays, so prefetch too. */
+/* out[len] = the sum of these terms and of those pending to their left. Streaming callers
+ * sum large arrays, so prefetch too. */
 static void sum_slice(const slice *s, int n, const zero_tree_term *terms,
                       zero_vector_sum *sum, zero_type type, void *out, bool stream)
 {
@@ -121,17 +121,12 @@ double zero_tree_sum_scalars(int64_t n, const double *x)
     return zero_tree_sum_scalars(left, x) + zero_tree_sum_scalars(n - left, x + left);
 }
 
-double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x)
+double zero_tree_sum_squares(zero_type type, int64_t n, const void *x)
 {
     if (n <= ZERO_VECTOR_SQUARES) return zero_vector_kernels_best()->squares(type, n, x);
     int64_t left = zero_tree_left(n);
-    return zero_tree_sum_typed_squares(type, left, x) +
-           zero_tree_sum_typed_squares(type, n - left, zero_type_at(type, x, left));
-}
-
-double zero_tree_sum_squares(int64_t n, const float *x)
-{
-    return zero_tree_sum_typed_squares(ZERO_FP32, n, x);
+    return zero_tree_sum_squares(type, left, x) +
+           zero_tree_sum_squares(type, n - left, zero_type_at(type, x, left));
 }
 
 /* ---- spans ---- */
@@ -148,8 +143,8 @@ int64_t zero_tree_span_next(int64_t first, int64_t count)
     return size;
 }
 
-/* A right child finds its sibling, if the span has it, as the last term: a larger term would end
- * elsewhere, and a smaller one would have been merged already. */
+/* A right child finds its sibling, if the span has it, as the last term: a larger term
+ * would end elsewhere, and a smaller one would have been merged already. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x)
 {
     int64_t at = span->first + span->count;
@@ -184,8 +179,8 @@ bool zero_tree_span_is_whole(const zero_tree_span *span)
     return span->first == 0 && span->count == span->blocks;
 }
 
-/* The tree splits at the largest power of two, so subtrees get smaller from left to right, and
- * all that is right of one is its sibling. */
+/* The tree splits at the largest power of two, so subtrees get smaller from left to right,
+ * and all that is right of one is its sibling. */
 double zero_tree_span_sum(const zero_tree_span *span)
 {
     assert(zero_tree_span_is_whole(span));

@@ -8,8 +8,8 @@
  *     n = 7:   ((x0 + x1) + (x2 + x3)) + ((x4 + x5) + x6)
  *
  * Sums of squares follow the complete tree over blocks of 64 elements (the granule of a
- * shard), so they do not depend on where a flat space is cut: a rank that holds some of the blocks
- * sums the subtrees within them, a span, and adjoining spans can be merged.
+ * shard), so they do not depend on where a flat space is cut: a rank that holds some of the
+ * blocks sums the subtrees within them, a span, and adjoining spans can be merged.
  *
  *     7 blocks      0   1   2   3   4   5   6
  *     blocks 1..4       x   x...x   x              terms: x1, x2 + x3, x4
@@ -36,40 +36,37 @@ typedef struct {
 } zero_tree_term;
 
 /* out[i] = the sum over the tree of all leaves that the terms cover, in fp32, rounded to
- * `type` once, i < len. The terms are in order and adjoin; each covers a complete subtree of the
- * tree over [terms[0].first, end). `out` may be one of the inputs if its type is the same;
- * nothing else overlaps. 1 <= n <= 2^20.
+ * `type` once, i < len. The terms are in order and adjoin; each covers a complete subtree
+ * of the tree over [terms[0].first, end). `out` may be one of the inputs if its type is the
+ * same; nothing else overlaps. 1 <= n <= 2^20.
  *
- * stream: this core will not read `out` soon, so it is stored past the caches; a release store
- * publishes it as usual. The bits depend on neither alignment, len, stream nor CPU; only NaN
- * payloads may. */
+ * stream: this core will not read `out` soon, so it is stored past the caches; a release
+ * store publishes it as usual. The bits depend on neither alignment, len, stream nor CPU;
+ * only NaN payloads may. */
 void zero_tree_sum(int n, const zero_tree_term *terms, int64_t len, zero_type type,
                    void *out, bool stream);
 
 #define ZERO_TREE_COVER_MAX 64
 
-/* The maximal complete subtrees of the tree over `size` leaves that tile the leaves first ..
- * first + count - 1: sets first and count of at most ZERO_TREE_COVER_MAX terms, in order,
- * and returns how many. 0 <= first, 0 <= count, first + count <= size. */
+/* The maximal complete subtrees of the tree over `size` leaves that tile the leaves first
+ * .. first + count - 1: sets first and count of at most ZERO_TREE_COVER_MAX terms, in
+ * order, and returns how many. 0 <= first, 0 <= count, first + count <= size. */
 int zero_tree_cover(int size, int first, int count, zero_tree_term *terms);
 
 /* The tree sum of x[0] .. x[n-1]. n >= 1. */
 double zero_tree_sum_scalars(int64_t n, const double *x);
 
-/* The tree sum of the squares of x[0] .. x[n-1], in double. n >= 0. */
-double zero_tree_sum_squares(int64_t n, const float *x);
-
-/* The same of numbers of any type, widened. */
-double zero_tree_sum_typed_squares(zero_type type, int64_t n, const void *x);
+/* The tree sum of the squares of x[0] .. x[n-1], widened, in double. n >= 0. */
+double zero_tree_sum_squares(zero_type type, int64_t n, const void *x);
 
 /* ---- sums shared by ranks ---- */
 
 #define ZERO_TREE_SPAN_BLOCKS ((int64_t)1 << 57) /* at most: 2^63 elements */
 #define ZERO_TREE_SPAN_TERMS  112                /* twice the 56 levels below the root */
 
-/* The sum of blocks first .. first + count - 1 of a tree over `blocks`, as the values of the
- * largest complete subtrees within them: 2^k blocks from a multiple of 2^k on. An empty span
- * (count 0) may begin anywhere. A span has no pointers: it may travel as bytes. */
+/* The sum of blocks first .. first + count - 1 of a tree over `blocks`, as the values of
+ * the largest complete subtrees within them: 2^k blocks from a multiple of 2^k on. An empty
+ * span (count 0) may begin anywhere. A span has no pointers: it may travel as bytes. */
 typedef struct {
     int64_t blocks, first, count;
     int n;
@@ -92,8 +89,9 @@ int64_t zero_tree_span_next(int64_t first, int64_t count);
 /* Appends the next `size` blocks to the span, a complete subtree whose value is x. */
 void zero_tree_span_append(zero_tree_span *span, int64_t size, double x);
 
-/* Appends `right` to *left, exactly: however spans are merged, the bits are the same. False, and
- * *left as it was, if their trees differ or `right` does not begin where *left ends. */
+/* Appends `right` to *left, exactly: however spans are merged, the bits are the same.
+ * False, and *left as it was, if their trees differ or `right` does not begin where *left
+ * ends. */
 bool zero_tree_span_merge(zero_tree_span *left, const zero_tree_span *right);
 
 bool zero_tree_span_is_whole(const zero_tree_span *span); /* has all blocks of its tree */

@@ -1,5 +1,5 @@
-/* type.h - the types of zero/type.h as a list, for options, files and reports that name one; and
- * places in arrays of them. */
+/* type.h - the types of zero/type.h as a list, for options, files and reports that name
+ * one; and places in arrays of them. */
 #pragma once
 
 #include <stdbool.h>

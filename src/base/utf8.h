@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads the character at text, of which `room` > 0 bytes exist, and returns its bytes. 0 if it is
- * invalid: longer than necessary, one half of a surrogate pair, beyond U+10FFFF, or cut off. */
+/* Reads the character at text, of which `room` > 0 bytes exist, and returns its bytes. 0 if
+ * it is invalid: longer than necessary, one half of a surrogate pair, beyond U+10FFFF, or
+ * cut off. */
 static inline size_t zero_utf8_read(const unsigned char *text, size_t room,
                                     uint32_t *character)
 {

@@ -1,9 +1,9 @@
-/* vector.h - the loops over mixed types for type.h, tree.h and stream.h, once per instruction
- * set.
+/* vector.h - the loops over mixed types for type.h, tree.h and stream.h, once per
+ * instruction set.
  *
- * vector_kernels.c is compiled several times into tables of this type; all give the bits that
- * half.h defines. Data are aligned to their elements only. Outputs may be inputs of the same
- * element size, from the same address on.
+ * vector_kernels.c is compiled several times into tables of this type; all give the bits
+ * that half.h defines. Data are aligned to their elements only. Outputs may be inputs of
+ * the same element size, from the same address on.
  *
  * stream: `out` is aligned to 64 bytes and stored past the caches as far as the CPU can;
  * zero_stream_fence() must follow before another core is told of it. */
@@ -37,7 +37,8 @@ typedef struct {
     int exponent[ZERO_VECTOR_WINDOWS];
 } zero_vector_windows;
 
-/* A stream of dropout's masks: Philox's key, and its counter but for the number of the block. */
+/* A stream of dropout's masks: Philox's key, and its counter but for the number of the
+ * block. */
 typedef struct {
     uint64_t key[2], counter[3];
     uint32_t threshold; /* bits below it drop the element */
@@ -54,15 +55,16 @@ typedef struct {
                         float *out);
     /* The tree sum of n <= ZERO_VECTOR_SQUARES squares, as in tree.h. */
     double (*squares)(zero_type type, int64_t n, const void *x);
-    /* *sum = the sum of n <= ZERO_VECTOR_EXACT squares, without rounding. False if numbers are too
-     * far apart for the windows, or not finite. exact.h */
+    /* *sum = the sum of n <= ZERO_VECTOR_EXACT squares, without rounding. False if numbers
+     * are too far apart for the windows, or not finite. exact.h */
     bool (*exact_squares)(zero_type type, int64_t n, const void *x,
                           zero_vector_windows *sum);
     /* Copies lines of 64 bytes, streaming. */
     void (*copy_lines)(int64_t lines, const void *in, void *out);
-    /* Bounds of standard normal numbers (rng.c): random bits radii[j] and angles[j] give numbers 2j
-     * and 2j + 1, j < pairs, a multiple of ZERO_VECTOR_PAIRS. Where least and most are equal, they
-     * are the exact number rounded, and that of any library whose functions are exact to 2^-46. */
+    /* Bounds of standard normal numbers (rng.c): random bits radii[j] and angles[j] give
+     * numbers 2j and 2j + 1, j < pairs, a multiple of ZERO_VECTOR_PAIRS. Where least and
+     * most are equal, they are the exact number rounded, and that of any library whose
+     * functions are exact to 2^-46. */
     void (*normals)(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
                     float *least, float *most);
     /* out[n] = the masks from block `first` on, of 8 elements each. */

@@ -1,10 +1,11 @@
-/* vector_exact.h - squares added without rounding: included by vector_kernels.c, which is compiled
- * once per instruction set.
+/* vector_exact.h - squares added without rounding: included by vector_kernels.c, which is
+ * compiled once per instruction set.
  *
- * The square of a float is exact in double. Adding s = 1.5 * 2^(52 + e) rounds it to a multiple of
- * 2^e, subtracting s leaves that, and what was rounded away is exact again. So a square is cut into
- * three windows of 40 bits below 2^top, and each window's sum of up to 2^12 numbers has no more than
- * 53 bits. The largest and the least number tell whether the windows hold all bits.
+ * The square of a float is exact in double. Adding s = 1.5 * 2^(52 + e) rounds it to a
+ * multiple of 2^e, subtracting s leaves that, and what was rounded away is exact again. So
+ * a square is cut into three windows of 40 bits below 2^top, and each window's sum of up to
+ * 2^12 numbers has no more than 53 bits. The largest and the least number tell whether the
+ * windows hold all bits.
  *
  * (Demmel and Nguyen, Fast reproducible floating-point summation, 2013.) */
 #pragma once
@@ -19,8 +20,8 @@
 
 /* ---- the range of numbers ---- */
 
-/* Magnitudes, as the bits of floats are ordered like them. Those of numbers that are not 0 are
- * turned round, to become the largest; 0 becomes the least of all integers. */
+/* Magnitudes, as the bits of floats are ordered like them. Those of numbers that are not 0
+ * are turned round, to become the largest; 0 becomes the least of all integers. */
 typedef struct {
     ints largest, least;
 } exact_range;
@@ -47,8 +48,8 @@ static int last_place(zero_type type, int32_t magnitude)
     return (exponent > 0 ? exponent : 1) - 127 - fraction;
 }
 
-/* Sets the least even exponent whose power of two is larger than all squares. False if the windows
- * below do not hold them. */
+/* Sets the least even exponent whose power of two is larger than all squares. False if the
+ * windows below do not hold them. */
 static bool find_top(zero_type type, exact_range r, int *top)
 {
     const int32_t largest = largest_lane(r.largest), least = largest_lane(r.least);

@@ -25,8 +25,9 @@ static void put(zero_type type, float x, void *out, int64_t i)
         ((uint16_t *)out)[i] = type == ZERO_BF16 ? zero_to_bf16(x) : zero_to_fp16(x);
 }
 
-/* Prefetches the next tile while this one is summed: arrays that change every few KiB outrun the
- * CPU's own prefetching. Gains 5 to 15 % from memory; costs as much from caches. */
+/* Prefetches the next tile while this one is summed: arrays that change every few KiB
+ * outrun the CPU's own prefetching. Gains 5 to 15 % from memory; costs as much from
+ * caches. */
 INLINE void prefetch(zero_type type, const void *in, int64_t i)
 {
     size_t size = type == ZERO_FP32 ? 4 : 2;
@@ -144,7 +145,8 @@ static void add_rounded(zero_type type, int64_t n, const float *sum_to, const fl
 #define SQUARES_AHEAD 512                           /* bytes */
 #define PARTS         (2 * ZERO_TREE_BLOCK / WIDTH) /* registers of doubles in a block */
 
-/* Squares of floats are exact in double, so nothing is rounded before the first addition. */
+/* Squares of floats are exact in double, so nothing is rounded before the first
+ * addition. */
 INLINE double square_block(zero_type type, const void *x, int64_t at)
 {
     doubles part[PARTS];
@@ -162,8 +164,8 @@ INLINE double square_block(zero_type type, const void *x, int64_t at)
     return lane[0];
 }
 
-/* Memory is faster when read in several places at once, each prefetched a little ahead: 19 GB/s
- * instead of 15 on one core. */
+/* Memory is faster when read in several places at once, each prefetched a little ahead: 19
+ * GB/s instead of 15 on one core. */
 INLINE void prefetch_block(zero_type type, const void *x, int64_t at)
 {
     const size_t size = type == ZERO_FP32 ? 4 : 2;
@@ -213,8 +215,8 @@ static double squares(zero_type type, int64_t n, const void *x)
     return type == ZERO_BF16 ? squares_of(ZERO_BF16, n, x) : squares_of(ZERO_FP16, n, x);
 }
 
-/* Whole registers, and one with the rest and zeros. Numbers are read twice, so the next ones are
- * prefetched the second time. */
+/* Whole registers, and one with the rest and zeros. Numbers are read twice, so the next
+ * ones are prefetched the second time. */
 INLINE bool exact_squares_of(zero_type type, int64_t n, const void *x,
                              zero_vector_windows *sum)
 {

@@ -1,8 +1,8 @@
 /* vector_lanes.h - a register's worth of numbers at a time: widened, rounded, streamed.
  *
- * Included by files that are compiled once per instruction set (vector_kernels.c, and some in
- * math/): width and instructions follow from what the compiler may use. Without an instruction
- * plain integer arithmetic does the same, number for number as half.c. */
+ * Included by files that are compiled once per instruction set (vector_kernels.c, and some
+ * in math/): width and instructions follow from what the compiler may use. Without an
+ * instruction plain integer arithmetic does the same, number for number as half.c. */
 #pragma once
 
 #include <math.h>
@@ -33,9 +33,9 @@ typedef uint32_t bits32 __attribute__((vector_size(4 * WIDTH), aligned(4), may_a
 typedef uint16_t bits16 __attribute__((vector_size(2 * WIDTH), aligned(2), may_alias));
 typedef double doubles __attribute__((vector_size(4 * WIDTH), may_alias));
 
-/* widen(x): zeros above. narrow(x): the lower halves; the upper ones are zero.
- * low, high: half of the numbers as doubles. larger: the larger numbers of each pair.
- * stream, stream16: stores past the caches, to addresses aligned to the size stored. Wide stores
+/* widen(x): zeros above. narrow(x): the lower halves; the upper ones are zero. low, high:
+ * half of the numbers as doubles. larger: the larger numbers of each pair. stream,
+ * stream16: stores past the caches, to addresses aligned to the size stored. Wide stores
  * are faster: with 64 bytes a sum streams at 1.15 times the speed of 16. */
 #if defined(__AVX512F__)
 INLINE bits32 widen(bits16 x)
@@ -273,7 +273,8 @@ INLINE bits16 to_fp16(floats x)
 }
 #endif
 
-/* Callers inline these with constant types: every mixture of types becomes a separate loop. */
+/* Callers inline these with constant types: every mixture of types becomes a separate
+ * loop. */
 INLINE floats load(zero_type type, const void *in, int64_t i)
 {
     if (type == ZERO_FP32) return *(const floats *)((const float *)in + i);

@@ -1,12 +1,12 @@
-/* vector_normals.h - standard normal numbers, several at a time, to 2^-45 of their values: Box and
- * Muller's method as in rng.c.
+/* vector_normals.h - standard normal numbers, several at a time, to 2^-45 of their values:
+ * Box and Muller's method as in rng.c.
  *
  *     radius = sqrt(-2 log v)      v = 1 - u = 2^e m, sqrt(1/2) <= m < sqrt(2); log m by s = f/(2+f)
  *     cos, sin of the angle        the angle less k pi/2, |rest| <= pi/4; then by the quarter k mod 4
  *
- * The operations and polynomials are those of fdlibm (e_log.c, k_sin.c, k_cos.c, Sun Microsystems
- * 1993), whose errors are below 2^-52 of each result; with the square root and the product they add
- * up to less than 2^-49. There is no table and no branch. */
+ * The operations and polynomials are those of fdlibm (e_log.c, k_sin.c, k_cos.c, Sun
+ * Microsystems 1993), whose errors are below 2^-52 of each result; with the square root and
+ * the product they add up to less than 2^-49. There is no table and no branch. */
 #pragma once
 
 #include "base/vector_lanes.h"
@@ -44,8 +44,8 @@ INLINE doubles root(doubles x)
 }
 #endif
 
-/* The upper 53 bits as a number from 0 to 1, exactly: each half becomes the last bits of a large
- * double. */
+/* The upper 53 bits as a number from 0 to 1, exactly: each half becomes the last bits of a
+ * large double. */
 INLINE doubles unit(bits64 word)
 {
     bits64 x = word >> 11;

@@ -15,14 +15,8 @@ typedef struct {
     bool told, waits;
 } waiting;
 
-static void pause_for(double seconds)
-{
-    struct timespec time = {.tv_nsec = (long)(1e9 * seconds)};
-    nanosleep(&time, NULL);
-}
-
-/* Sets `waits` if another process has the lock and there is still time. A wait of a few turns is
- * not worth a message, and the holder may not have signed yet. */
+/* Sets `waits` if another process has the lock and there is still time. A wait of a few
+ * turns is not worth a message, and the holder may not have signed yet. */
 static zero_status try_lock(waiting *w)
 {
     const zero_lock_wish *wish = w->wish;
@@ -31,25 +25,24 @@ static zero_status try_lock(waiting *w)
     ZERO_TRY(wish->take(wish->arg, &lock, holder));
     w->waits = lock == ZERO_LOCK_BUSY;
     if (lock == ZERO_LOCK_NONE)
-        zero_listener_tell(
-            &wish->listener,
-            "%s: its file system has no locks, so nothing keeps another run from "
-            "writing there at the same time",
-            wish->place);
+        zero_listener_tell(&wish->listener,
+                           "%s: its file system has no locks, so nothing keeps another run "
+                           "from writing there at the same time",
+                           wish->place);
     if (!w->waits) return ZERO_OK;
     double waited = zero_clock_seconds() - w->start;
     if (waited >= wish->patience)
-        return zero_fail(
-            ZERO_ERR_ENV,
-            "%s: %s %s, and did not end within %.3g s: wait for it, end it, or "
-            "give another %s",
-            wish->place, holder, wish->deed, wish->patience, wish->option);
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s: %s %s, and did not end within %.3g s: wait for it, end it, "
+                         "or give another %s",
+                         wish->place, holder, wish->deed, wish->patience, wish->option);
     if (!w->told && waited > 4 * TURN) {
         zero_listener_tell(&wish->listener, "%s: waiting up to %.3g s for %s, which %s",
                            wish->place, wish->patience, holder, wish->deed);
         w->told = true;
     }
-    pause_for(TURN);
+    struct timespec time = {.tv_nsec = (long)(1e9 * TURN)};
+    nanosleep(&time, NULL);
     return ZERO_OK;
 }
 

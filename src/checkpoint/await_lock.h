@@ -1,7 +1,7 @@
 /* await_lock.h - all ranks wait while another process has a lock that rank 0 wants.
  *
- * A run that was killed may hold its locks a little longer: its launcher has died, and its ranks have
- * not. */
+ * A run that was killed may hold its locks a little longer: its launcher has died, and its
+ * ranks have not. */
 #pragma once
 
 #include "base/listener.h"
@@ -24,6 +24,6 @@ typedef struct {
     zero_listener listener; /* of rank 0: it waits, or there are no locks */
 } zero_lock_wish;
 
-/* Collective, one verdict: ZERO_ERR_ENV if another process has the lock all that time. A file system
- * without locks grants them to all. */
+/* Collective, one verdict: ZERO_ERR_ENV if another process has the lock all that time. A
+ * file system without locks grants them to all. */
 ZERO_NODISCARD zero_status zero_await_lock(zero_comm *comm, const zero_lock_wish *wish);

@@ -11,31 +11,22 @@
 
 /* ---- rank 0 ---- */
 
-static zero_status open_or_make(const char *path, zero_directory_wish wish,
-                                zero_storage_dir *dir)
-{
-    bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
-    zero_status st =
-        must_exist ? zero_storage_open(path, dir) : zero_storage_open_or_make(path, dir);
-    if (st == ZERO_OK) return must_exist ? zero_storage_sync_parent(dir) : ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s%s", zero_last_error(),
-                     must_exist ? ", so there is nothing to resume" : "");
-}
-
-/* Elsewhere a checkpoint may be given by its path; here it would get checkpoints inside. */
-static zero_status refuse_checkpoint(const zero_storage_dir *dir)
-{
-    if (!zero_storage_has(dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is a checkpoint: give the directory that it is in", dir->path);
-}
-
 static zero_status open_first(const char *path, zero_directory_wish wish,
                               zero_checkpoint_directory *d)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - ZERO_CHECKPOINT_NAME));
-    ZERO_TRY(open_or_make(path, wish, &d->dir));
-    return refuse_checkpoint(&d->dir);
+    const bool must_exist = wish == ZERO_DIRECTORY_MUST_EXIST;
+    zero_status st = must_exist ? zero_storage_open(path, &d->dir)
+                                : zero_storage_open_or_make(path, &d->dir);
+    if (st != ZERO_OK)
+        return zero_fail(ZERO_ERR_INVALID, "%s%s", zero_last_error(),
+                         must_exist ? ", so there is nothing to resume" : "");
+    if (must_exist) ZERO_TRY(zero_storage_sync_parent(&d->dir));
+    /* Elsewhere a checkpoint may be given by its path; here it would get checkpoints
+     * inside. */
+    if (!zero_storage_has(&d->dir, ZERO_MANIFEST_NAME)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s is a checkpoint: give the directory that it is in", d->dir.path);
 }
 
 /* ---- the lock ---- */
@@ -49,30 +40,11 @@ static zero_status try_lock(void *arg, zero_lock *lock,
     return ZERO_OK;
 }
 
-static zero_status take_lock(zero_comm *comm, const char *path,
-                             const zero_directory_opening *how, zero_storage_dir *dir)
-{
-    return zero_await_lock(comm, &(zero_lock_wish){.take = try_lock,
-                                                   .arg = dir,
-                                                   .place = path,
-                                                   .deed = "writes checkpoints there",
-                                                   .option = "--checkpoint",
-                                                   .patience = how->patience,
-                                                   .listener = how->listener});
-}
-
-/* Those who wait for the lock would not know for whom; the run itself needs no name. */
-static void sign(const zero_directory_opening *how, zero_storage_dir *dir)
-{
-    if (zero_storage_sign(dir) != ZERO_OK)
-        zero_listener_tell(&how->listener, "%s; the run continues without it",
-                           zero_last_error());
-}
-
 /* ---- all ranks ---- */
 
-/* The probe is a temporary checkpoint, so if a crash leaves it, it is removed like any leftover. Each rank
- * writes a file in it: what a mount cannot do is found now, and not at the first save. */
+/* The probe is a temporary checkpoint, so if a crash leaves it, it is removed like any
+ * leftover. Each rank writes a file in it: what a mount cannot do is found now, and not
+ * at the first save. */
 static zero_status write_part(const zero_storage_dir *probe, int rank)
 {
     char name[ZERO_CHECKPOINT_NAME];
@@ -87,11 +59,10 @@ static zero_status write_probe(const zero_directory_opening *how,
     zero_storage_dir inner;
     ZERO_TRY(zero_storage_make(&d->dir, made, &inner));
     if (!zero_storage_is_private(&inner))
-        zero_listener_tell(
-            &how->listener,
-            "%s: its file system keeps nothing private: other users may read "
-            "the checkpoints",
-            d->dir.path);
+        zero_listener_tell(&how->listener,
+                           "%s: its file system keeps nothing private: other users may "
+                           "read the checkpoints",
+                           d->dir.path);
     zero_status st = write_part(&inner, 0);
     if (st == ZERO_OK) st = zero_storage_sync(&inner);
     if (st == ZERO_OK) st = zero_storage_rename(&d->dir, made, probe);
@@ -110,7 +81,11 @@ static zero_status begin(const zero_directory_opening *how, zero_checkpoint_dire
                          char probe[ZERO_CHECKPOINT_NAME])
 {
     char made[ZERO_CHECKPOINT_NAME];
-    sign(how, &d->dir);
+    /* Those who wait for the lock would not know for whom; the run itself needs no
+     * name. */
+    if (zero_storage_sign(&d->dir) != ZERO_OK)
+        zero_listener_tell(&how->listener, "%s; the run continues without it",
+                           zero_last_error());
     ZERO_TRY(zero_checkpoint_clean(&d->dir, &how->listener));
     ZERO_TRY(zero_checkpoint_list(&d->dir, &d->steps, &d->n));
     ZERO_TRY(zero_checkpoint_temporary_name(&d->dir, 0, made));
@@ -129,8 +104,8 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
     zero_status st = zero_storage_open(path, dir);
     if (st == ZERO_ERR_IO)
         return zero_fail(ZERO_ERR_ENV,
-                         "%s, and rank 0 has it open: all nodes need the "
-                         "same directory, open to all ranks",
+                         "%s, and rank 0 has it open: all nodes need the same directory, "
+                         "open to all ranks",
                          zero_last_error());
     ZERO_TRY(st);
     if (!zero_storage_has(dir, probe))
@@ -142,18 +117,6 @@ static zero_status find_probe(const char *path, const char *probe, int rank,
     st = say_no(write_part(&inner, rank));
     zero_storage_close(&inner);
     return st;
-}
-
-static zero_status tell_steps(zero_comm *comm, zero_checkpoint_directory *d)
-{
-    zero_status st = ZERO_OK;
-    ZERO_TRY(zero_comm_broadcast(comm, 0, &d->n, sizeof d->n));
-    if (d->n == 0) return ZERO_OK;
-    size_t bytes = (size_t)d->n * sizeof *d->steps;
-    if (!zero_comm_is_root(comm)) d->steps = malloc(bytes);
-    if (!d->steps) st = zero_fail(ZERO_ERR_NOMEM, "no memory for %d checkpoints", d->n);
-    ZERO_TRY(zero_agree(comm, st));
-    return zero_comm_broadcast(comm, 0, d->steps, bytes);
 }
 
 static zero_status compare_directories(zero_comm *comm, const char *path,
@@ -178,9 +141,21 @@ static zero_status open_all(zero_comm *comm, const char *path,
     bool is_root = zero_comm_is_root(comm);
     ZERO_TRY(
         zero_agree_after_files(comm, is_root ? open_first(path, how->wish, d) : ZERO_OK));
-    ZERO_TRY(take_lock(comm, path, how, &d->dir));
+    ZERO_TRY(zero_await_lock(comm, &(zero_lock_wish){.take = try_lock,
+                                                     .arg = &d->dir,
+                                                     .place = path,
+                                                     .deed = "writes checkpoints there",
+                                                     .option = "--checkpoint",
+                                                     .patience = how->patience,
+                                                     .listener = how->listener}));
     ZERO_TRY(compare_directories(comm, path, how, d));
-    return tell_steps(comm, d);
+    ZERO_TRY(zero_comm_broadcast(comm, 0, &d->n, sizeof d->n));
+    if (d->n == 0) return ZERO_OK;
+    size_t bytes = (size_t)d->n * sizeof *d->steps;
+    if (!zero_comm_is_root(comm)) d->steps = malloc(bytes);
+    zero_status st = zero_allocated(d->steps, "no memory for %d checkpoints", d->n);
+    ZERO_TRY(zero_agree(comm, st));
+    return zero_comm_broadcast(comm, 0, d->steps, bytes);
 }
 
 zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,

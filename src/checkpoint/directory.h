@@ -11,9 +11,9 @@
  *     removes the probe
  *     tells which steps are there
  *
- * A rank that does not find the probe sees another directory of that name, on another machine, and
- * shards would be scattered. A file system that cannot write, sync or rename takes no checkpoint. That is
- * found before hours are spent on training. */
+ * A rank that does not find the probe sees another directory of that name, on another
+ * machine, and shards would be scattered. A file system that cannot write, sync or rename
+ * takes no checkpoint. That is found before hours are spent on training. */
 #pragma once
 
 #include "checkpoint/await_lock.h"
@@ -33,15 +33,15 @@ typedef enum {
 typedef struct {
     zero_directory_wish wish;
     double patience; /* seconds to wait for another process's lock: ZERO_LOCK_PATIENCE */
-    /* Rank 0 tells that it waits for the lock, what could not be removed or written, and what the file
-     * system cannot do. */
+    /* Rank 0 tells that it waits for the lock, what could not be removed or written, and
+     * what the file system cannot do. */
     zero_listener listener;
 } zero_directory_opening;
 
-/* Collective, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be opened or made, or
- * is itself a checkpoint; ZERO_ERR_ENV if it stays locked by another process, which is named, if
- * it cannot be written, or a rank sees another directory or cannot open it; ZERO_ERR_IO if it
- * cannot be listed. */
+/* Collective, one verdict: ZERO_ERR_INVALID if the path is too long, cannot be opened or
+ * made, or is itself a checkpoint; ZERO_ERR_ENV if it stays locked by another process,
+ * which is named, if it cannot be written, or a rank sees another directory or cannot open
+ * it; ZERO_ERR_IO if it cannot be listed. */
 ZERO_NODISCARD zero_status zero_checkpoint_directory_open(zero_comm *comm, const char *path,
                                                           const zero_directory_opening *how,
                                                           zero_checkpoint_directory *d);

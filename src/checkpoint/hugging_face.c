@@ -29,19 +29,6 @@ static float value_at(const unsigned char *bytes, zero_type type, int64_t i)
     return value;
 }
 
-static zero_status not_finite(const zero_hugging_face *f, const zero_tensor *t,
-                              int64_t element, float value)
-{
-    const char *path = f->files[f->places[t - f->model->tensors].file].path;
-    if (!t->decays)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
-                         t->name, element, (double)value);
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: %s[%" PRId64 ", %" PRId64 "] is %g: expected finite numbers",
-                     path, t->name, element / t->cols, element % t->cols, (double)value);
-}
-
 /* Counts a whole piece by its bytes: no copy of the file has others. */
 static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
                         const unsigned char *bytes)
@@ -57,8 +44,8 @@ static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t
     block->n++;
 }
 
-/* A download that has not finished leaves zeros, and training does not: two rows of a matrix, or all
- * of a tensor, are more than chance. Biases may be zeros. */
+/* A download that has not finished leaves zeros, and training does not: two rows of a
+ * matrix, or all of a tensor, are more than chance. Biases may be zeros. */
 static void note_zero(zero_hugging_face *f, int tensor, int64_t element)
 {
     const zero_tensor *t = &f->model->tensors[tensor];
@@ -84,8 +71,20 @@ static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, in
                             bytes, (size_t)n * size));
     for (int64_t i = 0; i < n; i++) {
         out[i] = value_at(bytes, place->type, i);
-        if (!isfinite(out[i]))
-            return not_finite(f, &f->model->tensors[tensor], begin + i, out[i]);
+        if (!isfinite(out[i])) {
+            const zero_tensor *t = &f->model->tensors[tensor];
+            const char *path = f->files[place->file].path;
+            const double value = (double)out[i];
+            int64_t element = begin + i;
+            if (!t->decays)
+                return zero_fail(ZERO_ERR_FORMAT,
+                                 "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
+                                 t->name, element, value);
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: %s[%" PRId64 ", %" PRId64
+                             "] is %g: expected finite numbers",
+                             path, t->name, element / t->cols, element % t->cols, value);
+        }
         if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
     count_piece(f, tensor, begin, n, bytes);
@@ -152,24 +151,18 @@ static zero_status read_config(const zero_hugging_face_found *found,
     return st;
 }
 
-static zero_status read_table(const zero_file *file, zero_safetensors *table)
-{
-    zero_bytes header = {0};
-    zero_status st = zero_safetensors_read_header(file, &header);
-    if (st == ZERO_OK) st = zero_safetensors_parse(file->path, file->bytes, &header, table);
-    zero_bytes_destroy(&header);
-    return st;
-}
-
 /* Adds a file and its tensors. */
 static zero_status open_file(const char *path, zero_hugging_face *f, zero_safetensors *all)
 {
     zero_safetensors table = {0};
+    zero_bytes header = {0};
     zero_file *file = &f->files[f->n_files];
     ZERO_TRY(zero_file_open(path, file));
     f->n_files++;
-    zero_status st = read_table(file, &table);
+    zero_status st = zero_safetensors_read_header(file, &header);
+    if (st == ZERO_OK) st = zero_safetensors_parse(path, file->bytes, &header, &table);
     if (st == ZERO_OK) st = zero_safetensors_add(path, &table, f->n_files - 1, all);
+    zero_bytes_destroy(&header);
     zero_safetensors_destroy(&table);
     return st;
 }
@@ -177,7 +170,7 @@ static zero_status open_file(const char *path, zero_hugging_face *f, zero_safete
 static zero_status make_room(zero_hugging_face *f, int n)
 {
     f->files = calloc((size_t)n, sizeof *f->files);
-    return f->files ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d files", n);
+    return zero_allocated(f->files, "no memory for %d files", n);
 }
 
 static zero_status open_listed(const zero_hugging_face_found *found,
@@ -193,26 +186,22 @@ static zero_status open_listed(const zero_hugging_face_found *found,
     return zero_safetensors_check_index(found->weights, index, all);
 }
 
-static zero_status open_index(const zero_hugging_face_found *found, zero_hugging_face *f,
-                              zero_safetensors *all)
-{
-    zero_bytes text = {0};
-    zero_safetensors_index index = {0};
-    zero_status st =
-        zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
-    if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
-    if (st == ZERO_OK) st = open_listed(found, &index, f, all);
-    zero_safetensors_destroy_index(&index);
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 /* Opens the files, and makes a table of their tensors. */
 static zero_status open_files(const zero_hugging_face_found *found, zero_hugging_face *f,
                               zero_safetensors *all)
 {
     ZERO_TRY(zero_hugging_face_check_weights(found));
-    if (found->is_index) return open_index(found, f, all);
+    if (found->is_index) {
+        zero_bytes text = {0};
+        zero_safetensors_index index = {0};
+        zero_status st =
+            zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
+        if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
+        if (st == ZERO_OK) st = open_listed(found, &index, f, all);
+        zero_safetensors_destroy_index(&index);
+        zero_bytes_destroy(&text);
+        return st;
+    }
     ZERO_TRY(make_room(f, 1));
     return open_file(found->weights, f, all);
 }
@@ -227,18 +216,6 @@ static zero_status read_shape(const zero_hugging_face_found *found,
     ZERO_TRY(zero_hugging_face_shape(found->weights, table, shape));
     shape->heads = said.heads;
     return zero_hugging_face_check_config(config, found->weights, &said, shape);
-}
-
-static zero_status check(const zero_hugging_face_found *found,
-                         const zero_safetensors *table, zero_hugging_face *f)
-{
-    zero_gpt2_shape shape;
-    zero_hugging_face_place head;
-    const char *path = found->weights;
-    ZERO_TRY(read_shape(found, table, &shape));
-    ZERO_TRY(zero_hugging_face_compare(path, &shape, f->model->shape));
-    ZERO_TRY(zero_hugging_face_match(path, table, f->model, f->places, &head));
-    return head.at > 0 ? check_head(f, head) : ZERO_OK;
 }
 
 #define BLOCKS_MOST 65536 /* beside one for each tensor */
@@ -257,21 +234,8 @@ static zero_status make_blocks(zero_hugging_face *f)
     if (f->first_block) f->n_blocks = f->first_block[m->n_tensors];
     f->blocks = calloc((size_t)f->n_blocks + 1, sizeof *f->blocks);
     f->run.tensor = f->zeros.tensor = -1;
-    if (f->first_block && f->blocks) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d blocks", f->n_blocks);
-}
-
-static zero_status find_places(const zero_hugging_face_found *found, zero_hugging_face *f)
-{
-    zero_safetensors table = {0};
-    f->places = calloc((size_t)f->model->n_tensors, sizeof *f->places);
-    if (!f->places)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", f->model->n_tensors);
-    zero_status st = make_blocks(f);
-    if (st == ZERO_OK) st = open_files(found, f, &table);
-    if (st == ZERO_OK) st = check(found, &table, f);
-    zero_safetensors_destroy(&table);
-    return st;
+    return zero_allocated(f->first_block && f->blocks, "no memory for %d blocks",
+                          f->n_blocks);
 }
 
 zero_status zero_hugging_face_open(const char *path, const zero_model *model,
@@ -279,8 +243,20 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
 {
     zero_hugging_face f = {.model = model};
     zero_hugging_face_found found;
+    zero_hugging_face_place head;
+    zero_safetensors table = {0};
+    zero_gpt2_shape shape;
     ZERO_TRY(zero_hugging_face_find(path, &found));
-    zero_status st = find_places(&found, &f);
+    f.places = calloc((size_t)model->n_tensors, sizeof *f.places);
+    zero_status st = zero_allocated(f.places, "no memory for %d tensors", model->n_tensors);
+    if (st == ZERO_OK) st = make_blocks(&f);
+    if (st == ZERO_OK) st = open_files(&found, &f, &table);
+    if (st == ZERO_OK) st = read_shape(&found, &table, &shape);
+    if (st == ZERO_OK) st = zero_hugging_face_compare(found.weights, &shape, model->shape);
+    if (st == ZERO_OK)
+        st = zero_hugging_face_match(found.weights, &table, model, f.places, &head);
+    if (st == ZERO_OK && head.at > 0) st = check_head(&f, head);
+    zero_safetensors_destroy(&table);
     if (st == ZERO_OK)
         *file = f;
     else

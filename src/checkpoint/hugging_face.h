@@ -1,5 +1,5 @@
-/* hugging_face.h - GPT-2 in the files of Hugging Face's transformers, read and written: a directory
- * with
+/* hugging_face.h - GPT-2 in the files of Hugging Face's transformers, read and written: a
+ * directory with
  *
  *     model.safetensors        the tensors
  *     config.json              the shape and the details of the computation
@@ -8,16 +8,17 @@
  *     tokenizer_config.json    how transformers loads it
  *     special_tokens_map.json, chat_template.jinja and others
  *
- * Only the first two decide anything here; the others are kept, and written again. The tensors:
+ * Only the first two decide anything here; the others are kept, and written again. The
+ * tensors:
  *
  *     ours                          theirs, with or without "transformer." before it
  *     wte.weight        [V, C]      the same; the head is this matrix, stored once
  *     h.0.ln_1.weight   [1, C]      [C]: a vector has one dimension
  *     h.0.mlp.c_fc.weight [C, 4C]   the same: their Conv1D is [in, out], too
  *
- * Tensors are read and written in ranges: no rank needs memory for the model, and each reads what
- * it holds. Models are those of zero_gpt2_describe(). Nothing here is collective.
- * Source: huggingface/transformers, modeling_gpt2.py, configuration_gpt2.py. */
+ * Tensors are read and written in ranges: no rank needs memory for the model, and each
+ * reads what it holds. Models are those of zero_gpt2_describe(). Nothing here is
+ * collective. Source: huggingface/transformers, modeling_gpt2.py, configuration_gpt2.py. */
 #pragma once
 
 #include "data/tokenizer.h"
@@ -34,10 +35,10 @@ typedef struct {
     const json_t *kept;              /* zero_hugging_face_keep()'s; NULL: nothing */
 } zero_hugging_face_export;
 
-/* Writes a new directory, which exists completely or not at all: fp32, names with "transformer.",
- * without the head; files of mode 0644, less the umask. Kept files are written as they were, but for
- * the numbers of shape and type in config.json, which are the model's.
- * ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
+/* Writes a new directory, which exists completely or not at all: fp32, names with
+ * "transformer.", without the head; files of mode 0644, less the umask. Kept files are
+ * written as they were, but for the numbers of shape and type in config.json, which are the
+ * model's. ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
  * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_hugging_face_export *e);
@@ -45,15 +46,16 @@ ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
 /* Where a model lies (hugging_face_find.c). */
 typedef struct {
     char folder[ZERO_STORAGE_PATH]; /* of the weights and what is beside them */
-    /* The file with the tensors, or the index that names such files; "": the folder has none that is
-     * read. */
+    /* The file with the tensors, or the index that names such files; "": the folder has
+     * none that is read. */
     char weights[ZERO_STORAGE_FILE_PATH];
     bool is_index;
 } zero_hugging_face_found;
 
-/* Finds the model at a path: its folder, one of the hub's cache (models--NAME, of which the snapshot
- * of refs/main is taken), or the file of its weights. Nothing is opened but refs/main. ZERO_ERR_IO if
- * there is no such path; ZERO_ERR_FORMAT for a refs/main that names no snapshot. */
+/* Finds the model at a path: its folder, one of the hub's cache (models--NAME, of which the
+ * snapshot of refs/main is taken), or the file of its weights. Nothing is opened but
+ * refs/main. ZERO_ERR_IO if there is no such path; ZERO_ERR_FORMAT for a refs/main that
+ * names no snapshot. */
 ZERO_NODISCARD zero_status zero_hugging_face_find(const char *path,
                                                   zero_hugging_face_found *found);
 /* "FOLDER/NAME" */
@@ -67,8 +69,9 @@ typedef struct {
     zero_type type;
 } zero_hugging_face_place;
 
-/* How much of a block this rank has read. A block has 16 pieces of a tensor, or more in a large model, of
- * ZERO_HUGGING_FACE_PIECE elements each. A piece that is read in parts does not count. */
+/* How much of a block this rank has read. A block has 16 pieces of a tensor, or more in a
+ * large model, of ZERO_HUGGING_FACE_PIECE elements each. A piece that is read in parts does
+ * not count. */
 typedef struct {
     uint64_t sum; /* of the hashes of the pieces that were read */
     int n;        /* of them */
@@ -94,43 +97,45 @@ typedef struct {
     zero_hugging_face_zeros run, zeros; /* the last, and the first long one */
 } zero_hugging_face;
 
-/* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They must
- * have its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that carry no
- * information: masks (attn.bias, attn.masked_bias) and a head that equals the embedding. A
- * config.json beside them must agree. Positions beyond the model's are ignored. Values are not read
- * yet, except to compare a head.
+/* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They
+ * must have its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that
+ * carry no information: masks (attn.bias, attn.masked_bias) and a head that equals the
+ * embedding. A config.json beside them must agree. Positions beyond the model's are
+ * ignored. Values are not read yet, except to compare a head.
  *
- * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another shape;
- * ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else; ZERO_ERR_UNSUPPORTED,
- * with the command that converts them, for weights of other formats; ZERO_ERR_IO. */
+ * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another
+ * shape; ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else;
+ * ZERO_ERR_UNSUPPORTED, with the command that converts them, for weights of other formats;
+ * ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_model *model,
                                                   zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
-/* The shape of the model there: that of its tensors, with the heads of the config.json beside
- * them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT unless it is a
- * GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
+/* The shape of the model there: that of its tensors, with the heads of the config.json
+ * beside them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT
+ * unless it is a GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_gpt2_shape *shape);
 
-/* Reads the files beside the weights that no computation needs (hugging_face_keep.c): config.json,
- * generation_config.json, tokenizer_config.json and others, as texts by their names. *kept is the
- * caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT for a file that is not UTF-8 or
- * too long. */
+/* Reads the files beside the weights that no computation needs (hugging_face_keep.c):
+ * config.json, generation_config.json, tokenizer_config.json and others, as texts by their
+ * names. *kept is the caller's (json_decref), or NULL if there are none. ZERO_ERR_FORMAT
+ * for a file that is not UTF-8 or too long. */
 ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
                                                   json_t **kept);
 /* The config.json among them, parsed: the caller's; NULL without one. */
 ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
-/* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else of the
- * config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that is a token or a
- * list of at most ZERO_ENDS. */
+/* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else
+ * of the config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that
+ * is a token or a list of at most ZERO_ENDS. */
 ZERO_NODISCARD zero_status zero_hugging_face_ends(const json_t *kept,
                                                   const zero_tokenizer *tokenizer,
                                                   int64_t vocab, zero_ends *ends);
 /* The positions of a parsed config.json, or of NULL; 0: it does not say them. */
 int64_t zero_hugging_face_positions(const json_t *root);
 
-/* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not finite. */
+/* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not
+ * finite. */
 zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
 /* ---- for the files of this folder ---- */
@@ -141,8 +146,8 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
 
-/* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a tokenizer a
- * vocabulary as large as GPT-2's is taken for it. */
+/* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a
+ * tokenizer a vocabulary as large as GPT-2's is taken for it. */
 int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, int64_t vocab);
 
 enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
@@ -151,8 +156,8 @@ enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
 ZERO_NODISCARD zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor,
                                                     int64_t begin, int64_t end);
 
-/* hugging_face_describe.c: append config.json, generation_config.json and tokenizer_config.json,
- * which needs a tokenizer or a kept file. */
+/* hugging_face_describe.c: append config.json, generation_config.json and
+ * tokenizer_config.json, which needs a tokenizer or a kept file. */
 ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
                                                           zero_bytes *out);
 ZERO_NODISCARD zero_status
@@ -160,12 +165,13 @@ zero_hugging_face_write_generation(const zero_hugging_face_export *e, zero_bytes
 ZERO_NODISCARD zero_status
 zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e, zero_bytes *out);
 
-/* hugging_face_keep.c: ZERO_ERR_FORMAT unless an object has texts of such files, and only them. */
+/* hugging_face_keep.c: ZERO_ERR_FORMAT unless an object has texts of such files, and only
+ * them. */
 ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
                                                         const json_t *kept);
 
-/* hugging_face_find.c: fails for a folder without weights that are read here, and for a file of
- * another format. */
+/* hugging_face_find.c: fails for a folder without weights that are read here, and for a
+ * file of another format. */
 ZERO_NODISCARD zero_status
 zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 
@@ -173,7 +179,8 @@ zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
                                                          const zero_bytes *text,
                                                          zero_gpt2_shape *shape);
-/* ZERO_ERR_INVALID unless both are equal; zeros in `found` are unknown and equal anything. */
+/* ZERO_ERR_INVALID unless both are equal; zeros in `found` are unknown and equal
+ * anything. */
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
                                                      const zero_gpt2_shape *found,
                                                      const zero_gpt2_shape *wanted);
@@ -183,15 +190,16 @@ ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
                                                           const zero_gpt2_shape *said,
                                                           const zero_gpt2_shape *tensors);
 
-/* hugging_face_check.c: compares a table of tensors with the model. Names may have any one prefix:
- * "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose `at` is 0 without
- * one. */
+/* hugging_face_check.c: compares a table of tensors with the model. Names may have any one
+ * prefix: "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose
+ * `at` is 0 without one. */
 ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_safetensors *table,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have; the heads are 0. ZERO_ERR_FORMAT unless they are a
+/* The shape that the table's tensors have; the heads are 0. ZERO_ERR_FORMAT unless they are
+ * a
  * GPT-2's. */
 ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
                                                    const zero_safetensors *table,

@@ -39,21 +39,12 @@ static void add(struct problems *p, const char *text)
     p->n_named++;
 }
 
-static zero_status tell(const struct problems *p, const char *path)
-{
-    char more[32] = "";
-    if (p->n == 0) return ZERO_OK;
-    if (p->n > p->n_named) snprintf(more, sizeof more, "; and %d more", p->n - p->n_named);
-    return zero_fail(ZERO_ERR_FORMAT, "%s does not hold this model: %s%s", path, p->text,
-                     more);
-}
-
 /* ---- names ---- */
 
 enum { PREFIX = 160, NAME = PREFIX + 64 }; /* bytes, at most */
 
-/* The tensors, and what stands before all of their names, as torch.compile, DDP and classes around
- * a model add it: "", "transformer.", "_orig_mod.transformer.". */
+/* The tensors, and what stands before all of their names, as torch.compile, DDP and
+ * classes around a model add it: "", "transformer.", "_orig_mod.transformer.". */
 struct names {
     const zero_safetensors *table;
     char prefix[PREFIX];
@@ -82,18 +73,8 @@ static const zero_safetensors_entry *find(const struct names *names, const char 
     return zero_safetensors_find(names->table, prefixed);
 }
 
-/* The head is not within the transformer. */
-static const zero_safetensors_entry *find_head(const struct names *names)
-{
-    struct names outer = *names;
-    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
-    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
-        outer.prefix[n - k] = '\0';
-    return find(&outer, HEAD);
-}
-
-/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for other
- * names. */
+/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for
+ * other names. */
 static int64_t layer_of(const struct names *names, const char *name, const char **rest)
 {
     char *end;
@@ -104,14 +85,6 @@ static int64_t layer_of(const struct names *names, const char *name, const char 
     long long layer = strtoll(name + 2, &end, 10);
     *rest = end;
     return *end == '.' && layer < ZERO_GPT2_LAYERS ? layer : -1;
-}
-
-/* The causal mask, which older files store beside the weights. */
-static bool is_mask(const struct names *names, const char *name)
-{
-    const char *rest;
-    return layer_of(names, name, &rest) >= 0 &&
-           (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
 }
 
 /* ---- shapes ---- */
@@ -149,12 +122,6 @@ static bool fits(const zero_tensor *t, const zero_safetensors_entry *e)
     return has_more_rows || has_dims(e, n, dims);
 }
 
-/* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
-static bool is_transposed(const zero_tensor *t, const zero_safetensors_entry *e)
-{
-    return t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows});
-}
-
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -165,7 +132,8 @@ static bool find_type(const zero_safetensors_entry *e, zero_type *type)
     return false;
 }
 
-/* Compares a tensor of the model with the file's; e is NULL if the file does not have it. */
+/* Compares a tensor of the model with the file's; e is NULL if the file does not have
+ * it. */
 static void check_tensor(const zero_tensor *t, const char *name,
                          const zero_safetensors_entry *e, zero_hugging_face_place *place,
                          struct problems *p)
@@ -177,23 +145,17 @@ static void check_tensor(const zero_tensor *t, const char *name,
     if (e) print_dims(e->n_dims, e->dims, theirs);
     if (e) *place = (zero_hugging_face_place){.file = e->file, .at = e->begin};
     if (e && fits(t, e) && find_type(e, &place->type)) return;
+    /* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
     if (!e)
         snprintf(text, sizeof text, "%s %s is missing", name, ours);
     else if (!fits(t, e))
         snprintf(text, sizeof text, "%s is %s and should be %s%s", name, theirs, ours,
-                 is_transposed(t, e) ? ", transposed: this is nn.Linear's order" : "");
+                 t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows})
+                     ? ", transposed: this is nn.Linear's order"
+                     : "");
     else
         snprintf(text, sizeof text, "%s has type %.16s: expected F32, F16 or BF16", name,
                  e->type);
-    add(p, text);
-}
-
-static void check_extra(const zero_safetensors_entry *e, struct problems *p)
-{
-    char text[320], dims[64], shown[ZERO_JSON_SHOWN];
-    print_dims(e->n_dims, e->dims, dims);
-    snprintf(text, sizeof text, "%.160s %s is not one of the model's",
-             zero_json_shown(e->name, shown), dims);
     add(p, text);
 }
 
@@ -205,7 +167,7 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
     struct problems p = {0};
     struct names names;
     bool *used = calloc((size_t)table->n + 1, sizeof *used);
-    if (!used) return zero_fail(ZERO_ERR_NOMEM, "no memory to check %d tensors", table->n);
+    ZERO_TRY(zero_allocated(used, "no memory to check %d tensors", table->n));
     (void)read_names(table, &names); /* without the embedding it is missing below */
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
@@ -214,16 +176,36 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
         if (e) used[e - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    const zero_safetensors_entry *e = find_head(&names);
+    /* The head is not within the transformer. */
+    struct names outer = names;
+    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
+    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
+        outer.prefix[n - k] = '\0';
+    const zero_safetensors_entry *e = find(&outer, HEAD);
     if (e) {
         check_tensor(&model->tensors[ZERO_WTE], HEAD, e, head, &p);
         used[e - table->entries] = true;
     }
-    for (int i = 0; i < table->n; i++)
-        if (!used[i] && !is_mask(&names, table->entries[i].name))
-            check_extra(&table->entries[i], &p);
+    for (int i = 0; i < table->n; i++) {
+        char text[320], dims[64], shown[ZERO_JSON_SHOWN];
+        const char *rest;
+        e = &table->entries[i];
+        /* The causal mask, which older files store beside the weights. */
+        bool is_mask =
+            layer_of(&names, e->name, &rest) >= 0 &&
+            (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
+        if (used[i] || is_mask) continue;
+        print_dims(e->n_dims, e->dims, dims);
+        snprintf(text, sizeof text, "%.160s %s is not one of the model's",
+                 zero_json_shown(e->name, shown), dims);
+        add(&p, text);
+    }
     free(used);
-    return tell(&p, path);
+    char more[32] = "";
+    if (p.n == 0) return ZERO_OK;
+    if (p.n > p.n_named) snprintf(more, sizeof more, "; and %d more", p.n - p.n_named);
+    return zero_fail(ZERO_ERR_FORMAT, "%s does not hold this model: %s%s", path, p.text,
+                     more);
 }
 
 zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,

@@ -29,22 +29,17 @@ static int locate(const zero_hugging_face *f, int block, int64_t *begin, int64_t
     return t;
 }
 
-static bool is_whole(const zero_hugging_face *f, int block)
-{
-    int64_t begin, end;
-    (void)locate(f, block, &begin, &end);
-    return f->blocks[block].n == zero_divide_up(end - begin, ZERO_HUGGING_FACE_PIECE);
-}
-
 static zero_status read_whole(zero_hugging_face *f, int block)
 {
     int64_t begin, end;
     int tensor = locate(f, block, &begin, &end);
-    if (is_whole(f, block)) return ZERO_OK;
+    if (f->blocks[block].n == zero_divide_up(end - begin, ZERO_HUGGING_FACE_PIECE))
+        return ZERO_OK;
     f->blocks[block] = (zero_hugging_face_block){.n = 0};
     return zero_hugging_face_reread(f, tensor, begin, end);
 }
 
+/* Completes the blocks that this rank has begun to read. */
 static zero_status complete_blocks(struct copies *c)
 {
     for (int b = 0; b < c->f->n_blocks; b++)
@@ -54,8 +49,8 @@ static zero_status complete_blocks(struct copies *c)
 
 /* ---- votes on blocks ---- */
 
-/* The or of all ranks' numbers for each block, and of their complements, from ranks that read it. They
- * have a bit in common if two numbers differ. */
+/* The or of all ranks' numbers for each block, and of their complements, from ranks that
+ * read it. They have a bit in common if two numbers differ. */
 static zero_status vote(struct copies *c, bool on_copies)
 {
     const zero_hugging_face *f = c->f;
@@ -73,21 +68,16 @@ static bool differ(const struct copies *c, int block)
     return (c->words[2 * block] & c->words[2 * block + 1]) != 0;
 }
 
-/* The rank that reads a block from another copy than the one which needs it. */
-static int other_reader(const struct copies *c, int block)
-{
-    int size = c->world->size;
-    int rank = (int)(XXH3_64bits(&block, sizeof block) % (uint64_t)size);
-    while (c->of[rank] == c->words[2 * block]) rank = (rank + 1) % size;
-    return rank;
-}
-
+/* A block that ranks of one copy alone need is read from another copy, by a rank that all
+ * choose alike. */
 static zero_status read_for_others(struct copies *c)
 {
+    int size = c->world->size;
     for (int b = 0; b < c->f->n_blocks; b++) {
-        bool is_needed = c->words[2 * b] != 0;
-        if (is_needed && !differ(c, b) && other_reader(c, b) == c->world->rank)
-            ZERO_TRY(read_whole(c->f, b));
+        int reader = (int)(XXH3_64bits(&b, sizeof b) % (uint64_t)size);
+        if (c->words[2 * b] == 0 || differ(c, b)) continue;
+        while (c->of[reader] == c->words[2 * b]) reader = (reader + 1) % size;
+        if (reader == c->world->rank) ZERO_TRY(read_whole(c->f, b));
     }
     return ZERO_OK;
 }
@@ -106,16 +96,10 @@ static zero_status name_copies(struct copies *c)
     return ZERO_OK;
 }
 
-static bool is_one_copy(const struct copies *c)
-{
-    for (int r = 1; r < c->world->size; r++)
-        if (c->of[r] != c->of[0]) return false;
-    return true;
-}
-
 /* ---- telling ---- */
 
-/* The lowest rank whose block is that of most; of[] has the ranks' hashes. *n: how many have it. */
+/* The lowest rank whose block is that of most; of[] has the ranks' hashes. *n: how many
+ * have it. */
 static int most_frequent(const struct copies *c, int *n)
 {
     int best = 0;
@@ -135,9 +119,7 @@ static zero_status gather_zeros(const zero_hugging_face *f, zero_comm *world, do
     const zero_hugging_face_zeros *z = &f->zeros;
     const double mine[] = {(double)z->tensor, (double)z->begin, (double)z->end};
     *runs = malloc((size_t)world->size * sizeof mine);
-    zero_status st =
-        *runs ? ZERO_OK
-              : zero_fail(ZERO_ERR_NOMEM, "no memory for what %d ranks read", world->size);
+    zero_status st = zero_allocated(*runs, "no memory for what %d ranks read", world->size);
     st = zero_agree(world, st);
     return st == ZERO_OK ? zero_comm_all_gather_doubles(world, 3, mine, *runs) : st;
 }
@@ -167,37 +149,34 @@ static zero_status describe(const struct copies *c, int block, const double *run
                      path, model, name, begin, end - 1, where);
 }
 
-/* All ranks read the block again, so each can say whether it has what most have. */
-static zero_status tell(struct copies *c, int block)
-{
-    zero_hugging_face *f = c->f;
-    double *runs = NULL;
-    f->zeros.tensor = f->run.tensor = -1;
-    f->blocks[block] = (zero_hugging_face_block){.n = 0};
-    ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, block)));
-    for (int r = 0; r < c->world->size; r++)
-        c->of[r] = r == c->world->rank ? f->blocks[block].sum : 0;
-    ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
-    zero_status st = gather_zeros(f, c->world, &runs);
-    if (st == ZERO_OK) st = zero_agree(c->world, describe(c, block, runs));
-    free(runs);
-    return st;
-}
-
 /* ---- all of it ---- */
 
 static zero_status compare(struct copies *c)
 {
+    zero_hugging_face *f = c->f;
+    int size = c->world->size, b = 0;
+    bool is_one_copy = true;
+    double *runs = NULL;
     ZERO_TRY(zero_agree(c->world, name_copies(c)));
-    ZERO_TRY(zero_comm_or(c->world, c->world->size, c->of));
-    if (is_one_copy(c)) return ZERO_OK;
+    ZERO_TRY(zero_comm_or(c->world, size, c->of));
+    for (int r = 1; r < size; r++) is_one_copy &= c->of[r] == c->of[0];
+    if (is_one_copy) return ZERO_OK;
     ZERO_TRY(zero_agree_after_files(c->world, complete_blocks(c)));
     ZERO_TRY(vote(c, true));
     ZERO_TRY(zero_agree_after_files(c->world, read_for_others(c)));
     ZERO_TRY(vote(c, false));
-    for (int b = 0; b < c->f->n_blocks; b++)
-        if (differ(c, b)) return tell(c, b);
-    return ZERO_OK;
+    while (b < f->n_blocks && !differ(c, b)) b++;
+    if (b == f->n_blocks) return ZERO_OK;
+    /* All ranks read the block again, so each can say whether it has what most have. */
+    f->zeros.tensor = f->run.tensor = -1;
+    f->blocks[b] = (zero_hugging_face_block){.n = 0};
+    ZERO_TRY(zero_agree_after_files(c->world, read_whole(f, b)));
+    for (int r = 0; r < size; r++) c->of[r] = r == c->world->rank ? f->blocks[b].sum : 0;
+    ZERO_TRY(zero_comm_or(c->world, size, c->of));
+    zero_status st = gather_zeros(f, c->world, &runs);
+    if (st == ZERO_OK) st = zero_agree(c->world, describe(c, b, runs));
+    free(runs);
+    return st;
 }
 
 zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm *world)
@@ -205,10 +184,9 @@ zero_status zero_hugging_face_compare_copies(zero_hugging_face *file, zero_comm 
     struct copies c = {.f = file, .world = world};
     c.of = calloc((size_t)world->size, sizeof *c.of);
     c.words = calloc(2 * (size_t)file->n_blocks + 1, sizeof *c.words);
-    zero_status st = ZERO_OK;
-    if (!c.of || !c.words)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory to compare %d blocks", file->n_blocks);
-    st = zero_agree(world, st);
+    zero_status st =
+        zero_agree(world, zero_allocated(c.of && c.words, "no memory to compare %d blocks",
+                                         file->n_blocks));
     if (st == ZERO_OK) st = compare(&c);
     free(c.of);
     free(c.words);

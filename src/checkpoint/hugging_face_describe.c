@@ -1,5 +1,5 @@
-/* The files that transformers reads beside the tensors and the tokenizer's own: config.json,
- * generation_config.json and tokenizer_config.json, written. */
+/* The files that transformers reads beside the tensors and the tokenizer's own:
+ * config.json, generation_config.json and tokenizer_config.json, written. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static zero_status append(const char *name, json_t *root, size_t digits, zero_by
     char *text =
         root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(digits)) : NULL;
     json_decref(root);
-    zero_status st = text ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %s", name);
+    zero_status st = zero_allocated(text, "no memory for %s", name);
     if (st == ZERO_OK) st = zero_bytes_append(out, text, strlen(text));
     if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
     free(text);
@@ -37,58 +37,41 @@ static zero_status append(const char *name, json_t *root, size_t digits, zero_by
 static json_t *own_config(const zero_gpt2_shape *s, const zero_tokenizer *tok)
 {
     double dropout = (double)s->dropout;
-    return json_pack(
-        "{s:[s], s:s, s:I, s:I, s:I, s:n, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:f, "
-        "s:b, "
-        "s:b, s:b, s:b, s:s, s:o, s:o}",
-        "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "n_layer",
-        (json_int_t)s->layers, "n_head", (json_int_t)s->heads, "n_embd",
-        (json_int_t)s->hidden, "n_inner", "n_positions", (json_int_t)s->seq, "n_ctx",
-        (json_int_t)s->seq, "vocab_size", (json_int_t)s->vocab, "activation_function",
-        "gelu_new", "layer_norm_epsilon", 1e-5, "initializer_range", 0.02, "embd_pdrop",
-        dropout, "attn_pdrop", dropout, "resid_pdrop", dropout, "scale_attn_weights", 1,
-        "scale_attn_by_inverse_layer_idx", 0, "reorder_and_upcast_attn", 0,
-        "tie_word_embeddings", 1, "torch_dtype", "float32", "bos_token_id",
-        end_of_text(s, tok), "eos_token_id", end_of_text(s, tok));
+    return json_pack("{s:[s], s:s, s:I, s:I, s:I, s:n, s:I, s:I, s:I, s:s, s:f, s:f, s:f, "
+                     "s:f, s:f, s:b, s:b, s:b, s:b, s:s, s:o, s:o}",
+                     "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "n_layer",
+                     (json_int_t)s->layers, "n_head", (json_int_t)s->heads, "n_embd",
+                     (json_int_t)s->hidden, "n_inner", "n_positions", (json_int_t)s->seq,
+                     "n_ctx", (json_int_t)s->seq, "vocab_size", (json_int_t)s->vocab,
+                     "activation_function", "gelu_new", "layer_norm_epsilon", 1e-5,
+                     "initializer_range", 0.02, "embd_pdrop", dropout, "attn_pdrop",
+                     dropout, "resid_pdrop", dropout, "scale_attn_weights", 1,
+                     "scale_attn_by_inverse_layer_idx", 0, "reorder_and_upcast_attn", 0,
+                     "tie_word_embeddings", 1, "torch_dtype", "float32", "bos_token_id",
+                     end_of_text(s, tok), "eos_token_id", end_of_text(s, tok));
 }
 
-/* Makes a kept config.json that of the model as it is written. */
-static zero_status renew(json_t *kept, const json_t *own)
+/* The config.json that is written, a kept one as that of the model: the caller's. */
+static zero_status make_config(const zero_hugging_face_export *e, json_t **root)
 {
     static const char *const ours[] = {"architectures", "model_type", "n_layer",
                                        "n_head",        "n_embd",     "n_positions",
                                        "n_ctx",         "vocab_size", "torch_dtype"};
     static const char *const others[] = {"num_hidden_layers", "num_attention_heads",
                                          "hidden_size", "max_position_embeddings", "dtype"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        json_object_del(kept, others[i]);
-    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
-        if (json_object_set(kept, ours[i], json_object_get(own, ours[i])) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
-    return ZERO_OK;
-}
-
-/* The config.json that is written: the caller's. */
-static zero_status make_config(const zero_hugging_face_export *e, json_t **root)
-{
-    json_t *kept, *own;
+    json_t *kept;
     ZERO_TRY(zero_hugging_face_kept_config(e->kept, &kept));
-    own = own_config(e->model->shape, e->tokenizer);
-    if (!own) {
-        json_decref(kept);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
-    }
-    if (!kept) {
-        *root = own;
-        return ZERO_OK;
-    }
-    zero_status st = renew(kept, own);
-    json_decref(own);
-    if (st == ZERO_OK)
-        *root = kept;
-    else
-        json_decref(kept);
-    return st;
+    json_t *own = own_config(e->model->shape, e->tokenizer);
+    bool is_made = own != NULL;
+    for (size_t i = 0; kept && i < sizeof others / sizeof others[0]; i++)
+        json_object_del(kept, others[i]);
+    for (size_t i = 0; kept && is_made && i < sizeof ours / sizeof ours[0]; i++)
+        is_made = json_object_set(kept, ours[i], json_object_get(own, ours[i])) == 0;
+    *root = kept ? kept : own;
+    if (kept) json_decref(own);
+    if (is_made) return ZERO_OK;
+    json_decref(*root);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
 }
 
 zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
@@ -123,9 +106,10 @@ zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e
     return append(ZERO_HUGGING_FACE_GENERATION, root, OWN_DIGITS, out);
 }
 
-/* The class is the one that takes a tokenizer.json as it is: GPT2Tokenizer would cut text by
- * GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's. Without its
- * inputs the class would give types of tokens, too, which GPT2LMHeadModel adds to the embedding. */
+/* The class is the one that takes a tokenizer.json as it is: GPT2Tokenizer would cut text
+ * by GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's.
+ * Without its inputs the class would give types of tokens, too, which GPT2LMHeadModel adds
+ * to the embedding. */
 static zero_status describe_tokenizer(const zero_gpt2_shape *s, const zero_tokenizer *tok,
                                       zero_bytes *out)
 {
@@ -142,8 +126,8 @@ static zero_status describe_tokenizer(const zero_gpt2_shape *s, const zero_token
     return append(ZERO_HUGGING_FACE_TOKENIZER, root, OWN_DIGITS, out);
 }
 
-/* The number of a member `"key": 1024` in JSON; NULL: none. Quotes within texts have a backslash
- * before them, so they do not end the key. */
+/* The number of a member `"key": 1024` in JSON; NULL: none. Quotes within texts have a
+ * backslash before them, so they do not end the key. */
 static const char *find_number(const char *text, const char *key, size_t *len)
 {
     char quoted[64];
@@ -156,9 +140,9 @@ static const char *find_number(const char *text, const char *key, size_t *len)
     return *len > 0 ? at : NULL;
 }
 
-/* transformers' tokenizer_config.json may have 10^30 as model_max_length, which no strict reader
- * takes. So a text that was kept stays as it is, but for that number if the model has fewer positions
- * than it began with. */
+/* transformers' tokenizer_config.json may have 10^30 as model_max_length, which no strict
+ * reader takes. So a text that was kept stays as it is, but for that number if the model
+ * has fewer positions than it began with. */
 static zero_status append_shortened(const char *text, int64_t seq, zero_bytes *out)
 {
     char number[32];

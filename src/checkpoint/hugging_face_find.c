@@ -1,4 +1,5 @@
-/* The files of a model, by what a user names: a folder, a file, or a folder of the hub's cache. */
+/* The files of a model, by what a user names: a folder, a file, or a folder of the hub's
+ * cache. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,22 +41,6 @@ static const struct {
 
 enum { N_OTHERS = sizeof others / sizeof others[0] };
 
-static zero_status refuse_other(const zero_hugging_face_found *found, const char *file,
-                                int i)
-{
-    if (others[i].is_adapter)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%.200s: %s: merge it into the model with peft's "
-                         "merge_and_unload(), and save that with save_pretrained('OUT')",
-                         file, others[i].what);
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%.200s: %s, and this program reads safetensors: convert the folder "
-        "with python3 -c \"from transformers import AutoModelForCausalLM as M; "
-        "M.from_pretrained('%.200s').save_pretrained('OUT')\"",
-        file, others[i].what, found->folder);
-}
-
 /* PyTorch's files, whose names may be anything, are zip archives; old ones are pickles. */
 static zero_status refuse_pytorch(const char *path)
 {
@@ -69,10 +54,9 @@ static zero_status refuse_pytorch(const char *path)
     if (memcmp(first, "PK\3\4", 4) != 0 && memcmp(first, "\200\2", 2) != 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
-        "%.200s: a file of PyTorch, and this program reads safetensors: convert "
-        "it with python3 -c \"import torch, safetensors.torch as s; "
-        "s.save_file({k: v.clone() for k, v in torch.load('%.200s', "
-        "weights_only=True).items()}, 'model.safetensors')\"",
+        "%.200s: a file of PyTorch, and this program reads safetensors: convert it with "
+        "python3 -c \"import torch, safetensors.torch as s; s.save_file({k: v.clone() for "
+        "k, v in torch.load('%.200s', weights_only=True).items()}, 'model.safetensors')\"",
         path, path);
 }
 
@@ -82,8 +66,21 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
     for (int i = 0; i < N_OTHERS; i++) {
         zero_hugging_face_beside(found, others[i].name, path);
         bool is_there = !found->weights[0] && zero_path_look(path) != ZERO_PATH_OF_NOTHING;
-        if (is_there || zero_ends_in(found->weights, others[i].name))
-            return refuse_other(found, is_there ? path : found->weights, i);
+        if (is_there || zero_ends_in(found->weights, others[i].name)) {
+            const char *file = is_there ? path : found->weights;
+            if (others[i].is_adapter)
+                return zero_fail(
+                    ZERO_ERR_UNSUPPORTED,
+                    "%.200s: %s: merge it into the model with peft's merge_and_unload(), "
+                    "and save that with save_pretrained('OUT')",
+                    file, others[i].what);
+            return zero_fail(
+                ZERO_ERR_UNSUPPORTED,
+                "%.200s: %s, and this program reads safetensors: convert the folder with "
+                "python3 -c \"from transformers import AutoModelForCausalLM as M; "
+                "M.from_pretrained('%.200s').save_pretrained('OUT')\"",
+                file, others[i].what, found->folder);
+        }
     }
     if (found->weights[0]) return refuse_pytorch(found->weights);
     return zero_fail(ZERO_ERR_IO,
@@ -112,44 +109,30 @@ static zero_status take_revision(zero_hugging_face_found *found, const char *pat
     return ZERO_OK;
 }
 
-/* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
-static zero_status enter_snapshot(zero_hugging_face_found *found)
-{
-    char path[ZERO_STORAGE_FILE_PATH];
-    zero_bytes text = {0};
-    zero_hugging_face_beside(found, MAIN, path);
-    if (!has(found, MAIN))
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: a folder of the hub's cache without " MAIN
-                         ": give one of the folders in its snapshots/",
-                         found->folder);
-    zero_status st = zero_bytes_read_at_most(&text, path, REVISION_BYTES);
-    if (st == ZERO_OK) st = zero_bytes_append(&text, "", 1);
-    if (st == ZERO_OK) st = take_revision(found, path, &text);
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 /* ---- what was named ---- */
 
 static zero_status find_in_folder(zero_hugging_face_found *found)
 {
-    if (has(found, "snapshots") && !has(found, ZERO_HUGGING_FACE_CONFIG))
-        ZERO_TRY(enter_snapshot(found));
+    if (has(found, "snapshots") && !has(found, ZERO_HUGGING_FACE_CONFIG)) {
+        /* models--NAME/refs/main has the name of a folder in models--NAME/snapshots. */
+        char path[ZERO_STORAGE_FILE_PATH];
+        zero_bytes text = {0};
+        zero_hugging_face_beside(found, MAIN, path);
+        if (!has(found, MAIN))
+            return zero_fail(ZERO_ERR_IO,
+                             "%s: a folder of the hub's cache without " MAIN
+                             ": give one of the folders in its snapshots/",
+                             found->folder);
+        zero_status st = zero_bytes_read_at_most(&text, path, REVISION_BYTES);
+        if (st == ZERO_OK) st = zero_bytes_append(&text, "", 1);
+        if (st == ZERO_OK) st = take_revision(found, path, &text);
+        zero_bytes_destroy(&text);
+        if (st != ZERO_OK) return st;
+    }
     found->is_index = !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, INDEX);
     const char *name = found->is_index ? INDEX : ZERO_HUGGING_FACE_MODEL;
     if (has(found, name)) zero_hugging_face_beside(found, name, found->weights);
     return ZERO_OK;
-}
-
-static void find_file(const char *path, zero_hugging_face_found *found)
-{
-    const char *slash = strrchr(path, '/');
-    int n = slash ? (int)(slash - path) : 1;
-    snprintf(found->folder, sizeof found->folder, "%.*s", n > 0 ? n : 1,
-             slash ? path : ".");
-    snprintf(found->weights, sizeof found->weights, "%s", path);
-    found->is_index = zero_ends_in(path, INDEX_END);
 }
 
 zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *found)
@@ -169,7 +152,11 @@ zero_status zero_hugging_face_find(const char *path, zero_hugging_face_found *fo
         snprintf(f.folder, sizeof f.folder, "%.*s", (int)n, path);
         ZERO_TRY(find_in_folder(&f));
     } else {
-        find_file(path, &f);
+        const char *slash = strrchr(path, '/');
+        int n = slash ? (int)(slash - path) : 1;
+        snprintf(f.folder, sizeof f.folder, "%.*s", n > 0 ? n : 1, slash ? path : ".");
+        snprintf(f.weights, sizeof f.weights, "%s", path);
+        f.is_index = zero_ends_in(path, INDEX_END);
     }
     *found = f;
     return ZERO_OK;

@@ -15,19 +15,6 @@ static const char *const names[] = {
 
 enum { N_NAMES = sizeof names / sizeof names[0], MOST = 4 << 20 }; /* bytes of one */
 
-static zero_status keep_text(const char *path, const char *name, const zero_bytes *text,
-                             json_t *kept)
-{
-    json_t *value = memchr(text->bytes, '\0', text->len)
-                        ? NULL
-                        : json_stringn((const char *)text->bytes, text->len);
-    if (!value)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected text in UTF-8, which checkpoints can keep", path);
-    if (json_object_set_new(kept, name, value) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to keep %s", path);
-}
-
 static zero_status keep_file(const zero_hugging_face_found *found, const char *name,
                              json_t *kept)
 {
@@ -36,7 +23,16 @@ static zero_status keep_file(const zero_hugging_face_found *found, const char *n
     zero_hugging_face_beside(found, name, path);
     if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read_at_most(&text, path, MOST);
-    if (st == ZERO_OK && text.len > 0) st = keep_text(path, name, &text, kept);
+    if (st == ZERO_OK && text.len > 0) {
+        bool is_text = !memchr(text.bytes, '\0', text.len);
+        json_t *value = is_text ? json_stringn((const char *)text.bytes, text.len) : NULL;
+        if (!value)
+            st = zero_fail(ZERO_ERR_FORMAT,
+                           "%s: expected text in UTF-8, which checkpoints can keep", path);
+        else
+            st = zero_allocated(json_object_set_new(kept, name, value) == 0,
+                                "no memory to keep %s", path);
+    }
     zero_bytes_destroy(&text);
     return st;
 }
@@ -44,9 +40,7 @@ static zero_status keep_file(const zero_hugging_face_found *found, const char *n
 zero_status zero_hugging_face_keep(const zero_hugging_face_found *found, json_t **kept)
 {
     json_t *made = json_object();
-    zero_status st =
-        made ? ZERO_OK
-             : zero_fail(ZERO_ERR_NOMEM, "no memory to keep what is beside weights");
+    zero_status st = zero_allocated(made, "no memory to keep what is beside weights");
     for (int i = 0; st == ZERO_OK && i < N_NAMES; i++)
         st = keep_file(found, names[i], made);
     if (st == ZERO_OK && json_object_size(made) > 0)
@@ -104,10 +98,10 @@ static zero_status take_ends(const char *name, const json_t *value, zero_ends *e
         const json_t *id = json_is_array(value) ? json_array_get(value, i) : value;
         int64_t token = json_integer_value(id);
         if (!json_is_integer(id) || token < 0 || token > INT32_MAX || n > ZERO_ENDS)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "the kept %s: \"eos_token_id\": expected a token or a list of "
-                             "at most %d",
-                             name, ZERO_ENDS);
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "the kept %s: \"eos_token_id\": expected a token or a list of at most %d",
+                name, ZERO_ENDS);
         ends->id[ends->n++] = (int32_t)token;
     }
     return ZERO_OK;

@@ -10,17 +10,8 @@
 
 /* ---- the tensors ---- */
 
-/* fp32 as the file has it: little-endian. */
-static void encode(const float *values, int64_t n, unsigned char *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        for (int k = 0; k < 4; k++) out[4 * i + k] = (unsigned char)(bits >> (8 * k));
-    }
-}
-
-/* Blocks are those of a checkpoint, which reads each as a whole. */
+/* Blocks are those of a checkpoint, which reads each as a whole; fp32 as the file has it:
+ * little-endian. */
 #define BLOCK ZERO_EXTENT_MAX
 
 struct block {
@@ -34,60 +25,35 @@ static zero_status write_tensor(zero_storage_file *file, const zero_weights *wei
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t end = zero_min(at + BLOCK, n);
         ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
-        encode(block->values, end - at, block->bytes);
+        for (int64_t i = 0; i < end - at; i++) {
+            uint32_t bits;
+            memcpy(&bits, &block->values[i], sizeof bits);
+            for (int k = 0; k < 4; k++)
+                block->bytes[4 * i + k] = (unsigned char)(bits >> (8 * k));
+        }
         ZERO_TRY(
             zero_storage_write(file, block->bytes, (size_t)(end - at) * sizeof(float)));
     }
     return ZERO_OK;
 }
 
-static zero_status write_tensors(zero_storage_file *file, const zero_model *model,
-                                 const zero_weights *weights)
-{
-    struct block *block = malloc(sizeof *block);
-    zero_status st = ZERO_OK;
-    if (!block)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for blocks of %zu bytes", sizeof *block);
-    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
-        st = write_tensor(file, weights, i, model->tensors[i].rows * model->tensors[i].cols,
-                          block);
-    free(block);
-    return st;
-}
-
-static zero_status write_data(zero_storage_file *file, const zero_bytes *header,
-                              const zero_model *model, const zero_weights *weights)
-{
-    ZERO_TRY(zero_storage_write(file, header->bytes, header->len));
-    return write_tensors(file, model, weights);
-}
-
-typedef char prefixed_name[96];
-
 /* The metadata of transformers' files are {"format": "pt"}. */
-static zero_status describe(const zero_model *model, prefixed_name *names,
-                            zero_safetensors_entry *entries, zero_bytes *header)
+static zero_status write_header(const zero_model *model, zero_bytes *header,
+                                uint64_t *bytes)
 {
     static const char *const texts[][2] = {{"format", "pt"}};
-    if (!names || !entries)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
-    for (int i = 0; i < model->n_tensors; i++) {
+    int n = model->n_tensors;
+    char(*names)[96] = calloc((size_t)n, sizeof *names);
+    zero_safetensors_entry *entries = calloc((size_t)n, sizeof *entries);
+    zero_status st = zero_allocated(names && entries, "no memory for %d tensors", n);
+    for (int i = 0; st == ZERO_OK && i < n; i++) {
         const zero_tensor *t = &model->tensors[i];
         snprintf(names[i], sizeof names[i], "%s%s", ZERO_HUGGING_FACE_PREFIX, t->name);
         entries[i] = (zero_safetensors_entry){.name = names[i], .type = "F32"};
         if (t->decays) entries[i].dims[entries[i].n_dims++] = t->rows;
         entries[i].dims[entries[i].n_dims++] = t->cols;
     }
-    return zero_safetensors_write_header(model->n_tensors, entries, 1, texts, header);
-}
-
-static zero_status write_header(const zero_model *model, zero_bytes *header,
-                                uint64_t *bytes)
-{
-    size_t n = (size_t)model->n_tensors;
-    prefixed_name *names = calloc(n, sizeof *names);
-    zero_safetensors_entry *entries = calloc(n, sizeof *entries);
-    zero_status st = describe(model, names, entries, header);
+    if (st == ZERO_OK) st = zero_safetensors_write_header(n, entries, 1, texts, header);
     if (st == ZERO_OK) *bytes = entries[n - 1].end;
     free(names);
     free(entries);
@@ -100,12 +66,19 @@ static zero_status write_model(const zero_storage_dir *dir, const zero_model *mo
     zero_bytes header = {0};
     zero_storage_file file = {0};
     uint64_t bytes;
-    zero_status st = write_header(model, &header, &bytes);
+    struct block *block = malloc(sizeof *block);
+    zero_status st =
+        zero_allocated(block, "no memory for blocks of %zu bytes", sizeof *block);
+    if (st == ZERO_OK) st = write_header(model, &header, &bytes);
     if (st == ZERO_OK) st = zero_storage_create(dir, ZERO_HUGGING_FACE_MODEL, bytes, &file);
-    if (st == ZERO_OK) st = write_data(&file, &header, model, weights);
+    if (st == ZERO_OK) st = zero_storage_write(&file, header.bytes, header.len);
+    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
+        st = write_tensor(&file, weights, i,
+                          model->tensors[i].rows * model->tensors[i].cols, block);
     if (st == ZERO_OK) st = zero_storage_finish(&file);
     zero_storage_close_file(&file);
     zero_bytes_destroy(&header);
+    free(block);
     return st;
 }
 
@@ -128,34 +101,27 @@ static const struct {
 
 enum { N_MADE = sizeof made / sizeof made[0] };
 
-static zero_status write_made(const zero_storage_dir *dir, int i,
-                              const zero_hugging_face_export *e)
-{
-    zero_bytes text = {0};
-    if (made[i].is_tokenizers && !e->tokenizer) return ZERO_OK;
-    zero_status st = made[i].make(e, &text);
-    if (st == ZERO_OK) st = zero_storage_put(dir, made[i].name, text.bytes, text.len);
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 /* Without a tokenizer its kept description is written as it was. */
-static bool is_made(const char *name, const zero_hugging_face_export *e)
-{
-    for (int i = 0; i < N_MADE; i++)
-        if (strcmp(made[i].name, name) == 0) return !made[i].is_tokenizers || e->tokenizer;
-    return false;
-}
-
 static zero_status write_others(const zero_storage_dir *dir,
                                 const zero_hugging_face_export *e)
 {
     const char *name;
     json_t *value;
-    for (int i = 0; i < N_MADE; i++) ZERO_TRY(write_made(dir, i, e));
+    for (int i = 0; i < N_MADE; i++) {
+        zero_bytes text = {0};
+        if (made[i].is_tokenizers && !e->tokenizer) continue;
+        zero_status st = made[i].make(e, &text);
+        if (st == ZERO_OK) st = zero_storage_put(dir, made[i].name, text.bytes, text.len);
+        zero_bytes_destroy(&text);
+        ZERO_TRY(st);
+    }
     json_object_foreach((json_t *)e->kept, name, value)
     {
-        if (!is_made(name, e))
+        bool is_made = false;
+        for (int i = 0; i < N_MADE; i++)
+            is_made |=
+                strcmp(made[i].name, name) == 0 && (!made[i].is_tokenizers || e->tokenizer);
+        if (!is_made)
             ZERO_TRY(zero_storage_put(dir, name, json_string_value(value),
                                       json_string_length(value)));
     }
@@ -177,10 +143,10 @@ static zero_status split(const char *path, char parent[ZERO_STORAGE_PATH],
     size_t n = end - begin;
     bool is_dots = n <= 2 && strncmp(path + begin, "..", n) == 0;
     if (n == 0 || n > NAME_MAX_BYTES || is_dots || begin + 1 >= ZERO_STORAGE_PATH)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%.200s: expected the name of a directory to make, of at most %d "
-                         "bytes",
-                         path, NAME_MAX_BYTES);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%.200s: expected the name of a directory to make, of at most %d bytes", path,
+            NAME_MAX_BYTES);
     snprintf(name, NAME_MAX_BYTES + 1, "%.*s", (int)n, path + begin);
     if (begin > 1) begin--; /* without its slash */
     snprintf(parent, ZERO_STORAGE_PATH, "%.*s", (int)begin, path);
@@ -212,14 +178,6 @@ static zero_status check_free(const zero_storage_dir *parent, const char *name,
                      "%s exists: remove it, or give the export another name", path);
 }
 
-static zero_status write_inside(const zero_storage_dir *dir,
-                                const zero_hugging_face_export *e)
-{
-    ZERO_TRY(write_model(dir, e->model, e->weights));
-    ZERO_TRY(write_others(dir, e));
-    return zero_storage_sync(dir);
-}
-
 static zero_status lock_alone(const zero_storage_dir *dir)
 {
     zero_lock lock;
@@ -228,44 +186,23 @@ static zero_status lock_alone(const zero_storage_dir *dir)
     return zero_fail(ZERO_ERR_ENV, "%s: another process writes this export", dir->path);
 }
 
-/* Removes what a crash has left; another process that is at work keeps its files. */
-static zero_status clear(const zero_storage_dir *parent, const char *temporary)
-{
-    zero_storage_dir left;
-    if (!zero_storage_has(parent, temporary)) return ZERO_OK;
-    ZERO_TRY(zero_storage_check_removable(parent, temporary));
-    ZERO_TRY(zero_storage_enter(parent, temporary, &left));
-    zero_status st = lock_alone(&left);
-    if (st == ZERO_OK) st = zero_storage_remove(parent, temporary);
-    zero_storage_close(&left);
-    return st;
-}
-
+/* What a crash has left is removed; another process that is at work keeps its files. */
 static zero_status begin(const zero_storage_dir *parent, const char *temporary,
                          zero_storage_dir *dir)
 {
-    ZERO_TRY(clear(parent, temporary));
+    zero_status st = ZERO_OK;
+    if (zero_storage_has(parent, temporary)) {
+        ZERO_TRY(zero_storage_check_removable(parent, temporary));
+        ZERO_TRY(zero_storage_enter(parent, temporary, dir));
+        st = lock_alone(dir);
+        if (st == ZERO_OK) st = zero_storage_remove(parent, temporary);
+        zero_storage_close(dir);
+    }
+    ZERO_TRY(st);
     ZERO_TRY(zero_storage_make_public(parent, temporary, dir));
-    zero_status st = lock_alone(dir);
+    st = lock_alone(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;
-}
-
-static zero_status finish(const zero_storage_dir *parent, const char *temporary,
-                          const char *name)
-{
-    ZERO_TRY(zero_storage_rename(parent, temporary, name));
-    return zero_storage_sync(parent);
-}
-
-/* The message is the original failure, even if the clean-up fails, too. */
-static zero_status clean_up(const zero_storage_dir *parent, const char *temporary,
-                            zero_status st)
-{
-    zero_failure failure = zero_failure_keep(st);
-    if (zero_storage_remove(parent, temporary) == ZERO_OK)
-        return zero_failure_restore(&failure);
-    return zero_fail(st, "%s (and %s/%s remains)", failure.text, parent->path, temporary);
 }
 
 zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_export *e)
@@ -279,9 +216,18 @@ zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_ex
     zero_status st = check_free(&parent, name, path);
     if (st == ZERO_OK) st = begin(&parent, temporary, &dir);
     if (st == ZERO_OK) {
-        st = write_inside(&dir, e);
-        if (st == ZERO_OK) st = finish(&parent, temporary, name);
-        if (st != ZERO_OK) st = clean_up(&parent, temporary, st);
+        st = write_model(&dir, e->model, e->weights);
+        if (st == ZERO_OK) st = write_others(&dir, e);
+        if (st == ZERO_OK) st = zero_storage_sync(&dir);
+        if (st == ZERO_OK) st = zero_storage_rename(&parent, temporary, name);
+        if (st == ZERO_OK) st = zero_storage_sync(&parent);
+        /* The message is the original failure, even if the clean-up fails, too. */
+        zero_failure failure = zero_failure_keep(st);
+        if (st != ZERO_OK && zero_storage_remove(&parent, temporary) != ZERO_OK)
+            (void)zero_fail(st, "%s (and %s/%s remains)", failure.text, parent.path,
+                            temporary);
+        else
+            st = zero_failure_restore(&failure);
         zero_storage_close(&dir);
     }
     zero_storage_close(&parent);

@@ -47,8 +47,7 @@ static zero_status add_step(void *arg, const char *name)
     int64_t step;
     if (!zero_checkpoint_is_name(name, &step)) return ZERO_OK;
     int64_t *list = zero_grow(s->list, s->n, &s->capacity, sizeof *list);
-    if (!list)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " checkpoints", s->n + 1);
+    ZERO_TRY(zero_allocated(list, "no memory for %" PRId64 " checkpoints", s->n + 1));
     s->list = list;
     s->list[s->n++] = step;
     return ZERO_OK;
@@ -76,8 +75,8 @@ zero_status zero_checkpoint_list(const zero_storage_dir *dir, int64_t **steps, i
 
 /* ---- removing ---- */
 
-/* A name without leftover: ".tmp-step-00000100" or, beside leftovers that cannot be removed,
- * ".tmp-step-00000100-2" and so on. */
+/* A name without leftover: ".tmp-step-00000100" or, beside leftovers that cannot be
+ * removed, ".tmp-step-00000100-2" and so on. */
 static zero_status free_name(const zero_storage_dir *dir, const char *prefix, int64_t step,
                              char name[ZERO_CHECKPOINT_NAME])
 {
@@ -134,8 +133,8 @@ zero_status zero_checkpoint_clean(const zero_storage_dir *dir,
     return zero_storage_list(dir, remove_leftover, &c);
 }
 
-/* The new name must be durable before the first file is removed. Otherwise, after a loss of power,
- * a published name might have only some of its files. */
+/* The new name must be durable before the first file is removed. Otherwise, after a loss of
+ * power, a published name might have only some of its files. */
 static zero_status remove_published(const zero_storage_dir *dir, int64_t step)
 {
     char name[ZERO_CHECKPOINT_NAME], deleted[ZERO_CHECKPOINT_NAME];
@@ -176,32 +175,24 @@ zero_status zero_checkpoint_set_aside(const zero_storage_dir *dir, int64_t step)
 
 /* ---- finding ---- */
 
-static zero_status find_newest(const zero_storage_dir *dir, char *found, size_t size)
-{
-    char name[ZERO_CHECKPOINT_NAME];
-    int64_t *steps;
-    int n;
-    ZERO_TRY(zero_checkpoint_list(dir, &steps, &n));
-    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
-    free(steps);
-    if (n == 0)
-        return zero_fail(ZERO_ERR_IO,
-                         "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
-                         ", or directories such as step-00000100",
-                         dir->path);
-    snprintf(found, size, "%s/%s", dir->path, name);
-    return ZERO_OK;
-}
-
 zero_status zero_checkpoint_find(const char *path, char *found, size_t size)
 {
     zero_storage_dir dir;
+    char name[ZERO_CHECKPOINT_NAME];
+    int64_t *steps = NULL;
+    int n = 0;
     ZERO_TRY(zero_storage_open(path, &dir));
-    zero_status st = ZERO_OK;
-    if (zero_storage_has(&dir, ZERO_MANIFEST_NAME))
-        snprintf(found, size, "%s", path);
-    else
-        st = find_newest(&dir, found, size);
+    bool is_one = zero_storage_has(&dir, ZERO_MANIFEST_NAME);
+    zero_status st = is_one ? ZERO_OK : zero_checkpoint_list(&dir, &steps, &n);
+    if (n > 0) zero_checkpoint_name(steps[n - 1], name);
+    free(steps);
+    if (st == ZERO_OK && !is_one && n == 0)
+        st = zero_fail(ZERO_ERR_IO,
+                       "%s: holds no checkpoint: expected " ZERO_MANIFEST_NAME
+                       ", or directories such as step-00000100",
+                       dir.path);
+    if (st == ZERO_OK && is_one) snprintf(found, size, "%s", path);
+    if (st == ZERO_OK && !is_one) snprintf(found, size, "%s/%s", dir.path, name);
     zero_storage_close(&dir);
     return st;
 }

@@ -11,37 +11,23 @@
 
 /* ---- opening ---- */
 
-static zero_status tell_length(zero_comm *comm, const zero_checkpoint *c, int64_t *len)
-{
-    *len = zero_comm_is_root(comm) ? (int64_t)c->text.len : 0;
-    return zero_comm_broadcast(comm, 0, len, sizeof *len);
-}
-
-static zero_status receive_text(zero_comm *comm, zero_checkpoint *c, int64_t len,
-                                zero_bytes *text)
-{
-    zero_status st = zero_comm_is_root(comm)
-                         ? zero_bytes_append(text, c->text.bytes, (size_t)len)
-                         : zero_bytes_reserve(text, (size_t)len);
-    ZERO_TRY(zero_agree(comm, st));
-    text->len = (size_t)len;
-    return zero_comm_broadcast(comm, 0, text->bytes, text->len);
-}
-
 zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_checkpoint *c)
 {
+    const bool is_root = zero_comm_is_root(comm);
     zero_checkpoint made = {0};
     zero_bytes text = {0};
-    int64_t len;
-    zero_status st = zero_comm_is_root(comm) ? zero_checkpoint_open(path, &made) : ZERO_OK;
+    zero_status st = is_root ? zero_checkpoint_open(path, NULL, &made) : ZERO_OK;
     ZERO_TRY(zero_agree_after_files(comm, st));
-    st = tell_length(comm, &made, &len);
-    if (st == ZERO_OK) st = receive_text(comm, &made, len, &text);
-    if (st == ZERO_OK) {
-        if (!zero_comm_is_root(comm))
-            st = zero_checkpoint_open_told(path, text.bytes, text.len, &made);
-        st = zero_agree_after_files(comm, st);
-    }
+    int64_t len = (int64_t)made.text.len;
+    st = zero_comm_broadcast(comm, 0, &len, sizeof len);
+    if (st == ZERO_OK)
+        st = zero_agree(comm, is_root ? ZERO_OK : zero_bytes_reserve(&text, (size_t)len));
+    text.len = (size_t)len;
+    if (st == ZERO_OK)
+        st = zero_comm_broadcast(comm, 0, is_root ? made.text.bytes : text.bytes, text.len);
+    if (st == ZERO_OK)
+        st = zero_agree_after_files(
+            comm, is_root ? ZERO_OK : zero_checkpoint_open(path, &text, &made));
     zero_bytes_destroy(&text);
     if (st == ZERO_OK)
         *c = made;
@@ -50,29 +36,24 @@ zero_status zero_checkpoint_open_all(zero_comm *comm, const char *path, zero_che
     return st;
 }
 
-static zero_status use_newest(zero_comm *comm, const zero_checkpoint_user *user,
-                              zero_checkpoint *c, char found[FOUND])
-{
-    zero_status st = ZERO_OK;
-    if (zero_comm_is_root(comm)) st = zero_checkpoint_find(user->path, found, FOUND);
-    ZERO_TRY(zero_agree_after_files(comm, st));
-    ZERO_TRY(zero_comm_broadcast(comm, 0, found, FOUND));
-    ZERO_TRY(zero_checkpoint_open_all(comm, found, c));
-    st = user->use(user->arg, c, found);
-    if (st != ZERO_OK) zero_checkpoint_close(c);
-    return st;
-}
-
 zero_status zero_checkpoint_use(zero_comm *comm, const zero_checkpoint_user *user,
                                 zero_checkpoint *c)
 {
+    const bool is_root = zero_comm_is_root(comm);
     for (;;) {
         char found[FOUND] = "";
-        zero_failure failure = zero_failure_keep(use_newest(comm, user, c, found));
-        if (failure.status != ZERO_ERR_IO) return zero_failure_restore(&failure);
+        zero_status st = is_root ? zero_checkpoint_find(user->path, found, FOUND) : ZERO_OK;
+        st = zero_agree_after_files(comm, st);
+        if (st == ZERO_OK) st = zero_comm_broadcast(comm, 0, found, FOUND);
+        if (st == ZERO_OK) st = zero_checkpoint_open_all(comm, found, c);
+        if (st == ZERO_OK) {
+            st = user->use(user->arg, c, found);
+            if (st != ZERO_OK) zero_checkpoint_close(c);
+        }
+        zero_failure failure = zero_failure_keep(st);
         bool is_removed =
-            zero_comm_is_root(comm) && zero_checkpoint_is_removed(user->path, found);
-        ZERO_TRY(zero_comm_any(comm, is_removed, &is_removed));
+            st == ZERO_ERR_IO && is_root && zero_checkpoint_is_removed(user->path, found);
+        if (st == ZERO_ERR_IO) ZERO_TRY(zero_comm_any(comm, is_removed, &is_removed));
         if (!is_removed) return zero_failure_restore(&failure);
     }
 }
@@ -93,51 +74,39 @@ static zero_status check_tensor(const zero_checkpoint *c, const zero_model *mode
         ours->whole_rows, ours->whole_cols, ours->group);
 }
 
-static zero_status check_model(const zero_checkpoint *c, const zero_model *model)
-{
-    int n = c->manifest.table.n_tensors;
-    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
-    if (n == model->n_tensors) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s is of another model: it has %d tensors, this model %d",
-                     c->dir.path, n, model->n_tensors);
-}
-
-/* Elements on their way to the engine. */
-struct received {
-    zero_range range;
-    const float *const *parts; /* [ZERO_STATES] */
-};
-
 static zero_status take_block(void *arg, const zero_state_block *block)
 {
-    const struct received *from = arg;
-    float *to[ZERO_STATES] = {[ZERO_STATE_MASTER] = block->master,
-                              [ZERO_STATE_MOMENTUM] = block->momentum,
-                              [ZERO_STATE_VARIANCE] = block->variance};
-    int64_t before = block->range.begin - from->range.begin;
+    const zero_state_block *from = arg;
     for (int p = 0; p < ZERO_STATES; p++)
-        memcpy(to[p], from->parts[p] + before,
-               (size_t)zero_range_len(block->range) * sizeof *to[p]);
+        memcpy(block->part[p], from->part[p] + (block->range.begin - from->range.begin),
+               (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 
-static zero_status receive(void *arg, int group, zero_range range,
-                           const float *const parts[ZERO_STATES])
+static zero_status receive(void *arg, int group, const zero_state_block *states)
 {
-    return zero_engine_visit(arg, group, range, ZERO_VISIT_FILL, take_block,
-                             &(struct received){range, parts});
+    zero_state_block from = *states;
+    return zero_states_visit(arg, group, from.range, ZERO_VISIT_FILL, take_block, &from);
 }
 
-static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wish *wishes)
+static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
 {
-    const zero_comm *comm = e->runner.comm;
     const zero_model *model = e->schedule.input.model;
-    for (int g = 0; g < model->n_groups; g++)
-        wishes[g] = (zero_checkpoint_wish){zero_engine_held(e, g), {true, true, true}};
-    ZERO_TRY(
-        zero_checkpoint_fetch(c, model, wishes, &(zero_checkpoint_receiver){receive, e}));
+    int n = c->manifest.table.n_tensors;
+    for (int i = 0; i < n && i < model->n_tensors; i++) ZERO_TRY(check_tensor(c, model, i));
+    if (n != model->n_tensors)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s is of another model: it has %d tensors, this model %d",
+                         c->dir.path, n, model->n_tensors);
+    zero_range *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
+    ZERO_TRY(zero_allocated(wishes, "no memory for %d groups", model->n_groups));
+    for (int g = 0; g < model->n_groups; g++) wishes[g] = zero_states_held(&e->schedule, g);
+    zero_status st = zero_checkpoint_fetch(
+        c, model, wishes, &(zero_checkpoint_receiver){receive, &e->runner});
+    free(wishes);
+    ZERO_TRY(st);
     /* No rank needs a shard without parameters, but its header is checked, too. */
+    const zero_comm *comm = e->runner.comm;
     const zero_shard_reader *shard;
     for (int r = comm->rank; r < c->manifest.table.layout.n_ranks; r += comm->size)
         ZERO_TRY(zero_checkpoint_shard(c, r, &shard));
@@ -148,41 +117,20 @@ static zero_status fetch(zero_engine *e, zero_checkpoint *c, zero_checkpoint_wis
     return ZERO_OK;
 }
 
-static zero_status fetch_own(zero_engine *e, zero_checkpoint *c)
+zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
 {
-    const zero_model *model = e->schedule.input.model;
-    ZERO_TRY(check_model(c, model));
-    zero_checkpoint_wish *wishes = calloc((size_t)model->n_groups, sizeof *wishes);
-    if (!wishes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
-    zero_status st = fetch(e, c, wishes);
-    free(wishes);
-    return st;
-}
-
-static void take_counts(zero_engine *e, const zero_manifest *m)
-{
-    e->adam_steps = m->updates;
-    e->skipped = m->skipped;
-    if (m->loss_scale.type == e->loss_scale.type) e->loss_scale = m->loss_scale;
-}
-
-static zero_status check_digest(zero_engine *e, const zero_checkpoint *c)
-{
+    zero_comm *comm = e->runner.comm;
+    ZERO_TRY(zero_engine_settle(e));
+    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
+    e->adam_steps = c->manifest.updates;
+    e->skipped = c->manifest.skipped;
+    if (c->manifest.loss_scale.type == e->loss_scale.type)
+        e->loss_scale = c->manifest.loss_scale;
+    ZERO_TRY(zero_engine_publish(e));
     char digest[ZERO_CHECKSUM];
     ZERO_TRY(zero_engine_digest(e, digest));
     if (strcmp(digest, c->manifest.digest) == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: the loaded state has the digest %s, but the saved one had %s",
                      c->dir.path, digest, c->manifest.digest);
-}
-
-zero_status zero_checkpoint_load(zero_engine *e, zero_checkpoint *c)
-{
-    zero_comm *comm = e->runner.comm;
-    ZERO_TRY(zero_engine_settle(e));
-    ZERO_TRY(zero_agree_after_files(comm, fetch_own(e, c)));
-    take_counts(e, &c->manifest);
-    ZERO_TRY(zero_engine_publish(e));
-    return check_digest(e, c);
 }

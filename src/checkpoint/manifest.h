@@ -5,18 +5,18 @@
  *         tokenizer.json                       if the run had one
  *         shard-00000-of-00003.safetensors     rank 0's part of the state, and so on
  *
- * The manifest is one JSON object, a member per line; its last line is the checksum of all bytes
- * before it. It has the checksum of each shard's header, and a header has those of its extents,
- * so every byte of a checkpoint is covered and no file can replace another. Checksums are
- * XXH3-128, 32 hexadecimal digits.
+ * The manifest is one JSON object, a member per line; its last line is the checksum of all
+ * bytes before it. It has the checksum of each shard's header, and a header has those of
+ * its extents, so every byte of a checkpoint is covered and no file can replace another.
+ * Checksums are XXH3-128, 32 hexadecimal digits.
  *
- * Version 2 is of a shared model (nn/share.h): it has "tp": {"size": T, "slices": S}, and for each
- * tensor, whose shape is the whole one, its cut: "none", "rows" or "cols", and the number of parts side
- * by side. Shards are numbered by the ranks of the job.
+ * Version 2 is of a shared model (nn/share.h): it has "tp": {"size": T, "slices": S}, and
+ * for each tensor, whose shape is the whole one, its cut: "none", "rows" or "cols", and the
+ * number of parts side by side. Shards are numbered by the ranks of the job.
  *
  * Version 3 began with another program's weights: "kept" has the files beside them that no
- * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is shared.
- * Nothing here is collective. */
+ * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is
+ * shared. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -63,8 +63,8 @@ typedef struct {
 /* The bytes of the file. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out);
 
-/* Reads those bytes and checks all of them; the caller destroys *m. ZERO_ERR_FORMAT if it is not
- * a manifest, is newer, or was modified. */
+/* Reads those bytes and checks all of them; the caller destroys *m. ZERO_ERR_FORMAT if it
+ * is not a manifest, is newer, or was modified. */
 ZERO_NODISCARD zero_status zero_manifest_parse(const char *path, const void *bytes,
                                                size_t len, zero_manifest *m);
 void zero_manifest_destroy(zero_manifest *m); /* accepts a zeroed one */
@@ -75,18 +75,6 @@ void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_T
 /* "shard-00000-of-00003.safetensors" */
 void zero_shard_name(int rank, int n_ranks, char name[64]);
 
-/* ---- for the files of this folder ---- */
-
-/* Read and check members of a manifest: a file {"bytes": ..., "checksum": ...}; tensors and
- * partition; one file per shard, each long enough for its tensors. */
-ZERO_NODISCARD zero_status zero_manifest_take_file(const char *path, const json_t *object,
-                                                   zero_manifest_file *file);
-ZERO_NODISCARD zero_status zero_manifest_take_table(const char *path, const json_t *root,
-                                                    bool is_shared, zero_manifest *m);
-ZERO_NODISCARD zero_status zero_manifest_take_shards(const char *path, const json_t *root,
-                                                     zero_manifest *m);
-
-const char *zero_manifest_cut_name(zero_cut cut); /* "rows" */
-
-/* True if a text has no control characters: no terminal escapes in messages. */
-bool zero_manifest_is_plain(const char *text);
+/* "none", "rows", "cols": by zero_cut. */
+enum { ZERO_MANIFEST_CUTS = ZERO_CUT_COLS + 1 };
+extern const char *const zero_manifest_cuts[ZERO_MANIFEST_CUTS];

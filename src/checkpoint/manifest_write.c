@@ -1,134 +1,18 @@
-#include "checkpoint/manifest.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "nn/model.h"
+#include "base/type.h"
+#include "checkpoint/manifest.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {
     snprintf(name, 64, "shard-%05d-of-%05d.safetensors", rank, n_ranks);
 }
 
-static zero_status append_text(zero_bytes *out, const char *text)
-{
-    return zero_bytes_append(out, text, strlen(text));
-}
-
-/* Takes over the value; NULL means that there was no memory for it. */
-static zero_status append_value(zero_bytes *out, json_t *value)
-{
-    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
-    char *text = value ? json_dumps(value, flags) : NULL;
-    zero_status st = text ? append_text(out, text)
-                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
-    free(text);
-    json_decref(value);
-    return st;
-}
-
-static zero_status append_member(zero_bytes *out, const char *key, json_t *value)
-{
-    char name[64];
-    snprintf(name, sizeof name, " \"%s\": ", key);
-    zero_status st = append_text(out, name);
-    if (st != ZERO_OK) {
-        json_decref(value);
-        return st;
-    }
-    ZERO_TRY(append_value(out, value));
-    return append_text(out, ",\n");
-}
-
-static json_t *file_value(const zero_manifest_file *file)
-{
-    return json_pack("{s:o, s:s}", "bytes", json_integer((int64_t)file->bytes), "checksum",
-                     file->checksum);
-}
-
-static json_t *loss_scale_value(const zero_loss_scale *s)
-{
-    return json_pack("{s:f, s:o, s:i}", "scale", (double)s->scale, "clean_steps",
-                     json_integer(s->clean_steps), "hysteresis", s->hysteresis);
-}
-
-static json_t *gpt2_value(const zero_gpt2_shape *s)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "layers", json_integer(s->layers),
-                     "hidden", json_integer(s->hidden), "heads", json_integer(s->heads),
-                     "seq", json_integer(s->seq), "vocab", json_integer(s->vocab));
-}
-
-static zero_status append_numbers(const zero_manifest *m, zero_bytes *out)
-{
-    const struct {
-        const char *key;
-        int64_t value;
-    } wholes[] = {{"version", m->kept                                 ? 3
-                              : zero_state_table_is_shared(&m->table) ? 2
-                                                                      : 1},
-                  {"step", m->step},
-                  {"samples", m->samples},
-                  {"updates", m->updates},
-                  {"skipped", m->skipped},
-                  {"seed", m->seed}};
-    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++)
-        ZERO_TRY(append_member(out, wholes[i].key, json_integer(wholes[i].value)));
-    ZERO_TRY(append_member(out, "loss_scale", loss_scale_value(&m->loss_scale)));
-    ZERO_TRY(append_member(out, "dtype", json_string(zero_type_name(m->loss_scale.type))));
-    ZERO_TRY(append_member(out, "digest", json_string(m->digest)));
-    ZERO_TRY(append_member(out, "data", json_string(m->data)));
-    return append_member(out, "arithmetic", json_string(m->arithmetic));
-}
-
-static zero_status append_choices(const zero_manifest *m, zero_bytes *out)
-{
-    if (m->has_gpt2) ZERO_TRY(append_member(out, "gpt2", gpt2_value(&m->gpt2)));
-    if (m->options) ZERO_TRY(append_member(out, "options", json_incref(m->options)));
-    if (m->has_tokenizer)
-        ZERO_TRY(append_member(out, "tokenizer", file_value(&m->tokenizer)));
-    if (m->kept) ZERO_TRY(append_member(out, "kept", json_incref(m->kept)));
-    const zero_state_layout *l = &m->table.layout;
-    json_t *partition = json_pack(
-        "{s:s, s:i}", "scheme", zero_partition_scheme_name(l->scheme), "ranks", l->n_ranks);
-    ZERO_TRY(append_member(out, "partition", partition));
-    if (!zero_state_table_is_shared(&m->table)) return ZERO_OK;
-    return append_member(out, "tp",
-                         json_pack("{s:i, s:i}", "size", l->tp, "slices", l->slices));
-}
-
-/* A list with one value per line. */
-static zero_status append_list(const zero_manifest *m, zero_bytes *out, const char *key,
-                               int n, json_t *(*value)(const zero_manifest *m, int i))
-{
-    char name[64];
-    snprintf(name, sizeof name, " \"%s\": [\n", key);
-    ZERO_TRY(append_text(out, name));
-    for (int i = 0; i < n; i++) {
-        ZERO_TRY(append_text(out, "  "));
-        ZERO_TRY(append_value(out, value(m, i)));
-        ZERO_TRY(append_text(out, i < n - 1 ? ",\n" : "\n"));
-    }
-    return append_text(out, " ],\n");
-}
-
-static json_t *tensor_value(const zero_manifest *m, int i)
-{
-    const zero_tensor *t = &m->table.tensors[i];
-    if (!zero_state_table_is_shared(&m->table))
-        return json_pack("[s, o, o, i]", t->name, json_integer(t->rows),
-                         json_integer(t->cols), t->group);
-    return json_pack("[s, o, o, i, s, i]", t->name, json_integer(t->rows),
-                     json_integer(t->cols), t->group, zero_manifest_cut_name(t->cut),
-                     (int)zero_cut_parts(t));
-}
-
-static json_t *shard_value(const zero_manifest *m, int i)
-{
-    return file_value(&m->shards[i]);
-}
+const char *const zero_manifest_cuts[ZERO_MANIFEST_CUTS] = {
+    [ZERO_CUT_NONE] = "none", [ZERO_CUT_ROWS] = "rows", [ZERO_CUT_COLS] = "cols"};
 
 #define TAIL_BEGIN " \"checksum\": \""
 #define TAIL_END   "\"\n}\n"
@@ -143,23 +27,123 @@ void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_T
     snprintf(tail, ZERO_MANIFEST_TAIL, TAIL_BEGIN "%s" TAIL_END, hex);
 }
 
-static zero_status write_all(const zero_manifest *m, zero_bytes *out)
+static json_t *file_value(const zero_manifest_file *file)
 {
-    char tail[ZERO_MANIFEST_TAIL];
-    ZERO_TRY(append_text(out, "{\n"));
-    ZERO_TRY(append_member(out, "format", json_string(ZERO_MANIFEST_FORMAT)));
-    ZERO_TRY(append_numbers(m, out));
-    ZERO_TRY(append_choices(m, out));
-    ZERO_TRY(append_list(m, out, "tensors", m->table.n_tensors, tensor_value));
-    ZERO_TRY(append_list(m, out, "shards", m->table.layout.n_ranks, shard_value));
-    zero_manifest_tail(out->bytes, out->len, tail);
-    return append_text(out, tail);
+    return json_pack("{s:I, s:s}", "bytes", (json_int_t)file->bytes, "checksum",
+                     file->checksum);
+}
+
+/* [name, rows, columns, group], of a shared model with cut and parts. */
+static json_t *tensor_value(const zero_manifest *m, int i)
+{
+    const zero_tensor *t = &m->table.tensors[i];
+    json_int_t rows = t->rows, cols = t->cols;
+    if (!zero_state_table_is_shared(&m->table))
+        return json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
+    return json_pack("[s, I, I, i, s, i]", t->name, rows, cols, t->group,
+                     zero_manifest_cuts[t->cut], (int)zero_cut_parts(t));
+}
+
+static json_t *shard_value(const zero_manifest *m, int i)
+{
+    return file_value(&m->shards[i]);
+}
+
+/* NULL without memory. */
+static json_t *list_of(const zero_manifest *m, int n,
+                       json_t *(*value)(const zero_manifest *m, int i))
+{
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++)
+        if (json_array_append_new(list, value(m, i)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* NULL means that there was no memory for the value. */
+static zero_status append_value(zero_bytes *out, const json_t *value, const char *end)
+{
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+    char *text = value ? json_dumps(value, flags) : NULL;
+    zero_status st = text ? zero_bytes_append(out, text, strlen(text))
+                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
+    free(text);
+    return st == ZERO_OK ? zero_bytes_append(out, end, strlen(end)) : st;
+}
+
+/* A member per line, and of a list a value per line. */
+static zero_status append_member(zero_bytes *out, const char *key, const json_t *value)
+{
+    char name[64];
+    size_t n = json_array_size(value);
+    int len = snprintf(name, sizeof name, n > 0 ? " \"%s\": [\n" : " \"%s\": ", key);
+    ZERO_TRY(zero_bytes_append(out, name, (size_t)len));
+    if (n == 0) return append_value(out, value, ",\n");
+    for (size_t i = 0; i < n; i++) {
+        ZERO_TRY(zero_bytes_append(out, "  ", 2));
+        ZERO_TRY(append_value(out, json_array_get(value, i), i + 1 < n ? ",\n" : "\n"));
+    }
+    return zero_bytes_append(out, " ],\n", 4);
 }
 
 zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
 {
+    const bool is_shared = zero_state_table_is_shared(&m->table);
+    const zero_loss_scale *scale = &m->loss_scale;
+    const zero_state_layout *l = &m->table.layout;
+    const zero_gpt2_shape *s = &m->gpt2;
+    json_t *const none = json_null();
+    const struct {
+        const char *key;
+        json_t *value;
+    } members[] = {
+        {"format", json_string(ZERO_MANIFEST_FORMAT)},
+        {"version", json_integer(m->kept     ? 3
+                                 : is_shared ? 2
+                                             : 1)},
+        {"step", json_integer(m->step)},
+        {"samples", json_integer(m->samples)},
+        {"updates", json_integer(m->updates)},
+        {"skipped", json_integer(m->skipped)},
+        {"seed", json_integer(m->seed)},
+        {"loss_scale",
+         json_pack("{s:f, s:I, s:i}", "scale", (double)scale->scale, "clean_steps",
+                   (json_int_t)scale->clean_steps, "hysteresis", scale->hysteresis)},
+        {"dtype", json_string(zero_type_name(scale->type))},
+        {"digest", json_string(m->digest)},
+        {"data", json_string(m->data)},
+        {"arithmetic", json_string(m->arithmetic)},
+        {"gpt2",
+         m->has_gpt2
+             ? json_pack("{s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)s->layers,
+                         "hidden", (json_int_t)s->hidden, "heads", (json_int_t)s->heads,
+                         "seq", (json_int_t)s->seq, "vocab", (json_int_t)s->vocab)
+             : none},
+        {"options", m->options ? json_incref(m->options) : none},
+        {"tokenizer", m->has_tokenizer ? file_value(&m->tokenizer) : none},
+        {"kept", m->kept ? json_incref(m->kept) : none},
+        {"partition",
+         json_pack("{s:s, s:i}", "scheme", zero_partition_scheme_name(l->scheme), "ranks",
+                   l->n_ranks)},
+        {"tp",
+         is_shared ? json_pack("{s:i, s:i}", "size", l->tp, "slices", l->slices) : none},
+        {"tensors", list_of(m, m->table.n_tensors, tensor_value)},
+        {"shards", list_of(m, l->n_ranks, shard_value)},
+    };
+    char tail[ZERO_MANIFEST_TAIL];
     *out = (zero_bytes){0};
-    zero_status st = write_all(m, out);
+    zero_status st = zero_bytes_append(out, "{\n", 2);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (st == ZERO_OK && members[i].value != none)
+            st = append_member(out, members[i].key, members[i].value);
+        json_decref(members[i].value);
+    }
+    if (st == ZERO_OK) {
+        zero_manifest_tail(out->bytes, out->len, tail);
+        st = zero_bytes_append(out, tail, strlen(tail));
+    }
     if (st != ZERO_OK) zero_bytes_destroy(out);
     return st;
 }

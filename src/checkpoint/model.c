@@ -7,41 +7,32 @@
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 
-static bool is_same(const zero_tensor *a, const zero_tensor *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
-           a->group == b->group && a->offset == b->offset;
-}
-
-/* The manifest has both, and one may have been changed without the other. */
-static zero_status check_tensors(const zero_checkpoint *c, const zero_model *model)
-{
-    const zero_state_table *table = &c->manifest.table;
-    bool same = table->n_tensors == model->n_tensors && table->n_groups == model->n_groups;
-    for (int i = 0; same && i < model->n_tensors; i++)
-        same = is_same(&table->tensors[i], &model->tensors[i]);
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its manifest describes a GPT-2 of %d tensors and lists %d of "
-                     "another model",
-                     c->dir.path, model->n_tensors, table->n_tensors);
-}
-
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
     if (!c->manifest.has_gpt2)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s holds a model that another program described: only that program "
-            "can compute it",
-            c->dir.path);
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%s holds a model that another program described: only that "
+                         "program can compute it",
+                         c->dir.path);
     zero_model made;
     ZERO_TRY(zero_gpt2_describe(&c->manifest.gpt2, &made));
-    zero_status st = check_tensors(c, &made);
-    if (st == ZERO_OK)
+    /* The manifest has both, and one may have been changed without the other. */
+    const zero_state_table *table = &c->manifest.table;
+    bool same = table->n_tensors == made.n_tensors && table->n_groups == made.n_groups;
+    for (int i = 0; same && i < made.n_tensors; i++) {
+        const zero_tensor *a = &table->tensors[i], *b = &made.tensors[i];
+        same = strcmp(a->name, b->name) == 0 && a->rows == b->rows && a->cols == b->cols &&
+               a->group == b->group && a->offset == b->offset;
+    }
+    if (same) {
         *model = made;
-    else
-        zero_model_destroy(&made);
+        return ZERO_OK;
+    }
+    zero_status st = zero_fail(
+        ZERO_ERR_FORMAT,
+        "%s: its manifest describes a GPT-2 of %d tensors and lists %d of another model",
+        c->dir.path, made.n_tensors, table->n_tensors);
+    zero_model_destroy(&made);
     return st;
 }
 
@@ -55,19 +46,14 @@ zero_weights zero_checkpoint_weights(zero_checkpoint *c)
     return (zero_weights){.fill = fill, .arg = c};
 }
 
-/* The run's own, which no tensor shows. */
-static float dropout_of(const zero_manifest *m)
-{
-    const char *text = json_string_value(json_object_get(m->options, "dropout"));
-    double share = text ? strtod(text, NULL) : 0.0;
-    return share > 0.0 && share < 1.0 ? (float)share : 0.0f;
-}
-
 zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
 {
     zero_model model;
     zero_weights weights = zero_checkpoint_weights(c);
-    c->manifest.gpt2.dropout = dropout_of(&c->manifest);
+    /* The run's dropout, which no tensor shows. */
+    const char *text = json_string_value(json_object_get(c->manifest.options, "dropout"));
+    double share = text ? strtod(text, NULL) : 0.0;
+    c->manifest.gpt2.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
     ZERO_TRY(zero_checkpoint_describe(c, &model));
     zero_status st = ZERO_OK;
     zero_tokenizer tokenizer = {0};

@@ -6,21 +6,21 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
 #include "base/range.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_file.h"
 
 #define MANIFEST_MOST ((size_t)1 << 30) /* bytes */
 
-/* ---- opening ---- */
+enum { PER_RANK = 2, MOST_OPEN = 64 };
 
-/* A checkpoint may have moved since it was opened. */
-static zero_pieces *pieces_of(zero_checkpoint *c)
+static int tp_of(const zero_checkpoint *c)
 {
-    c->pieces.dir = &c->dir;
-    c->pieces.manifest = &c->manifest;
-    return &c->pieces;
+    return c->manifest.table.layout.tp;
 }
+
+/* ---- opening ---- */
 
 /* A whole small file. */
 static zero_status read_file(const zero_checkpoint *c, const char *name, zero_bytes *text)
@@ -32,22 +32,17 @@ static zero_status read_file(const zero_checkpoint *c, const char *name, zero_by
     return st;
 }
 
-/* The path's last name; trailing slashes (shell completion) are ignored. */
-static void last_of(const char *path, char name[ZERO_CHECKPOINT_NAME])
-{
-    size_t end = strlen(path);
-    while (end > 0 && path[end - 1] == '/') end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') begin--;
-    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
-}
-
 /* A directory with the name of another step was swapped, or copied over. */
 static zero_status check_name(const char *path, const zero_manifest *m)
 {
     int64_t step;
     char name[ZERO_CHECKPOINT_NAME];
-    last_of(path, name);
+    /* The path's last name; trailing slashes (shell completion) are ignored. */
+    size_t end = strlen(path);
+    while (end > 0 && path[end - 1] == '/') end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') begin--;
+    snprintf(name, ZERO_CHECKPOINT_NAME, "%.*s", (int)(end - begin), path + begin);
     if (!zero_checkpoint_is_name(name, &step) || step == m->step) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its manifest is that of step %" PRId64
@@ -63,27 +58,21 @@ static zero_status open_with(const char *path, zero_checkpoint *c)
     snprintf(name, sizeof name, "%s/" ZERO_MANIFEST_NAME, path);
     ZERO_TRY(zero_manifest_parse(name, c->text.bytes, c->text.len, &c->manifest));
     ZERO_TRY(check_name(path, &c->manifest));
+    c->n_shards = (int)zero_min(2 * (int64_t)tp_of(c), MOST_OPEN);
+    c->n_extents = PER_RANK * ZERO_STATES * tp_of(c);
     c->block = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *c->block);
-    if (c->block) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to read %s", path);
+    c->shards = calloc((size_t)c->n_shards, sizeof *c->shards);
+    c->extents = calloc((size_t)c->n_extents, sizeof *c->extents);
+    c->locals = calloc((size_t)tp_of(c), sizeof *c->locals);
+    return zero_allocated(c->block && c->shards && c->extents && c->locals,
+                          "no memory to read %s", path);
 }
 
-zero_status zero_checkpoint_open(const char *path, zero_checkpoint *c)
+zero_status zero_checkpoint_open(const char *path, const zero_bytes *text,
+                                 zero_checkpoint *c)
 {
     zero_checkpoint made = {0};
-    zero_status st = open_with(path, &made);
-    if (st == ZERO_OK)
-        *c = made;
-    else
-        zero_checkpoint_close(&made);
-    return st;
-}
-
-zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t len,
-                                      zero_checkpoint *c)
-{
-    zero_checkpoint made = {0};
-    zero_status st = zero_bytes_append(&made.text, text, len);
+    zero_status st = text ? zero_bytes_append(&made.text, text->bytes, text->len) : ZERO_OK;
     if (st == ZERO_OK) st = open_with(path, &made);
     if (st == ZERO_OK)
         *c = made;
@@ -94,7 +83,12 @@ zero_status zero_checkpoint_open_told(const char *path, const void *text, size_t
 
 void zero_checkpoint_close(zero_checkpoint *c)
 {
-    zero_pieces_close(pieces_of(c));
+    for (int i = 0; c->shards && i < c->n_shards; i++) zero_shard_close(&c->shards[i]);
+    for (int i = 0; c->extents && i < c->n_extents; i++) free(c->extents[i].values);
+    for (int p = 0; c->locals && p < tp_of(c); p++) zero_state_local_destroy(&c->locals[p]);
+    free(c->shards);
+    free(c->extents);
+    free(c->locals);
     zero_storage_close(&c->dir);
     zero_manifest_destroy(&c->manifest);
     zero_bytes_destroy(&c->text);
@@ -102,172 +96,206 @@ void zero_checkpoint_close(zero_checkpoint *c)
     *c = (zero_checkpoint){0};
 }
 
-/* ---- elements ---- */
+/* ---- shards and extents ---- */
+
+/* The tensors' parts of one p, valid until the checkpoint is closed. */
+static zero_status local_of(zero_checkpoint *c, int p, const zero_state_local **local)
+{
+    *local = &c->locals[p];
+    return c->locals[p].tensors
+               ? ZERO_OK
+               : zero_state_local_init(&c->locals[p], &c->manifest.table, p);
+}
 
 zero_status zero_checkpoint_shard(zero_checkpoint *c, int rank,
                                   const zero_shard_reader **shard)
 {
-    return zero_pieces_shard(pieces_of(c), rank, shard);
+    const zero_state_local *local;
+    zero_shard_reader *found = NULL, *oldest = &c->shards[0];
+    ZERO_TRY(local_of(c, rank % tp_of(c), &local));
+    for (int i = 0; i < c->n_shards && !found; i++) {
+        if (c->shards[i].used < oldest->used) oldest = &c->shards[i];
+        if (c->shards[i].file.is_open && c->shards[i].rank == rank) found = &c->shards[i];
+    }
+    if (!found) {
+        found = oldest;
+        zero_shard_close(found);
+        ZERO_TRY(zero_shard_open(&c->dir, &c->manifest, local, rank, found));
+    }
+    found->used = ++c->clock;
+    *shard = found;
+    return ZERO_OK;
+}
+
+static bool holds(const zero_kept_extent *kept, int rank, const zero_extent *x)
+{
+    return kept->used > 0 && kept->rank == rank && kept->extent.tensor == x->tensor &&
+           kept->extent.part == x->part && kept->extent.begin <= x->begin &&
+           x->begin < kept->extent.end;
+}
+
+/* The extent with the first element of x, which is read into the place of the older one
+ * unless it is there. */
+static zero_status get_extent(zero_checkpoint *c, int rank, const zero_extent *x,
+                              const zero_kept_extent **kept)
+{
+    const zero_shard_reader *shard;
+    zero_kept_extent *places =
+        &c->extents[(rank % tp_of(c) * ZERO_STATES + (int)x->part) * PER_RANK];
+    zero_kept_extent *to = &places[places[1].used < places[0].used];
+    for (int i = 0; i < PER_RANK; i++)
+        if (holds(&places[i], rank, x)) to = &places[i];
+    if (!holds(to, rank, x)) {
+        size_t most = (size_t)zero_extent_most(&c->manifest.table);
+        if (!to->values) to->values = malloc(most * sizeof *to->values);
+        ZERO_TRY(zero_allocated(to->values, "no memory to read %s", c->dir.path));
+        to->used = 0;
+        ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
+        int i = zero_shard_find(shard, x->tensor, x->part, x->begin);
+        ZERO_TRY(zero_shard_read(shard, i, to->values));
+        to->rank = rank;
+        to->extent = shard->extents[i];
+    }
+    to->used = ++c->clock;
+    *kept = to;
+    return ZERO_OK;
 }
 
 zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_part part,
                                    int64_t begin, int64_t end, float *values)
 {
-    return zero_pieces_read(pieces_of(c), tensor, part, begin, end, values);
+    const zero_state_table *table = &c->manifest.table;
+    for (int64_t at = begin; at < end;) {
+        const zero_state_local *local;
+        const zero_kept_extent *kept = NULL;
+        ZERO_TRY(local_of(c, zero_state_holder(table, tensor, at), &local));
+        zero_state_place place = zero_state_find(local, tensor, at, end);
+        zero_extent x = {tensor, part, place.run.local, place.run.local + place.run.n};
+        ZERO_TRY(get_extent(c, place.d * table->layout.tp + local->p, &x, &kept));
+        int64_t n = zero_min(x.end, kept->extent.end) - x.begin;
+        memcpy(values + (at - begin), kept->values + (x.begin - kept->extent.begin),
+               (size_t)n * sizeof *values);
+        at += n;
+    }
+    return ZERO_OK;
 }
 
-/* Wishes for the model's groups, and who gets the elements. */
+/* ---- elements of groups ---- */
+
+/* What is wished of the model's groups, and who gets the elements. */
 struct fetch {
     zero_checkpoint *c;
     const zero_model *model;
-    const zero_checkpoint_wish *wishes;
+    const zero_range *wishes;
     const zero_checkpoint_receiver *to;
 };
 
-/* ---- neither side is shared: shard by shard ---- */
-
-static bool is_wanted(const struct fetch *f, const zero_state_local *local, int rank)
+/* Neither side is shared: shard by shard. Extents i, i + 1 and i + 2 are the parts of the
+ * same elements. */
+static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
+                               int rank)
 {
+    const zero_shard_reader *shard;
+    bool is_wanted = false;
     for (int g = 0; g < f->c->manifest.table.n_groups; g++) {
         zero_range own = zero_partition_shard(&local->partitions[g], rank);
-        if (!zero_range_is_empty(zero_range_overlap(own, f->wishes[g].range))) return true;
+        is_wanted |= !zero_range_is_empty(zero_range_overlap(own, f->wishes[g]));
     }
-    return false;
-}
-
-/* Extents i, i + 1 and i + 2 are the parts of the same elements. */
-static zero_status fetch_extents(const struct fetch *f, const zero_state_local *local,
-                                 const zero_shard_reader *shard, int i)
-{
-    const zero_extent *x = &shard->extents[i];
-    int group = local->tensors[x->tensor].group;
-    const zero_checkpoint_wish *wish = &f->wishes[group];
-    zero_range have = zero_extent_range(local, x);
-    zero_range both = zero_range_overlap(have, wish->range);
-    const float *parts[ZERO_STATES] = {NULL};
-    if (zero_range_is_empty(both)) return ZERO_OK;
-    for (int k = 0; k < ZERO_STATES; k++) {
-        zero_state_part part = shard->extents[i + k].part;
-        float *block = f->c->block + part * ZERO_EXTENT_MAX;
-        if (!wish->wants[part]) continue;
-        ZERO_TRY(zero_shard_read(shard, i + k, block));
-        parts[part] = block + (both.begin - have.begin);
-    }
-    return f->to->receive(f->to->arg, group, both, parts);
-}
-
-static zero_status fetch_shards(const struct fetch *f)
-{
-    const zero_state_local *local;
-    ZERO_TRY(zero_pieces_local(pieces_of(f->c), 0, &local));
-    for (int rank = 0; rank < f->c->manifest.table.layout.n_ranks; rank++) {
-        const zero_shard_reader *shard;
-        if (!is_wanted(f, local, rank)) continue;
-        ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
-        for (int i = 0; i < shard->n; i += ZERO_STATES)
-            ZERO_TRY(fetch_extents(f, local, shard, i));
+    if (!is_wanted) return ZERO_OK;
+    ZERO_TRY(zero_checkpoint_shard(f->c, rank, &shard));
+    for (int i = 0; i < shard->n; i += ZERO_STATES) {
+        const zero_extent *x = &shard->extents[i];
+        int group = local->tensors[x->tensor].group;
+        zero_range have = zero_extent_range(local, x);
+        zero_state_block both = {.range = zero_range_overlap(have, f->wishes[group])};
+        if (zero_range_is_empty(both.range)) continue;
+        for (int k = 0; k < ZERO_STATES; k++) {
+            zero_state_part part = shard->extents[i + k].part;
+            float *block = f->c->block + part * ZERO_EXTENT_MAX;
+            ZERO_TRY(zero_shard_read(shard, i + k, block));
+            both.part[part] = block + (both.range.begin - have.begin);
+        }
+        ZERO_TRY(f->to->receive(f->to->arg, group, &both));
     }
     return ZERO_OK;
 }
 
-/* ---- a shared model: tensor by tensor ---- */
-
-/* Elements [at, end) of the rank's part of a tensor. */
-static zero_status fetch_runs(const struct fetch *f, int tensor, zero_state_part part,
-                              zero_range elements)
-{
-    float *block = f->c->block + part * ZERO_EXTENT_MAX;
-    for (int64_t at = elements.begin; at < elements.end;) {
-        zero_run run = zero_share_run(&f->model->tensors[tensor], at, elements.end);
-        ZERO_TRY(zero_checkpoint_tensor(f->c, tensor, part, run.whole, run.whole + run.n,
-                                        block + (at - elements.begin)));
-        at += run.n;
-    }
-    return ZERO_OK;
-}
-
+/* A shared model: elements of the rank's part of a tensor. */
 static zero_status fetch_elements(const struct fetch *f, int tensor, zero_range elements)
 {
     const zero_tensor *t = &f->model->tensors[tensor];
-    zero_range in_group = {t->offset + elements.begin, t->offset + elements.end};
-    const float *parts[ZERO_STATES] = {NULL};
+    zero_state_block block = {
+        .range = {t->offset + elements.begin, t->offset + elements.end}};
     for (int part = 0; part < ZERO_STATES; part++) {
-        if (!f->wishes[t->group].wants[part]) continue;
-        ZERO_TRY(fetch_runs(f, tensor, (zero_state_part)part, elements));
-        parts[part] = f->c->block + part * ZERO_EXTENT_MAX;
+        block.part[part] = f->c->block + part * ZERO_EXTENT_MAX;
+        for (int64_t at = elements.begin; at < elements.end;) {
+            zero_run run = zero_share_run(t, at, elements.end);
+            ZERO_TRY(zero_checkpoint_tensor(f->c, tensor, (zero_state_part)part, run.whole,
+                                            run.whole + run.n,
+                                            block.part[part] + (at - elements.begin)));
+            at += run.n;
+        }
     }
-    return f->to->receive(f->to->arg, t->group, in_group, parts);
-}
-
-/* Blocks end where extents do if the same number of ranks wrote them. */
-static zero_status fetch_tensor(const struct fetch *f, int tensor)
-{
-    const zero_tensor *t = &f->model->tensors[tensor];
-    int64_t most = ZERO_EXTENT_MAX / f->model->share.ranks;
-    zero_range wanted =
-        zero_range_overlap(zero_range_of_tensor(t), f->wishes[t->group].range);
-    for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
-         at < end; at = stop) {
-        stop = zero_min((at / most + 1) * most, end);
-        ZERO_TRY(fetch_elements(f, tensor, (zero_range){at, stop}));
-    }
-    return ZERO_OK;
+    return f->to->receive(f->to->arg, t->group, &block);
 }
 
 zero_status zero_checkpoint_fetch(zero_checkpoint *c, const zero_model *model,
-                                  const zero_checkpoint_wish *wishes,
+                                  const zero_range *wishes,
                                   const zero_checkpoint_receiver *to)
 {
     struct fetch f = {c, model, wishes, to};
-    if (c->manifest.table.layout.tp == 1 && model->share.ranks == 1)
-        return fetch_shards(&f);
-    for (int i = 0; i < model->n_tensors; i++) ZERO_TRY(fetch_tensor(&f, i));
+    if (tp_of(c) == 1 && model->share.ranks == 1) {
+        const zero_state_local *local;
+        ZERO_TRY(local_of(c, 0, &local));
+        for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++)
+            ZERO_TRY(fetch_shard(&f, local, rank));
+        return ZERO_OK;
+    }
+    /* Blocks end where extents do if the same number of ranks wrote them. */
+    const int64_t most = ZERO_EXTENT_MAX / model->share.ranks;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const zero_tensor *t = &model->tensors[i];
+        zero_range wanted = zero_range_overlap(zero_range_of_tensor(t), wishes[t->group]);
+        for (int64_t at = wanted.begin - t->offset, end = wanted.end - t->offset, stop;
+             at < end; at = stop) {
+            stop = zero_min((at / most + 1) * most, end);
+            ZERO_TRY(fetch_elements(&f, i, (zero_range){at, stop}));
+        }
+    }
     return ZERO_OK;
 }
 
 /* ---- everything ---- */
 
-static zero_status verify_shard(zero_checkpoint *c, int rank)
-{
-    const zero_shard_reader *shard;
-    ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
-    for (int i = 0; i < shard->n; i++) ZERO_TRY(zero_shard_read(shard, i, c->block));
-    return ZERO_OK;
-}
-
-static zero_status read_tokenizer(const zero_checkpoint *c, zero_bytes *text)
-{
-    char found[ZERO_CHECKSUM];
-    const zero_manifest_file *known = &c->manifest.tokenizer;
-    ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, text));
-    zero_checksum(text->bytes, text->len, found);
-    if (text->len == known->bytes && strcmp(found, known->checksum) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s/" ZERO_TOKENIZER_NAME
-                     ": was changed after it was written: expected %" PRIu64
-                     " bytes with checksum %s, found %zu with %s",
-                     c->dir.path, known->bytes, known->checksum, text->len, found);
-}
-
 zero_status zero_checkpoint_tokenizer(zero_checkpoint *c, zero_tokenizer *tokenizer)
 {
+    const zero_manifest_file *known = &c->manifest.tokenizer;
+    char path[ZERO_STORAGE_PATH + 64], found[ZERO_CHECKSUM];
+    zero_bytes text = {0};
     if (!c->manifest.has_tokenizer)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s has no tokenizer: the run was trained on tokens", c->dir.path);
-    char path[ZERO_STORAGE_PATH + 64];
-    zero_bytes text = {0};
     snprintf(path, sizeof path, "%s/" ZERO_TOKENIZER_NAME, c->dir.path);
-    zero_status st = read_tokenizer(c, &text);
-    if (st == ZERO_OK)
-        st = zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer);
+    ZERO_TRY(read_file(c, ZERO_TOKENIZER_NAME, &text));
+    zero_checksum(text.bytes, text.len, found);
+    bool is_sound = text.len == known->bytes && strcmp(found, known->checksum) == 0;
+    zero_status st =
+        is_sound ? zero_tokenizer_parse_file(path, text.bytes, text.len, tokenizer)
+                 : zero_fail(ZERO_ERR_FORMAT,
+                             "%s: was changed after it was written: expected %" PRIu64
+                             " bytes with checksum %s, found %zu with %s",
+                             path, known->bytes, known->checksum, text.len, found);
     zero_bytes_destroy(&text);
     return st;
 }
 
 zero_status zero_checkpoint_verify(zero_checkpoint *c)
 {
-    for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++)
-        ZERO_TRY(verify_shard(c, rank));
+    for (int rank = 0; rank < c->manifest.table.layout.n_ranks; rank++) {
+        const zero_shard_reader *shard;
+        ZERO_TRY(zero_checkpoint_shard(c, rank, &shard));
+        for (int i = 0; i < shard->n; i++) ZERO_TRY(zero_shard_read(shard, i, c->block));
+    }
     if (!c->manifest.has_tokenizer) return ZERO_OK;
     zero_tokenizer tokenizer;
     ZERO_TRY(zero_checkpoint_tokenizer(c, &tokenizer));

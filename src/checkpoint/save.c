@@ -12,8 +12,9 @@
 
 #define MEBIBYTE 0x1p20
 
-/* One save in progress. Each rank writes one shard of a run without replicas. A rank's piece is K
- * neighbouring shards, and each of the K ranks that hold the piece writes one of them:
+/* One save in progress. Each rank writes one shard of a run without replicas. A rank's
+ * piece is K neighbouring shards, and each of the K ranks that hold the piece writes one
+ * of them:
  *
  *     N_d = 4, R = 2, K = 2     | shard 0 | shard 1 | shard 2 | shard 3 |
  *     pieces                    |      of ranks 0, 2 |      of ranks 1, 3 |
@@ -53,48 +54,16 @@ static int writer_of(const struct save *s, int shard)
 static zero_status view(void *arg, int group, zero_range range, float *room,
                         zero_state_block *block)
 {
-    return zero_engine_view(arg, group, range, room, block);
+    return zero_states_view(arg, group, range, room, block);
 }
 _Static_assert(ZERO_EXTENT_MAX <= ZERO_STATES_VIEW, "a view holds an extent");
-
-/* The manifest's tensors are whole, whatever part of them this rank has. */
-static zero_status list_tensors(struct save *s)
-{
-    const zero_plan_input *plan = &s->e->schedule.input;
-    const zero_model *model = plan->model;
-    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
-                                model->share.slices};
-    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
-    if (!whole)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", model->n_tensors);
-    for (int i = 0; i < model->n_tensors; i++) {
-        whole[i] = model->tensors[i];
-        whole[i].rows = whole[i].whole_rows;
-        whole[i].cols = whole[i].whole_cols;
-    }
-    zero_status st =
-        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
-    free(whole);
-    return st;
-}
-
-static zero_status prepare(struct save *s)
-{
-    ZERO_TRY(list_tensors(s));
-    s->manifest.shards = calloc((size_t)s->comm->size, sizeof *s->manifest.shards);
-    if (!s->manifest.shards)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", s->comm->size);
-    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, s->e}, &s->manifest,
-                              &s->shard);
-}
 
 /* Lengths and checksums of all shards, on every rank. */
 static zero_status gather_shards(struct save *s)
 {
     size_t size = (size_t)s->comm->size;
     uint64_t *words = calloc(5 * size, sizeof *words); /* the length, 32 digits */
-    zero_status st =
-        words ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu shards", size);
+    zero_status st = zero_allocated(words, "no memory for %zu shards", size);
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
         uint64_t *mine = words + 5 * own_shard(s);
@@ -115,19 +84,8 @@ static zero_status gather_shards(struct save *s)
 
 /* ---- rank 0 ---- */
 
-static zero_status check_room(const struct save *s)
-{
-    uint64_t room;
-    ZERO_TRY(zero_storage_room(s->dir, &room));
-    if (room >= s->bytes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB are "
-                     "free: free some, or keep fewer (--keep)",
-                     s->dir->path, (double)s->bytes / MEBIBYTE, (double)room / MEBIBYTE);
-}
-
-/* A checkpoint must not be announced under a path where it is not. Leftovers of an earlier save of
- * this run are removed first. */
+/* A checkpoint must not be announced under a path where it is not. Leftovers of an
+ * earlier save of this run are removed first. */
 static zero_status make_temporary(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
@@ -135,7 +93,14 @@ static zero_status make_temporary(struct save *s)
     if (zero_storage_has(s->dir, s->name))
         return zero_fail(ZERO_ERR_INVALID, "%s/%s exists: nothing was written",
                          s->dir->path, s->name);
-    ZERO_TRY(check_room(s));
+    uint64_t room;
+    ZERO_TRY(zero_storage_room(s->dir, &room));
+    if (room < s->bytes)
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s: no space for a checkpoint: it takes %.1f MiB and %.1f MiB "
+                         "are free: free some, or keep fewer (--keep)",
+                         s->dir->path, (double)s->bytes / MEBIBYTE,
+                         (double)room / MEBIBYTE);
     ZERO_TRY(zero_checkpoint_temporary_name(s->dir, s->in->step, s->temporary_name));
     return zero_storage_make(s->dir, s->temporary_name, &s->temporary);
 }
@@ -150,49 +115,18 @@ static zero_status enter_temporary(struct save *s)
                      zero_last_error());
 }
 
-/* On several machines, directories of one name would each have some of the shards. */
-static zero_status check_shards(const struct save *s)
+/* `made` is the status of making the text. */
+static zero_status put(struct save *s, const char *name, zero_status made, zero_bytes *text)
 {
-    char name[64];
-    for (int r = 0; r < s->comm->size; r++) {
-        zero_shard_name(r, s->comm->size, name);
-        if (!zero_storage_has(&s->temporary, name))
-            return zero_fail(ZERO_ERR_ENV,
-                             "%s/%s is not seen from rank 0, though rank %d has written "
-                             "it: all nodes need the same directory",
-                             s->temporary.path, name, writer_of(s, r));
-    }
-    return ZERO_OK;
+    if (made == ZERO_OK)
+        made = zero_storage_put(&s->temporary, name, text->bytes, text->len);
+    s->bytes += text->len;
+    zero_bytes_destroy(text);
+    return made;
 }
 
-static zero_status write_tokenizer(struct save *s)
-{
-    zero_bytes text = {0};
-    if (!s->in->tokenizer) return ZERO_OK;
-    zero_status st = zero_tokenizer_write(s->in->tokenizer, &text);
-    if (st == ZERO_OK)
-        st = zero_storage_put(&s->temporary, ZERO_TOKENIZER_NAME, text.bytes, text.len);
-    s->manifest.has_tokenizer = true;
-    s->manifest.tokenizer.bytes = text.len;
-    zero_checksum(text.bytes, text.len, s->manifest.tokenizer.checksum);
-    s->bytes += text.len;
-    zero_bytes_destroy(&text);
-    return st;
-}
-
-static zero_status write_manifest(struct save *s)
-{
-    zero_bytes text = {0};
-    zero_status st = zero_manifest_write(&s->manifest, &text);
-    if (st == ZERO_OK)
-        st = zero_storage_put(&s->temporary, ZERO_MANIFEST_NAME, text.bytes, text.len);
-    s->bytes += text.len;
-    zero_bytes_destroy(&text);
-    return st;
-}
-
-/* The rename publishes the checkpoint, and the last sync makes that durable. If that sync fails
- * its durability is unknown, so the rename is undone. */
+/* The rename publishes the checkpoint, and the last sync makes that durable. If that
+ * sync fails its durability is unknown, so the rename is undone. */
 static zero_status rename_to_final(struct save *s)
 {
     ZERO_TRY(zero_storage_sync(&s->temporary));
@@ -207,9 +141,28 @@ static zero_status rename_to_final(struct save *s)
 static zero_status publish(struct save *s)
 {
     if (!zero_comm_is_root(s->comm)) return ZERO_OK;
-    ZERO_TRY(check_shards(s));
-    ZERO_TRY(write_tokenizer(s));
-    ZERO_TRY(write_manifest(s));
+    /* On several machines, directories of one name would each have some of the
+     * shards. */
+    char name[64];
+    for (int r = 0; r < s->comm->size; r++) {
+        zero_shard_name(r, s->comm->size, name);
+        if (!zero_storage_has(&s->temporary, name))
+            return zero_fail(ZERO_ERR_ENV,
+                             "%s/%s is not seen from rank 0, though rank %d has written "
+                             "it: all nodes need the same directory",
+                             s->temporary.path, name, writer_of(s, r));
+    }
+
+    zero_bytes text = {0};
+    zero_manifest *m = &s->manifest;
+    m->has_tokenizer = s->in->tokenizer != NULL;
+    if (m->has_tokenizer) {
+        zero_status made = zero_tokenizer_write(s->in->tokenizer, &text);
+        m->tokenizer.bytes = text.len;
+        zero_checksum(text.bytes, text.len, m->tokenizer.checksum);
+        ZERO_TRY(put(s, ZERO_TOKENIZER_NAME, made, &text));
+    }
+    ZERO_TRY(put(s, ZERO_MANIFEST_NAME, zero_manifest_write(m, &text), &text));
     ZERO_TRY(rename_to_final(s));
     return zero_storage_check_place(s->dir);
 }
@@ -247,13 +200,32 @@ static zero_status describe(struct save *s)
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");
     snprintf(m->arithmetic, sizeof m->arithmetic, "%s",
              in->arithmetic ? in->arithmetic : "");
-    return zero_engine_digest(s->e, m->digest);
+    /* The manifest's tensors are whole, whatever part of them this rank has. */
+    const zero_plan_input *plan = &s->e->schedule.input;
+    const zero_model *model = plan->model;
+    zero_state_layout layout = {plan->partition, s->comm->size, model->share.ranks,
+                                model->share.slices};
+    zero_tensor *whole = malloc((size_t)model->n_tensors * sizeof *whole);
+    ZERO_TRY(zero_allocated(whole, "no memory for %d tensors", model->n_tensors));
+    for (int i = 0; i < model->n_tensors; i++) {
+        whole[i] = model->tensors[i];
+        whole[i].rows = whole[i].whole_rows;
+        whole[i].cols = whole[i].whole_cols;
+    }
+    zero_status st =
+        zero_state_table_init(&s->manifest.table, model->n_tensors, whole, &layout);
+    free(whole);
+    if (st != ZERO_OK) return st;
+    m->shards = calloc((size_t)s->comm->size, sizeof *m->shards);
+    ZERO_TRY(zero_allocated(m->shards, "no memory for %d shards", s->comm->size));
+    return zero_shard_prepare(&(zero_shard_source){own_shard(s), view, &s->e->runner}, m,
+                              &s->shard);
 }
 
 static zero_status save_all(struct save *s)
 {
-    ZERO_TRY(describe(s));
-    ZERO_TRY(zero_agree_after_files(s->comm, prepare(s)));
+    ZERO_TRY(zero_engine_digest(s->e, s->manifest.digest));
+    ZERO_TRY(zero_agree_after_files(s->comm, describe(s)));
     ZERO_TRY(gather_shards(s));
     zero_status st = zero_agree_after_files(s->comm, make_temporary(s));
     if (st == ZERO_OK)

@@ -6,9 +6,9 @@
  *     writes and syncs the manifest
  *     syncs .tmp-step-X, renames it to step-X, syncs the directory
  *
- * with a verdict of all ranks between the lines. Shards are written straight from the optimizer's
- * memory: each rank writes what it owns of every group, in any stage. A failed save leaves
- * nothing behind, and training may continue. */
+ * with a verdict of all ranks between the lines. Shards are written straight from the
+ * optimizer's memory: each rank writes what it owns of every group, in any stage. A failed
+ * save leaves nothing behind, and training may continue. */
 #pragma once
 
 #include "checkpoint/manifest.h"
@@ -27,11 +27,11 @@ typedef struct {
     json_t *kept;                    /* zero_hugging_face_keep()'s */
 } zero_checkpoint_input;
 
-/* Writes and publishes `dir`/step-X. After ZERO_OK the checkpoint survives any crash and, on a
- * file system that honours fsync, a loss of power. Collective over the engine's ranks, each with
- * the same directory open; one verdict: ZERO_ERR_ENV, naming the file or the missing bytes, if it
- * cannot be written, and ZERO_ERR_INVALID if this step exists. *bytes is the length of all
- * files. */
+/* Writes and publishes `dir`/step-X. After ZERO_OK the checkpoint survives any crash and,
+ * on a file system that honours fsync, a loss of power. Collective over the engine's ranks,
+ * each with the same directory open; one verdict: ZERO_ERR_ENV, naming the file or the
+ * missing bytes, if it cannot be written, and ZERO_ERR_INVALID if this step exists. *bytes
+ * is the length of all files. */
 ZERO_NODISCARD zero_status zero_checkpoint_save(zero_engine *e, const zero_storage_dir *dir,
                                                 const zero_checkpoint_input *in,
                                                 uint64_t *bytes);

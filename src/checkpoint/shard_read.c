@@ -6,29 +6,42 @@
 
 #include "base/fail.h"
 
-/* A header is compared with the manifest first, whatever else is wrong with the file. */
-static zero_status check_header(const zero_shard_reader *s, const zero_manifest_file *known,
-                                const zero_bytes *header)
+static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
+                               const zero_state_local *local, zero_bytes *header)
 {
+    const zero_manifest_file *known = &m->shards[s->rank];
+    if (s->file.bytes != known->bytes)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: has %" PRIu64 " bytes: expected the %" PRIu64
+                         " that were written",
+                         s->file.path, s->file.bytes, known->bytes);
+    ZERO_TRY(zero_safetensors_read_header(&s->file, header));
+    /* A header is compared with the manifest first, whatever else is wrong with the
+     * file. */
     char found[ZERO_CHECKSUM];
     zero_checksum(header->bytes, header->len, found);
-    if (strcmp(found, known->checksum) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: its header (bytes 0 to %zu) is not the one that was written: "
-                     "expected checksum %s, found %s; the file was changed, or belongs to "
-                     "another shard or checkpoint",
-                     s->file.path, header->len, known->checksum, found);
-}
-
-/* Entry i of the header is extent i of the layout, no more and no less. */
-static zero_status check_entries(const zero_shard_reader *s, const zero_state_table *table)
-{
-    int p = s->rank % table->layout.tp;
+    if (strcmp(found, known->checksum) != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: its header (bytes 0 to %zu) is not the one that was written: "
+                         "expected checksum %s, found %s; the file was changed, or belongs "
+                         "to another shard or checkpoint",
+                         s->file.path, header->len, known->checksum, found);
+    ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
+    /* Counted first: a layout from outside may have more extents than there is
+     * memory for. */
+    int d = s->rank / m->table.layout.tp;
+    int64_t count = zero_state_count_extents(&m->table, local, d);
+    if (count != s->header.n)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %" PRId64,
+                         s->file.path, s->header.n, count);
+    ZERO_TRY(zero_state_table_extents(&m->table, local, d, &s->extents, &s->n));
+    /* Entry i of the header is extent i of the layout, no more and no less. */
+    int p = s->rank % m->table.layout.tp;
     for (int i = 0; i < s->n; i++) {
         const zero_safetensors_entry *e = &s->header.entries[i];
         const zero_extent *x = &s->extents[i];
         char name[ZERO_EXTENT_NAME];
-        zero_extent_name(table, p, x, name);
+        zero_extent_name(&m->table, p, x, name);
         const char *sum = zero_safetensors_metadata(&s->header, name);
         if (strcmp(e->name, name) != 0 || strcmp(e->type, "F32") != 0 ||
             e->n != x->end - x->begin || !sum || strlen(sum) != ZERO_CHECKSUM - 1)
@@ -40,34 +53,6 @@ static zero_status check_entries(const zero_shard_reader *s, const zero_state_ta
                              x->end - x->begin);
     }
     return ZERO_OK;
-}
-
-/* Counted first: a layout from outside may have more extents than there is memory for. */
-static zero_status list_extents(zero_shard_reader *s, const zero_state_table *table,
-                                const zero_state_local *local)
-{
-    int d = s->rank / table->layout.tp;
-    int64_t count = zero_state_count_extents(table, local, d);
-    if (count != s->header.n)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: has %d tensors: expected %" PRId64,
-                         s->file.path, s->header.n, count);
-    return zero_state_table_extents(table, local, d, &s->extents, &s->n);
-}
-
-static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
-                               const zero_state_local *local, zero_bytes *header)
-{
-    const zero_manifest_file *known = &m->shards[s->rank];
-    if (s->file.bytes != known->bytes)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: has %" PRIu64 " bytes: expected the %" PRIu64
-                         " that were written",
-                         s->file.path, s->file.bytes, known->bytes);
-    ZERO_TRY(zero_safetensors_read_header(&s->file, header));
-    ZERO_TRY(check_header(s, known, header));
-    ZERO_TRY(zero_safetensors_parse(s->file.path, s->file.bytes, header, &s->header));
-    ZERO_TRY(list_extents(s, &m->table, local));
-    return check_entries(s, &m->table);
 }
 
 zero_status zero_shard_open(const zero_storage_dir *dir, const zero_manifest *manifest,
@@ -96,7 +81,8 @@ void zero_shard_close(zero_shard_reader *shard)
     *shard = (zero_shard_reader){0};
 }
 
-/* Extents of one part of the state ascend; those of the same elements adjoin in the list. */
+/* Extents of one part of the state ascend; those of the same elements adjoin in the
+ * list. */
 int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
                     int64_t element)
 {

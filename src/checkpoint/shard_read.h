@@ -24,7 +24,8 @@ ZERO_NODISCARD zero_status zero_shard_open(const zero_storage_dir *dir,
                                            zero_shard_reader *shard);
 void zero_shard_close(zero_shard_reader *shard); /* accepts a zeroed one */
 
-/* The number of the extent that holds an element of a tensor's part, which the shard has. */
+/* The number of the extent that holds an element of a tensor's part, which the shard
+ * has. */
 int zero_shard_find(const zero_shard_reader *shard, int tensor, zero_state_part part,
                     int64_t element);
 

@@ -10,35 +10,16 @@
 enum { HEADER_TEXTS = 5 };
 
 /* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
-static zero_status view_extents(const zero_shard_writer *s, int i,
-                                const float *parts[ZERO_STATES])
+static zero_status view_extents(const zero_shard_writer *s, int i, zero_state_block *view)
 {
-    const zero_state_table *table = &s->manifest->table;
     const zero_extent *x = &s->extents[i];
-    zero_state_block view;
-    ZERO_TRY(s->source.view(s->source.arg, table->tensors[x->tensor].group,
-                            zero_extent_range(&s->local, x), s->room, &view));
-    parts[ZERO_STATE_MASTER] = view.master;
-    parts[ZERO_STATE_MOMENTUM] = view.momentum;
-    parts[ZERO_STATE_VARIANCE] = view.variance;
-    return ZERO_OK;
+    return s->source.view(s->source.arg, s->local.tensors[x->tensor].group,
+                          zero_extent_range(&s->local, x), s->room, view);
 }
 
 static size_t extent_bytes(const zero_extent *x)
 {
     return (size_t)(x->end - x->begin) * sizeof(float);
-}
-
-static zero_status allocate(zero_shard_writer *s)
-{
-    size_t n = (size_t)s->n;
-    s->entries = calloc(n + 1, sizeof *s->entries);
-    s->names = malloc((n + 1) * sizeof *s->names);
-    s->sums = malloc((n + 1) * sizeof *s->sums);
-    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
-    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
-    if (s->entries && s->names && s->sums && s->texts && s->room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d extents of a shard", s->n);
 }
 
 static void describe_extent(zero_shard_writer *s, int i, const float *data)
@@ -52,22 +33,24 @@ static void describe_extent(zero_shard_writer *s, int i, const float *data)
     s->texts[HEADER_TEXTS + i][1] = s->sums[i];
 }
 
-static zero_status describe_extents(zero_shard_writer *s)
+static zero_status prepare(zero_shard_writer *s)
 {
-    const float *parts[ZERO_STATES];
-    for (int i = 0; i < s->n; i += ZERO_STATES) {
-        ZERO_TRY(view_extents(s, i, parts));
-        for (int p = 0; p < ZERO_STATES; p++)
-            describe_extent(s, i + p, parts[s->extents[i + p].part]);
-    }
-    return ZERO_OK;
-}
-
-/* The header comes first in the file and has the checksums of the data after it. They are taken
- * before anything is written, so errors of the disk, or on the way to it, show when
- * the file is read. */
-static zero_status make_header(zero_shard_writer *s)
-{
+    const zero_state_table *table = &s->manifest->table;
+    int tp = table->layout.tp;
+    ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
+    ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
+                                      &s->n));
+    size_t n = (size_t)s->n;
+    s->entries = calloc(n + 1, sizeof *s->entries);
+    s->names = malloc((n + 1) * sizeof *s->names);
+    s->sums = malloc((n + 1) * sizeof *s->sums);
+    s->texts = calloc(n + HEADER_TEXTS, sizeof *s->texts);
+    s->room = malloc((size_t)(ZERO_STATES * ZERO_EXTENT_MAX) * sizeof *s->room);
+    ZERO_TRY(zero_allocated(s->entries && s->names && s->sums && s->texts && s->room,
+                            "no memory for the %d extents of a shard", s->n));
+    /* The header comes first in the file and has the checksums of the data after it.
+     * They are taken before anything is written, so errors of the disk, or on the way
+     * to it, show when the file is read. */
     char step[32], rank[16], ranks[16];
     snprintf(step, sizeof step, "%" PRId64, s->manifest->step);
     snprintf(rank, sizeof rank, "%d", s->source.rank);
@@ -78,20 +61,15 @@ static zero_status make_header(zero_shard_writer *s)
                                                 {"ranks", ranks},
                                                 {"digest", s->manifest->digest}};
     memcpy(s->texts, about, sizeof about);
-    ZERO_TRY(describe_extents(s));
+    zero_state_block view;
+    for (int i = 0; i < s->n; i += ZERO_STATES) {
+        ZERO_TRY(view_extents(s, i, &view));
+        for (int p = 0; p < ZERO_STATES; p++)
+            describe_extent(s, i + p, view.part[s->extents[i + p].part]);
+    }
+
     return zero_safetensors_write_header(s->n, s->entries, s->n + HEADER_TEXTS,
                                          (const char *const(*)[2])s->texts, &s->header);
-}
-
-static zero_status prepare(zero_shard_writer *s)
-{
-    const zero_state_table *table = &s->manifest->table;
-    int tp = table->layout.tp;
-    ZERO_TRY(zero_state_local_init(&s->local, table, s->source.rank % tp));
-    ZERO_TRY(zero_state_table_extents(table, &s->local, s->source.rank / tp, &s->extents,
-                                      &s->n));
-    ZERO_TRY(allocate(s));
-    return make_header(s);
 }
 
 zero_status zero_shard_prepare(const zero_shard_source *source,
@@ -133,13 +111,13 @@ zero_manifest_file zero_shard_describe(const zero_shard_writer *shard)
 
 static zero_status write_data(const zero_shard_writer *s, zero_storage_file *file)
 {
-    const float *parts[ZERO_STATES];
+    zero_state_block view;
     ZERO_TRY(zero_storage_write(file, s->header.bytes, s->header.len));
     for (int i = 0; i < s->n; i += ZERO_STATES) {
-        ZERO_TRY(view_extents(s, i, parts));
+        ZERO_TRY(view_extents(s, i, &view));
         for (int p = 0; p < ZERO_STATES; p++) {
             const zero_extent *x = &s->extents[i + p];
-            ZERO_TRY(zero_storage_write(file, parts[x->part], extent_bytes(x)));
+            ZERO_TRY(zero_storage_write(file, view.part[x->part], extent_bytes(x)));
         }
     }
     return ZERO_OK;

@@ -1,16 +1,15 @@
-/* shard_write.h - this rank's shard of a checkpoint, written straight from where its states are.
- * Nothing here is collective. */
+/* shard_write.h - this rank's shard of a checkpoint, written straight from where its states
+ * are. Nothing here is collective. */
 #pragma once
 
 #include "checkpoint/manifest.h"
 #include "io/safetensors.h"
 #include "io/storage.h"
-#include "state/state_block.h"
 
 /* The states of a rank of the job. */
 typedef struct {
     int rank; /* the number of its shard (save.c) */
-    /* as zero_engine_view() */
+    /* as zero_states_view() */
     zero_status (*view)(void *arg, int group, zero_range range, float *room,
                         zero_state_block *view);
     void *arg;
@@ -31,8 +30,8 @@ typedef struct {
     zero_bytes header;
 } zero_shard_writer;
 
-/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the status of
- * the source. */
+/* Takes the checksums of this rank's state and makes the header. ZERO_ERR_NOMEM, or the
+ * status of the source. */
 ZERO_NODISCARD zero_status zero_shard_prepare(const zero_shard_source *source,
                                               const zero_manifest *manifest,
                                               zero_shard_writer *shard);

@@ -19,35 +19,6 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-static zero_status check_names(const zero_state_table *t)
-{
-    const zero_tensor **sorted = malloc((size_t)t->n_tensors * sizeof *sorted);
-    if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
-    for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
-    qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
-    const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
-    for (int i = 1; i < t->n_tensors && !twice; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
-    free(sorted);
-    if (!twice) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "two tensors are called '%s', or one has no name: expected names that "
-                     "differ",
-                     twice);
-}
-
-static zero_status check_size(const zero_tensor *tensor, int64_t total)
-{
-    if (tensor->rows >= 1 && tensor->cols >= 1 &&
-        tensor->rows <= (most_params - total) / tensor->cols)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "tensor '%s' has %" PRId64 " rows and %" PRId64
-                     " columns: expected at least 1 of each, and 2^62 parameters in "
-                     "all at most",
-                     tensor->name, tensor->rows, tensor->cols);
-}
-
 /* Each slice has a row, or as many columns of each part as the others. */
 static zero_status check_cut(const zero_state_layout *layout, const zero_tensor *t)
 {
@@ -72,7 +43,13 @@ static zero_status add_tensor(zero_state_table *t, int i, int64_t *total)
 {
     zero_tensor *tensor = &t->tensors[i];
     int newest = i > 0 ? t->tensors[i - 1].group : -1;
-    ZERO_TRY(check_size(tensor, *total));
+    if (tensor->rows < 1 || tensor->cols < 1 ||
+        tensor->rows > (most_params - (*total)) / tensor->cols)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "tensor '%s' has %" PRId64 " rows and %" PRId64
+            " columns: expected at least 1 of each, and 2^62 parameters in all at most",
+            tensor->name, tensor->rows, tensor->cols);
     if (tensor->group < 0 || tensor->group < newest || tensor->group > newest + 1)
         return zero_fail(ZERO_ERR_FORMAT,
                          "tensor '%s' is in group %d, after one of group %d: expected "
@@ -100,34 +77,22 @@ static zero_status fill(zero_state_table *t, const zero_tensor *tensors)
     int64_t total = 0;
     size_t n = (size_t)t->n_tensors;
     t->tensors = calloc(n, sizeof *t->tensors);
-    if (!t->tensors)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", t->n_tensors);
+    ZERO_TRY(zero_allocated(t->tensors, "no memory for %d tensors", t->n_tensors));
     memcpy(t->tensors, tensors, n * sizeof *tensors);
     for (int i = 0; i < t->n_tensors; i++) ZERO_TRY(add_tensor(t, i, &total));
-    return check_names(t);
-}
-
-static zero_status check_layout(const zero_state_layout *l)
-{
-    if (l->n_ranks < 1 || l->n_ranks > ZERO_SHARDS_MOST)
-        return zero_fail(ZERO_ERR_FORMAT, "tensors on %d ranks: expected 1 to %d ranks",
-                         l->n_ranks, ZERO_SHARDS_MOST);
-    if (zero_share_divides(l->tp, l->slices) && l->n_ranks % l->tp == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "TP groups of %d ranks, of %d ranks in all, with %d slices: expected "
-                     "a size that divides the ranks, and up to %d slices: for each rank "
-                     "1, 2, 4, 8, ..., and any number for one alone",
-                     l->tp, l->n_ranks, l->slices, ZERO_TP_MOST);
-}
-
-static zero_status check_work(const zero_state_layout *l, int n_tensors)
-{
-    if (n_tensors <= ZERO_PIECES_MOST / l->n_ranks && n_tensors <= ZERO_PARTS_MOST / l->tp)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
-                     " pieces in all, and %" PRId64 " in a TP group",
-                     n_tensors, l->n_ranks, l->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
+    const zero_tensor **sorted = malloc((size_t)t->n_tensors * sizeof *sorted);
+    ZERO_TRY(zero_allocated(sorted, "no memory for %d tensors", t->n_tensors));
+    for (int i = 0; i < t->n_tensors; i++) sorted[i] = &t->tensors[i];
+    qsort(sorted, (size_t)t->n_tensors, sizeof *sorted, by_name);
+    const char *twice = sorted[0]->name[0] == '\0' ? "" : NULL;
+    for (int i = 1; i < t->n_tensors && !twice; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) twice = sorted[i]->name;
+    free(sorted);
+    if (!twice) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "two tensors are called '%s', or one has no name: expected names that differ",
+        twice);
 }
 
 zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
@@ -137,8 +102,23 @@ zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
     zero_state_table t = {.n_tensors = n_tensors, .layout = *layout};
     if (n_tensors < 1)
         return zero_fail(ZERO_ERR_FORMAT, "0 tensors: expected at least one");
-    ZERO_TRY(check_layout(layout));
-    ZERO_TRY(check_work(layout, n_tensors));
+    if (layout->n_ranks < 1 || layout->n_ranks > ZERO_SHARDS_MOST)
+        return zero_fail(ZERO_ERR_FORMAT, "tensors on %d ranks: expected 1 to %d ranks",
+                         layout->n_ranks, ZERO_SHARDS_MOST);
+    if (!zero_share_divides(layout->tp, layout->slices) ||
+        layout->n_ranks % layout->tp != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "TP groups of %d ranks, of %d ranks in all, with %d slices: "
+                         "expected a size that divides the ranks, and up to %d slices: for "
+                         "each rank 1, 2, 4, 8, ..., and any number for one alone",
+                         layout->tp, layout->n_ranks, layout->slices, ZERO_TP_MOST);
+    if (n_tensors > ZERO_PIECES_MOST / layout->n_ranks ||
+        n_tensors > ZERO_PARTS_MOST / layout->tp)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%d tensors on %d ranks, in TP groups of %d: expected at most %" PRId64
+            " pieces in all, and %" PRId64 " in a TP group",
+            n_tensors, layout->n_ranks, layout->tp, ZERO_PIECES_MOST, ZERO_PARTS_MOST);
     zero_status st = fill(&t, tensors);
     if (st == ZERO_OK)
         *table = t;
@@ -178,10 +158,9 @@ zero_status zero_state_local_init(zero_state_local *local, const zero_state_tabl
     int64_t *params = calloc((size_t)table->n_groups, sizeof *params);
     l.tensors = malloc((size_t)table->n_tensors * sizeof *l.tensors);
     l.partitions = malloc((size_t)table->n_groups * sizeof *l.partitions);
-    zero_status st =
-        params && l.tensors && l.partitions
-            ? cut_tensors(table, &l, params)
-            : zero_fail(ZERO_ERR_NOMEM, "no memory for %d tensors", table->n_tensors);
+    zero_status st = zero_allocated(params && l.tensors && l.partitions,
+                                    "no memory for %d tensors", table->n_tensors);
+    if (st == ZERO_OK) st = cut_tensors(table, &l, params);
     free(params);
     if (st == ZERO_OK)
         *local = l;
@@ -226,31 +205,25 @@ int64_t zero_state_count_extents(const zero_state_table *t, const zero_state_loc
     return blocks * ZERO_STATES;
 }
 
-static void write_extents(const zero_state_table *t, const zero_state_local *local, int d,
-                          zero_extent *list)
-{
-    int64_t most = zero_extent_most(t);
-    for (int i = 0; i < t->n_tensors; i++) {
-        zero_range own = zero_state_in_shard(local, i, d);
-        for (int64_t at = own.begin, stop; at < own.end; at = stop) {
-            stop = zero_min((at / most + 1) * most, own.end);
-            for (int part = 0; part < ZERO_STATES; part++)
-                *list++ = (zero_extent){i, (zero_state_part)part, at, stop};
-        }
-    }
-}
-
 zero_status zero_state_table_extents(const zero_state_table *table,
                                      const zero_state_local *local, int d,
                                      zero_extent **list, int *n)
 {
     int64_t count = zero_state_count_extents(table, local, d);
-    zero_extent *made = NULL;
+    zero_extent *made = NULL, *next;
     if (count > 0 && count <= INT32_MAX) made = malloc((size_t)count * sizeof *made);
-    if (count > 0 && !made)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %" PRId64 " extents of a shard",
-                         count);
-    if (made) write_extents(table, local, d, made);
+    ZERO_TRY(zero_allocated(count == 0 || made,
+                            "no memory for the %" PRId64 " extents of a shard", count));
+    const int64_t most = zero_extent_most(table);
+    next = made;
+    for (int i = 0; made && i < table->n_tensors; i++) {
+        zero_range own = zero_state_in_shard(local, i, d);
+        for (int64_t at = own.begin, stop; at < own.end; at = stop) {
+            stop = zero_min((at / most + 1) * most, own.end);
+            for (int part = 0; part < ZERO_STATES; part++)
+                *next++ = (zero_extent){i, (zero_state_part)part, at, stop};
+        }
+    }
     *list = made;
     *n = (int)count;
     return ZERO_OK;
@@ -283,8 +256,9 @@ void zero_extent_name(const zero_state_table *table, int p, const zero_extent *e
 
 /* ---- elements of all shards ---- */
 
-/* Ranks between the first and the last owner of a tensor have equally many of its elements, so each tensor
- * costs the same whatever the number of ranks: `steps` has where that number of elements changes. */
+/* Ranks between the first and the last owner of a tensor have equally many of its
+ * elements, so each tensor costs the same whatever the number of ranks: `steps` has
+ * where that number of elements changes. */
 static void add_to_owners(const zero_partition *cut, zero_range tensor, uint64_t *elements,
                           uint64_t *steps)
 {
@@ -306,7 +280,7 @@ zero_status zero_state_add_elements(const zero_state_table *table,
 {
     int n = table->layout.n_ranks / table->layout.tp;
     uint64_t *steps = calloc((size_t)n, sizeof *steps), each = 0;
-    if (!steps) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d shards", n);
+    ZERO_TRY(zero_allocated(steps, "no memory for %d shards", n));
     for (int i = 0; i < table->n_tensors; i++) {
         const zero_tensor *t = &local->tensors[i];
         if (local->p > 0 && zero_tensor_is_replicated(t)) continue;
@@ -323,20 +297,19 @@ zero_status zero_state_add_elements(const zero_state_table *table,
 
 /* ---- elements of a whole tensor ---- */
 
-static int holder_of_row(const zero_state_layout *l, int64_t rows, int64_t row)
-{
-    int p = 0, per_rank = l->slices / l->tp;
-    while (zero_share_row(rows, l->slices, (p + 1) * per_rank) <= row) p++;
-    return p;
-}
-
 int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole)
 {
     const zero_tensor *t = &table->tensors[tensor];
+    const zero_state_layout *l = &table->layout;
     int64_t of_part = t->cols / zero_cut_parts(t);
+    int p = 0;
     switch (t->cut) {
-    case ZERO_CUT_ROWS: return holder_of_row(&table->layout, t->rows, whole / t->cols);
-    case ZERO_CUT_COLS: return (int)(whole % of_part / (of_part / table->layout.tp));
+    case ZERO_CUT_ROWS:
+        while (zero_share_row(t->rows, l->slices, (p + 1) * (l->slices / l->tp)) <=
+               whole / t->cols)
+            p++;
+        return p;
+    case ZERO_CUT_COLS: return (int)(whole % of_part / (of_part / l->tp));
     case ZERO_CUT_NONE: break;
     }
     return 0;

@@ -1,14 +1,14 @@
 /* table.h - which part of a model's state is in which shard of a checkpoint.
  *
- * A TP group of T ranks shares the model (nn/share.h), so rank d * T + p has part p of it, and ZeRO
- * shards that part over the N ranks with this p:
+ * A TP group of T ranks shares the model (nn/share.h), so rank d * T + p has part p of it,
+ * and ZeRO shards that part over the N ranks with this p:
  *
  *     whole tensors --cut--> part p of each --partition--> shard of rank d * T + p
  *
- * A shard holds what its rank owns of every group of its part, without padding, cut into extents;
- * replicated tensors are in the shards of p = 0 alone. An extent is elements [begin, end) of the
- * part of one tensor, of one part of the state, at most zero_extent_most() of them and never across
- * a multiple of that. In the order of the file:
+ * A shard holds what its rank owns of every group of its part, without padding, cut into
+ * extents; replicated tensors are in the shards of p = 0 alone. An extent is elements
+ * [begin, end) of the part of one tensor, of one part of the state, at most
+ * zero_extent_most() of them and never across a multiple of that. In the order of the file:
  *
  *     tensors in the model's order
  *         blocks of zero_extent_most() elements, as far as the rank owns them
@@ -20,21 +20,15 @@
 
 #include "nn/share.h"
 #include "sharding/partition.h"
+#include "state/visit.h"
 
 #define ZERO_EXTENT_MAX  (INT64_C(1) << 20) /* elements, 4 MiB: read and checked at once */
 #define ZERO_EXTENT_NAME 128
 #define ZERO_SHARDS_MOST (1 << 20)
-/* A reader looks at each tensor for each shard, and cuts each tensor for each rank of a TP group. A table
- * from outside may claim any numbers, so their products have limits, too. */
+/* A reader looks at each tensor for each shard, and cuts each tensor for each rank of a TP
+ * group. A table from outside may claim any numbers, so their products have limits, too. */
 #define ZERO_PIECES_MOST (INT64_C(1) << 28)
 #define ZERO_PARTS_MOST  (INT64_C(1) << 22)
-
-typedef enum {
-    ZERO_STATE_MASTER, /* fp32 parameters */
-    ZERO_STATE_MOMENTUM,
-    ZERO_STATE_VARIANCE,
-    ZERO_STATES
-} zero_state_part;
 
 /* How a model is divided among ranks. tp and slices are a zero_share's. */
 typedef struct {
@@ -63,16 +57,17 @@ typedef struct {
     int64_t begin, end; /* in the tensor's part */
 } zero_extent;
 
-/* True if a TP group shares the model's tensors, or sums are cut in slices: then a manifest says so. */
+/* True if a TP group shares the model's tensors, or sums are cut in slices: then a manifest
+ * says so. */
 static inline bool zero_state_table_is_shared(const zero_state_table *table)
 {
     return table->layout.slices > 1;
 }
 
-/* Makes it from whole tensors with name, rows, cols, group, cut and cut_parts, which is 0 or more.
- * ZERO_ERR_FORMAT, naming the tensor, unless names are unique, sizes at least 1, all parameters at
- * most 2^62, groups in order from 0, cut tensors have a row or column for each slice, and the products
- * above are within their limits; ZERO_ERR_NOMEM. */
+/* Makes it from whole tensors with name, rows, cols, group, cut and cut_parts, which is 0
+ * or more. ZERO_ERR_FORMAT, naming the tensor, unless names are unique, sizes at least 1,
+ * all parameters at most 2^62, groups in order from 0, cut tensors have a row or column for
+ * each slice, and the products above are within their limits; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_table_init(zero_state_table *table, int n_tensors,
                                                  const zero_tensor *tensors,
                                                  const zero_state_layout *layout);
@@ -83,14 +78,16 @@ ZERO_NODISCARD zero_status zero_state_local_init(zero_state_local *local,
                                                  const zero_state_table *table, int p);
 void zero_state_local_destroy(zero_state_local *local); /* accepts a zeroed one */
 
-/* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, and a reader of the
- * whole tensor keeps all of these. So with a larger tp extents are smaller. */
+/* Elements of an extent, at most. Column-cut rows lie in tp extents in turn, and a reader
+ * of the whole tensor keeps all of these. So with a larger tp extents are smaller. */
 int64_t zero_extent_most(const zero_state_table *table);
 
-/* The shard of rank d * tp + p holds these elements of a tensor's part; [0, 0): it has none. */
+/* The shard of rank d * tp + p holds these elements of a tensor's part; [0, 0): it has
+ * none. */
 zero_range zero_state_in_shard(const zero_state_local *local, int tensor, int d);
 
-/* Adds the elements of p's parts that the shard of d * tp + p holds to elements[d], for each d.
+/* Adds the elements of p's parts that the shard of d * tp + p holds to elements[d], for
+ * each d.
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_state_add_elements(const zero_state_table *table,
                                                    const zero_state_local *local,
@@ -109,21 +106,23 @@ ZERO_NODISCARD zero_status zero_state_table_extents(const zero_state_table *tabl
 /* The range of an extent in the flat space of the local group. */
 zero_range zero_extent_range(const zero_state_local *local, const zero_extent *extent);
 
-/* "h.0.ln_1.weight[0:768].momentum"; of a part "h.0.attn.c_attn.weight@1/4[0:768].momentum" */
+/* "h.0.ln_1.weight[0:768].momentum"; of a part
+ * "h.0.attn.c_attn.weight@1/4[0:768].momentum" */
 void zero_extent_name(const zero_state_table *table, int p, const zero_extent *extent,
                       char name[ZERO_EXTENT_NAME]);
 
 /* The p that has element `whole` of a whole tensor; 0 for a replicated one. */
 int zero_state_holder(const zero_state_table *table, int tensor, int64_t whole);
 
-/* Elements of a whole tensor: the shard of d holds the first one, and as many of the run as it has. */
+/* Elements of a whole tensor: the shard of d holds the first one, and as many of the run as
+ * it has. */
 typedef struct {
     int d;
     zero_run run;
 } zero_state_place;
 
-/* Where elements [at, end) of the whole tensor begin, of which `local`, that of zero_state_holder(),
- * has the first. */
+/* Where elements [at, end) of the whole tensor begin, of which `local`, that of
+ * zero_state_holder(), has the first. */
 zero_state_place zero_state_find(const zero_state_local *local, int tensor, int64_t at,
                                  int64_t end);
 

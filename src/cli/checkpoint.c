@@ -121,7 +121,7 @@ static void show_tensors(const zero_manifest *m)
         const zero_tensor *t = &m->table.tensors[i];
         printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
                t->rows, t->cols, t->group);
-        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cut_name(t->cut));
+        if (t->cut != ZERO_CUT_NONE) printf(", cut by %s", zero_manifest_cuts[t->cut]);
         if (zero_cut_parts(t) > 1) printf(" in %" PRId64 " parts", zero_cut_parts(t));
         printf("\n");
     }
@@ -155,7 +155,7 @@ static void tell_sound(const char *path, const zero_manifest *m)
 static zero_status verify_one(const char *path)
 {
     zero_checkpoint c;
-    ZERO_TRY(zero_checkpoint_open(path, &c));
+    ZERO_TRY(zero_checkpoint_open(path, NULL, &c));
     zero_status st = zero_checkpoint_verify(&c);
     if (st == ZERO_OK) tell_sound(path, &c.manifest);
     zero_checkpoint_close(&c);
@@ -233,7 +233,7 @@ static zero_status use_newest(const char *path, const char *to,
     do {
         zero_checkpoint c = {0};
         ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
-        st = zero_checkpoint_open(found, &c);
+        st = zero_checkpoint_open(found, NULL, &c);
         if (st == ZERO_OK) st = use(&c, found, to);
         zero_checkpoint_close(&c);
     } while (st == ZERO_ERR_IO && zero_checkpoint_is_removed(path, found));

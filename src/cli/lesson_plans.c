@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "cli/plan_options.h"
 #include "report/plan_program.h"
-#include "report/plan_show.h"
+#include "report/plan_facts.h"
 
 #define WORDS 48
 
@@ -68,8 +68,7 @@ static zero_status show(const void *plan, FILE *out)
 {
     const zero_plan_report *r = report(plan);
     if (r->request.show_schedule) return zero_plan_show_programs(r, out);
-    zero_plan_show(r, out);
-    return ZERO_OK;
+    return zero_plan_show(r, out);
 }
 
 /* ---- configurations ---- */

@@ -5,54 +5,41 @@
 #include "cli/notes.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
-#include "report/ablation_show.h"
 #include "report/chart.h"
+#include "report/json_put.h"
 #include "report/models.h"
 #include "report/plan_beside.h"
-#include "report/plan_json.h"
+#include "report/plan_facts.h"
 #include "report/plan_machine.h"
 #include "report/plan_nodes.h"
 #include "report/plan_peers.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
-#include "report/plan_show.h"
-#include "report/plan_stages.h"
 
 /* A step's memory, its instructions, or both. */
 static zero_status show_steps(const zero_plan_report *r, const zero_plan_options *options)
 {
-    if (options->chart) zero_plan_show_chart(r, stdout);
+    if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));
     if (!r->request.show_schedule) return ZERO_OK;
     if (options->chart) fputc('\n', stdout);
     return r->n > 1 ? zero_plan_show_beside(r, stdout) : zero_plan_show_programs(r, stdout);
 }
 
-static zero_status show_nodes(const zero_plan_report *r, const zero_plan_options *options)
-{
-    zero_plan_nodes nodes;
-    ZERO_TRY(zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
-    if (options->json) return zero_plan_show_nodes_json(r, &nodes, stdout);
-    zero_plan_show_nodes(r, &nodes, stdout);
-    return ZERO_OK;
-}
-
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
-    if (options->n_per_node > 0) return show_nodes(r, options);
-    if (options->json) return zero_plan_show_json(r, stdout);
-    if (r->request.ablation)
-        zero_plan_show_ablation(r, stdout);
-    else if (r->request.pipeline > 0)
-        return zero_plan_show_pipelines(r, stdout);
-    else if (r->request.peers)
-        zero_plan_show_peers(r, stdout);
-    else if (options->chart || r->request.show_schedule)
-        return show_steps(r, options);
-    else if (r->request.all_stages)
-        zero_plan_show_stages(r, stdout);
-    else
-        zero_plan_show(r, stdout);
-    return ZERO_OK;
+    zero_plan_nodes nodes;
+    const zero_plan_request *asked = &r->request;
+    if (options->n_per_node > 0) {
+        ZERO_TRY(
+            zero_plan_nodes_make(r, options->n_per_node, options->ranks_per_node, &nodes));
+        return zero_plan_show_nodes(r, &nodes, options->json, stdout);
+    }
+    if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
+    if (asked->ablation) return zero_plan_show(r, stdout);
+    if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
+    if (asked->peers) return zero_plan_show_peers(r, stdout);
+    if (options->chart || asked->show_schedule) return show_steps(r, options);
+    return zero_plan_show(r, stdout);
 }
 
 static zero_status plan(const zero_plan_options *options)

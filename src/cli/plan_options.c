@@ -65,8 +65,8 @@ static bool parse_fit(const char *text, zero_plan_request *r)
            zero_quantity_whole(disk, &r->fit_disk) && r->fit_disk > 0;
 }
 
-/* The memory that a batch has to fit: --memory-limit (with --device: --device-memory), or else that
- * of --machine. */
+/* The memory that a batch has to fit: --memory-limit (with --device: --device-memory), or
+ * else that of --machine. */
 static zero_status read_fit_batch(zero_plan_options *o)
 {
     zero_plan_request *r = &o->request;
@@ -115,7 +115,8 @@ static zero_status check_alone(const zero_options *given, const char *table)
     return ZERO_OK;
 }
 
-/* Some options replace the tables of a plan. Refuses others whose numbers would not be shown. */
+/* Some options replace the tables of a plan. Refuses others whose numbers would not be
+ * shown. */
 static zero_status check_picture(const zero_options *given, const char *picture,
                                  const char *const *others, const char *why)
 {

@@ -25,8 +25,8 @@ extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
 /* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status zero_plan_options_complete(void *options);
 
-/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options
- * untouched, on the first mistake. `argv` outlives *options. */
+/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with
+ * *options untouched, on the first mistake. `argv` outlives *options. */
 ZERO_NODISCARD zero_status zero_plan_options_parse(zero_plan_options *options, int argc,
                                                    char **argv);
 void zero_plan_options_destroy(zero_plan_options *options);

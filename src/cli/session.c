@@ -20,7 +20,7 @@
 #include "math/device.h"
 #include "plan/plan.h"
 #include "report/advice.h"
-#include "report/plan_show.h"
+#include "report/plan_facts.h"
 #include "sharding/compile.h"
 
 /* Ranks started with different options would silently train different runs, or deadlock. */
@@ -314,8 +314,9 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
             s->world.size);
-    zero_plan_show_memory(&schedule, &ledger, zero_config_context(&s->config), stderr);
-    fputc('\n', stderr);
+    zero_status st = zero_plan_show_memory(&schedule, &ledger,
+                                           zero_config_context(&s->config), stderr);
+    if (st == ZERO_OK) fputc('\n', stderr);
     zero_schedule_destroy(&schedule);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/operation.h"
@@ -16,15 +17,10 @@
 
 /* ---- messages ---- */
 
-static zero_operation operation_of(const zero_comm *comm)
-{
-    return zero_operation_control(ZERO_OPERATION_NUMBERS, comm->control_sequence - 1,
-                                  sizeof(double), -1);
-}
-
 static zero_status await(zero_comm *comm, MPI_Request *request)
 {
-    zero_operation what = operation_of(comm);
+    zero_operation what = zero_operation_control(
+        ZERO_OPERATION_NUMBERS, comm->control_sequence - 1, sizeof(double), -1);
     return zero_wait_message(comm, &what, request);
 }
 
@@ -47,32 +43,6 @@ static zero_status receive(zero_comm *comm, int rank, double *number)
 }
 
 /* ---- ping-pong ---- */
-
-static zero_status answer(zero_comm *comm, int rank)
-{
-    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
-        double theirs;
-        ZERO_TRY(receive(comm, rank, &theirs));
-        double now = zero_clock_seconds();
-        ZERO_TRY(send(comm, rank, &now));
-    }
-    return ZERO_OK;
-}
-
-static zero_status ask(zero_comm *comm, zero_clock_reading *reading)
-{
-    *reading = (zero_clock_reading){.uncertainty = INFINITY};
-    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
-        double begun = zero_clock_seconds(), sent = begun, theirs;
-        ZERO_TRY(send(comm, 0, &sent));
-        ZERO_TRY(receive(comm, 0, &theirs));
-        double ended = zero_clock_seconds(), half = 0.5 * (ended - begun);
-        if (half >= reading->uncertainty) continue;
-        *reading = (zero_clock_reading){
-            .at = ended, .offset = theirs - (begun + half), .uncertainty = half};
-    }
-    return ZERO_OK;
-}
 
 /* The lowest rank of a rank's node. */
 static int speaker(const zero_layout *layout, int rank)
@@ -98,12 +68,27 @@ static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)
     *mine = (zero_clock_reading){.at = zero_clock_seconds()};
     for (int rank = 1; comm->rank == 0 && rank < comm->size; rank++) {
         if (speaker(layout, rank) != rank) continue;
-        ZERO_TRY(answer(comm, rank));
+        for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
+            double theirs;
+            ZERO_TRY(receive(comm, rank, &theirs));
+            double now = zero_clock_seconds();
+            ZERO_TRY(send(comm, rank, &now));
+        }
         count(comm, ZERO_CLOCK_PINGS);
     }
     if (comm->rank == 0 || speaker(layout, comm->rank) != comm->rank) return ZERO_OK;
     count(comm, ZERO_CLOCK_PINGS);
-    return ask(comm, mine);
+    *mine = (zero_clock_reading){.uncertainty = INFINITY};
+    for (int k = 0; k < ZERO_CLOCK_PINGS; k++) {
+        double begun = zero_clock_seconds(), sent = begun, theirs;
+        ZERO_TRY(send(comm, 0, &sent));
+        ZERO_TRY(receive(comm, 0, &theirs));
+        double ended = zero_clock_seconds(), half = 0.5 * (ended - begun);
+        if (half >= mine->uncertainty) continue;
+        *mine = (zero_clock_reading){
+            .at = ended, .offset = theirs - (begun + half), .uncertainty = half};
+    }
+    return ZERO_OK;
 }
 
 /* ---- all ranks ---- */
@@ -122,11 +107,9 @@ static void take(const zero_comm *comm, const double *all, zero_clock_reading *m
 zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine, double *worst)
 {
     zero_clock_reading reading;
-    double *all = calloc(3 * (size_t)comm->size, sizeof *all);
-    zero_status st = ZERO_OK;
-    if (!all)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %d ranks", comm->size);
-    st = zero_agree(comm, st);
+    double *all;
+    zero_status st =
+        zero_agree(comm, zero_new(&all, 3 * (size_t)comm->size, "readings of clocks"));
     if (st == ZERO_OK) st = exchange(comm, &reading);
     double sent[3] = {0.0};
     if (st == ZERO_OK) {

@@ -1,11 +1,11 @@
 #include "comm/collective.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/compare.h"
 #include "comm/device_copy.h"
 #include "comm/family.h"
@@ -19,23 +19,12 @@
 
 /* ---- set-up ---- */
 
-static zero_status check_window(const zero_comm *comm, zero_algorithm algorithm)
-{
-    if (comm->signals || !zero_algorithm_needs_window(algorithm, &comm->layout))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s works in a window, and this group has none: make it first",
-                     zero_algorithm_name(algorithm));
-}
-
 static zero_status allocate_terms(zero_collective *op)
 {
     int64_t most = 1;
     for (int64_t i = 0; i < op->steps.n_sums; i++)
         most = zero_max(most, op->steps.sums[i].n);
-    op->terms = calloc((size_t)most, sizeof *op->terms);
-    if (op->terms) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for sums of %" PRId64 " terms", most);
+    return zero_new(&op->terms, most, "terms of sums");
 }
 
 /* Threads of one process exchange messages of ours alone. */
@@ -49,8 +38,7 @@ static zero_status allocate_messages(zero_collective *op)
                          "in the host's memory",
                          zero_algorithm_name(spec->algorithm),
                          spec->on_device ? " on a device" : "");
-    op->messages = calloc(ZERO_COLLECTIVE_REQUESTS, sizeof *op->messages);
-    return op->messages ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for messages");
+    return zero_new(&op->messages, ZERO_COLLECTIVE_REQUESTS, "messages");
 }
 
 static zero_status build(zero_collective *op, zero_comm *comm,
@@ -61,7 +49,10 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                            .copier = copier,
                            .in_apart = zero_collective_in_apart(spec),
                            .out_apart = zero_collective_out_apart(spec)};
-    ZERO_TRY(check_window(comm, spec->algorithm));
+    if (!comm->signals && zero_algorithm_needs_window(spec->algorithm, &comm->layout))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s works in a window, and this group has none: make it first",
+                         zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
     zero_status st = allocate_terms(&new);
@@ -125,27 +116,23 @@ void zero_collective_destroy(zero_collective *op)
 
 /* ---- begin, progress, wait ---- */
 
-static void set_buffers(zero_collective *op, const void *in, void *out, void *staging)
+zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
+                                  void *staging)
 {
+    assert(staging || zero_collective_staging(&op->steps.spec, op->steps.layout) == 0);
+    assert(!op->is_active);
     const zero_comm *comm = op->comm;
     op->in = in;
     op->out = out;
     op->staging = staging;
     op->device_in = in;
     op->device_out = out;
-    if (!op->copier || !staging || op->steps.spec.direct) return;
-    zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
-    op->in = (char *)staging + m.in;
-    op->out = (char *)staging + m.out;
-    op->staging = (char *)staging + m.staged;
-}
-
-zero_status zero_collective_begin(zero_collective *op, const void *in, void *out,
-                                  void *staging)
-{
-    assert(staging || zero_collective_staging(&op->steps.spec, op->steps.layout) == 0);
-    assert(!op->is_active);
-    set_buffers(op, in, out, staging);
+    if (op->copier && staging && !op->steps.spec.direct) {
+        zero_mirrors m = zero_collective_mirrors(&op->steps.spec, comm->size, comm->rank);
+        op->in = (char *)staging + m.in;
+        op->out = (char *)staging + m.out;
+        op->staging = (char *)staging + m.staged;
+    }
     op->sequence = op->comm->sequence;
     zero_operation what = zero_flight_operation(op);
     ZERO_TRY(zero_device_copy_place(op));
@@ -173,8 +160,8 @@ zero_status zero_collective_poll(zero_comm *comm)
     return st;
 }
 
-/* Polls that move nothing count as well: MPI may copy a part of a message in them. The first
- * of the two clock readings is the poll's own, in last_poll. */
+/* Polls that move nothing count as well: MPI may copy a part of a message in them. The
+ * first of the two clock readings is the poll's own, in last_poll. */
 zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds)
 {
     zero_thread_lock(comm);
@@ -186,18 +173,13 @@ zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds)
     return st;
 }
 
-static bool is_over(const zero_collective *op)
-{
-    zero_thread_lock(op->comm);
-    bool over = !op->is_active;
-    zero_thread_unlock(op->comm);
-    return over;
-}
-
 zero_status zero_collective_wait(zero_collective *op)
 {
     double start = zero_clock_seconds();
-    if (is_over(op)) return ZERO_OK;
+    zero_thread_lock(op->comm);
+    bool over = !op->is_active;
+    zero_thread_unlock(op->comm);
+    if (over) return ZERO_OK;
     ZERO_TRY(zero_wait_collective(op));
     op->comm->duration[op->steps.spec.kind].exposed += op->ended - start;
     op->duration.exposed += op->ended - start;

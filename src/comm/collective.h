@@ -1,8 +1,9 @@
-/* collective.h - reduce-scatter, all-gather, reduce and broadcast that overlap with computation.
+/* collective.h - reduce-scatter, all-gather, reduce and broadcast that overlap with
+ * computation.
  *
- * spec.h says what they do, algorithm_list.h how. A collective is a small program: a list of
- * steps for this rank (step.h), built once by init and run in order by progress as far as
- * messages and neighbours allow. It can be begun any number of times.
+ * spec.h says what they do, algorithm_list.h how. A collective is a small program: a list
+ * of steps for this rank (step.h), built once by init and run in order by progress as far
+ * as messages and neighbours allow. It can be begun any number of times.
  *
  *     init -> begin -> progress ... progress -> wait -> begin -> ... -> destroy
  *
@@ -25,14 +26,14 @@
 #include "zero/status.h"
 
 /* Builds the program. Local, without messages: the status of zero_collective_check();
- * ZERO_ERR_NOMEM may befall one rank alone; ZERO_ERR_INVALID if the algorithm works in a window
- * and the group has none yet. */
+ * ZERO_ERR_NOMEM may befall one rank alone; ZERO_ERR_INVALID if the algorithm works in a
+ * window and the group has none yet. */
 ZERO_NODISCARD zero_status zero_collective_init(zero_collective *op, zero_comm *comm,
                                                 const zero_collective_spec *spec);
 
-/* The same for data of a device (spec->on_device). The copies are borrowed until destroy; begin,
- * progress, poll and wait call them, and fail if they do. ZERO_ERR_UNSUPPORTED in a group with a
- * progress thread. */
+/* The same for data of a device (spec->on_device). The copies are borrowed until destroy;
+ * begin, progress, poll and wait call them, and fail if they do. ZERO_ERR_UNSUPPORTED in a
+ * group with a progress thread. */
 ZERO_NODISCARD zero_status zero_collective_init_on_device(zero_collective *op,
                                                           zero_comm *comm,
                                                           const zero_collective_spec *spec,
@@ -48,28 +49,30 @@ void zero_collective_destroy(zero_collective *op);
  *   reduce           `out` matters on the root only, where it may be `in` if the types are
  *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only
- * On a device the same holds for the device's arrays. Only what matters on a rank is copied; where
- * `in` is part of `out`, spec.in_place saves storing it again.
+ * On a device the same holds for the device's arrays. Only what matters on a rank is
+ * copied; where `in` is part of `out`, spec.in_place saves storing it again.
  * staging[zero_collective_staging() bytes], aligned to 64; NULL if that is 0. Elements of
  * `out` outside the window of `count` are not touched. ZERO_ERR_UNSUPPORTED if the oldest
  * collective in flight began too long ago for a node's counters (signal.h). */
 ZERO_NODISCARD zero_status zero_collective_begin(zero_collective *op, const void *in,
                                                  void *out, void *staging);
 
-/* Runs the steps that can run now, with arithmetic on a few chunks at most; never blocks. *done
- * tells whether the collective has ended, also when asked again. */
+/* Runs the steps that can run now, with arithmetic on a few chunks at most; never blocks.
+ * *done tells whether the collective has ended, also when asked again. */
 ZERO_NODISCARD zero_status zero_collective_progress(zero_collective *op, bool *done);
 
-/* Progress for every collective in flight on the group, or on any of its family (divide.h); a
- * compute loop calls it. The watchdog's
- * limit applies to waits only: a caller that polls has a patience of its own. */
+/* Progress for every collective in flight on the group, or on any of its family (divide.h);
+ * a compute loop calls it. The watchdog's limit applies to waits only: a caller that polls
+ * has a patience of its own. */
 ZERO_NODISCARD zero_status zero_collective_poll(zero_comm *comm);
-/* The same, and adds the time it took to *seconds. With nothing in flight it reads no clock. */
+/* The same, and adds the time it took to *seconds. With nothing in flight it reads no
+ * clock. */
 ZERO_NODISCARD zero_status zero_collective_poll_timed(zero_comm *comm, double *seconds);
 
-/* Polls the group and its family until `op` has ended, which also moves all others in flight:
- * ranks may wait for theirs in different orders. Yields the processor, since ranks may share one.
+/* Polls the group and its family until `op` has ended, which also moves all others in
+ * flight: ranks may wait for theirs in different orders. Yields the processor, since ranks
+ * may share one.
  *
- * ZERO_OK at once if `op` was never begun, or has ended since: even in its first step a schedule
- * may wait for a collective of the step before. */
+ * ZERO_OK at once if `op` was never begun, or has ended since: even in its first step a
+ * schedule may wait for a collective of the step before. */
 ZERO_NODISCARD zero_status zero_collective_wait(zero_collective *op);

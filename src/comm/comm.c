@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/check.h"
 #include "comm/deadline.h"
 #include "comm/local.h"
@@ -12,24 +13,27 @@
 #include "comm/watch.h"
 #include "comm/window.h"
 
-static zero_status find_tag_limit(int *limit)
+static zero_status allocate_ids(int n, int **ids)
 {
+    return zero_new(ids, n, "ranks");
+}
+
+static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
+{
+    *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
+    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
+                            "MPI_Comm_set_errhandler"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
+    ZERO_TRY(zero_mpi_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
+    int *limit = &comm->tag_limit;
     int *highest = NULL, found = 0;
     ZERO_TRY(zero_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
                             "MPI_Comm_get_attr"));
     *limit = found ? *highest : 32767; /* the least that MPI promises */
-    return ZERO_OK;
-}
-
-static zero_status allocate_ids(int n, int **ids)
-{
-    *ids = malloc((size_t)n * sizeof **ids);
-    return *ids ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
-}
-
-/* Every rank learns the lowest rank of each rank's node, and so which ranks share one. */
-static zero_status find_nodes(zero_comm *comm)
-{
+    /* Every rank learns the lowest rank of each rank's node, and so which ranks share
+     * one. */
     int lowest = comm->rank, *ids = NULL;
     ZERO_TRY(zero_mpi_check(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
                                                 MPI_INFO_NULL, &comm->node),
@@ -43,19 +47,6 @@ static zero_status find_nodes(zero_comm *comm)
     if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
     free(ids);
     return st;
-}
-
-static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
-{
-    *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
-                            "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
-    ZERO_TRY(find_tag_limit(&comm->tag_limit));
-    return find_nodes(comm);
 }
 
 /* Takes over a new communicator: *out owns it, or it is freed. */
@@ -94,10 +85,9 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
                                            "communicator that this rank belongs to");
     ZERO_TRY(zero_mpi_check(MPI_Comm_test_inter(mpi, &joins_two), "MPI_Comm_test_inter"));
     if (joins_two)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a group from an intercommunicator, which joins two groups: merge them "
-            "first (MPI_Intercomm_merge)");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a group from an intercommunicator, which joins two groups: merge "
+                         "them first (MPI_Intercomm_merge)");
     return duplicate(mpi, "zero group", out);
 }
 
@@ -113,8 +103,9 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     return ZERO_OK;
 }
 
-static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish)
+static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout *wish)
 {
+    ZERO_TRY(zero_layout_init(wish, comm->size, ids));
     if (comm->signal_window)
         return zero_fail(ZERO_ERR_INVALID,
                          "the group has a window already: declare its nodes before");
@@ -127,16 +118,9 @@ static zero_status check_pretence(const zero_comm *comm, const zero_layout *wish
                 comm->layout.node_of[r] != comm->layout.node_of[q])
                 return zero_fail(
                     ZERO_ERR_INVALID,
-                    "ranks %d and %d cannot share a node: they run on different "
-                    "ones",
-                    q, r);
+                    "ranks %d and %d cannot share a node: they run on different ones", q,
+                    r);
     return ZERO_OK;
-}
-
-static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout *wish)
-{
-    ZERO_TRY(zero_layout_init(wish, comm->size, ids));
-    return check_pretence(comm, wish);
 }
 
 static zero_status take_layout(zero_comm *comm, const zero_layout *wish)

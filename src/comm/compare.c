@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/family.h"
 #include "comm/mpi_error.h"
 #include "comm/sentence.h"
@@ -43,14 +44,14 @@ static zero_status fail(const zero_comm *comm)
     }
     if (left > 0) zero_sentence_add(&report, "%d more ranks began something else, ", left);
     zero_operation_describe(&c->all[most], text);
-    zero_sentence_add(&report,
-                      "the others %s: ranks must begin the same operations in the "
-                      "same order",
-                      text);
+    zero_sentence_add(
+        &report, "the others %s: ranks must begin the same operations in the same order",
+        text);
     return zero_fail(ZERO_ERR_INVALID, "%s", report.chars);
 }
 
-/* Compares `mine` among the ranks of `comm`, which may be a part of the operation's group. */
+/* Compares `mine` among the ranks of `comm`, which may be a part of the operation's
+ * group. */
 static zero_status compare(zero_comm *comm, const zero_operation *mine)
 {
     struct zero_check *c = comm->check;
@@ -73,23 +74,19 @@ bool zero_compare_is_divided(const zero_comm *comm)
            zero_family_find(comm->whole, ZERO_SHARD_GROUP) != NULL;
 }
 
-/* True if the ranks of the part are among those of `comm`, which is divided. */
-static bool is_within(const zero_comm *part, const zero_comm *comm)
-{
-    return !comm->whole || part->member.part == ZERO_SHARD_GROUP ||
-           part->member.part == ZERO_REPLICA_GROUP;
-}
-
-/* If all TP groups agree, and all ZeRO groups, then all ranks agree; and a ZeRO group agrees if its
- * shard groups and its replica groups do. A rank that left out an operation of a part, on which its
- * neighbours wait, thus meets them here. */
+/* If all TP groups agree, and all ZeRO groups, then all ranks agree; and a ZeRO group
+ * agrees if its shard groups and its replica groups do. A rank that left out an operation
+ * of a part, on which its neighbours wait, thus meets them here. */
 zero_status zero_compare(zero_comm *comm, const zero_operation *mine)
 {
     if (!zero_compare_is_divided(comm)) return compare(comm, mine);
     const zero_comm *whole = zero_family_whole(comm);
     for (int i = 0; i < whole->n_parts; i++) {
         zero_comm *part = &whole->parts[i];
-        if (!zero_compare_is_divided(part) && is_within(part, comm))
+        /* True if the ranks of the part are among those of `comm`, which is divided. */
+        if (!zero_compare_is_divided(part) &&
+            (!comm->whole || part->member.part == ZERO_SHARD_GROUP ||
+             part->member.part == ZERO_REPLICA_GROUP))
             ZERO_TRY(compare(part, mine));
     }
     return ZERO_OK;
@@ -107,13 +104,9 @@ void zero_compare_free(struct zero_check *c)
 
 zero_status zero_compare_make(int size, struct zero_check **out)
 {
-    struct zero_check *c = calloc(1, sizeof *c);
-    *out = c;
-    if (!c) return zero_fail(ZERO_ERR_NOMEM, "no memory for a check of collectives");
-    c->all = calloc((size_t)size, sizeof *c->all);
-    c->class_of = calloc((size_t)size, sizeof *c->class_of);
-    if (c->all && c->class_of) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for a check over %d ranks", size);
+    ZERO_TRY(zero_new(out, 1, "a check of collectives"));
+    ZERO_TRY(zero_new(&(*out)->all, size, "ranks of a check of collectives"));
+    return zero_new(&(*out)->class_of, size, "ranks of a check of collectives");
 }
 
 zero_status zero_compare_start(zero_comm *comm, struct zero_check *c)

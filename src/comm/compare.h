@@ -9,13 +9,14 @@
 #include "comm/operation.h"
 #include "zero/status.h"
 
-/* Collective, blocks: ZERO_OK if all ranks begin `mine`. Does nothing where no check runs. */
+/* Collective, blocks: ZERO_OK if all ranks begin `mine`. Does nothing where no check
+ * runs. */
 ZERO_NODISCARD zero_status zero_compare(zero_comm *comm, const zero_operation *mine);
 
 /* ---- for check.c ---- */
 
-/* True if operations of the group are compared in its parts: the whole of a family, and a ZeRO
- * group that is divided into shard groups and replica groups. Local. */
+/* True if operations of the group are compared in its parts: the whole of a family, and a
+ * ZeRO group that is divided into shard groups and replica groups. Local. */
 bool zero_compare_is_divided(const zero_comm *comm);
 
 /* Local. *out may be half built after a failure. Release with _free. */

@@ -1,5 +1,5 @@
-/* Each small message enters, which numbers and compares it, posts a request, and waits for it in
- * the loop that all waits share. */
+/* Each small message enters, which numbers and compares it, posts a request, and waits for
+ * it in the loop that all waits share. */
 #include "comm/control.h"
 
 #include <assert.h>
@@ -108,29 +108,26 @@ static void reduce_local(int size, void *const *things, const void *arg)
     }
 }
 
-static zero_status reduce_by_mpi(zero_comm *comm, const zero_operation *what,
-                                 const reduction *how, int64_t len, void *part)
-{
-    MPI_Request request;
-    ZERO_TRY(zero_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len, how->type, how->op,
-                                           comm->control, &request),
-                            "MPI_Iallreduce"));
-    return finish(comm, what, &request);
-}
-
 /* Reduces data[n] over the ranks, in place. */
 static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind,
                               const reduction *how, int64_t n, void *data)
 {
     zero_operation what;
+    MPI_Request request;
     int64_t most = zero_small_reduced(how->size);
     ZERO_TRY(enter(comm, kind, (size_t)n * how->size, -1, &what));
     for (int64_t at = 0; at < n; at += most) {
         int64_t len = zero_min(n - at, most);
         char *part = (char *)data + (size_t)at * how->size;
-        ZERO_TRY(comm->local ? zero_local_meet(comm, reduce_local,
-                                               &(local_reduction){how, len}, part)
-                             : reduce_by_mpi(comm, &what, how, len, part));
+        if (comm->local) {
+            const local_reduction here = {how, len};
+            ZERO_TRY(zero_local_meet(comm, reduce_local, &here, part));
+        } else {
+            ZERO_TRY(zero_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len, how->type,
+                                                   how->op, comm->control, &request),
+                                    "MPI_Iallreduce"));
+            ZERO_TRY(finish(comm, &what, &request));
+        }
         count_exchange(comm, len * (int64_t)how->size);
     }
     return ZERO_OK;
@@ -211,20 +208,6 @@ typedef struct {
     zero_failure failure;
 } verdict;
 
-/* Fails here as `rank` failed there. A failure that several ranks do not share names the rank
- * it came from, once. */
-static zero_status fail_like(const zero_comm *comm, int rank, const verdict *v)
-{
-    const zero_failure *theirs = &v->failure;
-    zero_status st = zero_failure_restore(theirs);
-    if (v->is_shared || theirs->is_agreed) return st;
-    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
-                 zero_member_rank(&comm->member, rank), theirs->text);
-    zero_failure named = zero_failure_keep(st);
-    named.is_agreed = true;
-    return zero_failure_restore(&named);
-}
-
 zero_status zero_agree(zero_comm *comm, zero_status mine)
 {
     if (comm->size == 1 || mine == ZERO_ERR_STALLED) return mine;
@@ -240,7 +223,16 @@ zero_status zero_agree(zero_comm *comm, zero_status mine)
     verdict v = {.is_shared = failed == comm->size};
     if (comm->rank == first) v.failure = zero_failure_keep(mine);
     ZERO_TRY(zero_comm_broadcast(comm, first, &v, sizeof v));
-    return fail_like(comm, first, &v);
+    /* Fails here as rank `first` failed there. A failure that several ranks do not share
+     * names the rank it came from, once. */
+    const zero_failure *theirs = &v.failure;
+    zero_status st = zero_failure_restore(theirs);
+    if (v.is_shared || theirs->is_agreed) return st;
+    zero_fail_at(theirs->file, theirs->line, st, "rank %d: %s",
+                 zero_member_rank(&comm->member, first), theirs->text);
+    zero_failure named = zero_failure_keep(st);
+    named.is_agreed = true;
+    return zero_failure_restore(&named);
 }
 
 zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)
@@ -252,16 +244,6 @@ zero_status zero_agree_after_files(zero_comm *comm, zero_status mine)
 }
 
 /* ---- other messages ---- */
-
-static zero_status gather_by_mpi(zero_comm *comm, const zero_operation *what, int n,
-                                 const double *mine, double *all)
-{
-    MPI_Request request;
-    ZERO_TRY(zero_mpi_check(
-        MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE, comm->control, &request),
-        "MPI_Iallgather of doubles"));
-    return finish(comm, what, &request);
-}
 
 typedef struct {
     int n;
@@ -286,20 +268,18 @@ zero_status zero_comm_all_gather_doubles(zero_comm *comm, int n, const double *m
     zero_operation what;
     size_t bytes = (size_t)n * sizeof *mine;
     local_gather here = {n, mine, all};
+    MPI_Request request;
     ZERO_TRY(enter(comm, ZERO_OPERATION_NUMBERS, bytes, -1, &what));
-    ZERO_TRY(comm->local ? zero_local_meet(comm, gather_local, NULL, &here)
-                         : gather_by_mpi(comm, &what, n, mine, all));
+    if (comm->local) {
+        ZERO_TRY(zero_local_meet(comm, gather_local, NULL, &here));
+    } else {
+        ZERO_TRY(zero_mpi_check(MPI_Iallgather(mine, n, MPI_DOUBLE, all, n, MPI_DOUBLE,
+                                               comm->control, &request),
+                                "MPI_Iallgather of doubles"));
+        ZERO_TRY(finish(comm, &what, &request));
+    }
     count_exchange(comm, (int64_t)bytes);
     return ZERO_OK;
-}
-
-static zero_status broadcast_by_mpi(zero_comm *comm, const zero_operation *what, int root,
-                                    void *data, size_t len)
-{
-    MPI_Request request;
-    ZERO_TRY(zero_mpi_check(
-        MPI_Ibcast(data, (int)len, MPI_BYTE, root, comm->control, &request), "MPI_Ibcast"));
-    return finish(comm, what, &request);
 }
 
 typedef struct {
@@ -317,13 +297,20 @@ static void broadcast_local(int size, void *const *things, const void *arg)
 zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t bytes)
 {
     zero_operation what;
+    MPI_Request request;
     ZERO_TRY(enter(comm, ZERO_OPERATION_MESSAGE, bytes, root, &what));
     for (size_t at = 0; at < bytes; at += MAX_MESSAGE) {
         size_t len = zero_min_size(bytes - at, MAX_MESSAGE);
         char *part = (char *)data + at;
-        ZERO_TRY(comm->local ? zero_local_meet(comm, broadcast_local,
-                                               &(local_broadcast){root, len}, part)
-                             : broadcast_by_mpi(comm, &what, root, part, len));
+        if (comm->local) {
+            const local_broadcast here = {root, len};
+            ZERO_TRY(zero_local_meet(comm, broadcast_local, &here, part));
+        } else {
+            ZERO_TRY(zero_mpi_check(
+                MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request),
+                "MPI_Ibcast"));
+            ZERO_TRY(finish(comm, &what, &request));
+        }
         count_broadcast(comm, root, (int64_t)len);
     }
     return ZERO_OK;
@@ -344,11 +331,10 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     ZERO_TRY(enter(comm, kind, 0, -1, &what));
     if (comm->local) {
         ZERO_TRY(zero_local_meet(comm, NULL, NULL, NULL));
-        count_exchange(comm, 0);
-        return ZERO_OK;
+    } else {
+        ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
+        ZERO_TRY(finish(comm, &what, &request));
     }
-    ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
-    ZERO_TRY(finish(comm, &what, &request));
     count_exchange(comm, 0);
     return ZERO_OK;
 }

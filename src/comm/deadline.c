@@ -29,15 +29,6 @@
 
 /* ---- the end ---- */
 
-/* The kernel takes a process away from a launcher's sight only once all its threads have left their
- * calls. If MPI_Abort() hangs, too, a timer ends what it can. */
-static void tell_launcher(const zero_deadline *d)
-{
-    if (!d->is_launched || !zero_mpi_is_up()) return;
-    zero_deadline_until_exit(d);
-    MPI_Abort(MPI_COMM_WORLD, d->code);
-}
-
 __attribute__((format(printf, 2, 3))) static void say(const zero_deadline *d,
                                                       const char *fmt, ...)
 {
@@ -60,9 +51,8 @@ static void leave(const zero_deadline *d)
     if (d->work)
         say(d,
             "%s%s has not moved for %.3g s, longer than --watchdog allows: threads wait "
-            "for "
-            "each other, or a computation does not end; try --threads 1, or give a longer "
-            "--watchdog",
+            "for each other, or a computation does not end; try --threads 1, or give a "
+            "longer --watchdog",
             d->work, number, d->waited);
     else if (d->phase)
         say(d,
@@ -79,36 +69,38 @@ static void leave_outside(const zero_deadline *d, const char *what, double secon
         "%s: no answer for %.3g s, longer than --watchdog allows: a disk, file server or "
         "device has stopped; look there, or give a longer --watchdog",
         what, seconds);
-    tell_launcher(d);
+    /* The kernel takes a process away from a launcher's sight only once all its threads
+     * have left their calls. If MPI_Abort() hangs, too, a timer ends what it can. */
+    if (d->is_launched && zero_mpi_is_up()) {
+        zero_deadline_until_exit(d);
+        MPI_Abort(MPI_COMM_WORLD, d->code);
+    }
     _exit(d->code);
 }
 
 /* ---- looks ---- */
 
-/* Ranks that wait for one that computes tell more than it can itself, so they speak first. One that
- * waits for a file knows more, and speaks before the others do (stall.c: a quarter of the limit). */
-static void look(zero_deadline *d, double passed)
-{
-    double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
-    double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
-    unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
-    char what[TEXT];
-    double late = zero_waiting_look(passed, file_limit, what, sizeof what);
-    if (late > 0.0) leave_outside(d, what, late);
-    d->waited = moves == d->seen ? d->waited + passed : 0.0;
-    d->seen = moves;
-    if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
-    if (d->counts && d->waited >= limit) leave(d);
-}
-
-/* The clock of some MPIs is for their ranks alone, so this thread only counts its pauses. */
+/* The clock of some MPIs is for their ranks alone, so this thread only counts its
+ * pauses. */
 static void *watch(void *arg)
 {
     zero_deadline *d = arg;
     struct pollfd closing = {.fd = d->closing[0], .events = POLLIN};
     for (double pause = 0.0; poll(&closing, 1, (int)(1e3 * pause)) <= 0;) {
         pthread_mutex_lock(&d->lock);
-        look(d, pause);
+        /* Ranks that wait for one that computes tell more than it can itself, so they speak
+         * first. One that waits for a file knows more, and speaks before the others do
+         * (stall.c: a quarter of the limit). */
+        double turn = fmin(d->rank, 2.0), limit = d->seconds + RANK_APART * turn;
+        double file_limit = d->seconds + fmin(RANK_APART, d->seconds / 16.0) * turn;
+        unsigned moves = atomic_load_explicit(&d->moves, memory_order_relaxed);
+        char what[TEXT];
+        double late = zero_waiting_look(pause, file_limit, what, sizeof what);
+        if (late > 0.0) leave_outside(d, what, late);
+        d->waited = moves == d->seen ? d->waited + pause : 0.0;
+        d->seen = moves;
+        if (d->work && d->is_launched) limit += fmin(OTHERS, d->seconds);
+        if (d->counts && d->waited >= limit) leave(d);
         pause = fmax(fmin(LONGEST_PAUSE, d->seconds / LOOKS), LEAST_PAUSE);
         pthread_mutex_unlock(&d->lock);
     }
@@ -161,9 +153,9 @@ void zero_deadline_set_limit(zero_deadline *d, double seconds)
 /* Runs in a signal handler, which the timer reaches in a stopped process, too. */
 static void wake(int signal, siginfo_t *info, void *context)
 {
-    static const char text[] = "zero: a rank has not ended within the time that --watchdog "
-                               "allows: it was stopped, "
-                               "or hangs after the end of MPI; its results are complete\n";
+    static const char text[] =
+        "zero: a rank has not ended within the time that --watchdog allows: it was "
+        "stopped, or hangs after the end of MPI; its results are complete\n";
     (void)signal;
     (void)context;
     if (info->si_code != SI_TIMER) return;
@@ -182,18 +174,6 @@ void zero_deadline_until_exit(const zero_deadline *d)
 }
 
 /* ---- opening and closing ---- */
-
-static zero_status make_timer(zero_deadline *d)
-{
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
-                             .sigev_signo = SIGCONT,
-                             .sigev_value.sival_int = d->code};
-    if (timer_create(CLOCK_MONOTONIC, &event, &d->last) == 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "the watchdog has no timer (timer_create: %s): allow more pending "
-                     "signals (ulimit -i), or give --watchdog 0",
-                     strerror(errno));
-}
 
 static void close_pipe(const zero_deadline *d)
 {
@@ -227,7 +207,14 @@ zero_status zero_deadline_open(zero_deadline *d, double seconds, bool is_launche
     *d = (zero_deadline){
         .is_launched = is_launched, .rank = rank, .code = code, .seconds = seconds};
     if (!(seconds > 0.0)) return ZERO_OK;
-    ZERO_TRY(make_timer(d));
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
+                             .sigev_signo = SIGCONT,
+                             .sigev_value.sival_int = d->code};
+    if (timer_create(CLOCK_MONOTONIC, &event, &d->last) != 0)
+        return zero_fail(ZERO_ERR_ENV,
+                         "the watchdog has no timer (timer_create: %s): allow more pending "
+                         "signals (ulimit -i), or give --watchdog 0",
+                         strerror(errno));
     zero_status st = start_thread(d);
     if (st != ZERO_OK) timer_delete(d->last);
     return st;

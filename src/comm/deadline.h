@@ -14,12 +14,13 @@
  *     any thread           | fsync() ............... |
  *                   look  look  look  look ... limit: one line on stderr, _exit(code)
  *
- * It needs neither MPI nor the heap. Time in which the process is stopped has no looks, so a job that is
- * suspended as a whole and continued has not waited.
+ * It needs neither MPI nor the heap. Time in which the process is stopped has no looks, so
+ * a job that is suspended as a whole and continued has not waited.
  *
- * The launcher ends the other ranks. So that one rank speaks, rank 1 allows up to 1.5 s more
- * than rank 0, and higher ranks up to 3 s. A process whose thread is in a call on a frozen disk cannot end,
- * whatever kills it, until that call returns. So the launcher is told by MPI_Abort() then.
+ * The launcher ends the other ranks. So that one rank speaks, rank 1 allows up to 1.5 s
+ * more than rank 0, and higher ranks up to 3 s. A process whose thread is in a call on a
+ * frozen disk cannot end, whatever kills it, until that call returns. So the launcher is
+ * told by MPI_Abort() then.
  *
  * Only a program makes a deadline: the library ends no process. */
 #pragma once
@@ -53,16 +54,16 @@ typedef struct zero_deadline {
     double waited;     /* seconds since then */
 } zero_deadline;
 
-/* Local. A process that `is_launched` has a launcher, which waits for it. `rank` is for the message, and
- * may be a guess. Without a limit (0) the deadline does
- * nothing. ZERO_ERR_ENV if the system gives no thread or no timer. */
+/* Local. A process that `is_launched` has a launcher, which waits for it. `rank` is for the
+ * message, and may be a guess. Without a limit (0) the deadline does nothing. ZERO_ERR_ENV
+ * if the system gives no thread or no timer. */
 ZERO_NODISCARD zero_status zero_deadline_open(zero_deadline *d, double seconds,
                                               bool is_launched, int rank, int code);
 /* From now on another limit holds. */
 void zero_deadline_set_limit(zero_deadline *d, double seconds);
 
-/* Counts from now on; `phase` is for the message: "starting MPI"; NULL: say nothing.
- * Each begin counts anew. Texts are borrowed. Accepts NULL, like the next three: then nothing
+/* Counts from now on; `phase` is for the message: "starting MPI"; NULL: say nothing. Each
+ * begin counts anew. Texts are borrowed. Accepts NULL, like the next three: then nothing
  * limits the call. */
 void zero_deadline_begin(zero_deadline *d, const char *phase);
 /* The same for work that moves: "step" 17. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
@@ -15,7 +16,6 @@
 typedef struct {
     double *sizes; /* [size] */
     char *room;    /* for the largest */
-    size_t bytes;
 } desk;
 
 static zero_status await(zero_comm *comm, size_t bytes, MPI_Request *request)
@@ -48,20 +48,6 @@ static zero_status send(zero_comm *comm, const char *data, size_t bytes)
     return ZERO_OK;
 }
 
-static zero_status receive(zero_comm *comm, int rank, char *data, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += ZERO_DELIVERED) {
-        size_t len = zero_min_size(bytes - at, ZERO_DELIVERED);
-        MPI_Request request;
-        ZERO_TRY(zero_mpi_check(
-            MPI_Irecv(data + at, (int)len, MPI_BYTE, rank, TAG, comm->control, &request),
-            "MPI_Irecv on rank 0"));
-        count(comm, rank, false, len);
-        ZERO_TRY(await(comm, len, &request));
-    }
-    return ZERO_OK;
-}
-
 /* After a failure of `take` the others still send, so this rank still receives. */
 static zero_status receive_all(zero_comm *comm, const desk *d, const void *own,
                                zero_delivery *take, void *arg)
@@ -69,37 +55,31 @@ static zero_status receive_all(zero_comm *comm, const desk *d, const void *own,
     zero_failure kept = zero_failure_keep(take(arg, 0, own, (size_t)d->sizes[0]));
     for (int rank = 1; rank < comm->size; rank++) {
         size_t bytes = (size_t)d->sizes[rank];
-        ZERO_TRY(receive(comm, rank, d->room, bytes));
+        for (size_t at = 0; at < bytes; at += ZERO_DELIVERED) {
+            size_t len = zero_min_size(bytes - at, ZERO_DELIVERED);
+            MPI_Request request;
+            ZERO_TRY(zero_mpi_check(MPI_Irecv(d->room + at, (int)len, MPI_BYTE, rank, TAG,
+                                              comm->control, &request),
+                                    "MPI_Irecv on rank 0"));
+            count(comm, rank, false, len);
+            ZERO_TRY(await(comm, len, &request));
+        }
         if (kept.status == ZERO_OK)
             kept = zero_failure_keep(take(arg, rank, d->room, bytes));
     }
     return zero_failure_restore(&kept);
 }
 
-static zero_status open_sizes(desk *d, int ranks)
-{
-    d->sizes = calloc((size_t)ranks, sizeof *d->sizes);
-    if (d->sizes) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the sizes of %d ranks", ranks);
-}
-
-static zero_status open_room(desk *d, const zero_comm *comm)
-{
-    if (comm->rank != 0) return ZERO_OK;
-    for (int rank = 1; rank < comm->size; rank++)
-        d->bytes = zero_max_size(d->bytes, (size_t)d->sizes[rank]);
-    d->room = malloc(d->bytes + 1);
-    if (d->room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu bytes that a rank sends", d->bytes);
-}
-
 static zero_status deliver(zero_comm *comm, desk *d, const void *data, size_t bytes,
                            zero_delivery *take, void *arg)
 {
     const double mine = (double)bytes;
-    ZERO_TRY(zero_agree(comm, open_sizes(d, comm->size)));
+    ZERO_TRY(zero_agree(comm, zero_new(&d->sizes, comm->size, "sizes of messages")));
     ZERO_TRY(zero_comm_all_gather_doubles(comm, 1, &mine, d->sizes));
-    ZERO_TRY(zero_agree(comm, open_room(d, comm)));
+    size_t most = 0; /* on rank 0 */
+    for (int rank = 1; comm->rank == 0 && rank < comm->size; rank++)
+        most = zero_max_size(most, (size_t)d->sizes[rank]);
+    ZERO_TRY(zero_agree(comm, zero_new(&d->room, most, "bytes that a rank sends")));
     zero_status st =
         comm->rank == 0 ? receive_all(comm, d, data, take, arg) : send(comm, data, bytes);
     return zero_agree_after_files(comm, st);

@@ -23,8 +23,8 @@ zero_status zero_device_copy_place(zero_collective *op)
     return c && c->place ? c->place(c->arg, &op->place) : ZERO_OK;
 }
 
-/* The place of a ticket for a copy that begins now; the copy waits for what was computed before the
- * collective began, not for what the device was given since. */
+/* The place of a ticket for a copy that begins now; the copy waits for what was computed
+ * before the collective began, not for what the device was given since. */
 static uint64_t *take_slot(zero_collective *op, zero_device_tickets *copies)
 {
     const zero_copier *c = op->copier;
@@ -69,8 +69,8 @@ zero_status zero_device_add(zero_collective *op, int n, const zero_collective_st
 
 /* ---- both ---- */
 
-/* Copies of one direction end in their order: after the first that has not ended, the later ones
- * need not be asked for. */
+/* Copies of one direction end in their order: after the first that has not ended, the later
+ * ones need not be asked for. */
 static zero_status reap(const zero_copier *c, zero_device_tickets *copies)
 {
     bool ended = true;

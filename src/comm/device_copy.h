@@ -1,5 +1,5 @@
-/* device_copy.h - what a collective has begun on a device: copies to and from its mirrors, or direct
- * sums, copies and marks, which count as stores. */
+/* device_copy.h - what a collective has begun on a device: copies to and from its mirrors,
+ * or direct sums, copies and marks, which count as stores. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,8 @@
 #include "comm/group.h"
 #include "zero/status.h"
 
-/* The collective begins: its copies wait for what was computed before. Host memory: nothing to do. */
+/* The collective begins: its copies wait for what was computed before. Host memory: nothing
+ * to do. */
 ZERO_NODISCARD zero_status zero_device_copy_place(zero_collective *op);
 
 /* Begins a FETCH or STORE step; its direction has a free slot. */

@@ -1,8 +1,9 @@
-/* device_places.h - where neighbours' arrays lie on their devices, as this process sees them.
+/* device_places.h - where neighbours' arrays lie on their devices, as this process sees
+ * them.
  *
- * Ranks lay out their devices' memory differently, so each tells its neighbours where the arrays of a
- * collective are, on a card in a window of the host: before its first signal, as they look only after
- * that. device_window.h makes the window. */
+ * Ranks lay out their devices' memory differently, so each tells its neighbours where the
+ * arrays of a collective are, on a card in a window of the host: before its first signal,
+ * as they look only after that. device_window.h makes the window. */
 #pragma once
 
 #include <stdatomic.h>
@@ -34,7 +35,8 @@ typedef struct zero_device_window {
 
 zero_device_card *zero_device_card_of(const zero_device_window *w, int rank);
 
-/* Before this rank's first signal of the collective: its arrays lie here. NULL: it has none. */
+/* Before this rank's first signal of the collective: its arrays lie here. NULL: it has
+ * none. */
 void zero_device_window_place(const zero_device_window *w, int64_t sequence, const void *in,
                               const void *out);
 /* Where this process sees `in` (or `out`) of the neighbour, which has signalled. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/control.h"
 #include "comm/window.h"
 
@@ -16,19 +17,13 @@ static bool is_neighbour(const zero_device_window *w, int rank)
     return rank != w->comm->rank && node_of[rank] == node_of[w->comm->rank];
 }
 
-static zero_status allocate(zero_device_window *w)
-{
-    w->neighbour = calloc((size_t)w->comm->size, sizeof *w->neighbour);
-    w->window = calloc(1, sizeof *w->window);
-    if (w->neighbour && w->window) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks' devices", w->comm->size);
-}
-
 zero_status zero_device_window_init(zero_device_window *w, zero_comm *comm)
 {
     const size_t bytes = sizeof(zero_device_card);
     *w = (zero_device_window){.comm = comm};
-    zero_status st = zero_agree(comm, allocate(w));
+    zero_status st = zero_new(&w->neighbour, comm->size, "ranks' devices");
+    if (st == ZERO_OK) st = zero_new(&w->window, 1, "a window of devices");
+    st = zero_agree(comm, st);
     if (st == ZERO_OK) st = zero_window_init(w->window, comm, 1, &bytes);
     if (st == ZERO_OK)
         w->cards = (zero_device_card *)(void *)zero_window_array(w->window, 0);
@@ -58,23 +53,19 @@ zero_status zero_device_window_open(zero_device_window *w, const zero_copier *co
     return zero_agree(w->comm, open_neighbours(w));
 }
 
-/* A device's memory may be given back only when nobody has it open any more. */
-static void wait_for_neighbours(const zero_device_window *w)
-{
-    const double start = zero_clock_seconds();
-    for (int r = 0; r < w->comm->size; r++)
-        while (is_neighbour(w, r) && !atomic_load(&zero_device_card_of(w, r)->has_closed) &&
-               zero_clock_seconds() - start < PATIENCE)
-            sched_yield();
-}
-
 void zero_device_window_destroy(zero_device_window *w)
 {
     for (int r = 0; w->own && r < w->comm->size; r++)
         if (w->neighbour[r]) w->copier->close(w->copier->arg, w->neighbour[r]);
     if (w->own) {
         atomic_store(&zero_device_card_of(w, w->comm->rank)->has_closed, 1);
-        wait_for_neighbours(w);
+        /* A device's memory may be given back only when nobody has it open any more. */
+        const double start = zero_clock_seconds();
+        for (int r = 0; r < w->comm->size; r++)
+            while (is_neighbour(w, r) &&
+                   !atomic_load(&zero_device_card_of(w, r)->has_closed) &&
+                   zero_clock_seconds() - start < PATIENCE)
+                sched_yield();
     }
     if (w->window) zero_window_destroy(w->window);
     free(w->window);

@@ -1,8 +1,7 @@
 #include "comm/divide.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "comm/family.h"
@@ -12,12 +11,11 @@ static zero_status check_shards(int n, int shard)
     char choices[ZERO_SHARD_TEXT];
     if (zero_can_shard(n, shard)) return ZERO_OK;
     zero_list_shards(n, choices);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%d ZeRO ranks cannot be divided into shard groups of %d: expected one "
-        "of %s (%d, or a power of two that divides it: only then is each group "
-        "a subtree of the sum over all)",
-        n, shard, choices, n);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%d ZeRO ranks cannot be divided into shard groups of %d: expected "
+                     "one of %s (%d, or a power of two that divides it: only then is each "
+                     "group a subtree of the sum over all)",
+                     n, shard, choices, n);
 }
 
 static zero_status check_division(const zero_comm *world, int tp, int shard)
@@ -42,21 +40,21 @@ static zero_status check_division(const zero_comm *world, int tp, int shard)
 /* Gives each part its place in the family. */
 static zero_status allocate(zero_comm *world, const zero_division *divided)
 {
-    zero_comm *parts = calloc(ZERO_FAMILY_PARTS - 1, sizeof *parts);
-    if (!parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the groups of %d ranks",
-                         world->size);
-    world->parts = parts;
+    ZERO_TRY(zero_new(&world->parts, ZERO_FAMILY_PARTS - 1, "groups of ranks"));
     for (int p = ZERO_TP_GROUP; p < ZERO_FAMILY_PARTS; p++)
         if (zero_division_has(divided, (zero_family_part)p))
-            parts[world->n_parts++].member =
+            world->parts[world->n_parts++].member =
                 zero_member_of((zero_family_part)p, divided, world->rank);
     return ZERO_OK;
 }
 
-/* Gives the part the nodes that the whole has or pretends. */
-static zero_status give_nodes(const zero_comm *world, zero_comm *part)
+static zero_status make_part(zero_comm *world, zero_comm *part)
 {
+    zero_member member = part->member;
+    ZERO_TRY(zero_comm_split(world, member.first, world->rank, part));
+    part->member = member;
+    part->whole = world;
+    /* Gives the part the nodes that the whole has or pretends. */
     zero_layout nodes = {0};
     zero_status st =
         zero_agree(part, zero_member_layout(&part->member, &world->layout, &nodes));
@@ -67,17 +65,8 @@ static zero_status give_nodes(const zero_comm *world, zero_comm *part)
     return st;
 }
 
-static zero_status make_part(zero_comm *world, zero_comm *part)
-{
-    zero_member member = part->member;
-    ZERO_TRY(zero_comm_split(world, member.first, world->rank, part));
-    part->member = member;
-    part->whole = world;
-    return give_nodes(world, part);
-}
-
-/* A group may fail alone. Without a common verdict its ranks would leave, and the others would wait
- * for them in the next part. */
+/* A group may fail alone. Without a common verdict its ranks would leave, and the others
+ * would wait for them in the next part. */
 static zero_status make_parts(zero_comm *world)
 {
     for (int i = 0; i < world->n_parts; i++)
@@ -126,9 +115,4 @@ zero_comm *zero_comm_replicas(zero_comm *comm)
 zero_comm *zero_comm_tp(zero_comm *comm)
 {
     return zero_family_find(comm, ZERO_TP_GROUP);
-}
-
-int zero_comm_find_spread(const zero_comm *comm, int tp)
-{
-    return zero_member_find_spread(&comm->layout, tp);
 }

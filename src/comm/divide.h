@@ -1,37 +1,40 @@
-/* divide.h - a group divided into TP groups, ZeRO groups, shard groups and replica groups, which
- * make progress together.
+/* divide.h - a group divided into TP groups, ZeRO groups, shard groups and replica groups,
+ * which make progress together.
  *
- * The group that was divided, the whole, and this rank's group of each part are a family. T is the
- * size of a TP group, N the number of TP groups, R the size of a shard group, and K = N / R:
+ * The group that was divided, the whole, and this rank's group of each part are a family. T
+ * is the size of a TP group, N the number of TP groups, R the size of a shard group, and K
+ * = N / R:
  *
  *     rank d * T + p     TP group: T neighbours, which compute one replica together
  *                        ZeRO group: the N ranks with the same part p of the model, by d
  *     d = k * R + j      shard group: R neighbours of a ZeRO group, over which states are sharded
  *                        replica group: the K ranks of a ZeRO group with the same shard j, by k
  *
- * There are TP groups if T > 1; else the whole is the ZeRO group. There are shard groups and
- * replica groups with hybrid sharding, R < N; else the ZeRO group is the shard group.
+ * There are TP groups if T > 1; else the whole is the ZeRO group. There are shard groups
+ * and replica groups with hybrid sharding, R < N; else the ZeRO group is the shard group.
  *
- * Each group has windows, sequence numbers and traffic counters of its own. The family shares
- * one watchdog, check, progress thread, deadline and patience, all started on the whole. Every
- * wait and every poll on any of the groups moves the collectives of all of them. If a wait moved
- * only those of its own group, four ranks could wait in a circle: A in its TP group for B, B in
- * its ZeRO group for B', B' in its TP group for A', and A' in its ZeRO group for A.
+ * Each group has windows, sequence numbers and traffic counters of its own. The family
+ * shares one watchdog, check, progress thread, deadline and patience, all started on the
+ * whole. Every wait and every poll on any of the groups moves the collectives of all of
+ * them. If a wait moved only those of its own group, four ranks could wait in a circle: A
+ * in its TP group for B, B in its ZeRO group for B', B' in its TP group for A', and A' in
+ * its ZeRO group for A.
  *
- * Ranks may begin collectives of different groups in different orders, unless the check runs
- * (check.h). */
+ * Ranks may begin collectives of different groups in different orders, unless the check
+ * runs (check.h). */
 #pragma once
 
 #include "comm/group.h"
 #include "zero/status.h"
 
-/* Collective over `world`, and blocks; `tp` and `shard_ranks` are the same on all ranks. tp = 1
- * makes no TP groups; shard_ranks = 0 or N makes no shard groups; with both it does nothing.
- * `world` owns the groups and ends them with itself; it must not be moved in memory from now on.
- * Nodes that it pretends are those of its parts, so declare them before; start helpers afterwards.
- * ZERO_ERR_INVALID, with the numbers, unless tp >= 1 divides the number of ranks, and shard_ranks is
- * 0, N or a power of two that divides N; and if the group was divided before, is a part itself, or
- * has a helper. ZERO_ERR_NOMEM. */
+/* Collective over `world`, and blocks; `tp` and `shard_ranks` are the same on all ranks. tp
+ * = 1 makes no TP groups; shard_ranks = 0 or N makes no shard groups; with both it does
+ * nothing. `world` owns the groups and ends them with itself; it must not be moved in
+ * memory from now on. Nodes that it pretends are those of its parts, so declare them
+ * before; start helpers afterwards. ZERO_ERR_INVALID, with the numbers, unless tp >= 1
+ * divides the number of ranks, and shard_ranks is 0, N or a power of two that divides N;
+ * and if the group was divided before, is a part itself, or has a helper.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks);
 
 /* ---- this rank's groups; `comm` is the whole, or was never divided ---- */
@@ -47,7 +50,3 @@ zero_comm *zero_comm_replicas(zero_comm *comm);
 
 /* The TP group of T ranks; NULL without TP groups. Local. */
 zero_comm *zero_comm_tp(zero_comm *comm);
-
-/* The first TP group d of `tp` ranks that lies on more than one node, or -1: the same on all
- * ranks. `comm` need not be divided. Local; tp >= 1. */
-int zero_comm_find_spread(const zero_comm *comm, int tp);

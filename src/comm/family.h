@@ -1,5 +1,5 @@
-/* family.h - what the groups of a family share (divide.h). A group that was never divided is a
- * family of one. For the other files of comm/. */
+/* family.h - what the groups of a family share (divide.h). A group that was never divided
+ * is a family of one. For the other files of comm/. */
 #pragma once
 
 #include <stdbool.h>

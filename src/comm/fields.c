@@ -14,8 +14,7 @@ static zero_status compare_field(zero_comm *comm, const char *what, const zero_f
     if (strcmp(here, first) != 0 && *verdict == ZERO_OK)
         *verdict =
             zero_fail(ZERO_ERR_INVALID,
-                      "%s's %s is %s here and %s on rank 0: expected the same on all "
-                      "ranks",
+                      "%s's %s is %s here and %s on rank 0: expected the same on all ranks",
                       what, field->name, here, first);
     return ZERO_OK;
 }

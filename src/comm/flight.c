@@ -17,30 +17,12 @@
 
 /* ---- the list ---- */
 
-static void append_active(zero_collective *op)
-{
-    zero_collective **end = &op->comm->active;
-    while (*end) end = &(*end)->next_active;
-    *end = op;
-    op->next_active = NULL;
-    op->is_active = true;
-}
-
 void zero_flight_leave(zero_collective *op)
 {
     zero_collective **at = &op->comm->active;
     while (*at != op) at = &(*at)->next_active;
     *at = op->next_active;
     op->is_active = false;
-}
-
-static void finish(zero_collective *op)
-{
-    op->ended = zero_clock_seconds();
-    op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
-    op->duration.total += op->ended - op->begun;
-    zero_comm_spans_end(op);
-    zero_flight_leave(op);
 }
 
 /* ---- moving ---- */
@@ -62,19 +44,15 @@ static zero_status advance(zero_collective *op)
         ZERO_TRY(zero_steps_run(op, &computed));
         advanced = op->next_step != next_step || in_flight(op) != before;
         if (advanced) zero_family_whole(op->comm)->advanced++;
-        if (op->next_step == op->steps.n && in_flight(op) == 0) finish(op);
+        if (op->next_step == op->steps.n && in_flight(op) == 0) {
+            op->ended = zero_clock_seconds();
+            op->comm->duration[op->steps.spec.kind].total += op->ended - op->begun;
+            op->duration.total += op->ended - op->begun;
+            zero_comm_spans_end(op);
+            zero_flight_leave(op);
+        }
     }
     return ZERO_OK;
-}
-
-static zero_status check_distance(const zero_collective *op)
-{
-    const zero_collective *oldest = op->comm->active;
-    if (!oldest || op->sequence - oldest->sequence < ZERO_SIGNALS) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "collective %" PRId64 " begins while %" PRId64
-                     " is in flight: expected fewer than %d between them",
-                     op->sequence, oldest->sequence, ZERO_SIGNALS);
 }
 
 zero_operation zero_flight_operation(const zero_collective *op)
@@ -88,7 +66,12 @@ zero_status zero_flight_begin(zero_collective *op)
 {
     zero_comm *whole = zero_family_whole(op->comm);
     assert(!op->is_active);
-    ZERO_TRY(check_distance(op));
+    const zero_collective *oldest = op->comm->active;
+    if (oldest && op->sequence - oldest->sequence >= ZERO_SIGNALS)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "collective %" PRId64 " begins while %" PRId64
+                         " is in flight: expected fewer than %d between them",
+                         op->sequence, oldest->sequence, ZERO_SIGNALS);
     if (op->steps.spec.direct && op->copier->window)
         zero_device_window_place(op->copier->window, op->sequence, op->in, op->out);
     op->comm->sequence++;
@@ -102,21 +85,18 @@ zero_status zero_flight_begin(zero_collective *op)
         whole->last_poll = op->begun;
         zero_thread_wake(whole);
     }
-    append_active(op);
+    zero_collective **end = &op->comm->active;
+    while (*end) end = &(*end)->next_active;
+    *end = op;
+    op->next_active = NULL;
+    op->is_active = true;
     zero_operation what = zero_flight_operation(op);
     zero_stall_note(whole, ZERO_WATCH_COMPUTING, &what);
     return advance(op);
 }
 
-static void note_gap(zero_comm *whole)
-{
-    double now = zero_clock_seconds(), gap = now - whole->last_poll;
-    if (gap > whole->largest_gap) whole->largest_gap = gap;
-    whole->last_poll = now;
-}
-
-/* Moves the earlier ones for whose sends it waits, too: otherwise a caller that polls for this one
- * alone would never see it end. */
+/* Moves the earlier ones for whose sends it waits, too: otherwise a caller that polls for
+ * this one alone would never see it end. */
 static zero_status advance_one(zero_collective *op)
 {
     for (zero_collective *o = op->comm->active, *next; o && o != op; o = next) {
@@ -148,7 +128,11 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
 {
     zero_comm *whole = zero_family_whole(comm);
     ZERO_TRY(zero_thread_failure(whole));
-    if (zero_family_is_active(whole)) note_gap(whole);
+    if (zero_family_is_active(whole)) {
+        double now = zero_clock_seconds(), gap = now - whole->last_poll;
+        if (gap > whole->largest_gap) whole->largest_gap = gap;
+        whole->last_poll = now;
+    }
     ZERO_TRY(only ? advance_one(only) : advance_family(whole));
     return zero_stall_look(whole);
 }

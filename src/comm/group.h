@@ -1,9 +1,9 @@
 /* group.h - what a group of ranks consists of, and its collectives in flight: the structs.
  *
- * A group owns its MPI communicators, so our messages never meet those of a program around us.
- * It counts what it moves: collectives on data, and spans, count each message where it is posted;
- * other small messages (control.h) leave the route to MPI, so they count as if each rank sent its
- * data directly to each of the other size - 1 ranks. */
+ * A group owns its MPI communicators, so our messages never meet those of a program around
+ * us. It counts what it moves: collectives on data, and spans, count each message where it
+ * is posted; other small messages (control.h) leave the route to MPI, so they count as if
+ * each rank sent its data directly to each of the other size - 1 ranks. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,8 +40,8 @@ struct zero_comm {
     zero_layout layout; /* owned */
     int tag_limit;      /* collectives use tags below it */
 
-    /* A family (divide.h): a part has `whole` and its `member`, the whole has the parts. Fields
-     * marked (whole) are the whole's for all of the family. */
+    /* A family (divide.h): a part has `whole` and its `member`, the whole has the parts.
+     * Fields marked (whole) are the whole's for all of the family. */
     zero_comm *whole; /* borrowed; NULL: not a part */
     zero_comm *parts; /* owned; [n_parts], by zero_family_part; NULL: never divided */
     int n_parts;
@@ -74,7 +74,8 @@ struct zero_comm {
         patience; /* (whole) how many times longer than usual to wait; 0 and 1: as usual */
 };
 
-/* Copies in one direction, numbered from 0; copy i has slot i mod ZERO_COLLECTIVE_COPIES. */
+/* Copies in one direction, numbered from 0; copy i has slot i mod
+ * ZERO_COLLECTIVE_COPIES. */
 typedef struct {
     int64_t begun, ended;
     uint64_t ticket[ZERO_COLLECTIVE_COPIES];

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 #include "comm/mpi_error.h"
 #include "comm/watch.h"
@@ -40,9 +41,7 @@ static zero_status start_watched(zero_comm *comm, double watchdog, zero_comm **o
                                  zero_comm **kept)
 {
     zero_status st = check_open(watchdog, out);
-    *kept = malloc(sizeof **kept);
-    if (st == ZERO_OK && !*kept)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for a group of ranks");
+    if (st == ZERO_OK) st = zero_new(kept, 1, "a group of ranks");
     ZERO_TRY(zero_agree(comm, st));
     **kept = *comm; /* the watchdog keeps its address */
     return zero_watch_start(*kept, watchdog);

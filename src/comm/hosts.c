@@ -5,23 +5,16 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 
 _Static_assert(sizeof(zero_host) % sizeof(uint64_t) == 0, "hosts travel as words");
-
-static zero_status allocate(int n_nodes, zero_host **hosts)
-{
-    *hosts = calloc((size_t)n_nodes, sizeof **hosts);
-    return *hosts
-               ? ZERO_OK
-               : zero_fail(ZERO_ERR_NOMEM, "no memory for the names of %d hosts", n_nodes);
-}
 
 zero_status zero_comm_hosts(zero_comm *comm, zero_host **hosts)
 {
     const zero_layout *l = &comm->layout;
     const int64_t words = l->n_nodes * (int64_t)(sizeof **hosts / sizeof(uint64_t));
     zero_host *all = NULL;
-    zero_status st = zero_agree(comm, allocate(l->n_nodes, &all));
+    zero_status st = zero_agree(comm, zero_new(&all, l->n_nodes, "names of hosts"));
     /* The first rank of each node fills in its name, and the others leave it zero. */
     if (st == ZERO_OK && l->local_of[comm->rank] == 0)
         gethostname(all[l->node_of[comm->rank]].name, ZERO_HOST_BYTES - 1);

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/comm.h"
 
 /* One rank after another tells the text of its kind. */
@@ -32,10 +33,8 @@ static zero_status find(zero_comm *comm, const char *mine, uint64_t *hashes, int
     ZERO_TRY(zero_comm_or(comm, comm->size, hashes));
     zero_ranks_classes(comm->size, hashes, sizeof *hashes, sizeof *hashes, class_of);
     for (int r = 0; r < comm->size; r++) count += class_of[r] == r;
-    zero_kind *all = calloc((size_t)count, sizeof *all);
-    zero_status st =
-        all ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d kinds of ranks", count);
-    st = zero_agree(comm, st);
+    zero_kind *all;
+    zero_status st = zero_agree(comm, zero_new(&all, count, "kinds of ranks"));
     if (st == ZERO_OK) st = tell(comm, mine, class_of, count, all);
     if (st != ZERO_OK) {
         free(all);
@@ -48,12 +47,10 @@ static zero_status find(zero_comm *comm, const char *mine, uint64_t *hashes, int
 
 zero_status zero_comm_kinds(zero_comm *comm, const char *mine, zero_kind **kinds, int *n)
 {
-    size_t size = (size_t)comm->size;
-    uint64_t *hashes = calloc(size, sizeof *hashes);
-    int *class_of = calloc(size, sizeof *class_of);
-    zero_status st = hashes && class_of
-                         ? ZERO_OK
-                         : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu ranks", size);
+    uint64_t *hashes;
+    int *class_of = NULL;
+    zero_status st = zero_new(&hashes, comm->size, "ranks");
+    if (st == ZERO_OK) st = zero_new(&class_of, comm->size, "ranks");
     st = zero_agree(comm, st);
     if (st == ZERO_OK) st = find(comm, mine, hashes, class_of, kinds, n);
     free(class_of);

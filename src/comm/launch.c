@@ -49,9 +49,10 @@ static const launcher launchers[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE
                                      {PMI, "MPI_LOCALNRANKS"},
                                      {"Slurm's srun", "SLURM_STEP_NUM_TASKS"}};
 
-/* True in a command that the user has typed into a shell of srun --pty. The variables are the shell's: no
- * srun started this process, and none of its siblings runs it. An interactive shell gives each command
- * a process group of its own. Launchers in that shell have variables of their own. */
+/* True in a command that the user has typed into a shell of srun --pty. The variables are
+ * the shell's: no srun started this process, and none of its siblings runs it. An
+ * interactive shell gives each command a process group of its own. Launchers in that shell
+ * have variables of their own. */
 static bool is_typed_in_step(void)
 {
     long task = read_number("SLURM_TASK_PID");
@@ -60,16 +61,6 @@ static bool is_typed_in_step(void)
     if (!getenv("SLURM_PTY_PORT") || task <= 0 || has_launcher) return false;
     pid_t group = getpgid((pid_t)task);
     return group >= 0 && group != getpgrp();
-}
-
-/* So that MPI starts one rank, in the way that it does without a launcher. */
-static void forget_step(void)
-{
-    static const char *const variables[] = {
-        "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
-        "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        unsetenv(variables[i]);
 }
 
 /* The number of ranks started; -1 without a known launcher. */
@@ -84,25 +75,6 @@ static long count_launched(launcher *found)
     return is_slurm_task() ? read_number(found->variable) : -1;
 }
 
-static zero_status check_launcher(void)
-{
-    int size = 0;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
-    launcher by;
-    long launched = count_launched(&by);
-    if (size > 1 || launched <= 1) return ZERO_OK;
-
-    char library[64];
-    zero_launch_library(library, sizeof library);
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s started %ld ranks (%s=%ld), but this one is alone: the program is "
-                     "linked with %s, which does not understand this launcher. "
-                     "Start it with the mpirun of %s (under Slurm: srun --mpi=pmix for "
-                     "Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list shows the "
-                     "choices), or rebuild it with the launcher's MPI",
-                     by.name, launched, by.variable, launched, library, library);
-}
-
 zero_status zero_launch_limit(zero_deadline *d, double watchdog, bool is_given)
 {
     const double longer = 5.0;
@@ -114,25 +86,47 @@ zero_status zero_launch_limit(zero_deadline *d, double watchdog, bool is_given)
 
 static zero_status start(int *argc, char ***argv, int wanted, int *level)
 {
-    /* The first backtrace() loads a library. If Open MPI's crash handler were the first to call
-     * it, malloc on a broken heap could hang, and the job would never end. */
+    /* The first backtrace() loads a library. If Open MPI's crash handler were the first to
+     * call it, malloc on a broken heap could hang, and the job would never end. */
     void *frame;
     (void)backtrace(&frame, 1);
 
-    /* Without mpirun Open MPI starts a daemon beside the rank, which looks for ssh in PATH, though it
-     * has no other node to reach; and its libraries end in a crash without any home directory. */
+    /* Without mpirun Open MPI starts a daemon beside the rank, which looks for ssh in PATH,
+     * though it has no other node to reach; and its libraries end in a crash without any
+     * home directory. */
     setenv("OMPI_MCA_plm", "isolated", 0);
     if (!getpwuid(getuid())) setenv("HOME", "/", 0);
-    if (is_typed_in_step()) forget_step();
+    if (is_typed_in_step()) {
+        /* So that MPI starts one rank, in the way that it does without a launcher. */
+        static const char *const variables[] = {
+            "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID",   "PMI_FD",
+            "PMI_SIZE",      "PMI_RANK",     "PMIX_NAMESPACE", "PMIX_RANK"};
+        for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+            unsetenv(variables[i]);
+    }
 
     int is_up = 0;
     ZERO_TRY(zero_mpi_check(MPI_Initialized(&is_up), "MPI_Initialized"));
     if (is_up)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "MPI is initialized already: it starts once per process; use "
-                         "zero_comm_open()");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "MPI is initialized already: it starts once per process; use zero_comm_open()");
     ZERO_TRY(zero_mpi_check(MPI_Init_thread(argc, argv, wanted, level), "MPI_Init_thread"));
-    return check_launcher();
+    int size = 0;
+    ZERO_TRY(zero_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+    launcher by;
+    long launched = count_launched(&by);
+    if (size > 1 || launched <= 1) return ZERO_OK;
+
+    char library[64];
+    zero_launch_library(library, sizeof library);
+    return zero_fail(
+        ZERO_ERR_ENV,
+        "%s started %ld ranks (%s=%ld), but this one is alone: the program is linked with "
+        "%s, which does not understand this launcher. Start it with the mpirun of %s "
+        "(under Slurm: srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH; srun --mpi=list "
+        "shows the choices), or rebuild it with the launcher's MPI",
+        by.name, launched, by.variable, launched, library, library);
 }
 
 zero_status zero_launch_start(int *argc, char ***argv)
@@ -150,8 +144,8 @@ zero_status zero_launch_start_threaded(int *argc, char ***argv)
     zero_launch_library(library, sizeof library);
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
-        "a progress thread needs MPI at thread level MULTIPLE (%d), but this %s "
-        "gives level %d: run without the thread, or use an MPI built for that level",
+        "a progress thread needs MPI at thread level MULTIPLE (%d), but this %s gives "
+        "level %d: run without the thread, or use an MPI built for that level",
         MPI_THREAD_MULTIPLE, library, level);
 }
 
@@ -174,19 +168,15 @@ zero_status zero_launch_leave(zero_comm *world)
 
 #define ABORT_SECONDS 10
 
-/* If the network to the launcher is cut, MPI_Abort hangs. No process may be left behind. */
-static void leave_in_any_case(zero_deadline *late, int code)
-{
-    if (zero_deadline_open(late, ABORT_SECONDS, false, 0, code) == ZERO_OK)
-        zero_deadline_begin(late, NULL);
-}
-
 _Noreturn void zero_launch_abort(int code)
 {
     int is_up = 0, is_down = 0, size = 0;
     zero_deadline late;
     fflush(NULL); /* neither exit below does */
-    leave_in_any_case(&late, code);
+    /* If the network to the launcher is cut, MPI_Abort hangs. No process may be left
+     * behind. */
+    if (zero_deadline_open(&late, ABORT_SECONDS, false, 0, code) == ZERO_OK)
+        zero_deadline_begin(&late, NULL);
     MPI_Initialized(&is_up);
     MPI_Finalized(&is_down);
     if (is_up && !is_down) MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -57,14 +57,6 @@ static struct zero_local *make_group(house *h, int size)
     return group;
 }
 
-static void free_group(struct zero_local *group)
-{
-    house *h = group->house;
-    free(group->things);
-    free(group);
-    if (--h->groups == 0) free_house(h);
-}
-
 /* Every rank on a node of its own. */
 static zero_status describe(zero_comm *comm, struct zero_local *group, int rank)
 {
@@ -99,7 +91,12 @@ void zero_local_leave(zero_comm *comm)
 {
     struct zero_local *group = comm->local;
     zero_layout_destroy(&comm->layout);
-    if (--group->users == 0) free_group(group);
+    if (--group->users == 0) {
+        house *h = group->house;
+        free(group->things);
+        free(group);
+        if (--h->groups == 0) free_house(h);
+    }
     *comm = (zero_comm){0};
 }
 
@@ -119,15 +116,8 @@ static zero_status tell_abandoned(void)
 
 /* ---- meetings ---- */
 
-static void conclude(struct zero_local *group, zero_local_combine *combine, const void *arg)
-{
-    if (combine) combine(group->size, group->things, arg);
-    group->arrived = 0;
-    group->meetings++;
-    pthread_cond_broadcast(&group->house->changed);
-}
-
-/* Waits for the others; false if a rank was abandoned before all had come. Holds the lock. */
+/* Waits for the others; false if a rank was abandoned before all had come. Holds the
+ * lock. */
 static bool attend(const zero_comm *comm, zero_local_combine *combine, const void *arg,
                    void *thing)
 {
@@ -135,14 +125,19 @@ static bool attend(const zero_comm *comm, zero_local_combine *combine, const voi
     house *h = group->house;
     int64_t meeting = group->meetings;
     group->things[comm->rank] = thing;
-    if (++group->arrived == group->size) conclude(group, combine, arg);
+    if (++group->arrived == group->size) {
+        if (combine) combine(group->size, group->things, arg);
+        group->arrived = 0;
+        group->meetings++;
+        pthread_cond_broadcast(&group->house->changed);
+    }
     while (group->meetings == meeting && !h->is_abandoned)
         pthread_cond_wait(&h->changed, &h->lock);
     return group->meetings != meeting;
 }
 
-/* A rank that has left an abandoned meeting still counts as arrived, and its thing is gone. So no
- * meeting may be completed after that. */
+/* A rank that has left an abandoned meeting still counts as arrived, and its thing is gone.
+ * So no meeting may be completed after that. */
 zero_status zero_local_meet(const zero_comm *comm, zero_local_combine *combine,
                             const void *arg, void *thing)
 {
@@ -206,15 +201,6 @@ static bool are_partners(const struct zero_local_message *a,
            a->sequence == b->sequence;
 }
 
-static void deliver(struct zero_local_message *a, struct zero_local_message *b)
-{
-    const struct zero_local_message *send = a->is_send ? a : b,
-                                    *receive = a->is_send ? b : a;
-    assert(send->bytes == receive->bytes);
-    memcpy(receive->at, send->at, send->bytes);
-    a->has_ended = b->has_ended = true;
-}
-
 /* Messages between two ranks meet in the order in which they were posted, as MPI's do. */
 static void match(struct zero_local *group, struct zero_local_message *message)
 {
@@ -226,7 +212,11 @@ static void match(struct zero_local *group, struct zero_local_message *message)
     }
     struct zero_local_message *partner = *at;
     *at = partner->next;
-    deliver(partner, message);
+    const struct zero_local_message *send = partner->is_send ? partner : message,
+                                    *receive = partner->is_send ? message : partner;
+    assert(send->bytes == receive->bytes);
+    memcpy(receive->at, send->at, send->bytes);
+    partner->has_ended = message->has_ended = true;
 }
 
 void zero_local_post(zero_collective *op, int slot, bool is_send, int peer, void *at,

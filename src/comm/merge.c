@@ -13,8 +13,8 @@
 
 /* ---- one span ---- */
 
-/* n of a span that stands for two that do not adjoin: one ends at block `first`, the next one
- * begins at block `count`. */
+/* n of a span that stands for two that do not adjoin: one ends at block `first`, the next
+ * one begins at block `count`. */
 #define APART (-1)
 
 /* Appends `upper` to *lower. */
@@ -45,21 +45,6 @@ zero_status zero_merge_check(int n, const zero_tree_span *spans)
 
 /* ---- all ranks ---- */
 
-/* Changes `theirs`, too. */
-static void take(const zero_small_round *round, int rank, int n, zero_tree_span *theirs,
-                 zero_tree_span *spans)
-{
-    bool is_above = round->partner > rank && !round->is_result;
-    for (int i = 0; i < n; i++) {
-        if (is_above) {
-            append(&spans[i], &theirs[i]);
-            continue;
-        }
-        if (!round->is_result) append(&theirs[i], &spans[i]);
-        spans[i] = theirs[i];
-    }
-}
-
 /* Both messages are on their way before this rank waits for either of them. */
 static zero_status exchange(zero_comm *comm, const zero_operation *what,
                             const zero_small_round *round, int n, zero_tree_span *spans)
@@ -79,7 +64,18 @@ static zero_status exchange(zero_comm *comm, const zero_operation *what,
                          bytes);
     if (round->receives) ZERO_TRY(zero_wait_message(comm, what, &arrives));
     if (round->sends) ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, what, &leaves));
-    if (round->receives) take(round, comm->rank, n, theirs, spans);
+    if (round->receives) {
+        /* Changes `theirs`, too. */
+        bool is_above = round->partner > comm->rank && !round->is_result;
+        for (int i = 0; i < n; i++) {
+            if (is_above) {
+                append(&spans[i], &theirs[i]);
+                continue;
+            }
+            if (!round->is_result) append(&theirs[i], &spans[i]);
+            spans[i] = theirs[i];
+        }
+    }
     return ZERO_OK;
 }
 

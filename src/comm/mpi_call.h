@@ -1,4 +1,5 @@
-/* mpi_call.h - one of MPI's own collectives as a step of ours, for algorithms that post them. */
+/* mpi_call.h - one of MPI's own collectives as a step of ours, for algorithms that post
+ * them. */
 #pragma once
 
 #include "comm/group.h"

@@ -39,7 +39,7 @@ zero_status zero_mpi_check_up(void)
         return zero_fail(ZERO_ERR_INVALID,
                          "MPI is not initialized: call MPI_Init before the library");
     if (!is_down) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "MPI is finalized: use and close everything of the library before "
-                     "MPI_Finalize");
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "MPI is finalized: use and close everything of the library before MPI_Finalize");
 }

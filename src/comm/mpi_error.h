@@ -1,14 +1,16 @@
-/* mpi_error.h - what MPI's functions return, as a status; and whether they may be called. */
+/* mpi_error.h - what MPI's functions return, as a status; and whether they may be
+ * called. */
 #pragma once
 
 #include <stdbool.h>
 
 #include "zero/status.h"
 
-/* ZERO_OK for MPI_SUCCESS; else ZERO_ERR_MPI, with the name of the call and MPI's own text. */
+/* ZERO_OK for MPI_SUCCESS; else ZERO_ERR_MPI, with the name of the call and MPI's own
+ * text. */
 ZERO_NODISCARD zero_status zero_mpi_check(int mpi_code, const char *call);
 
-/* ZERO_ERR_INVALID before MPI_Init and after MPI_Finalize, when no other function of MPI may be
- * called. */
+/* ZERO_ERR_INVALID before MPI_Init and after MPI_Finalize, when no other function of MPI
+ * may be called. */
 ZERO_NODISCARD zero_status zero_mpi_check_up(void);
 bool zero_mpi_is_up(void);

@@ -107,34 +107,27 @@ static void describe_root(const zero_operation *op, const char *direction,
         add(text, "%s rank %d", direction, zero_member_rank(&op->member, op->root));
 }
 
-static void describe_data(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
-{
-    add(text, " (%s, %s", zero_algorithm_name((zero_algorithm)op->algorithm),
-        zero_type_name((zero_type)op->type));
-    if (op->result != op->type) add(text, " to %s", zero_type_name((zero_type)op->result));
-    add(text, ", %" PRId64 " elements", op->count);
-    if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
-    if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
-    describe_root(op, op->kind == ZERO_REDUCE ? ", to" : ", from", text);
-    if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
-    if (op->on_device > 1) add(text, " that neighbours reach");
-    add(text, ")");
-}
-
-static void describe_message(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
-{
-    if (op->count <= 0) return;
-    add(text, " (%" PRId64 " bytes", op->count);
-    describe_root(op, " from", text);
-    add(text, ")");
-}
-
 void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT])
 {
     add_numbers(op, text);
-    if (op->kind < ZERO_COLLECTIVE_KINDS)
-        describe_data(op, text);
-    else
-        describe_message(op, text);
+    if (op->kind < ZERO_COLLECTIVE_KINDS) {
+        add(text, " (%s, %s", zero_algorithm_name((zero_algorithm)op->algorithm),
+            zero_type_name((zero_type)op->type));
+        if (op->result != op->type)
+            add(text, " to %s", zero_type_name((zero_type)op->result));
+        add(text, ", %" PRId64 " elements", op->count);
+        if (op->stride != op->count) add(text, " %" PRId64 " apart", op->stride);
+        if (op->max_chunk > 0) add(text, " in chunks of %" PRId64, op->max_chunk);
+        describe_root(op, op->kind == ZERO_REDUCE ? ", to" : ", from", text);
+        if (op->on_device) add(text, ", on a device%s", op->in_place ? " in member" : "");
+        if (op->on_device > 1) add(text, " that neighbours reach");
+        add(text, ")");
+    } else {
+        if (op->count > 0) {
+            add(text, " (%" PRId64 " bytes", op->count);
+            describe_root(op, " from", text);
+            add(text, ")");
+        }
+    }
     add_place(op, text);
 }

@@ -1,7 +1,9 @@
-/* operation.h - an operation that the ranks of a group do together, as errors name it: plain data.
+/* operation.h - an operation that the ranks of a group do together, as errors name it:
+ * plain data.
  *
- * Collectives on data and small messages are numbered separately, each from 0 and in the same
- * order on all ranks of the group. Two ranks are in the same operation if all fields are equal. */
+ * Collectives on data and small messages are numbered separately, each from 0 and in the
+ * same order on all ranks of the group. Two ranks are in the same operation if all fields
+ * are equal. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,8 +48,8 @@ zero_operation zero_operation_control(zero_operation_kind kind, int64_t sequence
 
 bool zero_operation_equal(const zero_operation *a, const zero_operation *b);
 
-/* "reduce-scatter 17 of group 3"; in a family "all-gather 3 of JOIN 2 in the TP group of ranks
- * 2-3": a TP group's units are JOINs. */
+/* "reduce-scatter 17 of group 3"; in a family "all-gather 3 of JOIN 2 in the TP group of
+ * ranks 2-3": a TP group's units are JOINs. */
 void zero_operation_name(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);
 /* "reduce-scatter 17 of group 3 (p2p, fp32, 1024 elements, 4096 apart)" */
 void zero_operation_describe(const zero_operation *op, char text[ZERO_OPERATION_TEXT]);

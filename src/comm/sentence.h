@@ -1,4 +1,5 @@
-/* sentence.h - a text of bounded length, and how it names ranks: equal ones together. Local. */
+/* sentence.h - a text of bounded length, and how it names ranks: equal ones together.
+ * Local. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 #include "comm/spans.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/family.h"
 #include "comm/thread.h"
@@ -11,10 +11,7 @@
 zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capacity)
 {
     *s = (zero_comm_spans){.capacity = capacity};
-    s->ring = calloc((size_t)capacity, sizeof *s->ring);
-    if (s->ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " collectives",
-                     capacity);
+    return zero_new(&s->ring, capacity, "spans of collectives");
 }
 
 void zero_comm_spans_destroy(zero_comm_spans *s)

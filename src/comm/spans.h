@@ -1,11 +1,13 @@
-/* spans.h - when the collectives of a rank were in flight: a ring that exists before any begins.
+/* spans.h - when the collectives of a rank were in flight: a ring that exists before any
+ * begins.
  *
- * A span is written when its collective ends, which may be in a poll of the progress thread; all
- * functions here take the group's lock. The oldest spans are overwritten. While recording is off
- * nothing is written, but what began while it was on is written when it ends.
+ * A span is written when its collective ends, which may be in a poll of the progress
+ * thread; all functions here take the group's lock. The oldest spans are overwritten. While
+ * recording is off nothing is written, but what began while it was on is written when it
+ * ends.
  *
- * Two ranks of a group have the same collective in `sequence`, `part` and the group's member
- * (member.h). */
+ * Two ranks of a group have the same collective in `sequence`, `part` and the group's
+ * member (member.h). */
 #pragma once
 
 #include "comm/group.h"
@@ -31,8 +33,8 @@ typedef struct zero_comm_spans {
 ZERO_NODISCARD zero_status zero_comm_spans_init(zero_comm_spans *s, int64_t capacity);
 void zero_comm_spans_destroy(zero_comm_spans *s); /* accepts a zeroed one */
 
-/* Local. From here on collectives of the group and its family are recorded while the ring is on;
- * `s` is borrowed until _stop(). `comm` is not a part of a family (divide.h). */
+/* Local. From here on collectives of the group and its family are recorded while the ring
+ * is on; `s` is borrowed until _stop(). `comm` is not a part of a family (divide.h). */
 void zero_comm_spans_start(zero_comm *comm, zero_comm_spans *s);
 void zero_comm_spans_stop(zero_comm *comm);
 void zero_comm_spans_switch(zero_comm *comm, bool is_on);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/waiting.h"
 #include "comm/deadline.h"
 #include "comm/device_copy.h"
@@ -27,8 +28,8 @@ struct zero_watch {
     MPI_Comm mpi; /* owned, from the start on */
     double limit, longest_turn, grace;
 
-    /* This rank's operation, since when, and its piece of work: name (borrowed) and number, -1
-     * before the first one. */
+    /* This rank's operation, since when, and its piece of work: name (borrowed) and number,
+     * -1 before the first one. */
     zero_operation op;
     zero_watch_state state;
     double since;
@@ -156,17 +157,11 @@ static zero_status take_answers(zero_comm *comm)
     }
 }
 
-/* The rank that asked first speaks; of two that ask at once, the lower one. */
-static void give_way(zero_comm *comm, int rank)
+/* Answers come first: when all are here, so is every query that a rank sent before its
+ * answer, and one of two ranks that asked at once gives way in time. */
+static zero_status look(zero_comm *comm)
 {
-    struct zero_watch *w = comm->watch;
-    if (w->is_asking && comm->rank < rank) return;
-    w->is_asking = false;
-    w->held = w->grace + HOLD;
-}
-
-static zero_status answer_queries(zero_comm *comm)
-{
+    ZERO_TRY(take_answers(comm));
     for (;;) {
         int rank;
         bool left;
@@ -177,18 +172,15 @@ static zero_status answer_queries(zero_comm *comm)
         if (!left) return ZERO_OK; /* it has not taken its last answer: later */
         ZERO_TRY(receive(comm, TAG_QUERY, rank, &m));
         comm->watch->n_queries++;
-        give_way(comm, rank);
+        /* The rank that asked first speaks; of two that ask at once, the lower one. */
+        struct zero_watch *w = comm->watch;
+        if (!w->is_asking || comm->rank >= rank) {
+            w->is_asking = false;
+            w->held = w->grace + HOLD;
+        }
         m.at = describe(comm);
         ZERO_TRY(post(comm, TAG_ANSWER, rank, &m));
     }
-}
-
-/* Answers come first: when all are here, so is every query that a rank sent before its answer,
- * and one of two ranks that asked at once gives way in time. */
-static zero_status look(zero_comm *comm)
-{
-    ZERO_TRY(take_answers(comm));
-    return answer_queries(comm);
 }
 
 zero_status zero_stall_look(zero_comm *comm)
@@ -256,19 +248,6 @@ static double limit_of(const zero_comm *comm)
     return comm->watch->limit * fmax(comm->patience, 1.0);
 }
 
-/* A disk may be slow, so a rank whose calls on files return is waited for. One whose call does not
- * return says so itself (deadline.h). */
-static bool files_move(const zero_comm *comm)
-{
-    const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
-    bool any = false;
-    for (int r = 0; r < comm->size; r++) {
-        const double seconds = comm->watch->answers[r].outside;
-        any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
-    }
-    return any && have_all_answered(comm);
-}
-
 static zero_status fail(zero_comm *comm)
 {
     struct zero_watch *w = comm->watch;
@@ -309,7 +288,15 @@ zero_status zero_stall_turn(zero_comm *comm)
     if (!w->is_asking)
         return w->stalled >= limit_of(comm) && w->held <= 0.0 ? ask(comm) : ZERO_OK;
     if (w->asked < w->grace && !have_all_answered(comm)) return ZERO_OK;
-    if (!files_move(comm)) return fail(comm);
+    /* A disk may be slow, so a rank whose calls on files return is waited for. One
+     * whose call does not return says so itself (deadline.h). */
+    const double most = limit_of(comm) + 2.0 * ZERO_DEADLINE_APART;
+    bool any = false;
+    for (int r = 0; r < comm->size; r++) {
+        const double seconds = comm->watch->answers[r].outside;
+        any = any || (r != comm->rank && seconds > 0.0 && seconds < most);
+    }
+    if (!any || !have_all_answered(comm)) return fail(comm);
     begin_again(w);
     return ZERO_OK;
 }
@@ -330,16 +317,14 @@ void zero_stall_free(struct zero_watch *w)
 zero_status zero_stall_make(int size, double limit, struct zero_watch **out)
 {
     size_t n = (size_t)size;
-    struct zero_watch *w = calloc(1, sizeof *w);
-    *out = w;
-    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog");
-    w->answers = calloc(n, sizeof *w->answers);
-    w->asked_of = calloc(n, sizeof *w->asked_of);
-    w->out = calloc(TAGS * n, sizeof *w->out);
-    w->requests = malloc(TAGS * n * sizeof(MPI_Request));
-    w->class_of = malloc(n * sizeof *w->class_of);
-    if (!w->answers || !w->asked_of || !w->out || !w->requests || !w->class_of)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a watchdog over %d ranks", size);
+    static const char what[] = "ranks that a watchdog asks";
+    ZERO_TRY(zero_new(out, 1, "a watchdog"));
+    struct zero_watch *w = *out;
+    ZERO_TRY(zero_new(&w->answers, n, what));
+    ZERO_TRY(zero_new(&w->asked_of, n, what));
+    ZERO_TRY(zero_new(&w->out, TAGS * n, what));
+    ZERO_TRY(zero_new(&w->requests, TAGS * n, what));
+    ZERO_TRY(zero_new(&w->class_of, n, what));
     for (size_t i = 0; i < TAGS * n; i++) w->requests[i] = MPI_REQUEST_NULL;
     w->limit = limit;
     w->work = "work";

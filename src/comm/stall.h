@@ -1,8 +1,9 @@
 /* stall.h - the watchdog at work: what each rank is doing, who asks whom, and the verdict.
  *
- * For the other files of comm/; watch.h tells how it works, and starts and stops it. The caller
- * holds the group's lock (thread.h) unless a function says otherwise. The groups are wholes of
- * families (divide.h). One without a watchdog is accepted everywhere but where it stops. */
+ * For the other files of comm/; watch.h tells how it works, and starts and stops it. The
+ * caller holds the group's lock (thread.h) unless a function says otherwise. The groups are
+ * wholes of families (divide.h). One without a watchdog is accepted everywhere but where it
+ * stops. */
 #pragma once
 
 #include "comm/group.h"
@@ -19,7 +20,8 @@ void zero_stall_work(zero_comm *comm, const char *what, int64_t number);
 /* Answers the other ranks, at most every 10 ms. Never blocks. */
 ZERO_NODISCARD zero_status zero_stall_look(zero_comm *comm);
 
-/* One turn of a wait, after a look: ZERO_ERR_STALLED once the wait has stalled for too long. */
+/* One turn of a wait, after a look: ZERO_ERR_STALLED once the wait has stalled for too
+ * long. */
 ZERO_NODISCARD zero_status zero_stall_turn(zero_comm *comm);
 
 /* ---- for watch.c ---- */
@@ -31,8 +33,8 @@ void zero_stall_free(struct zero_watch *w); /* accepts NULL */
 /* Collective; takes the lock itself. On success the group owns `w`. */
 ZERO_NODISCARD zero_status zero_stall_start(zero_comm *comm, struct zero_watch *w);
 
-/* Collective, after all ranks have reached the end: begin posts *request, which tells how many
- * queries were sent to this rank; end receives the messages still on their way and frees the
- * watchdog. */
+/* Collective, after all ranks have reached the end: begin posts *request, which tells how
+ * many queries were sent to this rank; end receives the messages still on their way and
+ * frees the watchdog. */
 ZERO_NODISCARD zero_status zero_stall_begin_stop(zero_comm *comm, MPI_Request *request);
 ZERO_NODISCARD zero_status zero_stall_end_stop(zero_comm *comm);

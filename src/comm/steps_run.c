@@ -51,24 +51,21 @@ static bool is_free(const zero_collective *op, int slot)
     return op->requests[slot] == MPI_REQUEST_NULL;
 }
 
-static zero_status reap_requests(zero_collective *op)
-{
-    int n = 0, which[ZERO_COLLECTIVE_REQUESTS];
-    MPI_Status status[ZERO_COLLECTIVE_REQUESTS];
-    int code = MPI_Testsome(ZERO_COLLECTIVE_REQUESTS, op->requests, &n, which, status);
-    if (code == MPI_ERR_IN_STATUS)
-        for (int i = 0; i < n; i++)
-            if (status[i].MPI_ERROR != MPI_SUCCESS) code = status[i].MPI_ERROR;
-    ZERO_TRY(zero_mpi_check(code, "a message of a collective"));
-    op->in_flight -= n;
-    return ZERO_OK;
-}
-
 zero_status zero_steps_reap(zero_collective *op)
 {
     if (op->copier) ZERO_TRY(zero_device_copy_reap(op));
     if (op->in_flight == 0) return ZERO_OK;
-    if (!op->messages) return reap_requests(op);
+    if (!op->messages) {
+        int n = 0, which[ZERO_COLLECTIVE_REQUESTS];
+        MPI_Status status[ZERO_COLLECTIVE_REQUESTS];
+        int code = MPI_Testsome(ZERO_COLLECTIVE_REQUESTS, op->requests, &n, which, status);
+        if (code == MPI_ERR_IN_STATUS)
+            for (int i = 0; i < n; i++)
+                if (status[i].MPI_ERROR != MPI_SUCCESS) code = status[i].MPI_ERROR;
+        ZERO_TRY(zero_mpi_check(code, "a message of a collective"));
+        op->in_flight -= n;
+        return ZERO_OK;
+    }
     zero_local_reap(op);
     return ZERO_OK;
 }
@@ -103,7 +100,8 @@ static bool has_mpi_call_left(const zero_collective *op)
     return false;
 }
 
-/* MPI matches its collectives by their order, so all ranks post them in the order of begin. */
+/* MPI matches its collectives by their order, so all ranks post them in the order of
+ * begin. */
 static bool may_call_mpi(const zero_collective *op)
 {
     for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
@@ -111,7 +109,8 @@ static bool may_call_mpi(const zero_collective *op)
     return true;
 }
 
-/* Ranks begin collectives in the same order, so the oldest in flight anywhere never waits here. */
+/* Ranks begin collectives in the same order, so the oldest in flight anywhere never waits
+ * here. */
 static bool may_send(const zero_collective *op)
 {
     if (!op->steps.spec.in_turn) return true;
@@ -174,8 +173,8 @@ static int tag_of(const zero_collective *op)
     return (int)(op->sequence % op->comm->tag_limit);
 }
 
-/* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked for,
- * so these sends end when the root receives. */
+/* In a reduce all ranks send to the root. Its MPI would have to keep what it has not asked
+ * for, so these sends end when the root receives. */
 static zero_status post_send(zero_collective *op, const zero_collective_step *step)
 {
     if (op->messages) return post_local(op, step);
@@ -197,12 +196,6 @@ static zero_status post_receive(zero_collective *op, const zero_collective_step 
     return zero_mpi_check(MPI_Irecv(address(op, step->to), (int)step->len, type, step->peer,
                                     tag_of(op), op->comm->mpi, take_request(op)),
                           "MPI_Irecv");
-}
-
-static zero_status post_mpi_call(zero_collective *op, const zero_collective_step *step)
-{
-    return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
-                              take_request(op));
 }
 
 static const void *term_data(const zero_collective *op, const zero_collective_step *step,
@@ -271,7 +264,9 @@ static zero_status run(zero_collective *op, const zero_collective_step *step,
     switch (step->kind) {
     case ZERO_STEP_SEND: return post_send(op, step);
     case ZERO_STEP_RECEIVE: return post_receive(op, step);
-    case ZERO_STEP_MPI: return post_mpi_call(op, step);
+    case ZERO_STEP_MPI:
+        return zero_mpi_call_post(op, step, address(op, step->from), address(op, step->to),
+                                  take_request(op));
     case ZERO_STEP_FETCH:
     case ZERO_STEP_STORE: return zero_device_copy_begin(op, step);
     case ZERO_STEP_MARK: return zero_device_mark(op);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "comm/family.h"
 
@@ -66,22 +67,17 @@ static void sleep_for(struct zero_thread *t, double seconds)
     pthread_cond_timedwait(&t->changed, &t->lock, &at);
 }
 
-static void rest(struct zero_thread *t)
-{
-    if (zero_family_is_active(t->comm))
-        sleep_for(t, t->period);
-    else if (t->comm->watch)
-        sleep_for(t, ANSWER_EVERY);
-    else
-        pthread_cond_wait(&t->changed, &t->lock);
-}
-
 static void *run(void *arg)
 {
     struct zero_thread *t = arg;
     pthread_mutex_lock(&t->lock);
     while (!t->is_stopping && t->failure.status == ZERO_OK) {
-        rest(t);
+        if (zero_family_is_active(t->comm))
+            sleep_for(t, t->period);
+        else if (t->comm->watch)
+            sleep_for(t, ANSWER_EVERY);
+        else
+            pthread_cond_wait(&t->changed, &t->lock);
         t->failure = zero_failure_keep(t->work(t->comm));
     }
     pthread_mutex_unlock(&t->lock);
@@ -89,20 +85,6 @@ static void *run(void *arg)
 }
 
 /* ---- start and stop ---- */
-
-static void init_lock(struct zero_thread *t)
-{
-    pthread_mutexattr_t mutex;
-    pthread_condattr_t cond;
-    pthread_mutexattr_init(&mutex);
-    pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&t->lock, &mutex);
-    pthread_mutexattr_destroy(&mutex);
-    pthread_condattr_init(&cond);
-    pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &cond);
-    pthread_condattr_destroy(&cond);
-}
 
 static void release(struct zero_thread *t)
 {
@@ -114,12 +96,21 @@ static void release(struct zero_thread *t)
 zero_status zero_thread_start(zero_comm *comm, double period_seconds,
                               zero_status (*work)(zero_comm *))
 {
-    struct zero_thread *t = calloc(1, sizeof *t);
-    if (!t) return zero_fail(ZERO_ERR_NOMEM, "no memory for a progress thread");
+    struct zero_thread *t;
+    ZERO_TRY(zero_new(&t, 1, "a progress thread"));
     t->comm = comm;
     t->period = period_seconds;
     t->work = work;
-    init_lock(t);
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t cond;
+    pthread_mutexattr_init(&mutex);
+    pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&t->lock, &mutex);
+    pthread_mutexattr_destroy(&mutex);
+    pthread_condattr_init(&cond);
+    pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &cond);
+    pthread_condattr_destroy(&cond);
     comm->thread = t;
     int error = zero_helper_thread_start(&t->id, 0, run, t);
     if (error == 0) return ZERO_OK;

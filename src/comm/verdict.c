@@ -20,24 +20,13 @@ typedef struct {
     int most_conflicts;      /* of a class, in a family */
 } group;
 
-static void find_extremes(group *g)
-{
-    g->least = INT64_MAX;
-    for (int r = 0; r < g->size; r++) {
-        bool is_silent = g->all[r].state == ZERO_WATCH_SILENT;
-        g->has_silent = g->has_silent || is_silent;
-        if (g->all[r].reached > g->furthest) g->furthest = g->all[r].reached;
-        if (!is_silent && g->all[r].reached < g->least) g->least = g->all[r].reached;
-    }
-}
-
 static int count(const group *g, int class)
 {
     return zero_ranks_count(g->size, g->class_of, class);
 }
 
-/* True if a rank is in, or about to enter, another operation than `other`. One that computes is
- * in no operation. */
+/* True if a rank is in, or about to enter, another operation than `other`. One that
+ * computes is in no operation. */
 static bool is_elsewhere(const zero_standing *at, const zero_standing *other)
 {
     bool differs = at->kind != other->kind || at->unit != other->unit ||
@@ -61,8 +50,8 @@ static zero_member find_member(const group *g, int class)
 
 /* ---- families ---- */
 
-/* Ranks that begin the same operations in one order are behind or ahead in all groups alike. With
- * shared_only, compares only the groups to which both belong. */
+/* Ranks that begin the same operations in one order are behind or ahead in all groups
+ * alike. With shared_only, compares only the groups to which both belong. */
 static bool are_in_order(const group *g, int a, int b, bool shared_only)
 {
     const int64_t *one = g->all[a].begun, *other = g->all[b].begun;
@@ -77,9 +66,9 @@ static bool are_in_order(const group *g, int a, int b, bool shared_only)
     return !(is_ahead && is_behind);
 }
 
-/* Number of ranks that are not in order with one of the class, which has left out an operation or
- * belongs to a group in which a rank has. Only ranks that share a group can tell: 0 if the ranks
- * of the class are in order with those. */
+/* Number of ranks that are not in order with one of the class, which has left out an
+ * operation or belongs to a group in which a rank has. Only ranks that share a group can
+ * tell: 0 if the ranks of the class are in order with those. */
 static int count_conflicts(const group *g, int class)
 {
     int shared = 0, all = 0;
@@ -128,20 +117,6 @@ static const char *find_fault(const group *g, int class)
     if (at->state == ZERO_WATCH_COPYING)
         return one ? "waits for its device" : "wait for their devices";
     return NULL;
-}
-
-static void add_faults(zero_sentence *report, const group *g)
-{
-    int listed = 0;
-    for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
-        const char *fault = g->class_of[r] == r ? find_fault(g, r) : NULL;
-        if (!fault) continue;
-        zero_sentence_add(report, listed++ > 0 ? ", " : "; ");
-        zero_sentence_add_ranks(report, g->size, g->class_of, r);
-        zero_sentence_add(report, " %s", fault);
-    }
-    if (listed == 0)
-        zero_sentence_add(report, "; no rank is behind, so a message is missing");
 }
 
 static double longest(const group *g, int class)
@@ -199,10 +174,25 @@ void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_senten
                .all = job->all,
                .class_of = class_of,
                .work = job->work};
-    find_extremes(&g);
+    g.least = INT64_MAX;
+    for (int r = 0; r < g.size; r++) {
+        bool is_silent = g.all[r].state == ZERO_WATCH_SILENT;
+        g.has_silent = g.has_silent || is_silent;
+        if (g.all[r].reached > g.furthest) g.furthest = g.all[r].reached;
+        if (!is_silent && g.all[r].reached < g.least) g.least = g.all[r].reached;
+    }
     g.most_conflicts = find_most_conflicts(&g);
     zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
                       job->stalled);
-    add_faults(report, &g);
+    int listed = 0;
+    for (int r = 0; r < g.size && listed < MAX_CLASSES; r++) {
+        const char *fault = g.class_of[r] == r ? find_fault(&g, r) : NULL;
+        if (!fault) continue;
+        zero_sentence_add(report, listed++ > 0 ? ", " : "; ");
+        zero_sentence_add_ranks(report, g.size, g.class_of, r);
+        zero_sentence_add(report, " %s", fault);
+    }
+    if (listed == 0)
+        zero_sentence_add(report, "; no rank is behind, so a message is missing");
     add_states(report, &g);
 }

@@ -45,9 +45,9 @@ typedef struct {
 /* Suspects ranks that are silent, that are behind, that are in another operation than most
  * (a rank that left one out is in the next), or that wait for their device.
  *
- * In a family ranks stop at different places when one of them does; those that just wait for a
- * suspect are not suspected. A rank that left out an operation has begun fewer operations than
- * another rank in one group, and more in another one.
+ * In a family ranks stop at different places when one of them does; those that just wait
+ * for a suspect are not suspected. A rank that left out an operation has begun fewer
+ * operations than another rank in one group, and more in another one.
  *
  * class_of: scratch, [size]. */
 void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report);

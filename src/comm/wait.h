@@ -1,8 +1,8 @@
 /* wait.h - the one loop in which a rank waits for others.
  *
- * Each turn polls the collectives in flight on the group and its family, gives the watchdog its
- * turn, looks for a SIGTERM that the program does not take (sigterm.h), and yields the processor,
- * which ranks may share. For the other files of comm/. */
+ * Each turn polls the collectives in flight on the group and its family, gives the watchdog
+ * its turn, looks for a SIGTERM that the program does not take (sigterm.h), and yields the
+ * processor, which ranks may share. For the other files of comm/. */
 #pragma once
 
 #include "comm/group.h"
@@ -17,7 +17,7 @@ ZERO_NODISCARD zero_status zero_wait_collective(zero_collective *op);
 ZERO_NODISCARD zero_status zero_wait_request(zero_comm *comm, zero_watch_state state,
                                              const zero_operation *what,
                                              MPI_Request *request);
-/* The same for a message from one rank that arrives on the caller's stack or heap. After a failure it
- * is taken back: late, it would be written where that memory was. */
+/* The same for a message from one rank that arrives on the caller's stack or heap. After a
+ * failure it is taken back: late, it would be written where that memory was. */
 ZERO_NODISCARD zero_status zero_wait_message(zero_comm *comm, const zero_operation *what,
                                              MPI_Request *request);

@@ -1,25 +1,28 @@
-/* watch.h - a watchdog: a job in which nothing moves any more ends, and says where each rank is.
+/* watch.h - a watchdog: a job in which nothing moves any more ends, and says where each
+ * rank is.
  *
- * A rank that has waited for `seconds` without progress (no step run, no message ended) asks
- * all others what they are doing. Ranks answer while they wait and whenever they poll, so a
- * rank that does not answer is dead, stopped or in code that does not poll. After a few
- * seconds the rank that asked fails with ZERO_ERR_STALLED; the text tells about every rank.
+ * A rank that has waited for `seconds` without progress (no step run, no message ended)
+ * asks all others what they are doing. Ranks answer while they wait and whenever they poll,
+ * so a rank that does not answer is dead, stopped or in code that does not poll. After a
+ * few seconds the rank that asked fails with ZERO_ERR_STALLED; the text tells about every
+ * rank.
  *
  *     rank 0   waits ......... limit, asks | grace, fails -> the program prints, and aborts
  *     rank 1   waits ......... answers     | withholds its own verdict
  *     rank 2   is stopped
  *
  * One rank speaks: a rank that is queried first withholds its own query for a while, and of
- * two that ask at once the higher one gives way. A rank that receives ZERO_ERR_STALLED aborts
- * at once; the call's buffers still belong to MPI.
+ * two that ask at once the higher one gives way. A rank that receives ZERO_ERR_STALLED
+ * aborts at once; the call's buffers still belong to MPI.
  *
- * Waiting time is counted in turns of the waiting loop, each of which counts little, so a job
- * that is suspended as a whole and continued has not waited.
+ * Waiting time is counted in turns of the waiting loop, each of which counts little, so a
+ * job that is suspended as a whole and continued has not waited.
  *
  * The watchdog covers the waits of collective.h and control.h on this group and its family
- * (divide.h); it names ranks by their numbers in the whole, and the group of an operation. Calls
- * that block inside MPI, such as those that make groups, a rank that computes for ever, and files
- * that do not answer are limited by a program's deadline (deadline.h), with one rank, too. */
+ * (divide.h); it names ranks by their numbers in the whole, and the group of an operation.
+ * Calls that block inside MPI, such as those that make groups, a rank that computes for
+ * ever, and files that do not answer are limited by a program's deadline (deadline.h), with
+ * one rank, too. */
 #pragma once
 
 #include <stdint.h>
@@ -27,22 +30,23 @@
 #include "zero/comm.h"
 #include "zero/status.h"
 
-/* Collective over comm, which must not be moved in memory from now on. Does nothing on a group
- * of one rank or if `seconds` is 0. ZERO_ERR_INVALID if it is negative, or comm is watched
- * already or is a part (divide.h), whose whole is watched. The limit should be longer than the
- * launcher's keepalive: an abort into a network that is cut hangs. */
+/* Collective over comm, which must not be moved in memory from now on. Does nothing on a
+ * group of one rank or if `seconds` is 0. ZERO_ERR_INVALID if it is negative, or comm is
+ * watched already or is a part (divide.h), whose whole is watched. The limit should be
+ * longer than the launcher's keepalive: an abort into a network that is cut hangs. */
 ZERO_NODISCARD zero_status zero_watch_start(zero_comm *comm, double seconds);
 
 /* Collective over comm; waits for all ranks, under the watchdog. Does nothing where none
  * runs. */
 ZERO_NODISCARD zero_status zero_watch_stop(zero_comm *comm);
 
-/* From now on this rank computes "`what` `number`" (`what` borrowed), such as step 17; NULL: no more. It
- * moves when it says so, and while it waits under the watchdog; a program's deadline (deadline.h) ends a
- * rank that does not move. Local, and costs nothing. */
+/* From now on this rank computes "`what` `number`" (`what` borrowed), such as step 17;
+ * NULL: no more. It moves when it says so, and while it waits under the watchdog; a
+ * program's deadline (deadline.h) ends a rank that does not move. Local, and costs
+ * nothing. */
 void zero_watch_compute(zero_comm *comm, const char *what, int64_t number);
 void zero_watch_move(zero_comm *comm);
 
-/* Tells the watchdog that this rank now works on "`what` `number`", such as step 17. `what` is
- * borrowed, and the same on all ranks. Local, and costs nothing. */
+/* Tells the watchdog that this rank now works on "`what` `number`", such as step 17. `what`
+ * is borrowed, and the same on all ranks. Local, and costs nothing. */
 void zero_watch_work(zero_comm *comm, const char *what, int64_t number);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "comm/control.h"
 #include "comm/deadline.h"
@@ -25,8 +26,8 @@
 #define PLACE     "/dev/shm"
 #define MAX_BYTES ((size_t)1 << 46)
 
-/* The file as the node's first rank has it, and how to recognise it: with ranks in containers,
- * the same path may lead elsewhere. */
+/* The file as the node's first rank has it, and how to recognise it: with ranks in
+ * containers, the same path may lead elsewhere. */
 typedef struct {
     int64_t process, file; /* -1: it could not be made */
     uint64_t device, inode;
@@ -35,8 +36,7 @@ typedef struct {
 static zero_status lay_out(zero_window *w, int n, const size_t bytes[])
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    w->offset = calloc((size_t)n + 1, sizeof *w->offset);
-    if (!w->offset) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d arrays", n);
+    ZERO_TRY(zero_new(&w->offset, n + 1, "arrays of a window"));
     w->n_arrays = n;
     for (int i = 0; i < n; i++) {
         size_t ranks = (size_t)w->local_size;
@@ -60,8 +60,8 @@ static zero_status no_sharing(const zero_window *w, const char *what, int error)
     return zero_fail(
         ZERO_ERR_ENV,
         "the %d ranks of a node cannot share %.1f MiB in " PLACE
-        " (%s: %s; %.1f MiB are free there): enlarge it (mount -o "
-        "remount,size=..., docker run --shm-size=...) or use --collectives p2p",
+        " (%s: %s; %.1f MiB are free there): enlarge it (mount -o remount,size=..., docker "
+        "run --shm-size=...) or use --collectives p2p",
         w->local_size, (double)w->bytes / 0x1p20, what, strerror(error), free_mib);
 }
 
@@ -147,15 +147,14 @@ static zero_status make_window(zero_window *window, zero_comm *comm, int n,
     return st;
 }
 
-/* Once per group. Collectives in flight on it signal only once all ranks have the counters. */
+/* Once per group. Collectives in flight on it signal only once all ranks have the
+ * counters. */
 static zero_status make_signals(zero_comm *comm)
 {
     const size_t row = ZERO_SIGNALS * sizeof(uint64_t);
     if (comm->signals) return ZERO_OK;
-    zero_window *window = calloc(1, sizeof *window);
-    zero_status st =
-        window ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a window of signals");
-    st = zero_agree(comm, st);
+    zero_window *window;
+    zero_status st = zero_agree(comm, zero_new(&window, 1, "a window of signals"));
     if (st == ZERO_OK) st = make_window(window, comm, 1, &row);
     if (st == ZERO_OK) {
         comm->signal_window = window;

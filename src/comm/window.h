@@ -10,8 +10,9 @@
  *
  * A window is a file without a name in /dev/shm (O_TMPFILE), which the other ranks open
  * through /proc: nothing is left behind there, however the job ends. Its memory is reserved
- * when it is made, each rank's parts by that rank, so on the rank's NUMA node; a /dev/shm that
- * is too small is an error then and not a bus error later. A rank maps a page when it touches it. */
+ * when it is made, each rank's parts by that rank, so on the rank's NUMA node; a /dev/shm
+ * that is too small is an error then and not a bus error later. A rank maps a page when it
+ * touches it. */
 #pragma once
 
 #include <stddef.h>

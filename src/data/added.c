@@ -38,8 +38,8 @@ void zero_added_destroy(zero_added *added)
     *added = (zero_added){0};
 }
 
-/* The first of the tokens [low, high), which agree before byte k, whose byte k is `least` or more;
- * a token that ends there counts as less than any byte. */
+/* The first of the tokens [low, high), which agree before byte k, whose byte k is `least`
+ * or more; a token that ends there counts as less than any byte. */
 static int64_t bound(const zero_added *a, int64_t low, int64_t high, uint32_t k, int least)
 {
     while (low < high) {

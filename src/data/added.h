@@ -1,4 +1,5 @@
-/* added.h - tokens that are found in a text before it is cut into pieces, such as <|endoftext|>.
+/* added.h - tokens that are found in a text before it is cut into pieces, such as
+ * <|endoftext|>.
  *
  * The leftmost one is taken; if several begin there, the longest. Those that are not
  * "normalized" are looked for in the whole text first, then the others in what is left. */
@@ -27,6 +28,7 @@ ZERO_NODISCARD zero_status zero_added_add(zero_added *added, zero_added_token to
 void zero_added_sort(zero_added *added);
 void zero_added_destroy(zero_added *added);
 
-/* The first token in text[len] from `from` on, which begins at *at; NULL if there is none. */
+/* The first token in text[len] from `from` on, which begins at *at; NULL if there is
+ * none. */
 const zero_added_token *zero_added_find(const zero_added *added, const unsigned char *text,
                                         size_t len, size_t from, size_t *at);

@@ -87,8 +87,7 @@ static zero_status grow_word_table(trainer *t)
 {
     free(t->word_table);
     t->word_slots = t->word_slots * 2 + 2048 - t->word_slots % 2048;
-    t->word_table = calloc((size_t)t->word_slots, sizeof *t->word_table);
-    if (!t->word_table) return no_memory(t->word_slots, "table entries");
+    ZERO_TRY(zero_new(&t->word_table, t->word_slots, "places for pieces of text"));
     for (int64_t i = 0; i < t->n_words; i++)
         *word_slot(t, t->words[i].at, t->words[i].len) = i + 1;
     return ZERO_OK;
@@ -146,8 +145,8 @@ static zero_status add_counts(trainer *t, const part *p)
 static zero_status count_by_threads(trainer *t, const unsigned char *text, size_t len,
                                     int64_t n, int threads)
 {
-    part *parts = calloc((size_t)n, sizeof *parts);
-    if (!parts) return no_memory(n, "parts");
+    part *parts;
+    ZERO_TRY(zero_new(&parts, n, "parts of a text"));
     zero_status st = zero_cut_run(text, len, n, threads, count_part, parts);
     if (st == ZERO_OK) st = grow_word_table(t);
     for (int64_t i = 0; i < n; i++) {
@@ -166,8 +165,7 @@ static zero_status list_words(trainer *t, const unsigned char *text, size_t len,
     ZERO_TRY(n > 1 ? count_by_threads(t, text, len, n, threads)
                    : count_pieces(t, text, len));
     for (int64_t i = 0; i < t->n_words; i++) n_ids += t->words[i].len;
-    t->ids = malloc(((size_t)n_ids + 1) * sizeof *t->ids);
-    if (!t->ids) return no_memory(n_ids, "tokens");
+    ZERO_TRY(zero_new(&t->ids, n_ids, "tokens of a text"));
     for (int64_t i = 0; i < t->n_words; i++) {
         t->words[i].ids = t->ids + used;
         for (int32_t k = 0; k < t->words[i].len; k++) t->ids[used++] = t->words[i].at[k];
@@ -193,8 +191,7 @@ static zero_status grow_pair_table(trainer *t)
 {
     free(t->pair_table);
     t->pair_slots = t->pair_slots > 0 ? 2 * t->pair_slots : 4096;
-    t->pair_table = calloc((size_t)t->pair_slots, sizeof *t->pair_table);
-    if (!t->pair_table) return no_memory(t->pair_slots, "table entries");
+    ZERO_TRY(zero_new(&t->pair_table, t->pair_slots, "places for pairs"));
     for (int64_t i = 0; i < t->n_pairs; i++) *pair_slot(t, t->pairs[i].ids) = i + 1;
     return ZERO_OK;
 }
@@ -216,8 +213,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
     return ZERO_OK;
 }
 
-/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have the
- * word in their lists. */
+/* Counts the pairs of a word. Pairs before `first_new` are older than this merge and have
+ * the word in their lists. */
 static zero_status add_pairs(trainer *t, int64_t w, int64_t first_new)
 {
     for (int32_t i = 0; i + 1 < t->words[w].n; i++) {
@@ -319,20 +316,6 @@ static void join_pairs(word *w, zero_merge ids, int32_t token)
     w->n = n;
 }
 
-static zero_status learn(trainer *t, int64_t p, int32_t token)
-{
-    zero_merge ids = t->pairs[p].ids;
-    int64_t first_new = t->n_pairs;
-    for (int64_t node = t->pairs[p].list; node >= 0; node = t->nodes[node].next) {
-        int64_t w = t->nodes[node].word;
-        remove_pairs(t, &t->words[w]);
-        join_pairs(&t->words[w], ids, token);
-        ZERO_TRY(add_pairs(t, w, first_new));
-    }
-    for (int64_t q = first_new; q < t->n_pairs; q++) ZERO_TRY(push(t, q));
-    return ZERO_OK;
-}
-
 static zero_status train(trainer *t, const unsigned char *text, size_t len, int threads,
                          int32_t n_wanted, zero_merge *merges, int32_t *n_found)
 {
@@ -345,7 +328,16 @@ static zero_status train(trainer *t, const unsigned char *text, size_t len, int 
         int64_t p = pop(t);
         if (p < 0) break;
         merges[n] = t->pairs[p].ids;
-        ZERO_TRY(learn(t, p, ZERO_VOCAB_BYTES + n));
+        int32_t token = ZERO_VOCAB_BYTES + n;
+        zero_merge ids = t->pairs[p].ids;
+        int64_t first_new = t->n_pairs;
+        for (int64_t node = t->pairs[p].list; node >= 0; node = t->nodes[node].next) {
+            int64_t w = t->nodes[node].word;
+            remove_pairs(t, &t->words[w]);
+            join_pairs(&t->words[w], ids, token);
+            ZERO_TRY(add_pairs(t, w, first_new));
+        }
+        for (int64_t q = first_new; q < t->n_pairs; q++) ZERO_TRY(push(t, q));
     }
     *n_found = n;
     return ZERO_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/utf8.h"
 
 enum { CODE_POINTS = 0x110000, FIRST_HALF = 0xd800, AFTER_HALVES = 0xe000 };
@@ -34,17 +35,16 @@ static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int
         uint32_t c = 0;
         bytes = zero_character_read(text + at, len - at, &c);
         if (bytes == 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "--tokenizer char: the text is not UTF-8 at byte %zu "
+                             "(0x%02x); --tokenizer byte takes any bytes",
+                             at, text[at]);
+        if (c == 0)
             return zero_fail(
                 ZERO_ERR_FORMAT,
-                "--tokenizer char: the text is not UTF-8 at byte %zu (0x%02x); --tokenizer "
-                "byte takes any bytes",
-                at, text[at]);
-        if (c == 0)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "--tokenizer char: the text has a NUL at byte %zu, which the "
-                             "tokenizer's file cannot hold; --tokenizer byte takes any "
-                             "bytes",
-                             at);
+                "--tokenizer char: the text has a NUL at byte %zu, which the tokenizer's "
+                "file cannot hold; --tokenizer byte takes any bytes",
+                at);
         *n += !occurs[c];
         occurs[c] = true;
     }
@@ -59,8 +59,8 @@ static zero_status list(const bool *occurs, int32_t n, int32_t most, uint32_t **
                          " different characters, more than %" PRId32
                          "; use --tokenizer byte or bpe:N",
                          n, most);
-    uint32_t *list = malloc(((size_t)n + 1) * sizeof *list);
-    if (!list) return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId32 " characters", n);
+    uint32_t *list;
+    ZERO_TRY(zero_new(&list, n, "characters"));
     int32_t at = 0;
     for (uint32_t c = 0; c < CODE_POINTS; c++)
         if (occurs[c]) list[at++] = c;
@@ -71,8 +71,8 @@ static zero_status list(const bool *occurs, int32_t n, int32_t most, uint32_t **
 zero_status zero_characters_learn(const unsigned char *text, size_t len, int32_t most,
                                   uint32_t **characters, int32_t *n)
 {
-    bool *occurs = calloc(CODE_POINTS, sizeof *occurs);
-    if (!occurs) return zero_fail(ZERO_ERR_NOMEM, "no memory for the list of characters");
+    bool *occurs;
+    ZERO_TRY(zero_new(&occurs, CODE_POINTS, "possible characters"));
     zero_status st = mark(text, len, occurs, n);
     if (st == ZERO_OK) st = list(occurs, *n, most, characters);
     free(occurs);

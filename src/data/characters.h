@@ -1,8 +1,8 @@
 /* characters.h - the characters of a text, for the vocabulary of --tokenizer char.
  *
- * A character is a Unicode code point in UTF-8. The vocabulary of a text is the ascending list of
- * those that occur in it, and a character's place there is its token: sorted(set(text)) in
- * nanoGPT's data/shakespeare_char/prepare.py. */
+ * A character is a Unicode code point in UTF-8. The vocabulary of a text is the ascending
+ * list of those that occur in it, and a character's place there is its token:
+ * sorted(set(text)) in nanoGPT's data/shakespeare_char/prepare.py. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ size_t zero_character_read(const unsigned char *text, size_t len, uint32_t *char
 /* Writes the character and returns its bytes, 1 to 4. */
 size_t zero_character_write(uint32_t character, unsigned char text[4]);
 
-/* The vocabulary of the text, for the caller to free. ZERO_ERR_FORMAT if it is not UTF-8, has a
- * NUL, or more than `most` characters. */
+/* The vocabulary of the text, for the caller to free. ZERO_ERR_FORMAT if it is not UTF-8,
+ * has a NUL, or more than `most` characters. */
 ZERO_NODISCARD zero_status zero_characters_learn(const unsigned char *text, size_t len,
                                                  int32_t most, uint32_t **characters,
                                                  int32_t *n);

@@ -29,15 +29,13 @@ static zero_status check(const zero_corpus_source *r)
     if (r->token_bytes > 0 && !zero_corpus_is_files(r->data))
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--token-bytes %d is for files of tokens, and --data %s is text; leave "
-            "it out",
+            "--token-bytes %d is for files of tokens, and --data %s is text; leave it out",
             r->token_bytes, r->data);
     if (r->validation && zero_opening_is_stories(r->validation))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--val-data %s: the stories of one seed are one text, so these may "
-            "be among the training data; give files, or leave it out",
-            r->validation);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--val-data %s: the stories of one seed are one text, so these "
+                         "may be among the training data; give files, or leave it out",
+                         r->validation);
     if (!r->tokenizer) return ZERO_OK;
     return zero_tokenizer_is_name(r->tokenizer)
                ? zero_tokenizer_parse(r->tokenizer, &ignored)

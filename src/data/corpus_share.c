@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "data/tokenizer_file.h"
 
@@ -86,24 +87,20 @@ static zero_status make_tokenizer(const head *h, const char *bytes, zero_tokeniz
     return st;
 }
 
-static zero_status add_tokenizer(const head *h, const char *bytes, zero_corpus *corpus)
-{
-    if (h->form == NO_TOKENIZER) return ZERO_OK;
-    zero_tokenizer *tok = calloc(1, sizeof *tok);
-    if (!tok) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
-    zero_status st = make_tokenizer(h, bytes, tok);
-    if (st == ZERO_OK)
-        corpus->tokenizer = tok;
-    else
-        free(tok);
-    return st;
-}
-
 zero_status zero_corpus_unpack(char *shared, zero_corpus *corpus)
 {
     const head *h = (const head *)(const void *)shared;
     zero_corpus made = h->corpus;
-    ZERO_TRY(add_tokenizer(h, shared + sizeof *h, &made));
+    if (h->form != NO_TOKENIZER) {
+        zero_tokenizer *tok;
+        ZERO_TRY(zero_new(&tok, 1, "a tokenizer"));
+        zero_status st = make_tokenizer(h, shared + sizeof *h, tok);
+        if (st == ZERO_OK)
+            made.tokenizer = tok;
+        else
+            free(tok);
+        if (st != ZERO_OK) return st;
+    }
     made.tokens = shared + h->tokens_at;
     made.borrows_tokens = true;
     *corpus = made;

@@ -32,7 +32,8 @@ static zero_status choose_tokenizer(const zero_corpus_source *r, const char *fal
                      r->data, named);
 }
 
-/* Finds the name of the tokenizer, and checks the room for a text of `bytes` before it is read or made. */
+/* Finds the name of the tokenizer, and checks the room for a text of `bytes` before it is
+ * read or made. */
 static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
                          const char **name)
 {
@@ -41,21 +42,17 @@ static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
     return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
 }
 
-/* Texts of a corpus are joined and cut into windows, so nothing stands around them. */
-static void tell_of_around(const zero_opening *o, const zero_tokenizer *tok)
-{
-    if (tok->around[0])
-        zero_listener_tell(&o->from->listener,
-                           "the tokenizer %s puts tokens around a text (%s); the texts of "
-                           "--data get none",
-                           tok->name, tok->around);
-}
-
 static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
 {
     zero_material tokens;
     ZERO_TRY(zero_opening_learn(o, name, corpus));
-    tell_of_around(o, corpus->tokenizer);
+    /* Texts of a corpus are joined and cut into windows, so nothing stands around
+     * them. */
+    if (corpus->tokenizer->around[0])
+        zero_listener_tell(
+            &o->from->listener,
+            "the tokenizer %s puts tokens around a text (%s); the texts of --data get none",
+            corpus->tokenizer->name, corpus->tokenizer->around);
     if (zero_tokenizer_is_bytes(corpus->tokenizer)) { /* the bytes are the tokens */
         zero_opening_adopt(o, &o->read, 1, corpus);
         return ZERO_OK;
@@ -105,7 +102,8 @@ static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories
     ZERO_TRY(begin(o, size, ZERO_STORIES_TOKENIZER, &name));
     ZERO_TRY(zero_stories_fill(stories, size, &o->read.all, &n_stories, &cost));
     ZERO_TRY(finish(o, name, corpus));
-    /* Patterns may join what the measure counts apart, such as a full stop and a line's end. */
+    /* Patterns may join what the measure counts apart, such as a full stop and a line's
+     * end. */
     corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
     if (corpus->has_entropy)
         corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
@@ -135,7 +133,8 @@ bool zero_opening_is_stories(const char *spec)
 
 /* ---- the others ---- */
 
-/* "abcabcdbcdecdefd...habh", again and again: each letter, the two after it, and the letter again. */
+/* "abcabcdbcdecdefd...habh", again and again: each letter, the two after it, and the letter
+ * again. */
 static zero_status open_lesson(zero_opening *o, zero_corpus *corpus)
 {
     static const int after[LESSON_WORD] = {0, 1, 2, 0};
@@ -147,14 +146,6 @@ static zero_status open_lesson(zero_opening *o, zero_corpus *corpus)
     ZERO_TRY(begin(o, LESSON_TIMES * sizeof letters, ZERO_LESSON_TOKENIZER, &name));
     for (int i = 0; i < LESSON_TIMES; i++)
         ZERO_TRY(zero_bytes_append(&o->read.all, letters, sizeof letters));
-    return finish(o, name, corpus);
-}
-
-static zero_status open_self(zero_opening *o, zero_corpus *corpus)
-{
-    const char *name;
-    ZERO_TRY(begin(o, zero_self_len, "byte", &name));
-    ZERO_TRY(zero_bytes_append(&o->read.all, zero_self_text, zero_self_len));
     return finish(o, name, corpus);
 }
 
@@ -176,6 +167,11 @@ zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
     const char *data = o->from->data;
     if (zero_opening_is_stories(data)) return open_stories(o, corpus);
     if (strcmp(data, "lesson") == 0) return open_lesson(o, corpus);
-    if (strcmp(data, "self") == 0) return open_self(o, corpus);
+    if (strcmp(data, "self") == 0) {
+        const char *name;
+        ZERO_TRY(begin(o, zero_self_len, "byte", &name));
+        ZERO_TRY(zero_bytes_append(&o->read.all, zero_self_text, zero_self_len));
+        return finish(o, name, corpus);
+    }
     return open_files(o, corpus);
 }

@@ -1,37 +1,69 @@
 /* Token files, and the tokenizer that may lie beside them. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "data/opening.h"
-#include "data/part.h"
+#include "io/file_list.h"
+
+/* files that are for training or for validation by their name.
+ *
+ *   nanoGPT   train.bin                 val.bin
+ *   llm.c     X_train.bin               X_val.bin
+ *             X_train_000001.bin        X_val_000000.bin */
+
+/* The name without its folder, `.bin` and a number at its end ends in `word`, which is all
+ * of it or follows a '_'. */
+static bool is_for(const char *path, const char *word)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t len = strlen(name), n_word = strlen(word), digits = 0;
+    if (len < 4 || strcmp(name + len - 4, ".bin") != 0) return false;
+    len -= 4;
+    while (digits < len && strchr("0123456789", name[len - 1 - digits])) digits++;
+    if (digits > 0 && digits < len && name[len - 1 - digits] == '_') len -= digits + 1;
+    if (len < n_word || memcmp(name + len - n_word, word, n_word) != 0) return false;
+    return len == n_word || name[len - n_word - 1] == '_';
+}
+
+/* If names say of at least one file that it is for training, and of another that it is for
+ * validation, moves those for validation to the end, else changes nothing. Returns the
+ * number of files for training. */
+static int64_t part_files(zero_files *files)
+{
+    int64_t n_train = 0, n_validation = 0;
+    for (int64_t i = 0; i < files->n; i++) {
+        n_train += is_for(files->paths[i], "train");
+        n_validation += is_for(files->paths[i], "val");
+    }
+    if (n_train == 0 || n_validation == 0) return files->n;
+    /* Moved in their order, they keep it. */
+    for (int64_t i = 0, left = files->n; left > 0; left--) {
+        if (is_for(files->paths[i], "val")) {
+            char *path = files->paths[i];
+            memmove(files->paths + i, files->paths + i + 1,
+                    (size_t)(files->n - i - 1) * sizeof *files->paths);
+            files->paths[files->n - 1] = path;
+        } else
+            i++;
+    }
+    return files->n - n_validation;
+}
 
 /* Validation files among those of --data follow the training files. */
 static zero_status part(zero_opening *o, int64_t *n_train)
 {
     zero_files *files = &o->data.files;
-    *n_train = zero_part_files(files);
+    *n_train = part_files(files);
     o->read.is_split = *n_train < files->n;
     if (!o->read.is_split || !o->from->validation) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--data %s has validation files by their names, as %s, and --val-data is "
-        "given; leave --val-data out, or name the training files alone",
-        o->from->data, files->paths[*n_train]);
-}
-
-static zero_status read_parts(zero_opening *o, int64_t n_train, zero_tokens_limit limit)
-{
-    zero_material *m = &o->read;
-    ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
-    m->n_train = m->all.len;
-    if (m->n_train == 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
-                         o->from->data, n_train);
-    ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
-    return zero_opening_read_validation(o, limit);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--data %s has validation files by their names, as %s, and --val-data "
+                     "is given; leave --val-data out, or name the training files alone",
+                     o->from->data, files->paths[*n_train]);
 }
 
 static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *corpus,
@@ -47,8 +79,8 @@ static void leave_out_tokenizer(zero_opening *o, const char *name, zero_corpus *
     corpus->vocab = 0;
 }
 
-/* A tokenizer beside tokens is for samples and checkpoints: --tokenizer's, or the one beside imported
- * weights, if it can be read and its tokens are among the model's. */
+/* A tokenizer beside tokens is for samples and checkpoints: --tokenizer's, or the one
+ * beside imported weights, if it can be read and its tokens are among the model's. */
 static zero_status keep_tokenizer(zero_opening *o, zero_corpus *corpus)
 {
     const zero_corpus_source *r = o->from;
@@ -91,7 +123,15 @@ zero_status zero_opening_take_tokens(zero_opening *o, zero_corpus *corpus)
         snprintf(whose, sizeof whose, "the tokenizer %s", tok->name);
         limit.whose = whose;
     }
-    ZERO_TRY(read_parts(o, n_train, limit));
+    zero_material *m = &o->read;
+    ZERO_TRY(zero_material_read(m, &o->data, 0, n_train, limit));
+    m->n_train = m->all.len;
+    if (m->n_train == 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: nothing to train on: no tokens in %" PRId64 " file(s)",
+                         o->from->data, n_train);
+    ZERO_TRY(zero_material_read(m, &o->data, n_train, o->data.files.n, limit));
+    ZERO_TRY(zero_opening_read_validation(o, limit));
     zero_opening_adopt(o, &o->read, zero_tokens_width(format), corpus);
     snprintf(corpus->description, sizeof corpus->description,
              "%.100s, %" PRId64 " tokens (%s%s%s), vocabulary %" PRId64, r->data,

@@ -1,10 +1,10 @@
 #include "data/cuts.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "data/ascii.h"
 #include "math/threads.h"
@@ -48,9 +48,8 @@ static void take_parts(int thread, void *arg)
 zero_status zero_cut_run(const unsigned char *text, size_t len, int64_t n, int threads,
                          zero_part_work *work, void *arg)
 {
-    size_t *borders = calloc((size_t)n + 1, sizeof *borders);
-    if (!borders)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", n);
+    size_t *borders;
+    ZERO_TRY(zero_new(&borders, n + 1, "parts of a text"));
     for (int64_t i = 1; i < n; i++) {
         const size_t wish = len / (size_t)n * (size_t)i;
         borders[i] = zero_cut_at(text, len, zero_max_size(wish, borders[i - 1]));

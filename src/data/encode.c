@@ -1,11 +1,11 @@
 #include "data/encode.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/cuts.h"
 
 int zero_encode_width(const zero_tokenizer *tok)
@@ -13,8 +13,8 @@ int zero_encode_width(const zero_tokenizer *tok)
     return tok->vocab <= 65536 ? 2 : 4;
 }
 
-/* Where tokens go. The bytes of the text that have tokens already are counted only for a tokenizer that
- * lacks bytes. */
+/* Where tokens go. The bytes of the text that have tokens already are counted only for a
+ * tokenizer that lacks bytes. */
 typedef struct {
     const zero_tokenizer *tok;
     const unsigned char *text;
@@ -31,10 +31,10 @@ static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *
         const size_t at = s->at + zero_tokenizer_span(s->tok, i, tokens);
         if (!has_characters)
             return zero_tokenizer_refuse_byte(s->tok, "the text", s->text[at], at);
-        return zero_fail(ZERO_ERR_INVALID,
-                         "character %zu of the text is not among those of the model's "
-                         "tokenizer",
-                         s->out->len / width + (size_t)i + 1);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "character %zu of the text is not among those of the model's tokenizer",
+            s->out->len / width + (size_t)i + 1);
     }
     if (!has_characters) s->at += zero_tokenizer_span(s->tok, n, tokens);
     return ZERO_OK;
@@ -119,22 +119,15 @@ static zero_status join(const job *j, zero_bytes *tokens)
     return ZERO_OK;
 }
 
-/* All parts together, and the copy of one, are no more than the tokens may have. */
-static void limit_parts(const job *j, const zero_bytes *tokens)
-{
-    const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
-    for (int64_t i = 0; i < j->n; i++)
-        j->parts[i].most = left > 0 ? left / (size_t)(j->n + 1) + 1 : 0;
-}
-
 /* Sets *done unless a part failed. */
 static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads,
                                      zero_bytes *tokens, bool *done)
 {
-    j->parts = calloc((size_t)j->n, sizeof *j->parts);
-    if (!j->parts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " parts of a text", j->n);
-    limit_parts(j, tokens);
+    ZERO_TRY(zero_new(&j->parts, j->n, "parts of a text"));
+    /* All parts together, and the copy of one, are no more than the tokens may have. */
+    const size_t left = tokens->most > 0 ? tokens->most - tokens->len : 0;
+    for (int64_t i = 0; i < j->n; i++)
+        j->parts[i].most = left > 0 ? left / (size_t)(j->n + 1) + 1 : 0;
     zero_status st = zero_cut_run(text->bytes, text->len, j->n, threads, encode_part, j);
     *done = st == ZERO_OK && j->n_failed == 0;
     if (st == ZERO_OK && j->is_full)

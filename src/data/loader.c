@@ -23,23 +23,25 @@ static zero_status check_split(const zero_corpus *corpus, const char *name, int6
                          " tokens, but one sample of --seq %" PRId64 " needs %" PRId64
                          ": give more data or a smaller --seq",
                          name, n, T, T + 1);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "the %s split has %" PRId64 " tokens, but one sample of --seq %" PRId64
-                     " needs %" PRId64
-                     " (a tenth of the data is for validation): give more "
-                     "data, at least %" PRId64 " tokens in all, or a smaller --seq",
-                     name, n, T, T + 1, 10 * (T + 1));
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "the %s split has %" PRId64 " tokens, but one sample of --seq %" PRId64
+        " needs %" PRId64
+        " (a tenth of the data is for validation): give more data, at least %" PRId64
+        " tokens in all, or a smaller --seq",
+        name, n, T, T + 1, 10 * (T + 1));
 }
 
 zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int64_t T,
                              int64_t B, uint64_t seed, bool shuffle)
 {
     if (T < 1 || T > INT32_MAX || B < 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "samples of %" PRId64 " tokens, %" PRId64
-                         " per global batch: expected at least one of each (and at most "
-                         "%" PRId32 " tokens)",
-                         T, B, INT32_MAX);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "samples of %" PRId64 " tokens, %" PRId64
+            " per global batch: expected at least one of each (and at most %" PRId32
+            " tokens)",
+            T, B, INT32_MAX);
     ZERO_TRY(check_split(corpus, "training", corpus->n_train, T));
     ZERO_TRY(check_split(corpus, "validation", n_validation(corpus), T));
     *loader =
@@ -47,8 +49,8 @@ zero_status zero_loader_init(zero_loader *loader, const zero_corpus *corpus, int
     return ZERO_OK;
 }
 
-/* A Feistel network is a bijection for any round function. Cycle walking keeps it one: each cycle
- * that starts below W returns below W. */
+/* A Feistel network is a bijection for any round function. Cycle walking keeps it one: each
+ * cycle that starts below W returns below W. */
 static uint64_t permute(uint64_t seed, uint64_t epoch, uint64_t W, uint64_t x)
 {
     unsigned half = 1;

@@ -1,9 +1,9 @@
 /* loader.h - the tokens of sample i of step s.
  *
- * The order depends on (seed, step, sample) only, never on the number of ranks. A sample is a
- * window of T + 1 tokens: T inputs, and the same shifted by one as targets. With n training
- * tokens, a global batch of B samples, s and i from 0, and j = s*B + i (plus `moved`, if a
- * resumed run changed B):
+ * The order depends on (seed, step, sample) only, never on the number of ranks. A sample is
+ * a window of T + 1 tokens: T inputs, and the same shifted by one as targets. With n
+ * training tokens, a global batch of B samples, s and i from 0, and j = s*B + i (plus
+ * `moved`, if a resumed run changed B):
  *
  *   in order     the window starts at (j*T) mod (n - T)
  *

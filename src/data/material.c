@@ -25,32 +25,6 @@ static zero_status look_into(const char *path, int token_bytes, zero_tokens_form
     return st;
 }
 
-/* Adds a file's format and bytes to those of the n files before it. */
-static zero_status add_format(zero_listed *l, int64_t n, const char *path,
-                              zero_tokens_format format, uint64_t bytes)
-{
-    if (n == 0) l->format = format;
-    if (format.kind != l->format.kind || format.bytes != l->format.bytes)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%.400s is %s data, but %.400s is %s data; one corpus takes files of "
-            "one kind",
-            l->files.paths[0], zero_tokens_name(l->format), path, zero_tokens_name(format));
-    l->format.is_assumed = l->format.is_assumed || format.is_assumed;
-    l->bytes += bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
-    return ZERO_OK;
-}
-
-static void tell_left_out(const zero_listener *listener, const char *option,
-                          const char *spec, int64_t n_left_out, const char *first)
-{
-    if (n_left_out > 0)
-        zero_listener_tell(listener,
-                           "%s %.200s: %" PRId64
-                           " of its files are not text and are left out, the first: %.200s",
-                           option, spec, n_left_out, first);
-}
-
 static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
                                  int token_bytes, const zero_listener *listener)
 {
@@ -68,11 +42,24 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
         f->paths[i] = f->paths[n];
         f->paths[n] = path;
         if (is_binary) continue;
-        ZERO_TRY(add_format(l, n, path, format, bytes));
+        if (n == 0) l->format = format;
+        if (format.kind != l->format.kind || format.bytes != l->format.bytes)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.400s is %s data, but %.400s is %s data; one corpus takes "
+                             "files of one kind",
+                             l->files.paths[0], zero_tokens_name(l->format), path,
+                             zero_tokens_name(format));
+        l->format.is_assumed = l->format.is_assumed || format.is_assumed;
+        l->bytes += bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
         n++;
     }
     if (n == 0) return zero_stranger_refuse_binary(first);
-    tell_left_out(listener, option, spec, n_all - n, first);
+    int64_t n_left_out = n_all - n;
+    if (n_left_out > 0)
+        zero_listener_tell(listener,
+                           "%s %.200s: %" PRId64
+                           " of its files are not text and are left out, the first: %.200s",
+                           option, spec, n_left_out, first);
     for (int64_t i = n; i < n_all; i++) free(f->paths[i]);
     f->n = n;
     return ZERO_OK;
@@ -161,7 +148,7 @@ zero_status zero_material_encode(const material *text, const zero_tokenizer *tok
     if (st != ZERO_ERR_NOMEM || room == 0) return st;
     return zero_fail(
         ZERO_ERR_NOMEM,
-        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that "
-        "are left beside it; give less data, or start on nodes with more memory",
+        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that are "
+        "left beside it; give less data, or start on nodes with more memory",
         (double)len / 0x1p20, (double)left / 0x1p20);
 }

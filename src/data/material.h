@@ -1,5 +1,5 @@
-/* material.h - the bytes that a corpus is made of: the text or the tokens of --data, and after them
- * those for validation if they are not the last tenth. */
+/* material.h - the bytes that a corpus is made of: the text or the tokens of --data, and
+ * after them those for validation if they are not the last tenth. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@ typedef struct {
 } zero_material;
 
 /* Lists the files that `spec` names, as zero_files_list(), and looks into each: errors are
- * zero_tokens_detect()'s, ZERO_ERR_FORMAT for files of several formats, and for one that is not text.
- * In a directory such a file is left out, and the listener hears of it. */
+ * zero_tokens_detect()'s, ZERO_ERR_FORMAT for files of several formats, and for one that is
+ * not text. In a directory such a file is left out, and the listener hears of it. */
 ZERO_NODISCARD zero_status zero_material_list(const char *option, const char *others,
                                               const char *spec, int token_bytes,
                                               const zero_listener *listener,
@@ -41,8 +41,8 @@ ZERO_NODISCARD zero_status zero_material_read(zero_material *m, const zero_liste
 ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,
                                                int threads, zero_tokenizer *tokenizer);
 
-/* The tokens of a text, made by threads as in encode.h. No token crosses the border between training
- * and validation. On failure *tokens holds what the caller destroys. */
+/* The tokens of a text, made by threads as in encode.h. No token crosses the border between
+ * training and validation. On failure *tokens holds what the caller destroys. */
 ZERO_NODISCARD zero_status zero_material_encode(const zero_material *text,
                                                 const zero_tokenizer *tokenizer,
                                                 int threads, zero_material *tokens);

@@ -19,9 +19,7 @@ zero_status zero_merges_init(zero_merges *merges, int32_t n)
     uint32_t n_slots = 2;
     while (n_slots < 2 * (uint32_t)n) n_slots *= 2;
     merges->mask = n_slots - 1;
-    merges->slots = calloc(n_slots, sizeof *merges->slots);
-    if (merges->slots) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId32 " merges", n);
+    return zero_new(&merges->slots, n_slots, "places for merges");
 }
 
 void zero_merges_destroy(zero_merges *merges)
@@ -105,9 +103,9 @@ static int64_t scan(const zero_merges *merges, int64_t n, int32_t *ids)
 
 /* ---- long pieces ---- */
 
-/* The tokens left are a list; joined ones are marked by GONE. An item of the heap is a merge's rank
- * and the place of its left token, in one number: the smallest is the next to do. It is out of date
- * if the pair at that place is not this merge's any more. */
+/* The tokens left are a list; joined ones are marked by GONE. An item of the heap is a
+ * merge's rank and the place of its left token, in one number: the smallest is the next to
+ * do. It is out of date if the pair at that place is not this merge's any more. */
 #define GONE INT32_MIN
 
 typedef struct {
@@ -154,22 +152,6 @@ static uint64_t pop(joiner *j)
     return top;
 }
 
-static zero_status join_next(joiner *j)
-{
-    uint64_t top = pop(j);
-    int32_t at = (int32_t)(uint32_t)top;
-    if (j->ids[at] == GONE || j->next[at] >= j->n) return ZERO_OK;
-    const struct zero_merge_slot *slot = slot_at(j, at);
-    if ((uint64_t)slot->after != top >> 32) return ZERO_OK;
-    int32_t right = j->next[at];
-    j->ids[at] = slot->token;
-    j->ids[right] = GONE;
-    j->next[at] = j->next[right];
-    if (j->next[at] < j->n) j->previous[j->next[at]] = at;
-    ZERO_TRY(push(j, at));
-    return push(j, j->previous[at]);
-}
-
 static zero_status join_all(joiner *j)
 {
     for (int64_t i = 0; i < j->n; i++) {
@@ -177,7 +159,20 @@ static zero_status join_all(joiner *j)
         j->previous[i] = (int32_t)i - 1;
     }
     for (int64_t i = 0; i < j->n; i++) ZERO_TRY(push(j, (int32_t)i));
-    while (j->n_heap > 0) ZERO_TRY(join_next(j));
+    while (j->n_heap > 0) {
+        uint64_t top = pop(j);
+        int32_t at = (int32_t)(uint32_t)top;
+        if (j->ids[at] == GONE || j->next[at] >= j->n) continue;
+        const struct zero_merge_slot *slot = slot_at(j, at);
+        if ((uint64_t)slot->after != top >> 32) continue;
+        int32_t right = j->next[at];
+        j->ids[at] = slot->token;
+        j->ids[right] = GONE;
+        j->next[at] = j->next[right];
+        if (j->next[at] < j->n) j->previous[j->next[at]] = at;
+        ZERO_TRY(push(j, at));
+        ZERO_TRY(push(j, j->previous[at]));
+    }
     return ZERO_OK;
 }
 
@@ -189,8 +184,13 @@ static int64_t close_gaps(int64_t n, int32_t *ids)
     return left;
 }
 
-static zero_status join_long(const zero_merges *merges, int64_t n, int32_t *ids)
+zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids,
+                              int64_t *left)
 {
+    if (n <= SHORT) {
+        *left = scan(merges, n, ids);
+        return ZERO_OK;
+    }
     joiner j = {.merges = merges, .ids = ids, .n = n};
     zero_status st = ZERO_OK;
     if (n < INT32_MAX) j.next = malloc(2 * (size_t)n * sizeof *j.next);
@@ -203,17 +203,7 @@ static zero_status join_long(const zero_merges *merges, int64_t n, int32_t *ids)
     }
     free(j.next);
     free(j.heap);
-    return st;
-}
-
-zero_status zero_merges_apply(const zero_merges *merges, int64_t n, int32_t *ids,
-                              int64_t *left)
-{
-    if (n <= SHORT) {
-        *left = scan(merges, n, ids);
-        return ZERO_OK;
-    }
-    ZERO_TRY(join_long(merges, n, ids));
+    if (st != ZERO_OK) return st;
     *left = close_gaps(n, ids);
     return ZERO_OK;
 }

@@ -1,8 +1,8 @@
 /* merging.h - the merges of a tokenizer, applied to a piece of text.
  *
- * The earliest merge that joins any neighbours is applied first, from left to right. Short pieces
- * are scanned for the next merge; for long ones a heap holds the candidates, so that a text without
- * any blank takes n log n steps. */
+ * The earliest merge that joins any neighbours is applied first, from left to right. Short
+ * pieces are scanned for the next merge; for long ones a heap holds the candidates, so that
+ * a text without any blank takes n log n steps. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,8 @@ void zero_merges_destroy(zero_merges *merges);
 /* Merge number `rank` makes `token`. False if an earlier merge joins the same pair. */
 bool zero_merges_add(zero_merges *merges, zero_merge pair, int32_t rank, int32_t token);
 
-/* Writes the merge of each rank below n to pairs[] and the token that it makes to tokens[]. */
+/* Writes the merge of each rank below n to pairs[] and the token that it makes to
+ * tokens[]. */
 void zero_merges_list(const zero_merges *merges, int32_t n, zero_merge *pairs,
                       int32_t *tokens);
 

@@ -6,9 +6,9 @@
 
 #include "base/fail.h"
 
-/* A system whose memory ends kills a process without a word, so sizes are compared before the first
- * read. Tokens that ranks share are copied once. How many tokens a text has is not known yet: reading
- * and encoding go no further than the room. */
+/* A system whose memory ends kills a process without a word, so sizes are compared before
+ * the first read. Tokens that ranks share are copied once. How many tokens a text has is
+ * not known yet: reading and encoding go no further than the room. */
 static zero_status check_room(zero_opening *o, uint64_t bytes, bool are_tokens)
 {
     const zero_corpus_source *r = o->from;
@@ -26,19 +26,6 @@ static zero_status check_room(zero_opening *o, uint64_t bytes, bool are_tokens)
         (double)r->room / 0x1p20);
 }
 
-static zero_status check_validation(const zero_opening *o, zero_tokens_format format)
-{
-    const zero_tokens_format own = o->validation.format;
-    if (!o->from->validation || (own.kind == format.kind && own.bytes == format.bytes))
-        return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "--val-data: %.400s is %s data, but --data %.400s is %s data; both take "
-        "files of one kind",
-        o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
-        zero_tokens_name(format));
-}
-
 zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint64_t bytes,
                                bool are_tokens)
 {
@@ -46,7 +33,13 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
     if (r->validation)
         ZERO_TRY(zero_material_list("--val-data", "", r->validation, r->token_bytes,
                                     &r->listener, &o->validation));
-    ZERO_TRY(check_validation(o, format));
+    const zero_tokens_format own = o->validation.format;
+    if (o->from->validation && !(own.kind == format.kind && own.bytes == format.bytes))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "--val-data: %.400s is %s data, but --data %.400s is %s data; "
+                         "both take files of one kind",
+                         o->validation.files.paths[0], zero_tokens_name(own), o->from->data,
+                         zero_tokens_name(format));
     return check_room(o, bytes, are_tokens);
 }
 
@@ -66,13 +59,12 @@ zero_status zero_opening_widen(const zero_opening *o, zero_corpus *corpus)
     size_t len;
     if (vocab > 0 && vocab < corpus->vocab) {
         const char *last = (const char *)zero_tokenizer_decode(tok, tok->vocab - 1, &len);
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--vocab %" PRId64 " is too small for the tokenizer %s, which has "
-            "%" PRId64
-            " tokens, the last of them '%.*s'; leave --vocab out, choose another "
-            "--tokenizer, or give --data lesson for --model lesson",
-            vocab, tok->name, corpus->vocab, len < 40 ? (int)len : 40, last);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--vocab %" PRId64
+                         " is too small for the tokenizer %s, which has %" PRId64
+                         " tokens, the last of them '%.*s'; leave --vocab out, choose "
+                         "another --tokenizer, or give --data lesson for --model lesson",
+                         vocab, tok->name, corpus->vocab, len < 40 ? (int)len : 40, last);
     }
     if (vocab > 0) corpus->vocab = vocab;
     return ZERO_OK;

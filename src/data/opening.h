@@ -20,13 +20,14 @@ typedef struct {
     zero_material read;           /* their text or tokens, until the corpus has them */
 } zero_opening;
 
-/* Call it before --data is read or made. `bytes` is what it takes in memory, as text or, with are_tokens,
- * as the corpus' tokens. ZERO_ERR_NOMEM if the room is too small for it and --val-data, which must be of
- * the same format. */
+/* Call it before --data is read or made. `bytes` is what it takes in memory, as text or,
+ * with are_tokens, as the corpus' tokens. ZERO_ERR_NOMEM if the room is too small for it
+ * and --val-data, which must be of the same format. */
 ZERO_NODISCARD zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format,
                                               uint64_t bytes, bool are_tokens);
 
-/* The corpus' tokenizer, learnt from what was read or from a file; its vocabulary is the corpus'. */
+/* The corpus' tokenizer, learnt from what was read or from a file; its vocabulary is the
+ * corpus'. */
 ZERO_NODISCARD zero_status zero_opening_learn(const zero_opening *o, const char *name,
                                               zero_corpus *corpus);
 

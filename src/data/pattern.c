@@ -15,16 +15,8 @@ struct zero_pattern {
 
 /* ---- compiling ---- */
 
-static zero_status cannot(zero_status st, const char *where, int error, size_t at)
-{
-    unsigned char text[128] = "";
-    pcre2_get_error_message(error, text, sizeof text);
-    return zero_fail(st, "%s: the pre-tokenizer's pattern, at byte %zu: %s", where, at,
-                     (const char *)text);
-}
-
-/* No repetition is made possessive, and nothing is compiled just in time: the limit of matches
- * would not count the steps of \s* then, and hostile text could hang a run. */
+/* No repetition is made possessive, and nothing is compiled just in time: the limit of
+ * matches would not count the steps of \s* then, and hostile text could hang a run. */
 static zero_status compile(const char *where, const char *translated, zero_pattern *p)
 {
     int error;
@@ -33,13 +25,19 @@ static zero_status compile(const char *where, const char *translated, zero_patte
     p->code =
         pcre2_compile((PCRE2_SPTR)translated, PCRE2_ZERO_TERMINATED,
                       PCRE2_UTF | PCRE2_UCP | PCRE2_NO_AUTO_POSSESS, &error, &at, NULL);
-    if (!p->code) return cannot(ZERO_ERR_UNSUPPORTED, where, error, at);
+    if (!p->code) {
+        zero_status st = ZERO_ERR_UNSUPPORTED;
+        unsigned char text[128] = "";
+        pcre2_get_error_message(error, text, sizeof text);
+        return zero_fail(st, "%s: the pre-tokenizer's pattern, at byte %zu: %s", where, at,
+                         (const char *)text);
+    }
     pcre2_pattern_info(p->code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
     if (!matches_empty) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: the pre-tokenizer's pattern matches the empty text, which makes "
-                     "no piece",
-                     where);
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "%s: the pre-tokenizer's pattern matches the empty text, which makes no piece",
+        where);
 }
 
 static zero_status make(const char *where, const char *regex, zero_pattern *p)
@@ -91,17 +89,6 @@ typedef struct {
     void *arg;
 } splitter;
 
-static zero_status gave_up(const splitter *s, const unsigned char *at, int error)
-{
-    unsigned char why[128] = "";
-    pcre2_get_error_message(error, why, sizeof why);
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "the tokenizer's pattern cannot cut the text at byte %zu: %s; it is repetitive "
-        "there: cut or remove that part",
-        (size_t)(at - s->text), (const char *)why);
-}
-
 /* PCRE2 does not tell how many steps it took, so the limit grows until it is enough. */
 static int match(splitter *s, const zero_pattern *p, const unsigned char *text, size_t len,
                  size_t from)
@@ -115,8 +102,8 @@ static int match(splitter *s, const zero_pattern *p, const unsigned char *text, 
     }
 }
 
-/* Only the place of a match is read, so one pair is enough for all patterns: with more, PCRE2 returns
- * 0, which is a match, too. */
+/* Only the place of a match is read, so one pair is enough for all patterns: with more,
+ * PCRE2 returns 0, which is a match, too. */
 static zero_status prepare(splitter *s)
 {
     if (s->match) return ZERO_OK;
@@ -138,7 +125,15 @@ static zero_status find(splitter *s, int k, const unsigned char *text, size_t le
     ZERO_TRY(prepare(s));
     int found = match(s, p, text, len, from);
     if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
-    if (found < 0) return gave_up(s, text + from, found);
+    if (found < 0) {
+        const unsigned char *at = text + from;
+        unsigned char why[128] = "";
+        pcre2_get_error_message(found, why, sizeof why);
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "the tokenizer's pattern cannot cut the text at byte %zu: %s; it "
+                         "is repetitive there: cut or remove that part",
+                         (size_t)(at - s->text), (const char *)why);
+    }
     *begin = pcre2_get_ovector_pointer(s->match)[0];
     *end = pcre2_get_ovector_pointer(s->match)[1];
     return ZERO_OK;

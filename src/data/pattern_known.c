@@ -70,23 +70,6 @@ static size_t line_ends(const unsigned char *text, size_t len, size_t at)
     return at;
 }
 
-/* \s*[\r\n]+|\s+(?!\S)|\s+ on white space. */
-static size_t lines_end(const unsigned char *text, size_t len, size_t at)
-{
-    const size_t end = sure_end(text, len, at, ZERO_ASCII_SPACE);
-    for (size_t last = end; last > at; last--)
-        if (is_line_end(text[last - 1])) return last;
-    return end == 0 ? 0 : spaces_end(len, at, end);
-}
-
-/* \p{N}{1,3} */
-static size_t digits_end(const unsigned char *text, size_t len, size_t at)
-{
-    const size_t most = len - at < 3 ? len : at + 3;
-    const size_t end = run_end(text, most, at, ZERO_ASCII_DIGIT);
-    return end < most && text[end] >= 128 ? 0 : end;
-}
-
 static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
 {
     const unsigned char c = text[at];
@@ -97,7 +80,12 @@ static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
         if (end > 0) return end;
     }
     if (here == ZERO_ASCII_LETTER) return sure_end(text, len, at, ZERO_ASCII_LETTER);
-    if (here == ZERO_ASCII_DIGIT) return digits_end(text, len, at);
+    if (here == ZERO_ASCII_DIGIT) {
+        /* \p{N}{1,3} */
+        const size_t most = len - at < 3 ? len : at + 3;
+        const size_t end = run_end(text, most, at, ZERO_ASCII_DIGIT);
+        return end < most && text[end] >= 128 ? 0 : end;
+    }
     if (!is_line_end(c) && next == ZERO_ASCII_NOT) return 0;
     if (!is_line_end(c) && next == ZERO_ASCII_LETTER)
         return sure_end(text, len, at + 1, ZERO_ASCII_LETTER);
@@ -106,7 +94,11 @@ static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
         const size_t end = sure_end(text, len, first, ZERO_ASCII_OTHER);
         return end == 0 ? 0 : line_ends(text, len, end);
     }
-    return lines_end(text, len, at);
+    /* \s*[\r\n]+|\s+(?!\S)|\s+ on white space. */
+    const size_t end = sure_end(text, len, at, ZERO_ASCII_SPACE);
+    for (size_t last = end; last > at; last--)
+        if (is_line_end(text[last - 1])) return last;
+    return end == 0 ? 0 : spaces_end(len, at, end);
 }
 
 zero_known_pattern *zero_known_pattern_find(const char *regex)

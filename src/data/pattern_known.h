@@ -1,7 +1,9 @@
-/* pattern_known.h - the patterns of GPT-2 and of Llama-3, matched by loops where text is ASCII.
+/* pattern_known.h - the patterns of GPT-2 and of Llama-3, matched by loops where text is
+ * ASCII.
  *
- * A match is the one that the regular expression finds; a general matcher takes five times as long.
- * These patterns match at every place of a text, and look at most one character ahead. */
+ * A match is the one that the regular expression finds; a general matcher takes five times
+ * as long. These patterns match at every place of a text, and look at most one character
+ * ahead. */
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +14,8 @@
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|" \
     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-/* The end of the match that begins at text[at], at < len. 0: bytes that are not ASCII decide. */
+/* The end of the match that begins at text[at], at < len. 0: bytes that are not ASCII
+ * decide. */
 typedef size_t zero_known_pattern(const unsigned char *text, size_t len, size_t at);
 
 /* The function of a regular expression; NULL if it is neither of the two. */

@@ -4,7 +4,8 @@
  *     \s \S \d \r \n \t \p{L} \P{N} and other general categories, \ before punctuation
  *     ? * + *? +? ?? *+ ++ ?+ {n} {n,} {n,m}      groups: ? only
  *
- * White space is spelt out: PCRE2's \s has U+180E, which is not white space since Unicode 6.3. */
+ * White space is spelt out: PCRE2's \s has U+180E, which is not white space since Unicode
+ * 6.3. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,24 +67,21 @@ static bool is_category(const char *name, size_t n)
     return false;
 }
 
-static zero_status read_property(reader *r)
-{
-    const char *name = r->at + 3;
-    const char *end = r->at[2] == '{' ? strchr(name, '}') : NULL;
-    if (!end || !is_category(name, (size_t)(end - name)))
-        return refuse(r, "expected a general category of Unicode, as in \\p{L}");
-    /* Whether Lu matches small letters without case is not the same everywhere. */
-    if (r->caseless && *name == 'L' && end == name + 2)
-        return refuse(r, "letters of one case within (?i:...) are not supported");
-    copy(r, (size_t)(end + 1 - r->at));
-    r->after_set = true;
-    return ZERO_OK;
-}
-
 static zero_status read_escape(reader *r)
 {
     unsigned char c = (unsigned char)r->at[1];
-    if (c == 'p' || c == 'P') return read_property(r);
+    if (c == 'p' || c == 'P') {
+        const char *name = r->at + 3;
+        const char *end = r->at[2] == '{' ? strchr(name, '}') : NULL;
+        if (!end || !is_category(name, (size_t)(end - name)))
+            return refuse(r, "expected a general category of Unicode, as in \\p{L}");
+        /* Whether Lu matches small letters without case is not the same everywhere. */
+        if (r->caseless && *name == 'L' && end == name + 2)
+            return refuse(r, "letters of one case within (?i:...) are not supported");
+        copy(r, (size_t)(end + 1 - r->at));
+        r->after_set = true;
+        return ZERO_OK;
+    }
     r->after_set = c == 's' || c == 'S' || c == 'd';
     if (c == 'S' && r->in_class) return refuse(r, "\\S within [...] is not supported");
     if (c == 's' && r->in_class)
@@ -211,10 +209,10 @@ zero_status zero_pattern_translate(const char *where, const char *regex,
 {
     reader r = {.where = where, .regex = regex, .at = regex, .out = out};
     if (strlen(regex) > ZERO_PATTERN_BYTES)
-        return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s: the pre-tokenizer's pattern has %zu bytes: expected at most "
-                         "%d",
-                         where, strlen(regex), ZERO_PATTERN_BYTES);
+        return zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s: the pre-tokenizer's pattern has %zu bytes: expected at most %d", where,
+            strlen(regex), ZERO_PATTERN_BYTES);
     while (*r.at) ZERO_TRY(read_item(&r));
     if (r.depth > 0) return refuse(&r, "( has no end");
     *r.out = '\0';

@@ -6,16 +6,16 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "data/stories_words.h"
+#include "base/grow.h"
 
 static bool same(zero_story_text a, zero_story_text b)
 {
     return a.len == b.len && memcmp(a.at, b.at, (size_t)a.len) == 0;
 }
 
-static zero_story_text span(const char *text)
+static zero_story_text between(const char *at, const char *end)
 {
-    return (zero_story_text){text, (int)strlen(text)};
+    return (zero_story_text){at, (int)(end - at)};
 }
 
 /* Cuts "a|b|c" at the bars; returns the number of parts. */
@@ -27,7 +27,7 @@ static int split(zero_story_text text, zero_story_text parts[ZERO_STORY_FORMS])
         assert(n < ZERO_STORY_FORMS);
         const char *bar = memchr(at, '|', (size_t)(end - at));
         if (!bar) bar = end;
-        parts[n] = (zero_story_text){at, (int)(bar - at)};
+        parts[n] = between(at, bar);
         at = bar + 1;
     }
     return n;
@@ -44,7 +44,7 @@ static int find_option(const zero_story_node *node, zero_story_text value)
 static int find_variable(const zero_grammar *g, zero_story_text name)
 {
     for (int i = 0; i < g->n; i++) {
-        zero_story_text have = span(g->nodes[i].name);
+        zero_story_text have = g->nodes[i].name;
         if (have.len == name.len && have.at[0] == tolower((unsigned char)name.at[0]) &&
             memcmp(have.at + 1, name.at + 1, (size_t)name.len - 1) == 0)
             return i;
@@ -54,55 +54,65 @@ static int find_variable(const zero_grammar *g, zero_story_text name)
 }
 
 /* "[weight*][value>]form|form|..." */
-static void read_option(const zero_grammar *g, const zero_story_node *node,
-                        const char *text, zero_story_option *option)
+static void read_option(const zero_grammar *g, zero_story_node *node, zero_story_text text)
 {
+    assert(node->n_options < ZERO_STORY_OPTIONS);
+    zero_story_option *option = &node->options[node->n_options++];
     *option = (zero_story_option){.weight = 1, .when = -1};
-    if (isdigit((unsigned char)text[0])) {
+    if (isdigit((unsigned char)text.at[0])) {
         char *end;
-        option->weight = (int)strtol(text, &end, 10);
+        option->weight = (int)strtol(text.at, &end, 10);
         assert(*end == '*' && option->weight > 0);
-        text = end + 1;
+        text = between(end + 1, text.at + text.len);
     }
-    const char *mark = strchr(text, '>');
+    const char *mark = memchr(text.at, '>', (size_t)text.len);
     if (mark) {
         assert(node->parent >= 0);
-        option->when = find_option(&g->nodes[node->parent],
-                                   (zero_story_text){text, (int)(mark - text)});
-        text = mark + 1;
+        option->when = find_option(&g->nodes[node->parent], between(text.at, mark));
+        text = between(mark + 1, text.at + text.len);
     }
-    int n_forms = split(span(text), option->forms);
+    int n_forms = split(text, option->forms);
     assert(n_forms == node->n_forms);
     (void)n_forms;
 }
 
-static void read_table(zero_grammar *g, const zero_story_variable *table)
+/* "name[ < parent]: form|form|...[ = other]" */
+static void read_heading(zero_grammar *g, const char *line)
 {
-    for (; table->name; table++) {
-        assert(g->n < ZERO_STORY_VARIABLES);
-        zero_story_node *node = &g->nodes[g->n];
-        zero_story_text names[ZERO_STORY_FORMS];
-        *node = (zero_story_node){.name = table->name, .form_names = table->forms};
-        node->n_forms = split(span(table->forms), names);
-        node->parent = table->parent ? find_variable(g, span(table->parent)) : -1;
-        for (const char *const *text = table->options; *text; text++) {
-            assert(node->n_options < ZERO_STORY_OPTIONS);
-            read_option(g, node, *text, &node->options[node->n_options++]);
-        }
-        g->n++;
+    const char *less = strstr(line, " < "), *colon = strstr(line, ": "),
+               *other = strstr(line, " = "), *end = line + strlen(line);
+    assert(g->n < ZERO_STORY_VARIABLES && colon);
+    zero_story_node *node = &g->nodes[g->n];
+    zero_story_text forms[ZERO_STORY_FORMS];
+    node->n_options = 0;
+    node->name = between(line, less ? less : colon);
+    node->form_names = between(colon + 2, other ? other : end);
+    node->n_forms = split(node->form_names, forms);
+    node->parent = less ? find_variable(g, between(less + 3, colon)) : -1;
+    if (other) {
+        const zero_story_node *from = &g->nodes[find_variable(g, between(other + 3, end))];
+        node->n_options = from->n_options;
+        memcpy(node->options, from->options, sizeof node->options);
     }
+    g->n++;
 }
 
 zero_status zero_grammar_create(zero_grammar **grammar)
 {
-    zero_grammar *g = malloc(sizeof *g);
-    if (!g)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "no memory for the grammar of the stories (%zu bytes)", sizeof *g);
-    g->n = 0;
-    read_table(g, zero_story_cast);
-    g->n_cast = g->n;
-    read_table(g, zero_story_lines);
+    zero_grammar *g;
+    ZERO_TRY(zero_new(&g, 1, "the grammar of the stories"));
+    for (const char *const *line = zero_story_lines; *line; line++) {
+        const char *at = *line + strspn(*line, " "), *end;
+        if (strcmp(at, "[lines]") == 0) g->n_cast = g->n;
+        if (strchr("#[", *at)) continue; /* an empty line, too */
+        if (at == *line) {
+            read_heading(g, at);
+            continue;
+        }
+        for (; (end = strstr(at, "; ")); at = end + 2)
+            read_option(g, &g->nodes[g->n - 1], between(at, end));
+        read_option(g, &g->nodes[g->n - 1], between(at, at + strlen(at)));
+    }
     *grammar = g;
     return ZERO_OK;
 }
@@ -126,7 +136,7 @@ double zero_grammar_probability(const zero_grammar *g, int variable, int option,
 static int find_form(const zero_story_node *node, zero_story_text name)
 {
     zero_story_text names[ZERO_STORY_FORMS];
-    int n = split(span(node->form_names), names);
+    int n = split(node->form_names, names);
     for (int i = 0; i < n; i++)
         if (same(names[i], name)) return i;
     assert(false && "a template names a form that the variable does not have");
@@ -141,12 +151,8 @@ const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *
     slot->article = name[1] == ' ';
     if (slot->article) name += 2;
     const char *dot = memchr(name, '.', (size_t)(end - name));
-    slot->variable =
-        find_variable(g, (zero_story_text){name, (int)((dot ? dot : end) - name)});
-    slot->form = 0;
-    if (dot)
-        slot->form = find_form(&g->nodes[slot->variable],
-                               (zero_story_text){dot + 1, (int)(end - dot - 1)});
+    slot->variable = find_variable(g, between(name, dot ? dot : end));
+    slot->form = dot ? find_form(&g->nodes[slot->variable], between(dot + 1, end)) : 0;
     return end + 1;
 }
 
@@ -179,8 +185,11 @@ static int fill_slot(const zero_grammar *g, zero_slot slot, const int *options, 
     int used = 0;
     zero_story_text word =
         g->nodes[slot.variable].options[options[slot.variable]].forms[slot.form];
-    if (slot.article)
-        used = append(out, room, 0, span(strchr("aeiou", *word.at) ? "an " : "a "));
+    if (slot.article) {
+        bool is_vowel = strchr("aeiou", *word.at) != NULL;
+        used =
+            append(out, room, 0, (zero_story_text){is_vowel ? "an " : "a ", 2 + is_vowel});
+    }
     used = append(out, room, used, word);
     if (slot.capital) out[0] = (char)toupper((unsigned char)out[0]);
     return used;

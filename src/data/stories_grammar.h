@@ -1,8 +1,8 @@
-/* stories_grammar.h - the tables of stories_words.h, parsed once.
+/* stories_grammar.h - the words and sentences of stories.txt, parsed once.
  *
- * Variables are numbered in the order of the tables, cast first, so parents come before their
- * children. A set of variables is a bit mask. Only memory can run out: mistakes in the tables
- * are ours, and found by assertions and tests. */
+ * Variables are numbered in the order of the text, cast first, so parents come before
+ * their children. A set of variables is a bit mask. Only memory can run out: mistakes in
+ * the text are ours, and found by assertions and tests. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum {
     ZERO_STORY_FORMS = 5,      /* per option, at most */
 };
 
-/* Text inside the constant tables, not terminated. */
+/* A part of stories.txt, not terminated. */
 typedef struct {
     const char *at;
     int len;
@@ -29,7 +29,7 @@ typedef struct {
 } zero_story_option;
 
 typedef struct {
-    const char *name, *form_names;
+    zero_story_text name, form_names;
     int parent; /* -1: none */
     int n_options, n_forms;
     zero_story_option options[ZERO_STORY_OPTIONS];
@@ -45,6 +45,8 @@ typedef struct {
     int variable, form;
     bool article, capital;
 } zero_slot;
+
+extern const char *const zero_story_lines[]; /* stories.txt; NULL ends them */
 
 /* *grammar is owned by the caller, who frees it with free(). */
 ZERO_NODISCARD zero_status zero_grammar_create(zero_grammar **grammar);

@@ -79,9 +79,9 @@ static const stranger rows[] = {
 };
 /* clang-format on */
 
-/* True if each line is a JSON object, of which only the texts should be trained on. A name in .jsonl says
- * so. A file named .json may be one object, which is text as any source: its second line decides. Under
- * other names lines of JSON are text. */
+/* True if each line is a JSON object, of which only the texts should be trained on. A name
+ * in .jsonl says so. A file named .json may be one object, which is text as any source: its
+ * second line decides. Under other names lines of JSON are text. */
 static bool is_json_lines(const char *path, const unsigned char *bytes, size_t len)
 {
     if (len == 0 || bytes[0] != '{') return false;
@@ -120,13 +120,11 @@ bool zero_stranger_is_binary(const unsigned char *bytes, size_t len)
 
 zero_status zero_stranger_refuse_binary(const char *path)
 {
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: this is not text: more than one byte in a thousand is zero; iconv turns "
-        "UTF-16 into UTF-8; --data takes tokens of N bytes with --token-bytes N, and any "
-        "bytes "
-        "with --token-bytes 1",
-        path);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: this is not text: more than one byte in a thousand is zero; "
+                     "iconv turns UTF-16 into UTF-8; --data takes tokens of N bytes with "
+                     "--token-bytes N, and any bytes with --token-bytes 1",
+                     path);
 }
 
 size_t zero_stranger_mark(const unsigned char *bytes, size_t len)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/piece.h"
 
 bool zero_tokenizer_is_name(const char *spec)
@@ -30,16 +31,14 @@ zero_status zero_tokenizer_parse(const char *spec, int32_t *vocab)
     if (n_digits == 0 || digits[n_digits] != '\0')
         return zero_fail(ZERO_ERR_INVALID,
                          "unknown tokenizer '%s': expected byte, char or bpe:N, as in "
-                         "bpe:512, or the path "
-                         "of a tokenizer.json or its folder",
+                         "bpe:512, or the path of a tokenizer.json or its folder",
                          spec);
     long n = n_digits > 6 ? ZERO_VOCAB_MAX + 1L : strtol(digits, NULL, 10);
     if (n <= ZERO_VOCAB_BYTES || n > ZERO_VOCAB_MAX)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "tokenizer '%s': the vocabulary must have %d to %d tokens (the 256 "
-            "bytes are among them)",
-            spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tokenizer '%s': the vocabulary must have %d to %d tokens (the "
+                         "256 bytes are among them)",
+                         spec, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX);
     *vocab = (int32_t)n;
     return ZERO_OK;
 }
@@ -71,40 +70,27 @@ static zero_status add_merge(zero_tokenizer *tok, int32_t i)
     return ZERO_OK;
 }
 
-static void write_token(zero_tokenizer *tok, int32_t token)
-{
-    unsigned char *out = tok->bytes + tok->starts[token];
-    if (token < ZERO_VOCAB_BYTES) {
-        *out = (unsigned char)token;
-        return;
-    }
-    zero_merge pair = tok->merges[token - ZERO_VOCAB_BYTES];
-    uint32_t left = token_length(tok, pair.left);
-    memcpy(out, tok->bytes + tok->starts[pair.left], left);
-    memcpy(out + left, tok->bytes + tok->starts[pair.right], token_length(tok, pair.right));
-}
-
-static zero_status allocate(zero_tokenizer *tok, int32_t n_merges)
-{
-    ZERO_TRY(zero_merges_init(&tok->table, n_merges));
-    tok->merges = calloc((size_t)n_merges + 1, sizeof *tok->merges);
-    tok->starts = calloc((size_t)tok->vocab + 1, sizeof *tok->starts);
-    if (tok->merges && tok->starts) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
-                     tok->vocab);
-}
-
 static zero_status build(zero_tokenizer *tok, const zero_merge *merges, int32_t n)
 {
-    ZERO_TRY(allocate(tok, n));
+    ZERO_TRY(zero_merges_init(&tok->table, n));
+    ZERO_TRY(zero_new(&tok->merges, n, "merges"));
+    ZERO_TRY(zero_new(&tok->starts, tok->vocab + 1, "tokens"));
     if (n > 0) memcpy(tok->merges, merges, (size_t)n * sizeof *merges);
     for (int32_t i = 0; i < ZERO_VOCAB_BYTES; i++) tok->starts[i + 1] = tok->starts[i] + 1;
     for (int32_t i = 0; i < n; i++) ZERO_TRY(add_merge(tok, i));
-    tok->bytes = malloc(tok->starts[tok->vocab]);
-    if (!tok->bytes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the texts of %" PRId32 " tokens",
-                         tok->vocab);
-    for (int32_t i = 0; i < tok->vocab; i++) write_token(tok, i);
+    ZERO_TRY(zero_new(&tok->bytes, tok->starts[tok->vocab], "bytes of tokens"));
+    for (int32_t token = 0; token < tok->vocab; token++) {
+        unsigned char *out = tok->bytes + tok->starts[token];
+        if (token < ZERO_VOCAB_BYTES) {
+            *out = (unsigned char)token;
+            continue;
+        }
+        zero_merge pair = tok->merges[token - ZERO_VOCAB_BYTES];
+        uint32_t left = token_length(tok, pair.left);
+        memcpy(out, tok->bytes + tok->starts[pair.left], left);
+        memcpy(out + left, tok->bytes + tok->starts[pair.right],
+               token_length(tok, pair.right));
+    }
     /* Training never makes a text twice: a text becomes one token in one way only. */
     return zero_tokenizer_index_texts(tok, NULL);
 }
@@ -154,9 +140,8 @@ zero_status zero_tokenizer_init_by(int threads, zero_tokenizer *tok, const char 
     if (vocab == ZERO_VOCAB_BYTES) return zero_tokenizer_from_merges(tok, NULL, 0);
 
     int32_t n_wanted = vocab - ZERO_VOCAB_BYTES;
-    zero_merge *merges = malloc((size_t)n_wanted * sizeof *merges);
-    if (!merges)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId32 " merges", n_wanted);
+    zero_merge *merges;
+    ZERO_TRY(zero_new(&merges, n_wanted, "merges"));
     zero_status st = zero_bpe_train(text, len, threads, n_wanted, merges, &n_found);
     if (st == ZERO_OK && n_found < n_wanted) st = too_few_merges(spec, len, n_found);
     if (st == ZERO_OK) st = zero_tokenizer_from_merges(tok, merges, n_found);

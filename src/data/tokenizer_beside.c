@@ -36,7 +36,8 @@ typedef struct {
     bool is_special;
 } saying;
 
-/* A special token is looked for before texts are normalized, unless its flags say something else. */
+/* A special token is looked for before texts are normalized, unless its flags say something
+ * else. */
 static zero_status describe(const saying *s, int64_t id, json_t **token)
 {
     static const char *const names[] = {"single_word", "lstrip", "rstrip", "normalized",
@@ -52,16 +53,6 @@ static zero_status describe(const saying *s, int64_t id, json_t **token)
         json_object_set_new(*token, names[i], json_boolean(flag));
     }
     return zero_tokenizer_check_added(s->path, *token);
-}
-
-static zero_status check_id(const saying *s, int64_t expected)
-{
-    char shown[ZERO_JSON_SHOWN];
-    if (s->id < 0 || s->id == expected) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
-                     ", which it has in the tokenizer, or as the next token after it",
-                     s->path, zero_json_shown(s->text, shown), s->id, expected);
 }
 
 static zero_status append(adder *a, const saying *s, json_t *token, bool is_word)
@@ -83,7 +74,12 @@ static zero_status add(adder *a, const saying *s, bool replaces)
                        : word ? json_integer_value(word)
                               : a->next;
     if (s->text[0] == '\0') return ZERO_OK;
-    ZERO_TRY(check_id(s, id));
+    char shown[ZERO_JSON_SHOWN];
+    if (s->id >= 0 && s->id != id)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"%s\" has the id %" PRId64 ": expected %" PRId64
+                         ", which it has in the tokenizer, or as the next token after it",
+                         s->path, zero_json_shown(s->text, shown), s->id, id);
     if (known && !replaces) return ZERO_OK;
     zero_status st = describe(s, id, &token);
     if (st == ZERO_OK && !known) st = append(a, s, token, word != NULL);
@@ -173,13 +169,6 @@ static zero_status add_own_names(adder *a, zero_beside_file f)
     return ZERO_OK;
 }
 
-/* Beside GPT-2's two files its first three special tokens are <|endoftext|> if nothing else is said. */
-static bool is_end_of_text(const adder *a, int k, const json_t *value)
-{
-    return a->beside->is_pair && k < 3 && !value &&
-           json_object_get(a->vocab, ZERO_END_OF_TEXT);
-}
-
 static zero_status add_special_tokens(adder *a)
 {
     const char *path, *key;
@@ -188,7 +177,10 @@ static zero_status add_special_tokens(adder *a)
     for (int k = 0; k < N_SPECIAL; k++) {
         const saying end = {.text = ZERO_END_OF_TEXT, .id = -1, .is_special = true};
         value = find(a, special_names[k], &path);
-        ZERO_TRY(is_end_of_text(a, k, value)
+        /* Beside GPT-2's two files its first three special tokens are <|endoftext|> if
+         * nothing else is said. */
+        ZERO_TRY(a->beside->is_pair && k < 3 && !value &&
+                         json_object_get(a->vocab, ZERO_END_OF_TEXT)
                      ? add(a, &end, false)
                      : add_special(a, path, special_names[k], value));
     }
@@ -244,26 +236,6 @@ static int by_id(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* In the order of ids, as transformers adds them. */
-static zero_status add_members(adder *a, json_t *object)
-{
-    const char *key;
-    json_t *value;
-    size_t n = 0;
-    saying *list = calloc(json_object_size(object) + 1, sizeof *list);
-    zero_status st = list ? ZERO_OK : no_memory(a);
-    json_object_foreach(object, key, value)
-    {
-        if (st == ZERO_OK)
-            st = a->has_decoder ? read_decoder(a, key, value, &list[n++])
-                                : read_added(a, key, value, &list[n++]);
-    }
-    if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
-    for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
-    free(list);
-    return st;
-}
-
 /* ---- the configuration ---- */
 
 /* GPT-2's class, and those that say nothing of how texts are cut. */
@@ -289,32 +261,19 @@ static zero_status check_config(const adder *a)
         if (json_is_true(json_object_get(config, flags[i])))
             return zero_fail(
                 ZERO_ERR_UNSUPPORTED,
-                "%.500s: \"%s\": true is not supported, and without it texts have "
-                "other ids; if that is what the model wants, set it to false",
+                "%.500s: \"%s\": true is not supported, and without it texts have other "
+                "ids; if that is what the model wants, set it to false",
                 path, flags[i]);
     if (!a->beside->is_pair || !class || is_gpt2s(class)) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
-        "%.500s: \"tokenizer_class\": %s is not supported with two files, which do "
-        "not say how it cuts texts; transformers writes a tokenizer.json, which "
-        "does: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)",
+        "%.500s: \"tokenizer_class\": %s is not supported with two files, which do not say "
+        "how it cuts texts; transformers writes a tokenizer.json, which does: "
+        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)",
         path, zero_json_shown(class, shown));
 }
 
 /* ---- all of it ---- */
-
-static zero_status parse(adder *a)
-{
-    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
-        const char *path = a->beside->files[i].path;
-        const zero_bytes *text = &a->beside->files[i].text;
-        if (!a->beside->files[i].exists) continue;
-        ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &a->files[i]));
-        if (!json_is_object(a->files[i]))
-            return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
-    }
-    return ZERO_OK;
-}
 
 /* The tokens that the tokenizer.json has added itself. */
 static zero_status index_known(adder *a)
@@ -336,7 +295,14 @@ static zero_status index_known(adder *a)
 
 static zero_status add_all(adder *a)
 {
-    ZERO_TRY(parse(a));
+    for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
+        const char *path = a->beside->files[i].path;
+        const zero_bytes *text = &a->beside->files[i].text;
+        if (!a->beside->files[i].exists) continue;
+        ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &a->files[i]));
+        if (!json_is_object(a->files[i]))
+            return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
+    }
     ZERO_TRY(check_config(a));
     ZERO_TRY(index_known(a));
     json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
@@ -345,7 +311,23 @@ static zero_status add_all(adder *a)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: \"added_tokens_decoder\": expected an object",
                          a->beside->files[ZERO_BESIDE_CONFIG].path);
-    ZERO_TRY(add_members(a, a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED]));
+    /* In the order of ids, as transformers adds them. */
+    json_t *object = a->has_decoder ? decoder : a->files[ZERO_BESIDE_ADDED];
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    saying *list = calloc(json_object_size(object) + 1, sizeof *list);
+    zero_status st = list ? ZERO_OK : no_memory(a);
+    json_object_foreach(object, key, value)
+    {
+        if (st == ZERO_OK)
+            st = a->has_decoder ? read_decoder(a, key, value, &list[n++])
+                                : read_added(a, key, value, &list[n++]);
+    }
+    if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
+    for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
+    free(list);
+    if (st != ZERO_OK) return st;
     return add_special_tokens(a);
 }
 

@@ -1,15 +1,17 @@
-/* tokenizer_beside.h - files beside a tokenizer that change its ids, read as transformers reads them:
+/* tokenizer_beside.h - files beside a tokenizer that change its ids, read as transformers
+ * reads them:
  *
  *     tokenizer_config.json     added_tokens_decoder {"259": {"content": "<|user|>", ...}}; special
  *                               tokens such as "eos_token"; flags
  *     added_tokens.json         {"<|user|>": 259}
  *     special_tokens_map.json   special tokens, which win over those of the configuration
  *
- * With an added_tokens_decoder the other two files do not count. A special token becomes an added one:
- * it keeps its id, or gets the next. Flags that change ids, and added tokens that cannot be found as
- * they are, are ZERO_ERR_UNSUPPORTED, by their names; other keys change no ids. What stands around a
- * text is not applied (tokenizer_json.h), so flags that ask for it are refused, too.
- * Source: huggingface/transformers 5.24, tokenization_utils_base.py, tokenization_utils_tokenizers.py. */
+ * With an added_tokens_decoder the other two files do not count. A special token becomes an
+ * added one: it keeps its id, or gets the next. Flags that change ids, and added tokens
+ * that cannot be found as they are, are ZERO_ERR_UNSUPPORTED, by their names; other keys
+ * change no ids. What stands around a text is not applied (tokenizer_json.h), so flags that
+ * ask for it are refused, too. Source: huggingface/transformers 5.24,
+ * tokenization_utils_base.py, tokenization_utils_tokenizers.py. */
 #pragma once
 
 #include <jansson.h>
@@ -33,8 +35,9 @@ typedef struct {
     bool is_pair;
 } zero_beside;
 
-/* Adds their tokens to "added_tokens" of a tokenizer.json, and sets *changed if that changed it.
- * ZERO_ERR_FORMAT if they are not such files, or give a token another id than it has. */
+/* Adds their tokens to "added_tokens" of a tokenizer.json, and sets *changed if that
+ * changed it. ZERO_ERR_FORMAT if they are not such files, or give a token another id than
+ * it has. */
 ZERO_NODISCARD zero_status zero_tokenizer_add_beside(const zero_beside *beside,
                                                      json_t *root, bool *changed);
 

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/characters.h"
 #include "data/tokenizer.h"
 
-static zero_status check(const uint32_t *characters, int32_t n)
+zero_status zero_tokenizer_from_characters(zero_tokenizer *tok, const uint32_t *characters,
+                                           int32_t n)
 {
     if (n < 1 || n > ZERO_VOCAB_MAX)
         return zero_fail(ZERO_ERR_FORMAT,
@@ -21,32 +23,19 @@ static zero_status check(const uint32_t *characters, int32_t n)
                          follows ? "which is not a character"
                                  : "but characters stand in ascending order");
     }
-    return ZERO_OK;
-}
-
-static void write_texts(zero_tokenizer *tok, const uint32_t *characters)
-{
-    memcpy(tok->characters, characters, (size_t)tok->vocab * sizeof *characters);
-    for (int32_t i = 0; i < tok->vocab; i++)
-        tok->starts[i + 1] =
-            tok->starts[i] +
-            (uint32_t)zero_character_write(characters[i], tok->bytes + tok->starts[i]);
-}
-
-zero_status zero_tokenizer_from_characters(zero_tokenizer *tok, const uint32_t *characters,
-                                           int32_t n)
-{
-    ZERO_TRY(check(characters, n));
     zero_tokenizer made = {.name = "char", .vocab = n, .end_of_text = -1};
-    made.characters = malloc((size_t)n * sizeof *made.characters);
-    made.starts = calloc((size_t)n + 1, sizeof *made.starts);
-    made.bytes = malloc((size_t)n * 4);
-    if (!made.characters || !made.starts || !made.bytes) {
+    zero_status st = zero_new(&made.characters, n, "characters");
+    if (st == ZERO_OK) st = zero_new(&made.starts, n + 1, "characters");
+    if (st == ZERO_OK) st = zero_new(&made.bytes, 4 * n, "bytes of characters");
+    if (st != ZERO_OK) {
         zero_tokenizer_destroy(&made);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer of %" PRId32 " tokens",
-                         n);
+        return st;
     }
-    write_texts(&made, characters);
+    memcpy(made.characters, characters, (size_t)made.vocab * sizeof *characters);
+    for (int32_t i = 0; i < made.vocab; i++)
+        made.starts[i + 1] =
+            made.starts[i] +
+            (uint32_t)zero_character_write(characters[i], made.bytes + made.starts[i]);
     *tok = made;
     return ZERO_OK;
 }

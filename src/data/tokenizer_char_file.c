@@ -1,4 +1,5 @@
-/* The tokenizer of characters as a tokenizer.json: WordLevel, whose words are the characters. */
+/* The tokenizer of characters as a tokenizer.json: WordLevel, whose words are the
+ * characters. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,13 @@
 
 json_t *zero_tokenizer_describe_characters(json_t *vocab)
 {
-    return json_pack(
-        "{s:s, s:n, s:n, s:[], s:n, s:{s:s, s:{s:s}, s:s, s:b}, s:n, s:{s:s}, s:{s:s, s:o, "
-        "s:s}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
-        "pre_tokenizer", "type", "Split", "pattern", "Regex", "[\\s\\S]", "behavior",
-        "Isolated", "invert", 0, "post_processor", "decoder", "type", "Fuse", "model",
-        "type", "WordLevel", "vocab", vocab, "unk_token", UNKNOWN);
+    return json_pack("{s:s, s:n, s:n, s:[], s:n, s:{s:s, s:{s:s}, s:s, s:b}, s:n, s:{s:s}, "
+                     "s:{s:s, s:o, s:s}}",
+                     "version", "1.0", "truncation", "padding", "added_tokens",
+                     "normalizer", "pre_tokenizer", "type", "Split", "pattern", "Regex",
+                     "[\\s\\S]", "behavior", "Isolated", "invert", 0, "post_processor",
+                     "decoder", "type", "Fuse", "model", "type", "WordLevel", "vocab",
+                     vocab, "unk_token", UNKNOWN);
 }
 
 json_t *zero_tokenizer_list_characters(const zero_tokenizer *tok)
@@ -55,30 +56,10 @@ static zero_status check_form(const char *path, const json_t *root, json_t *voca
     if (same) return ZERO_OK;
     if (!has_memory)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory to check it", path);
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%.500s: \"model\": WordLevel is not supported, but for the tokenizers "
-        "of characters that this program writes",
-        path);
-}
-
-static zero_status take_character(const char *path, const char *text, const json_t *value,
-                                  size_t n, uint32_t *characters)
-{
-    size_t len = strlen(text);
-    uint32_t c = 0;
-    char shown[ZERO_JSON_SHOWN];
-    bool is_one =
-        len > 0 && zero_character_read((const unsigned char *)text, len, &c) == len;
-    json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-    if (!is_one || id < 0 || (uint64_t)id >= n || characters[id] != 0)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%.500s: \"vocab\": expected characters with the ids 0 to %zu, each "
-            "once: \"%s\" does not fit",
-            path, n - 1, zero_json_shown(text, shown));
-    characters[id] = c;
-    return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"model\": WordLevel is not supported, but for the "
+                     "tokenizers of characters that this program writes",
+                     path);
 }
 
 static zero_status take_all(const char *path, json_t *vocab, uint32_t *characters,
@@ -88,7 +69,20 @@ static zero_status take_all(const char *path, json_t *vocab, uint32_t *character
     json_t *value;
     size_t n = json_object_size(vocab);
     json_object_foreach(vocab, text, value)
-        ZERO_TRY(take_character(path, text, value, n, characters));
+    {
+        size_t len = strlen(text);
+        uint32_t c = 0;
+        char shown[ZERO_JSON_SHOWN];
+        bool is_one =
+            len > 0 && zero_character_read((const unsigned char *)text, len, &c) == len;
+        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (!is_one || id < 0 || (uint64_t)id >= n || characters[id] != 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: \"vocab\": expected characters with the ids 0 to "
+                             "%zu, each once: \"%s\" does not fit",
+                             path, n - 1, zero_json_shown(text, shown));
+        characters[id] = c;
+    }
     zero_status st = zero_tokenizer_from_characters(out, characters, (int32_t)n);
     if (st != ZERO_ERR_FORMAT) return st;
     return zero_fail(ZERO_ERR_FORMAT, "%.500s: %s", path, zero_last_error());

@@ -6,11 +6,12 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/piece.h"
 #include "data/tokenizer.h"
 
-/* A cache of pieces by hash; a later piece replaces an earlier one. Clearing it is not worth it for
- * texts shorter than CACHE_WORTH. */
+/* A cache of pieces by hash; a later piece replaces an earlier one. Clearing it is not
+ * worth it for texts shorter than CACHE_WORTH. */
 enum { CACHE_SLOTS = 4096, CACHE_BYTES = 24, CACHE_WORTH = 4096 };
 
 typedef struct {
@@ -49,10 +50,7 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
     uint32_t n_slots = 2;
     while (n_slots < 2 * (uint32_t)tok->vocab) n_slots *= 2;
     tok->text_mask = n_slots - 1;
-    tok->texts = calloc(n_slots, sizeof *tok->texts);
-    if (!tok->texts)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the texts of %" PRId32 " tokens",
-                         tok->vocab);
+    ZERO_TRY(zero_new(&tok->texts, n_slots, "texts of tokens"));
     for (int32_t i = 0; i < tok->vocab; i++) {
         size_t len;
         if (has_text && !has_text[i]) continue;
@@ -70,34 +68,22 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
 
 /* ---- pieces ---- */
 
-static zero_status merge_long(const encoder *e, const unsigned char *piece, size_t len)
-{
-    int64_t n = 0;
-    int32_t *ids = malloc(len * sizeof *ids);
-    if (!ids)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a piece of text of %zu bytes", len);
-    for (size_t i = 0; i < len; i++) ids[i] = e->tok->byte_ids[piece[i]];
-    zero_status st = zero_merges_apply(&e->tok->table, (int64_t)len, ids, &n);
-    if (st == ZERO_OK) st = e->take(e->arg, n, ids);
-    free(ids);
-    return st;
-}
-
-/* The tokens of a piece of at most ZERO_PIECE_MAX bytes. */
-static zero_status merge_short(const encoder *e, const unsigned char *piece, size_t len,
-                               int32_t *ids, int64_t *n)
+static zero_status merge(const encoder *e, const unsigned char *piece, size_t len,
+                         int32_t *ids, int64_t *n)
 {
     for (size_t i = 0; i < len; i++) ids[i] = e->tok->byte_ids[piece[i]];
     return zero_merges_apply(&e->tok->table, (int64_t)len, ids, n);
 }
 
-static zero_status merge_piece(const encoder *e, const unsigned char *piece, size_t len)
+static zero_status merge_long(const encoder *e, const unsigned char *piece, size_t len)
 {
-    int32_t ids[ZERO_PIECE_MAX];
     int64_t n = 0;
-    if (len > ZERO_PIECE_MAX) return merge_long(e, piece, len);
-    ZERO_TRY(merge_short(e, piece, len, ids, &n));
-    return e->take(e->arg, n, ids);
+    int32_t *ids;
+    ZERO_TRY(zero_new(&ids, len, "bytes of a piece of text"));
+    zero_status st = merge(e, piece, len, ids, &n);
+    if (st == ZERO_OK) st = e->take(e->arg, n, ids);
+    free(ids);
+    return st;
 }
 
 static uint32_t hash_piece(const unsigned char *piece, size_t len)
@@ -107,20 +93,6 @@ static uint32_t hash_piece(const unsigned char *piece, size_t len)
     return hash ^ hash >> 15;
 }
 
-static zero_status encode_cached(const encoder *e, const unsigned char *piece, size_t len)
-{
-    cached_piece *slot = &e->cache[hash_piece(piece, len) % CACHE_SLOTS];
-    if (slot->len != len || memcmp(slot->bytes, piece, len) != 0) {
-        int64_t n = 0;
-        slot->len = 0;
-        ZERO_TRY(merge_short(e, piece, len, slot->tokens, &n));
-        slot->len = (uint8_t)len;
-        slot->n = (uint8_t)n;
-        memcpy(slot->bytes, piece, len);
-    }
-    return e->take(e->arg, slot->n, slot->tokens);
-}
-
 static zero_status encode_piece(void *arg, const unsigned char *piece, size_t len)
 {
     const encoder *e = arg;
@@ -128,8 +100,23 @@ static zero_status encode_piece(void *arg, const unsigned char *piece, size_t le
         int32_t token = text_slot(e->tok, piece, len)->after - 1;
         if (token >= 0) return e->take(e->arg, 1, &token);
     }
-    if (e->cache && len <= CACHE_BYTES) return encode_cached(e, piece, len);
-    return merge_piece(e, piece, len);
+    if (e->cache && len <= CACHE_BYTES) {
+        cached_piece *slot = &e->cache[hash_piece(piece, len) % CACHE_SLOTS];
+        if (slot->len != len || memcmp(slot->bytes, piece, len) != 0) {
+            int64_t n = 0;
+            slot->len = 0;
+            ZERO_TRY(merge(e, piece, len, slot->tokens, &n));
+            slot->len = (uint8_t)len;
+            slot->n = (uint8_t)n;
+            memcpy(slot->bytes, piece, len);
+        }
+        return e->take(e->arg, slot->n, slot->tokens);
+    }
+    int32_t ids[ZERO_PIECE_MAX];
+    int64_t n = 0;
+    if (len > ZERO_PIECE_MAX) return merge_long(e, piece, len);
+    ZERO_TRY(merge(e, piece, len, ids, &n));
+    return e->take(e->arg, n, ids);
 }
 
 /* ---- whole texts ---- */
@@ -168,10 +155,7 @@ zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, const unsigned c
     encoder e = {.tok = tok, .take = take, .arg = arg};
     if (tok->characters) return zero_tokenizer_encode_characters(tok, text, len, take, arg);
     if (len >= CACHE_WORTH && tok->vocab > ZERO_VOCAB_BYTES) {
-        e.cache = calloc(CACHE_SLOTS, sizeof *e.cache);
-        if (!e.cache)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a cache of %d pieces",
-                             CACHE_SLOTS);
+        ZERO_TRY(zero_new(&e.cache, CACHE_SLOTS, "pieces of a cache"));
     }
     zero_status st =
         tok->is_foreign ? encode_foreign(&e, 0, text, len) : encode_pieces(&e, text, len);
@@ -214,7 +198,6 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s: the tokenizer %s has no token for the byte 0x%02x%s, at byte %zu: its "
-        "alphabet is that of another text; give another tokenizer, or leave the "
-        "byte out",
+        "alphabet is that of another text; give another tokenizer, or leave the byte out",
         where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", at);
 }

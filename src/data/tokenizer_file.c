@@ -62,20 +62,6 @@ static zero_status fill_merges(const zero_tokenizer *tok, zero_bytes *text, json
     return ZERO_OK;
 }
 
-/* Takes both references. */
-static json_t *describe(json_t *vocab, json_t *merges)
-{
-    return json_pack(
-        "{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:n, s:n, "
-        "s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
-        "pre_tokenizer", zero_tokenizer_own_steps(), "post_processor", "decoder", "type",
-        "ByteLevel", "add_prefix_space", 0, "trim_offsets", 0, "use_regex", 0, "model",
-        "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
-        "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", 0,
-        "vocab", vocab, "merges", merges);
-}
-
 static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_bytes *out)
 {
     char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
@@ -100,7 +86,10 @@ static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
     if (st == ZERO_OK) st = fill_vocab(tok, &text, vocab);
     if (st == ZERO_OK) st = fill_merges(tok, &text, merges);
     zero_bytes_destroy(&text);
-    if (st == ZERO_OK) return append_json(tok, describe(vocab, merges), out);
+    if (st == ZERO_OK)
+        return append_json(
+            tok, zero_tokenizer_describe(zero_tokenizer_own_steps(), false, vocab, merges),
+            out);
     json_decref(vocab);
     json_decref(merges);
     return st;
@@ -130,11 +119,11 @@ static zero_status check_version(const char *path, const json_t *root)
                          zero_json_shown(format, shown));
     ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
     if (version > VERSION)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: this tokenizer file has version %" PRId64
-                         ", but this program knows versions up to %d; read it with a newer "
-                         "one",
-                         path, version, VERSION);
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: this tokenizer file has version %" PRId64
+            ", but this program knows versions up to %d; read it with a newer one",
+            path, version, VERSION);
     return ZERO_OK;
 }
 
@@ -148,8 +137,7 @@ static zero_status count_merges(const char *path, const json_t *root, size_t *n)
     if (zero_tokenizer_parse(name, &vocab) != ZERO_OK || vocab < ZERO_VOCAB_BYTES)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found "
-            "\"%s\"",
+            "%s: \"name\": expected byte, or bpe:N with %d to %d tokens, found \"%s\"",
             path, ZERO_VOCAB_BYTES + 1, ZERO_VOCAB_MAX, zero_json_shown(name, shown));
     *n = (size_t)(vocab - ZERO_VOCAB_BYTES);
     return ZERO_OK;
@@ -162,8 +150,7 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
     if (json_array_size(pair) != 2 || !json_is_integer(left) || !json_is_integer(right))
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: \"merges\": expected lists of two whole numbers, but [%zu] is "
-            "not one",
+            "%s: \"merges\": expected lists of two whole numbers, but [%zu] is not one",
             path, i);
     int64_t l = json_integer_value(left), r = json_integer_value(right);
     int64_t most = ZERO_VOCAB_BYTES + (int64_t)i - 1;
@@ -177,26 +164,20 @@ static zero_status take_merge(const char *path, const json_t *pair, size_t i,
     return ZERO_OK;
 }
 
-static zero_status take_merges(const char *path, const json_t *root, size_t n,
-                               zero_merge *merges)
-{
-    const json_t *list = NULL;
-    if (n == 0 && !json_object_get(root, "merges")) return ZERO_OK;
-    ZERO_TRY(zero_json_array(path, root, "merges", &list));
-    if (json_array_size(list) != n)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"merges\": a tokenizer of this name has %zu, found %zu",
-                         path, n, json_array_size(list));
-    for (size_t i = 0; i < n; i++)
-        ZERO_TRY(take_merge(path, json_array_get(list, i), i, &merges[i]));
-    return ZERO_OK;
-}
-
 static zero_status build(const char *path, const json_t *root, size_t n, zero_merge *merges,
                          zero_tokenizer *out)
 {
     if (!merges) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %zu merges", path, n);
-    ZERO_TRY(take_merges(path, root, n, merges));
+    const json_t *list = NULL;
+    if (n != 0 || json_object_get(root, "merges")) {
+        ZERO_TRY(zero_json_array(path, root, "merges", &list));
+        if (json_array_size(list) != n)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"merges\": a tokenizer of this name has %zu, found %zu",
+                             path, n, json_array_size(list));
+        for (size_t i = 0; i < n; i++)
+            ZERO_TRY(take_merge(path, json_array_get(list, i), i, &merges[i]));
+    }
     zero_status st = zero_tokenizer_from_merges(out, merges, (int32_t)n);
     if (st != ZERO_ERR_FORMAT) return st;
     return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());

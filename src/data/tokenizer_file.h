@@ -1,10 +1,10 @@
-/* tokenizer_file.h - a tokenizer as a file: Hugging Face's tokenizer.json, in checkpoints, exports
- * and beside the weights of other programs.
+/* tokenizer_file.h - a tokenizer as a file: Hugging Face's tokenizer.json, in checkpoints,
+ * exports and beside the weights of other programs.
  *
- * Ours are written with a pre-tokenizer that cuts text into the pieces of piece.h, so that other
- * programs give the same ids; one that was read is written byte for byte. Files of earlier versions
- * of this program, {"format": "zero tokenizer", ...}, are read, too. Characters are the words of a
- * WordLevel model. */
+ * Ours are written with a pre-tokenizer that cuts text into the pieces of piece.h, so that
+ * other programs give the same ids; one that was read is written byte for byte. Files of
+ * earlier versions of this program, {"format": "zero tokenizer", ...}, are read, too.
+ * Characters are the words of a WordLevel model. */
 #pragma once
 
 #include "data/tokenizer_beside.h"
@@ -21,7 +21,8 @@ ZERO_NODISCARD zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_
 ZERO_NODISCARD zero_status zero_tokenizer_parse_file(const char *path, const void *bytes,
                                                      size_t len, zero_tokenizer *out);
 
-/* The same with what lies beside it: tokens that this adds are in the file as it is written again. */
+/* The same with what lies beside it: tokens that this adds are in the file as it is written
+ * again. */
 ZERO_NODISCARD zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes,
                                                        size_t len,
                                                        const zero_beside *beside,

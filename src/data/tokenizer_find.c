@@ -40,7 +40,8 @@ bool zero_tokenizer_beside(const char *path, char found[ZERO_STORAGE_PATH])
     return false;
 }
 
-/* Other programs' tokenizers and halves of a pair. Without words the first bytes say what it is. */
+/* Other programs' tokenizers and halves of a pair. Without words the first bytes say what
+ * it is. */
 static const struct {
     const char *name, *words;
 } strangers[] = {
@@ -93,7 +94,8 @@ static int pair_of(const char *path)
     return -1;
 }
 
-/* Reads the files beside the tokenizer `path`. The caller destroys them, also after a failure. */
+/* Reads the files beside the tokenizer `path`. The caller destroys them, also after a
+ * failure. */
 static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
 {
     static const char *const names[ZERO_BESIDE_FILES] = {
@@ -141,11 +143,10 @@ zero_status zero_tokenizer_check_path(const char *path)
 {
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 32));
     if (zero_path_look(path) != ZERO_PATH_OF_NOTHING) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, or the "
-        "path of " ZERO_TOKENIZER_FILES ", and there is no such path",
-        path);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "unknown tokenizer '%s': expected byte, char or bpe:N, as in bpe:512, "
+                     "or the path of " ZERO_TOKENIZER_FILES ", and there is no such path",
+                     path);
 }
 
 zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)

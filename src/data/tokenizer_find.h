@@ -18,10 +18,10 @@ ZERO_NODISCARD zero_status zero_tokenizer_open(const char *path, zero_tokenizer 
 /* The part of it that takes no time: ZERO_ERR_INVALID if there is no such path. */
 ZERO_NODISCARD zero_status zero_tokenizer_check_path(const char *path);
 
-/* Names a file that lies in the place of a tokenizer: "; DIR/tokenizer.model: this is a SentencePiece
- * model, ...", or "" if there is none that is known. */
+/* Names a file that lies in the place of a tokenizer: "; DIR/tokenizer.model: this is a
+ * SentencePiece model, ...", or "" if there is none that is known. */
 void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NAMED]);
 
-/* True if a tokenizer lies in the directory `path`, or beside the file `path`: then *found is the
- * path for zero_tokenizer_open(). */
+/* True if a tokenizer lies in the directory `path`, or beside the file `path`: then *found
+ * is the path for zero_tokenizer_open(). */
 bool zero_tokenizer_beside(const char *path, char found[ZERO_STORAGE_PATH]);

@@ -47,21 +47,6 @@ static zero_status read_merges(const char *path, const zero_bytes *text, json_t 
     return ZERO_OK;
 }
 
-/* The tokenizer.json of these parts; NULL without memory. Takes both references. */
-static json_t *combine(json_t *vocab, json_t *merges)
-{
-    return json_pack(
-        "{s:s, s:n, s:n, s:[], s:n, s:{s:s, s:b, s:b, s:b}, s:n, s:{s:s, s:b, s:b, s:b}, "
-        "s:{s:s, s:n, s:n, s:n, s:n, s:b, s:b, s:b, s:o, s:o}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
-        "pre_tokenizer", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
-        "use_regex", 1, "post_processor", "decoder", "type", "ByteLevel",
-        "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 1, "model", "type", "BPE",
-        "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-        "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", 0, "vocab", vocab, "merges",
-        merges);
-}
-
 static zero_status take(const char *path, json_t *root, const zero_beside *beside,
                         zero_tokenizer *out)
 {
@@ -90,7 +75,11 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
         st = zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object of tokens and ids",
                        vocab_path);
     if (st == ZERO_OK) st = read_merges(merges_path, merges, list);
-    if (st == ZERO_OK) return take(both, combine(words, list), beside, out);
+    if (st == ZERO_OK)
+        return take(
+            both,
+            zero_tokenizer_describe(zero_tokenizer_byte_level(true), true, words, list),
+            beside, out);
     json_decref(words);
     json_decref(list);
     return st;

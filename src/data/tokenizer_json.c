@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/alphabet.h"
 #include "io/json_input.h"
 
@@ -21,38 +22,6 @@ typedef struct {
 
 /* ---- ids ---- */
 
-static zero_status allocate(reader *r)
-{
-    r->n_vocab = (int64_t)json_object_size(r->vocab);
-    r->n_ids = r->n_vocab + (int64_t)json_array_size(r->added);
-    size_t n = (size_t)r->n_ids + 1;
-    r->texts = calloc(n, sizeof *r->texts);
-    r->is_added = calloc(n, sizeof *r->is_added);
-    r->is_mapped = calloc(n, sizeof *r->is_mapped);
-    if (r->texts && r->is_added && r->is_mapped) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId64 " tokens", r->path,
-                     r->n_ids);
-}
-
-static zero_status take_vocab(reader *r)
-{
-    const char *text;
-    json_t *value;
-    char shown[ZERO_JSON_SHOWN];
-    json_object_foreach((json_t *)r->vocab, text, value)
-    {
-        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
-        if (id < 0 || id >= r->n_vocab || r->texts[id])
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s: \"vocab\": expected the ids 0 to %" PRId64
-                             ", each once: that of \"%s\" is %s",
-                             r->path, r->n_vocab - 1, zero_json_shown(text, shown),
-                             id < 0 || id >= r->n_vocab ? "not one" : "taken");
-        r->texts[id] = text;
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_tokenizer_check_added(const char *path, const json_t *token)
 {
     static const char *const keys[] = {"id",     "content",    "single_word", "lstrip",
@@ -62,10 +31,10 @@ zero_status zero_tokenizer_check_added(const char *path, const json_t *token)
         if (json_object_get(token, keys[i]))
             ZERO_TRY(zero_json_flag(path, token, keys[i], &flag));
         if (flag)
-            return zero_fail(ZERO_ERR_UNSUPPORTED,
-                             "%.500s: \"added_tokens\": a token with \"%s\" is not "
-                             "supported",
-                             path, keys[i]);
+            return zero_fail(
+                ZERO_ERR_UNSUPPORTED,
+                "%.500s: \"added_tokens\": a token with \"%s\" is not supported", path,
+                keys[i]);
     }
     return zero_json_only(path, token, 7, keys);
 }
@@ -95,8 +64,26 @@ static zero_status take_added(reader *r, const json_t *token, int64_t *next)
 
 static zero_status take_ids(reader *r)
 {
-    ZERO_TRY(allocate(r));
-    ZERO_TRY(take_vocab(r));
+    r->n_vocab = (int64_t)json_object_size(r->vocab);
+    r->n_ids = r->n_vocab + (int64_t)json_array_size(r->added);
+    size_t n = (size_t)r->n_ids + 1;
+    ZERO_TRY(zero_new(&r->texts, n, "tokens"));
+    ZERO_TRY(zero_new(&r->is_added, n, "tokens"));
+    ZERO_TRY(zero_new(&r->is_mapped, n, "tokens"));
+    const char *text;
+    json_t *value;
+    char shown[ZERO_JSON_SHOWN];
+    json_object_foreach((json_t *)r->vocab, text, value)
+    {
+        json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (id < 0 || id >= r->n_vocab || r->texts[id])
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: \"vocab\": expected the ids 0 to %" PRId64
+                             ", each once: that of \"%s\" is %s",
+                             r->path, r->n_vocab - 1, zero_json_shown(text, shown),
+                             id < 0 || id >= r->n_vocab ? "not one" : "taken");
+        r->texts[id] = text;
+    }
     int64_t next = r->n_vocab;
     for (size_t i = 0; i < json_array_size(r->added); i++)
         ZERO_TRY(take_added(r, json_array_get(r->added, i), &next));
@@ -106,8 +93,8 @@ static zero_status take_ids(reader *r)
 
 /* ---- texts ---- */
 
-/* A token's bytes: those that its letters name; an added token's, and one's with other characters,
- * are the text itself. */
+/* A token's bytes: those that its letters name; an added token's, and one's with other
+ * characters, are the text itself. */
 static size_t write_text(reader *r, int64_t id, unsigned char *out)
 {
     size_t len;
@@ -118,26 +105,21 @@ static size_t write_text(reader *r, int64_t id, unsigned char *out)
     return len;
 }
 
-static zero_status take_texts(reader *r, zero_tokenizer *tok)
+/* ---- all of it ---- */
+
+static zero_status take_all(reader *r, zero_tokenizer *tok)
 {
+    ZERO_TRY(take_ids(r));
     size_t all = 1;
     for (int64_t i = 0; i < r->n_ids; i++) all += strlen(r->texts[i]);
     tok->vocab = (int32_t)r->n_ids;
-    tok->starts = calloc((size_t)r->n_ids + 1, sizeof *tok->starts);
-    tok->bytes = malloc(all);
-    if (!tok->starts || !tok->bytes)
-        return zero_fail(ZERO_ERR_NOMEM,
-                         "%.500s: no memory for the texts of %" PRId64 " tokens", r->path,
-                         r->n_ids);
+    ZERO_TRY(zero_new(&tok->starts, r->n_ids + 1, "tokens"));
+    ZERO_TRY(zero_new(&tok->bytes, all, "bytes of tokens"));
     for (int64_t i = 0; i < r->n_ids; i++)
         tok->starts[i + 1] =
             tok->starts[i] + (uint32_t)write_text(r, i, tok->bytes + tok->starts[i]);
-    return ZERO_OK;
-}
-
-/* The alphabet of a tokenizer that learnt from a text may have only the bytes that occurred there. */
-static void take_bytes(const reader *r, zero_tokenizer *tok)
-{
+    /* The alphabet of a tokenizer that learnt from a text may have only the bytes that
+     * occurred there. */
     char letter[ZERO_LETTER];
     for (int byte = 0; byte < ZERO_VOCAB_BYTES; byte++) {
         zero_alphabet_letter((unsigned char)byte, letter);
@@ -145,10 +127,9 @@ static void take_bytes(const reader *r, zero_tokenizer *tok)
         tok->byte_ids[byte] = id ? (int32_t)json_integer_value(id) : -1;
         tok->lacks_bytes = tok->lacks_bytes || !id;
     }
-}
-
-static zero_status index_added(reader *r, zero_tokenizer *tok)
-{
+    zero_tokenizer_take_around(r->root, tok);
+    ZERO_TRY(zero_tokenizer_take_merges(r->path, r->vocab, r->merges, tok));
+    ZERO_TRY(zero_tokenizer_take_patterns(r->path, r->root, tok));
     for (size_t i = 0; i < json_array_size(r->added); i++) {
         const json_t *token = json_array_get(r->added, i);
         size_t len;
@@ -161,20 +142,6 @@ static zero_status index_added(reader *r, zero_tokenizer *tok)
     }
     zero_added_sort(&tok->added[0]);
     zero_added_sort(&tok->added[1]);
-    return ZERO_OK;
-}
-
-/* ---- all of it ---- */
-
-static zero_status take_all(reader *r, zero_tokenizer *tok)
-{
-    ZERO_TRY(take_ids(r));
-    ZERO_TRY(take_texts(r, tok));
-    take_bytes(r, tok);
-    zero_tokenizer_take_around(r->root, tok);
-    ZERO_TRY(zero_tokenizer_take_merges(r->path, r->vocab, r->merges, tok));
-    ZERO_TRY(zero_tokenizer_take_patterns(r->path, r->root, tok));
-    ZERO_TRY(index_added(r, tok));
     if (json_object_get(r->model, "ignore_merges"))
         ZERO_TRY(zero_json_flag(r->path, r->model, "ignore_merges", &tok->ignores_merges));
     return tok->ignores_merges ? zero_tokenizer_index_texts(tok, r->is_mapped) : ZERO_OK;
@@ -202,26 +169,8 @@ static bool has_own_ids(const zero_tokenizer *tok, int32_t n, const int32_t *tok
     return true;
 }
 
-/* Sets *own if the merges are those of one of ours; it stays zeroed otherwise. */
-static zero_status rebuild(const reader *r, const zero_tokenizer *tok, int32_t n,
-                           zero_tokenizer *own)
-{
-    zero_merge *pairs = malloc(((size_t)n + 1) * sizeof *pairs);
-    int32_t *tokens = malloc(((size_t)n + 1) * sizeof *tokens);
-    zero_status st = ZERO_OK;
-    if (!pairs || !tokens)
-        st = zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId32 " merges", r->path,
-                       n);
-    if (st == ZERO_OK) zero_merges_list(&tok->table, n, pairs, tokens);
-    if (st == ZERO_OK && has_own_ids(tok, n, tokens))
-        st = zero_tokenizer_from_merges(own, pairs, n);
-    free(pairs);
-    free(tokens);
-    return st == ZERO_ERR_FORMAT ? ZERO_OK : st;
-}
-
-/* A tokenizer of ours, as it was written, becomes one of ours again. Others that cut text as ours
- * stay what they are, such as one of ours to which tokens were added. */
+/* A tokenizer of ours, as it was written, becomes one of ours again. Others that cut text
+ * as ours stay what they are, such as one of ours to which tokens were added. */
 static zero_status take_back(const reader *r, zero_tokenizer *tok)
 {
     zero_tokenizer own = {0};
@@ -230,17 +179,20 @@ static zero_status take_back(const reader *r, zero_tokenizer *tok)
         n < 0 || n > ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES ||
         json_array_size(r->merges) != (size_t)n)
         return ZERO_OK;
-    ZERO_TRY(rebuild(r, tok, n, &own));
+    zero_merge *pairs;
+    int32_t *tokens = NULL;
+    zero_status st = zero_new(&pairs, n, "merges");
+    if (st == ZERO_OK) st = zero_new(&tokens, n, "merges");
+    if (st == ZERO_OK) zero_merges_list(&tok->table, n, pairs, tokens);
+    if (st == ZERO_OK && has_own_ids(tok, n, tokens))
+        st = zero_tokenizer_from_merges(&own, pairs, n);
+    free(pairs);
+    free(tokens);
+    if (st != ZERO_OK && st != ZERO_ERR_FORMAT) return st;
     if (own.vocab == 0) return ZERO_OK;
     zero_tokenizer_destroy(tok);
     *tok = own;
     return ZERO_OK;
-}
-
-static void name_after(const char *path, zero_tokenizer *tok)
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(tok->name, sizeof tok->name, "%s", slash ? slash + 1 : path);
 }
 
 zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
@@ -248,7 +200,8 @@ zero_status zero_tokenizer_from_json(const char *path, const json_t *root,
 {
     reader r = {.path = path, .root = root};
     zero_tokenizer made = {.is_foreign = true, .end_of_text = -1};
-    name_after(path, &made);
+    const char *slash = strrchr(path, '/');
+    snprintf(made.name, sizeof made.name, "%s", slash ? slash + 1 : path);
     zero_status st = find_parts(&r);
     if (st == ZERO_OK) st = take_all(&r, &made);
     if (st == ZERO_OK) st = zero_bytes_append(&made.file, bytes, len);

@@ -15,10 +15,10 @@ typedef struct {
 
 static zero_status not_two(const reader *r, size_t i)
 {
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"merges\"[%zu]: expected two tokens, as in \"a b\" or "
-                     "[\"a\", \"b\"]",
-                     r->path, i);
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%.500s: \"merges\"[%zu]: expected two tokens, as in \"a b\" or [\"a\", \"b\"]",
+        r->path, i);
 }
 
 /* Lets r->text be "left\0right\0leftright\0"; `n` bytes are left's. */
@@ -70,10 +70,10 @@ static zero_status take_merge(reader *r, const json_t *merge, size_t i, zero_tok
     ZERO_TRY(find(r, right, i, &pair.right));
     ZERO_TRY(find(r, right + strlen(right) + 1, i, &token));
     if (zero_merges_add(&tok->table, pair, (int32_t)i, token)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge "
-                     "already joins",
-                     r->path, i);
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%.500s: \"merges\"[%zu] joins two tokens that an earlier merge already joins",
+        r->path, i);
 }
 
 zero_status zero_tokenizer_take_merges(const char *path, const json_t *vocab,

@@ -53,35 +53,6 @@ static zero_status add_pattern(const char *path, const char *regex, zero_tokeniz
     return ZERO_OK;
 }
 
-static zero_status take_split(const char *path, const json_t *split, zero_tokenizer *tok)
-{
-    static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
-    const json_t *pattern = NULL;
-    const char *behavior = NULL, *regex = NULL;
-    ZERO_TRY(zero_json_only(path, split, 4, keys));
-    ZERO_TRY(zero_json_object(path, split, "pattern", &pattern));
-    ZERO_TRY(zero_json_text(path, split, "behavior", &behavior));
-    ZERO_TRY(expect_flag(path, split, "invert", false, false));
-    if (strcmp(behavior, "Isolated") != 0) return unsupported(path, "behavior", behavior);
-    if (!json_object_get(pattern, "Regex"))
-        return unsupported(path, "pattern", "a Split by anything but a Regex");
-    ZERO_TRY(zero_json_text(path, pattern, "Regex", &regex));
-    return add_pattern(path, regex, tok);
-}
-
-static zero_status take_byte_level(const char *path, const json_t *level,
-                                   zero_tokenizer *tok)
-{
-    static const char *const keys[] = {"type", "add_prefix_space", "trim_offsets",
-                                       "use_regex"};
-    bool uses_regex = true;
-    ZERO_TRY(zero_json_only(path, level, 4, keys));
-    ZERO_TRY(expect_flag(path, level, "add_prefix_space", true, false));
-    if (!is_absent(level, "use_regex"))
-        ZERO_TRY(zero_json_flag(path, level, "use_regex", &uses_regex));
-    return uses_regex ? add_pattern(path, ZERO_PATTERN_GPT2, tok) : ZERO_OK;
-}
-
 /* piece.h in GPT-2's alphabet. Blanks are U+0120, other white space U+0109 to U+010D. */
 #define LETTERS       "A-Za-z\u00a1-\u00ac\u00ae-\u00ff\u0122-\u0143"
 #define SPACES        "\u0120\u0109-\u010d"
@@ -93,12 +64,29 @@ static zero_status take_byte_level(const char *path, const json_t *level,
     UP_TO_64("^0-9" LETTERS SPACES) \
     "[" SPACES "]{1,63}(?=" BLANK "[^" SPACES "])|[" SPACES "]{1,64}"
 
+json_t *zero_tokenizer_byte_level(bool as_gpt2)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
+                     "trim_offsets", as_gpt2, "use_regex", as_gpt2);
+}
+
 json_t *zero_tokenizer_own_steps(void)
 {
-    return json_pack("{s:s, s:[{s:s, s:b, s:b, s:b}, {s:s, s:{s:s}, s:s, s:b}]}", "type",
-                     "Sequence", "pretokenizers", "type", "ByteLevel", "add_prefix_space",
-                     0, "trim_offsets", 0, "use_regex", 0, "type", "Split", "pattern",
-                     "Regex", OWN_PATTERN, "behavior", "Isolated", "invert", 0);
+    return json_pack("{s:s, s:[o, {s:s, s:{s:s}, s:s, s:b}]}", "type", "Sequence",
+                     "pretokenizers", zero_tokenizer_byte_level(false), "type", "Split",
+                     "pattern", "Regex", OWN_PATTERN, "behavior", "Isolated", "invert", 0);
+}
+
+json_t *zero_tokenizer_describe(json_t *steps, bool as_gpt2, json_t *vocab, json_t *merges)
+{
+    return json_pack(
+        "{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:o, s:{s:s, s:n, s:n, s:n, s:n, "
+        "s:b, s:b, s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
+        "pre_tokenizer", steps, "post_processor", "decoder",
+        zero_tokenizer_byte_level(as_gpt2), "model", "type", "BPE", "dropout", "unk_token",
+        "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback",
+        0, "ignore_merges", 0, "vocab", vocab, "merges", merges);
 }
 
 static bool is_own(const json_t *steps)
@@ -109,18 +97,41 @@ static bool is_own(const json_t *steps)
     return equal;
 }
 
-/* ByteLevel must be the last step, and the only one of its kind: after it texts are letters of its
- * alphabet. */
+/* ByteLevel must be the last step, and the only one of its kind: after it texts are letters
+ * of its alphabet. */
 static zero_status take_step(const char *path, const json_t *step, bool is_last,
                              zero_tokenizer *tok)
 {
     const char *type = NULL;
     ZERO_TRY(type_of(path, step, "pre_tokenizer", &type));
-    if (is_last && strcmp(type, "ByteLevel") == 0) return take_byte_level(path, step, tok);
+    if (is_last && strcmp(type, "ByteLevel") == 0) {
+        static const char *const keys[] = {"type", "add_prefix_space", "trim_offsets",
+                                           "use_regex"};
+        bool uses_regex = true;
+        ZERO_TRY(zero_json_only(path, step, 4, keys));
+        ZERO_TRY(expect_flag(path, step, "add_prefix_space", true, false));
+        if (!is_absent(step, "use_regex"))
+            ZERO_TRY(zero_json_flag(path, step, "use_regex", &uses_regex));
+        return uses_regex ? add_pattern(path, ZERO_PATTERN_GPT2, tok) : ZERO_OK;
+    }
     if (is_last || strcmp(type, "ByteLevel") == 0)
         return unsupported(path, "pre_tokenizer",
                            "a list that does not end with ByteLevel");
-    if (strcmp(type, "Split") == 0) return take_split(path, step, tok);
+    if (strcmp(type, "Split") == 0) {
+        static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
+        const json_t *pattern = NULL;
+        const char *behavior = NULL, *regex = NULL;
+        ZERO_TRY(zero_json_only(path, step, 4, keys));
+        ZERO_TRY(zero_json_object(path, step, "pattern", &pattern));
+        ZERO_TRY(zero_json_text(path, step, "behavior", &behavior));
+        ZERO_TRY(expect_flag(path, step, "invert", false, false));
+        if (strcmp(behavior, "Isolated") != 0)
+            return unsupported(path, "behavior", behavior);
+        if (!json_object_get(pattern, "Regex"))
+            return unsupported(path, "pattern", "a Split by anything but a Regex");
+        ZERO_TRY(zero_json_text(path, pattern, "Regex", &regex));
+        return add_pattern(path, regex, tok);
+    }
     return unsupported(path, "pre_tokenizer", type);
 }
 
@@ -143,7 +154,8 @@ zero_status zero_tokenizer_take_patterns(const char *path, const json_t *root,
 
 /* ---- the post-processor ---- */
 
-/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel add some. */
+/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel
+ * add some. */
 static void find_around(const json_t *processor, char *around, size_t size)
 {
     const char *type = json_string_value(json_object_get(processor, "type"));

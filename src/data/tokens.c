@@ -73,7 +73,8 @@ zero_status zero_tokens_recognise(const char *path, const unsigned char *bytes, 
 
 /* ---- Megatron's index ---- */
 
-/* 9 bytes MMIDIDX, 8 the version, 1 the type of a token, and much that is not needed here. */
+/* 9 bytes MMIDIDX, 8 the version, 1 the type of a token, and much that is not needed
+ * here. */
 enum { INDEX_TYPE_AT = 17, INDEX_BYTES = 18 };
 
 zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes, size_t len,
@@ -87,17 +88,16 @@ zero_status zero_tokens_read_index(const char *path, const unsigned char *bytes,
         *token_bytes = bytes_of[type];
         return ZERO_OK;
     }
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: expected Megatron's index (MMIDIDX, version 1, a type of whole "
-        "numbers at byte %d), which says how many bytes the tokens of the .bin "
-        "beside it have; give --token-bytes if it is something else",
-        path, INDEX_TYPE_AT);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: expected Megatron's index (MMIDIDX, version 1, a type of "
+                     "whole numbers at byte %d), which says how many bytes the tokens of "
+                     "the .bin beside it have; give --token-bytes if it is something else",
+                     path, INDEX_TYPE_AT);
 }
 
-/* The index beside X.bin, if there is one, says how many bytes its tokens have. With --token-bytes
- * something else of that name is not in the way; without, it is not passed over: the tokens would be read
- * by an assumption. */
+/* The index beside X.bin, if there is one, says how many bytes its tokens have. With
+ * --token-bytes something else of that name is not in the way; without, it is not passed
+ * over: the tokens would be read by an assumption. */
 static zero_status look_beside(const char *path, int token_bytes,
                                zero_tokens_format *format)
 {
@@ -141,18 +141,16 @@ zero_status zero_tokens_vocab(zero_tokens_format f, const char *path, int64_t gi
     if (given == 0 && f.kind == ZERO_TOKENS_RAW && f.bytes > 1)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "%.500s: a file of raw tokens, such as nanoGPT's, does not say how "
-            "many words its vocabulary has; pass --vocab N (50257 for GPT-2's, "
-            "65 for nanoGPT's Shakespeare in characters), or the tokens' "
-            "tokenizer as --tokenizer PATH",
+            "%.500s: a file of raw tokens, such as nanoGPT's, does not say how many words "
+            "its vocabulary has; pass --vocab N (50257 for GPT-2's, 65 for nanoGPT's "
+            "Shakespeare in characters), or the tokens' tokenizer as --tokenizer PATH",
             path);
     if (f.is_assumed && given > MOST_ASSUMED)
         return zero_fail(
             ZERO_ERR_INVALID,
             "%.500s: tokens of 2 bytes, as in nanoGPT's files, reach %d, and the "
             "vocabulary has %" PRId64
-            " words; give --token-bytes 4 if that is what these have, or "
-            "--token-bytes 2",
+            " words; give --token-bytes 4 if that is what these have, or --token-bytes 2",
             path, MOST_ASSUMED - 1, given);
     int64_t makers = f.kind == ZERO_TOKENS_LLAMA3 ? 128256 : f.bytes == 1 ? 256 : 50257;
     *vocab = given > 0 ? given : makers;
@@ -174,21 +172,20 @@ static zero_status check_header(const char *path, zero_tokens_format f,
     if (version != known)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: at byte 4: expected version %" PRIu64
-                         " of a %s token file, found "
-                         "%" PRIu64,
+                         " of a %s token file, found %" PRIu64,
                          path, known, zero_tokens_name(f), version);
     uint64_t expected = HEADER_BYTES + (uint64_t)f.bytes * n;
     if (expected != size)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: the header (at byte 8) promises %" PRIu64
-                         " tokens of %d bytes, "
-                         "which makes a file of %" PRIu64 " bytes, but it has %zu",
+                         " tokens of %d bytes, which makes a file of %" PRIu64
+                         " bytes, but it has %zu",
                          path, n, f.bytes, expected, size);
     return ZERO_OK;
 }
 
-/* Token i of some that have `width` bytes each, with the low or the high byte first. Known widths are
- * single loads. */
+/* Token i of some that have `width` bytes each, with the low or the high byte first. Known
+ * widths are single loads. */
 static inline uint64_t token_at(const unsigned char *bytes, int width, bool is_turned,
                                 size_t i)
 {
@@ -210,8 +207,9 @@ static size_t first_beyond(const unsigned char *bytes, int width, bool is_turned
     return i;
 }
 
-/* Raw tokens are beyond the limit: advises another reading in which none is. All bytes are below 256,
- * which shows nothing. The widest reading is the right one: half of a number is a small number, too. */
+/* Raw tokens are beyond the limit: advises another reading in which none is. All bytes are
+ * below 256, which shows nothing. The widest reading is the right one: half of a number is
+ * a small number, too. */
 static void find_reading(zero_tokens_format f, zero_tokens_limit limit,
                          const unsigned char *bytes, size_t size, char advice[200])
 {
@@ -226,8 +224,8 @@ static void find_reading(zero_tokens_format f, zero_tokens_limit limit,
             if (is_turned)
                 snprintf(advice, 200,
                          "; with the high byte first (big-endian) its numbers of %d bytes "
-                         "all are below it: turn them, as "
-                         "numpy.fromfile(FILE, '>u%d').astype('<u%d').tofile(NEW) does",
+                         "all are below it: turn them, as numpy.fromfile(FILE, "
+                         "'>u%d').astype('<u%d').tofile(NEW) does",
                          width, width, width);
             else
                 snprintf(
@@ -284,8 +282,8 @@ static bool looks_like_text(const unsigned char *bytes, size_t size)
     return len >= TEXT_LEAST;
 }
 
-/* If a token of 4 bytes is read as two of 2, the second is nearly always zero. Among tokens of 2 bytes both
- * places are alike. */
+/* If a token of 4 bytes is read as two of 2, the second is nearly always zero. Among tokens
+ * of 2 bytes both places are alike. */
 static zero_status check_assumed(const char *path, zero_tokens_format f,
                                  const unsigned char *bytes, size_t size)
 {
@@ -294,59 +292,37 @@ static zero_status check_assumed(const char *path, zero_tokens_format f,
     if (looks_like_text(bytes, size))
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%.500s: this is text, and a file named .bin is read as tokens of 2 "
-            "bytes; give it another name, or --token-bytes 2 if these are tokens",
+            "%.500s: this is text, and a file named .bin is read as tokens of 2 bytes; "
+            "give it another name, or --token-bytes 2 if these are tokens",
             path);
     const parity found = count_parity(bytes, width, size);
     for (parity p = found; width < 8 && 2 * p.odd < p.even;)
         p = count_parity(bytes, width *= 2, size);
     if (width == f.bytes) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at odd "
-        "ones are not 0: these seem to be tokens of %d bytes; give "
-        "--token-bytes %d, or --token-bytes %d if they are not",
-        path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width, width,
-        f.bytes);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: of its %zu numbers of %d bytes %zu at even places and %zu at "
+                     "odd ones are not 0: these seem to be tokens of %d bytes; give "
+                     "--token-bytes %d, or --token-bytes %d if they are not",
+                     path, size / (size_t)f.bytes, f.bytes, found.even, found.odd, width,
+                     width, f.bytes);
 }
 
 /* ---- whole files ---- */
-
-/* A file may be replaced between its detection and its reading. */
-static zero_status check_kind(const char *path, zero_tokens_format f,
-                              const unsigned char *file, size_t size)
-{
-    zero_tokens_format now;
-    const bool is_raw = f.kind == ZERO_TOKENS_RAW;
-    ZERO_TRY(zero_tokens_recognise(path, file, size, is_raw ? f.bytes : 0, &now));
-    if (now.kind == f.kind) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%s: at byte 0: expected a file of %s, found %s: the file changed while being "
-        "read",
-        path, zero_tokens_name(f), zero_tokens_name(now));
-}
-
-/* Changes n tokens from the file's bytes to the machine's. */
-static void take_tokens(zero_tokens_format f, size_t n, unsigned char *bytes)
-{
-    const uint16_t one = 1;
-    const size_t width = (size_t)zero_tokens_width(f);
-    const bool is_little = *(const unsigned char *)&one == 1;
-    if (width == 1 || (is_little && f.bytes <= 4)) return; /* they are the same */
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t wide = (uint32_t)token_at(bytes, f.bytes, false, i);
-        const uint16_t narrow = (uint16_t)wide;
-        memcpy(bytes + i * width, width == 2 ? (const void *)&narrow : &wide, width);
-    }
-}
 
 zero_status zero_tokens_take(const char *path, zero_tokens_format f,
                              zero_tokens_limit limit, size_t begin, zero_bytes *tokens)
 {
     unsigned char *file = tokens->bytes + begin;
     size_t size = tokens->len - begin;
-    ZERO_TRY(check_kind(path, f, file, size));
+    /* A file may be replaced between its detection and its reading. */
+    zero_tokens_format now;
+    const bool is_raw = f.kind == ZERO_TOKENS_RAW;
+    ZERO_TRY(zero_tokens_recognise(path, file, size, is_raw ? f.bytes : 0, &now));
+    if (now.kind != f.kind)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: at byte 0: expected a file of %s, found %s: the file changed "
+                         "while being read",
+                         path, zero_tokens_name(f), zero_tokens_name(now));
     if (f.kind != ZERO_TOKENS_RAW) {
         ZERO_TRY(check_header(path, f, file, size));
         size -= HEADER_BYTES;
@@ -361,7 +337,18 @@ zero_status zero_tokens_take(const char *path, zero_tokens_format f,
     }
     ZERO_TRY(check_assumed(path, f, file, size));
     ZERO_TRY(check_ids(path, f, limit, file, size));
-    take_tokens(f, size / (size_t)f.bytes, file);
+    /* Changes n tokens from the file's bytes to the machine's. */
+    size_t n = size / (size_t)f.bytes;
+    const uint16_t one = 1;
+    const size_t width = (size_t)zero_tokens_width(f);
+    const bool is_little = *(const unsigned char *)&one == 1;
+    if (width != 1 && !(is_little && f.bytes <= 4)) { /* they are the same */
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t wide = (uint32_t)token_at(file, f.bytes, false, i);
+            const uint16_t narrow = (uint16_t)wide;
+            memcpy(file + i * width, width == 2 ? (const void *)&narrow : &wide, width);
+        }
+    }
     tokens->len = begin + size / (size_t)f.bytes * (size_t)zero_tokens_width(f);
     return ZERO_OK;
 }

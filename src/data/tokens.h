@@ -7,9 +7,9 @@
  *             or that Megatron's index says (X.idx beside X.bin); else a file named *.bin has 2,
  *             as nanoGPT's
  *
- * All little-endian. Any other file is text (stranger.h says which are neither). Where 2 is an
- * assumption, a file is refused that shows it to be wrong.
- * Source: llm.c, llmc/dataloader.h and dev/data/data_common.py; nanoGPT, data/<set>/prepare.py;
+ * All little-endian. Any other file is text (stranger.h says which are neither). Where 2 is
+ * an assumption, a file is refused that shows it to be wrong. Source: llm.c,
+ * llmc/dataloader.h and dev/data/data_common.py; nanoGPT, data/<set>/prepare.py;
  * Megatron-LM, megatron/core/datasets/indexed_dataset.py. */
 #pragma once
 
@@ -31,7 +31,8 @@ typedef struct {
     bool is_assumed; /* no option, index or header says how many bytes */
 } zero_tokens_format;
 
-/* Ids that a file may hold: those below vocab, which `whose` has: "the vocabulary" if it is NULL. */
+/* Ids that a file may hold: those below vocab, which `whose` has: "the vocabulary" if it is
+ * NULL. */
 typedef struct {
     int64_t vocab;
     const char *whose;
@@ -46,9 +47,9 @@ int zero_tokens_width(zero_tokens_format format);
 /* ZERO_ERR_INVALID unless it is 0, for not given, or the bytes that a token may have. */
 ZERO_NODISCARD zero_status zero_tokens_check_bytes(int64_t token_bytes);
 
-/* The format of an open file; *is_binary if it would be text, but is not. token_bytes are those of the
- * option, 0: not given. ZERO_ERR_FORMAT for a stranger, and where option, index and magic number
- * contradict each other. */
+/* The format of an open file; *is_binary if it would be text, but is not. token_bytes are
+ * those of the option, 0: not given. ZERO_ERR_FORMAT for a stranger, and where option,
+ * index and magic number contradict each other. */
 ZERO_NODISCARD zero_status zero_tokens_detect(const zero_file *file, int token_bytes,
                                               zero_tokens_format *format, bool *is_binary);
 
@@ -63,16 +64,16 @@ ZERO_NODISCARD zero_status zero_tokens_read_index(const char *path,
                                                   const unsigned char *bytes, size_t len,
                                                   int *token_bytes);
 
-/* The vocabulary of such tokens: `given`, or if that is 0, their makers' (llm.c 50257, Llama-3
- * 128256; a byte's 256). Other raw tokens may have any, so for them 0 is ZERO_ERR_INVALID; so is more
- * than assumed bytes reach. */
+/* The vocabulary of such tokens: `given`, or if that is 0, their makers' (llm.c 50257,
+ * Llama-3 128256; a byte's 256). Other raw tokens may have any, so for them 0 is
+ * ZERO_ERR_INVALID; so is more than assumed bytes reach. */
 ZERO_NODISCARD zero_status zero_tokens_vocab(zero_tokens_format format, const char *path,
                                              int64_t given, int64_t *vocab);
 
 /* Appends a file's tokens, zero_tokens_width() bytes each, in this machine's byte order. On
- * failure `tokens` is as long as before. ZERO_ERR_FORMAT, naming file and place, if the file's
- * length or header is wrong, a token is not below the limit, or its bytes were assumed and are
- * others. */
+ * failure `tokens` is as long as before. ZERO_ERR_FORMAT, naming file and place, if the
+ * file's length or header is wrong, a token is not below the limit, or its bytes were
+ * assumed and are others. */
 ZERO_NODISCARD zero_status zero_tokens_read(const char *path, zero_tokens_format format,
                                             zero_tokens_limit limit, zero_bytes *tokens);
 

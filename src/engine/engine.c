@@ -15,7 +15,6 @@
 #include "state/records.h"
 #include "state/replicas.h"
 #include "state/states.h"
-#include "state/visit_file.h"
 
 static zero_status walk(zero_engine *e, zero_program_kind program)
 {
@@ -32,19 +31,16 @@ static zero_status agree_on_transfers(zero_engine *e)
     return zero_agree(e->runner.comm, st);
 }
 
-/* True if memory that a program uses can fail. */
-static bool has_transfers(const zero_engine *e)
-{
-    return e->schedule.input.offload != ZERO_OFFLOAD_OFF || e->runner.link.memory;
-}
-
 zero_status zero_engine_settle(zero_engine *e)
 {
     if (e->in_flight) {
         e->in_flight = false;
         ZERO_TRY(walk(e, ZERO_PROGRAM_EPILOGUE));
     }
-    return has_transfers(e) ? agree_on_transfers(e) : ZERO_OK;
+    /* True if memory that a program uses can fail. */
+    return e->schedule.input.offload != ZERO_OFFLOAD_OFF || e->runner.link.memory
+               ? agree_on_transfers(e)
+               : ZERO_OK;
 }
 
 /* After a program without a vote, which may have read wrong parameters. */
@@ -102,24 +98,8 @@ static const char *name_divergence(const zero_run_output *out)
     return isfinite(out->grad_norm) ? "loss" : "gradient";
 }
 
-/* Parameters have changed: the same step again would not find the first such number. */
-static zero_status tell_moved_divergence(const zero_engine *e, const zero_run_input *run,
-                                         const zero_run_output *out)
-{
-    bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
-    return zero_fail(
-        ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the %s is not finite (loss %g, norm %g, learning rate "
-        "%g)%s. Resume from a checkpoint; with --offload-when lazy and no "
-        "--delayed-update the message would name the unit. Try a smaller --lr or a "
-        "longer --warmup",
-        run->step + 1, name_divergence(out), out->loss, out->grad_norm,
-        (double)run->adamw.lr,
-        is_early ? ", and some groups were updated with it before that was known" : "");
-}
-
-/* Nothing was updated: the same step gives the same numbers, this time under a search. A flipped
- * bit may be why. */
+/* Nothing was updated: the same step gives the same numbers, this time under a search. A
+ * flipped bit may be why. */
 static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
                                    const zero_run_output *out)
 {
@@ -127,21 +107,33 @@ static zero_status tell_divergence(zero_engine *e, const zero_run_input *run,
     zero_run_output found;
     char where[ZERO_ORIGIN_TEXT];
     if (e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD ||
-        e->schedule.input.offload == ZERO_OFFLOAD_DELAYED)
-        return tell_moved_divergence(e, run, out);
+        e->schedule.input.offload == ZERO_OFFLOAD_DELAYED) {
+        /* Parameters have changed: the same step again would not find the first such
+         * number. */
+        bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
+        return zero_fail(
+            ZERO_ERR_DIVERGED,
+            "step %" PRId64
+            ": the %s is not finite (loss %g, norm %g, learning rate %g)%s. Resume from a "
+            "checkpoint; with --offload-when lazy and no --delayed-update the message "
+            "would name the unit. Try a smaller --lr or a longer --warmup",
+            run->step + 1, name_divergence(out), out->loss, out->grad_norm,
+            (double)run->adamw.lr,
+            is_early ? ", and some groups were updated with it before that was known" : "");
+    }
     ZERO_TRY(zero_engine_check(e));
     again.finds_origin = true;
     ZERO_TRY(zero_runner_run(&e->runner, &again, &found));
     e->in_flight = true;
     ZERO_TRY(
         zero_origin_describe(e->runner.comm, &e->schedule.input, &found.origin, where));
-    return zero_fail(
-        ZERO_ERR_DIVERGED,
-        "step %" PRId64 ": the %s is not finite: %s (loss %g, norm %g, "
-        "learning rate %g, loss scale %g); the parameters are those of the step "
-        "before. Try a smaller --lr, a longer --warmup or a smaller --clip",
-        run->step + 1, name_divergence(out), where, out->loss, out->grad_norm,
-        (double)run->adamw.lr, run->loss_scale);
+    return zero_fail(ZERO_ERR_DIVERGED,
+                     "step %" PRId64
+                     ": the %s is not finite: %s (loss %g, norm %g, learning rate %g, loss "
+                     "scale %g); the parameters are those of the step before. Try a "
+                     "smaller --lr, a longer --warmup or a smaller --clip",
+                     run->step + 1, name_divergence(out), where, out->loss, out->grad_norm,
+                     (double)run->adamw.lr, run->loss_scale);
 }
 
 /* The numbers of a step that must be equal on all ranks. */
@@ -155,13 +147,6 @@ enum { STEP_FIELDS = sizeof step_fields / sizeof step_fields[0] };
 _Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
                "a row for each, and no padding");
 
-static zero_status tell_difference(zero_engine *e, const zero_step_input *in)
-{
-    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
-    return zero_fail(ZERO_ERR_INVALID, "ranks were given different steps, although their "
-                                       "numbers read the same");
-}
-
 /* All ranks have the same verdict, so all take the same way here. */
 static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
@@ -173,7 +158,11 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
         return zero_name_step(in->step, zero_replicas_tell_changed(&e->runner));
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
-    return out->differs ? tell_difference(e, in) : ZERO_OK;
+    if (!out->differs) return ZERO_OK;
+    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "ranks were given different steps, although their numbers read the same");
 }
 
 static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)
@@ -192,20 +181,12 @@ static zero_run_input step_input(const zero_engine *e, const zero_step_input *in
                                       .step = e->adam_steps + 1}};
 }
 
-/* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so earlier. */
+/* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so
+ * earlier. */
 static zero_status vote_early(zero_engine *e, zero_status mine)
 {
     bool is_early = e->schedule.input.offload == ZERO_OFFLOAD_BACKWARD;
     return is_early ? zero_agree(e->runner.comm, mine) : ZERO_OK;
-}
-
-/* Before updates are delayed, each is made at once. */
-static zero_status update_at_once(zero_engine *e, const zero_step_input *in)
-{
-    const zero_plan_input *plan = &e->schedule.input;
-    bool is_delayed = plan->offload == ZERO_OFFLOAD_DELAYED;
-    return is_delayed && in->step + 1 < plan->delayed_from ? zero_engine_settle(e)
-                                                           : ZERO_OK;
 }
 
 static zero_status walk_step(zero_engine *e, const zero_run_input *run,
@@ -219,37 +200,44 @@ static zero_status walk_step(zero_engine *e, const zero_run_input *run,
     return ZERO_OK;
 }
 
+/* A step without its update. */
+static zero_status compute(zero_engine *e, const zero_source *source,
+                           const zero_step_input *in, zero_run_input *run,
+                           zero_run_output *out)
+{
+    assert(!e->schedule.input.forward_only);
+    run->source = source;
+    ZERO_TRY(vote_early(e, ZERO_OK));
+    ZERO_TRY(walk_step(e, run, out));
+    ZERO_TRY(check_verdict(e, in, out));
+    e->has_gradient = !out->overflow;
+    e->gradient_scale = run->loss_scale;
+    return ZERO_OK;
+}
+
 zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                              const zero_step_input *in, zero_run_output *out)
 {
-    assert(!e->schedule.input.forward_only);
+    const zero_plan_input *plan = &e->schedule.input;
     zero_run_input run = step_input(e, in);
-    run.source = source;
-    ZERO_TRY(vote_early(e, ZERO_OK));
-    ZERO_TRY(walk_step(e, &run, out));
-    ZERO_TRY(check_verdict(e, in, out));
-    e->has_gradient = !out->overflow;
-    e->gradient_scale = run.loss_scale;
+    ZERO_TRY(compute(e, source, in, &run, out));
     e->adam_steps += !out->overflow;
     e->skipped += out->overflow;
     /* After the update, which divides by the scale that made the gradients. */
-    if (zero_loss_scale_update(&e->loss_scale, out->overflow) == ZERO_OK)
-        return update_at_once(e, in);
-    return tell_divergence(e, &run, out);
+    if (zero_loss_scale_update(&e->loss_scale, out->overflow) != ZERO_OK)
+        return tell_divergence(e, &run, out);
+    /* Before updates are delayed, each is made at once. */
+    bool is_early =
+        plan->offload == ZERO_OFFLOAD_DELAYED && in->step + 1 < plan->delayed_from;
+    return is_early ? zero_engine_settle(e) : ZERO_OK;
 }
 
 zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
                                 const zero_step_input *in, zero_run_output *out)
 {
-    assert(!e->schedule.input.forward_only);
     zero_run_input run = step_input(e, in);
-    run.source = source;
     run.only_computes = true;
-    ZERO_TRY(vote_early(e, ZERO_OK));
-    ZERO_TRY(walk_step(e, &run, out));
-    ZERO_TRY(check_verdict(e, in, out));
-    e->has_gradient = !out->overflow;
-    e->gradient_scale = run.loss_scale;
+    ZERO_TRY(compute(e, source, in, &run, out));
     bool is_legal = e->schedule.input.type == ZERO_FP16; /* a smaller scale may do */
     return out->overflow && !is_legal ? tell_divergence(e, &run, out) : ZERO_OK;
 }
@@ -268,24 +256,6 @@ zero_status zero_engine_refuse(zero_engine *e, zero_status why)
 }
 
 /* ---- states and gradients, for others ---- */
-
-zero_range zero_engine_held(const zero_engine *e, int group)
-{
-    return zero_states_held(&e->schedule, group);
-}
-
-zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
-                              zero_visit_access access, zero_state_visitor *visit,
-                              void *arg)
-{
-    return zero_states_visit(&e->runner, group, range, access, visit, arg);
-}
-
-zero_status zero_engine_view(zero_engine *e, int group, zero_range range, float *room,
-                             zero_state_block *view)
-{
-    return zero_states_view(&e->runner, group, range, room, view);
-}
 
 struct reading {
     zero_type type;

@@ -1,15 +1,15 @@
 /* engine.h - a model in training: its schedule, its memory, its steps.
  *
- * Init decides everything, from the plan; a step only walks a program. Several engines can live
- * in one process. Functions are collective over the engine's ranks unless they say otherwise,
- * and give every rank the same result.
+ * Init decides everything, from the plan; a step only walks a program. Several engines can
+ * live in one process. Functions are collective over the engine's ranks unless they say
+ * otherwise, and give every rank the same result.
  *
  * An engine whose plan is forward_only evaluates and generates; it has neither steps nor a
  * digest. */
 #pragma once
 
-#include "engine/run.h"
 #include "engine/sampling.h"
+#include "engine/walk.h"
 #include "sharding/loss_scale.h"
 #include "state/run_memory.h"
 #include "state/visit.h"
@@ -51,8 +51,15 @@ typedef struct {
 
 /* ---- engine_setup.c ---- */
 
-/* Compiles, allocates, and initialises the weights, each rank those that it holds. The model and
- * comm are borrowed. The engine must stay where it is: callbacks hold its address. */
+/* The plan for this model, or this rank's part of one, with its T and activations, and for
+ * the ranks of `comm`, whose layouts are borrowed. Every start-up of an engine begins with
+ * it. */
+zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
+                                  zero_comm *comm);
+
+/* Compiles, allocates, and initialises the weights, each rank those that it holds. The
+ * model and comm are borrowed. The engine must stay where it is: callbacks hold its
+ * address. */
 ZERO_NODISCARD zero_status zero_engine_init(zero_engine *e, const zero_engine_spec *spec,
                                             zero_comm *comm);
 void zero_engine_destroy(zero_engine *e); /* accepts a zeroed engine */
@@ -63,24 +70,24 @@ void zero_engine_record(zero_engine *e, zero_trace *trace);
 
 /* ---- engine.c ---- */
 
-/* One optimizer step on the source's step. With fp16 a gradient that is not finite skips the
- * update (out->overflow) and lowers the loss scale. At the least scale, and with other types, it
- * is ZERO_ERR_DIVERGED: nothing is updated, and the message names the step, unit, tensor and
- * rank where the first such number came up. ZERO_ERR_CORRUPTED if a check that is due finds a
- * flipped bit; nothing is updated then. */
+/* One optimizer step on the source's step. With fp16 a gradient that is not finite skips
+ * the update (out->overflow) and lowers the loss scale. At the least scale, and with other
+ * types, it is ZERO_ERR_DIVERGED: nothing is updated, and the message names the step, unit,
+ * tensor and rank where the first such number came up. ZERO_ERR_CORRUPTED if a check that
+ * is due finds a flipped bit; nothing is updated then. */
 ZERO_NODISCARD zero_status zero_engine_step(zero_engine *e, const zero_source *source,
                                             const zero_step_input *in,
                                             zero_run_output *out);
 
-/* The same step without its update: parameters, moments, Adam's count and the loss scale stay.
- * With fp16 an overflow is no error (out->overflow). */
+/* The same step without its update: parameters, moments, Adam's count and the loss scale
+ * stay. With fp16 an overflow is no error (out->overflow). */
 ZERO_NODISCARD zero_status zero_engine_compute(zero_engine *e, const zero_source *source,
                                                const zero_step_input *in,
                                                zero_run_output *out);
 
-/* In place of zero_engine_step() or zero_engine_compute() on a rank that was called with wrong
- * arguments, for which `why` is the last failure: the others wait for this rank's messages. No rank
- * updates anything, and all get `why`. */
+/* In place of zero_engine_step() or zero_engine_compute() on a rank that was called with
+ * wrong arguments, for which `why` is the last failure: the others wait for this rank's
+ * messages. No rank updates anything, and all get `why`. */
 ZERO_NODISCARD zero_status zero_engine_refuse(zero_engine *e, zero_status why);
 
 /* The microbatches, of all ranks, that one evaluation averages over. Local. */
@@ -100,68 +107,58 @@ typedef struct {
     bool has_ended;
 } zero_text;
 
-/* Appends n drawn tokens to each text, or fewer if one of them ends it. The model sees at most the
- * last T tokens of a text. A plan with `texts` computes that number of texts at one time, and each
- * token once, until a text is longer than T. Each text is the same as alone. ZERO_ERR_DIVERGED if
- * logits are not finite. generate.c */
+/* Appends n drawn tokens to each text, or fewer if one of them ends it. The model sees at
+ * most the last T tokens of a text. A plan with `texts` computes that number of texts at
+ * one time, and each token once, until a text is longer than T. Each text is the same as
+ * alone. ZERO_ERR_DIVERGED if logits are not finite. generate.c */
 ZERO_NODISCARD zero_status zero_engine_generate_texts(zero_engine *e,
                                                       const zero_sampling *how, int64_t n,
                                                       zero_text *texts, int64_t n_texts);
 
-/* Around programs that update nothing: before, so that they read the parameters after the last
- * step's update; and after, for there was no vote, and wrong parameters may have been read. */
+/* Around programs that update nothing: before, so that they read the parameters after the
+ * last step's update; and after, for there was no vote, and wrong parameters may have been
+ * read. */
 ZERO_NODISCARD zero_status zero_engine_settle_update(zero_engine *e);
 ZERO_NODISCARD zero_status zero_engine_check_parameters(zero_engine *e);
 
-/* Waits for the gathers that the last step left in flight, and makes the update that a `lazy` plan
- * left to the next step. All ranks get the first failure of any rank's scratch file. */
+/* Waits for the gathers that the last step left in flight, and makes the update that a
+ * `lazy` plan left to the next step. All ranks get the first failure of any rank's scratch
+ * file. */
 ZERO_NODISCARD zero_status zero_engine_settle(zero_engine *e);
 
-/* Makes the update that a `lazy` or `delayed` plan left to the next step, so that states are those
- * after the last step. Does nothing with other plans. */
+/* Makes the update that a `lazy` or `delayed` plan left to the next step, so that states
+ * are those after the last step. Does nothing with other plans. */
 ZERO_NODISCARD zero_status zero_engine_finish_update(zero_engine *e);
 
 /* Looks for flipped bits, as the plan's check_replicas and check_memory say (checks.h);
  * ZERO_ERR_CORRUPTED names rank, tensor and elements. Does nothing if both are 0. */
 ZERO_NODISCARD zero_status zero_engine_check(zero_engine *e);
 
-/* The digest of parameters and moments, after zero_engine_check(): a state with flipped bits has
- * none, so no checkpoint has it either. */
+/* The digest of parameters and moments, after zero_engine_check(): a state with flipped
+ * bits has none, so no checkpoint has it either. */
 ZERO_NODISCARD zero_status zero_engine_digest(zero_engine *e, char hex[33]);
 
-/* The elements of a group whose states this rank holds, without padding. In stage 0 it is the
- * whole group. Local. */
-zero_range zero_engine_held(const zero_engine *e, int group);
-
-/* Read and write these states: visit.h has the rules. Local, so ranks agree on failures before
- * their next collective. After masters were written, zero_engine_publish() is due. */
-ZERO_NODISCARD zero_status zero_engine_visit(zero_engine *e, int group, zero_range range,
-                                             zero_visit_access access,
-                                             zero_state_visitor *visit, void *arg);
-ZERO_NODISCARD zero_status zero_engine_view(zero_engine *e, int group, zero_range range,
-                                            float *room, zero_state_block *view);
-
-/* out[] = elements `range`, which this rank holds, of a group's gradient, summed over ranks and
- * microbatches; if e->has_gradient, until the next step. Local; the status of
- * zero_engine_visit(). */
+/* out[] = elements `range`, which this rank holds, of a group's gradient, summed over ranks
+ * and microbatches; if e->has_gradient, until the next step. Local; the status of
+ * zero_inspect(). */
 ZERO_NODISCARD zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range,
                                                 float *out);
 
-/* Fills all parameters anew, each rank those that it holds, and publishes them. Moments stay as
- * they are. The status of the first rank that cannot fill its part. */
+/* Fills all parameters anew, each rank those that it holds, and publishes them. Moments
+ * stay as they are. The status of the first rank that cannot fill its part. */
 ZERO_NODISCARD zero_status zero_engine_set_weights(zero_engine *e,
                                                    const zero_weights *weights);
 
-/* Copies the masters to the parameters that the forward pass reads, on all ranks. To be called
- * after masters were written. */
+/* Copies the masters to the parameters that the forward pass reads, on all ranks. To be
+ * called after masters were written. */
 ZERO_NODISCARD zero_status zero_engine_publish(zero_engine *e);
 
-/* The communication ledger of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT on this rank: the bytes and
- * messages planned for all programs walked so far, and those that their collectives have moved,
- * with the time. Local. */
+/* The communication ledger of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT on this rank: the
+ * bytes and messages planned for all programs walked so far, and those that their
+ * collectives have moved, with the time. Local. */
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op);
-/* Small messages of all programs walked so far: as planned, and as moved. The group has moved
- * more, because a start, a checkpoint and a sample need some, too. Local. */
+/* Small messages of all programs walked so far: as planned, and as moved. The group has
+ * moved more, because a start, a checkpoint and a sample need some, too. Local. */
 zero_traffic zero_engine_planned_control(const zero_engine *e);
 zero_traffic zero_engine_measured_control(const zero_engine *e);
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,

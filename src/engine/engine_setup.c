@@ -6,9 +6,23 @@
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
-#include "engine/run_setup.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
+
+zero_plan_input zero_engine_place(zero_plan_input plan, const zero_model *model,
+                                  zero_comm *comm)
+{
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    plan.model = model;
+    plan.seq = model->seq;
+    plan.activations = zero_model_activations(model);
+    plan.n_ranks = data->size;
+    plan.rank = data->rank;
+    plan.layout = &data->layout;
+    plan.tp_layout = tp ? &tp->layout : NULL;
+    plan.world_layout = &comm->layout;
+    return plan;
+}
 
 /* Refuses a run that the system's out-of-memory killer would end. */
 static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *at_least)
@@ -16,11 +30,10 @@ static zero_status check_bytes(const zero_engine *e, size_t bytes, const char *a
     double needed = (double)bytes, limit = (double)e->spec.memory_limit;
     if (limit <= 0.0 || needed <= limit) return ZERO_OK;
     if (e->spec.plan.forward_only)
-        return zero_fail(
-            ZERO_ERR_NOMEM,
-            "the model needs %s%.1f MiB per rank, but %.1f MiB are available: use "
-            "more ranks and a higher --stage",
-            at_least, needed / 0x1p20, limit / 0x1p20);
+        return zero_fail(ZERO_ERR_NOMEM,
+                         "the model needs %s%.1f MiB per rank, but %.1f MiB are available: "
+                         "use more ranks and a higher --stage",
+                         at_least, needed / 0x1p20, limit / 0x1p20);
     return zero_fail(
         ZERO_ERR_NOMEM,
         "the plan needs %s%.1f MiB per rank, but %.1f MiB are available: use more nodes, a "
@@ -46,58 +59,45 @@ static zero_status check_memory(const zero_engine *e)
     return check_bytes(e, zero_plan_needed(&e->schedule), "");
 }
 
-/* A plan of millions of instructions takes minutes to compile: if its model states alone are too
- * large, it is refused before. */
-static zero_status check_least(const zero_engine *e)
+static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
 {
+    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
+    const zero_share *share = &spec->plan.model->share;
+    if (spec->plan.n_ranks != data->size || spec->plan.rank != data->rank)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a plan for rank %d of %d cannot run on rank %d of %d",
+                         spec->plan.rank, spec->plan.n_ranks, data->rank, data->size);
+    if (share->ranks != (tp ? tp->size : 1) || share->rank != (tp ? tp->rank : 0))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "part %d of %d of a model cannot run on rank %d of a TP group of %d",
+            share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
+    /* The plan's shard groups must be those into which `comm` was divided. */
+    const zero_comm *shard = zero_comm_shard(comm);
+    int ranks = spec->plan.shard_ranks > 0 ? spec->plan.shard_ranks : spec->plan.n_ranks;
+    if (ranks != shard->size)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a plan that shards over %d ranks cannot run on shard groups of %d", ranks,
+            shard->size);
+    e->spec = *spec;
+    e->loss_scale = zero_loss_scale_init(spec->plan.type);
+    /* A plan of millions of instructions takes minutes to compile: if its model
+     * states alone are too large, it is refused before. */
     zero_plan_bound least;
     ZERO_TRY(zero_plan_least(&e->spec.plan, &least));
     /* Compiling finds the exact bytes. */
-    if (least.instructions <= ZERO_PLAN_QUICK) return ZERO_OK;
-    ZERO_TRY(check_device(e, least.device_bytes, "at least "));
-    return check_bytes(e, least.bytes, "at least ");
-}
-
-static zero_status check_ranks(const zero_plan_input *plan, zero_comm *comm)
-{
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
-    const zero_share *share = &plan->model->share;
-    if (plan->n_ranks != data->size || plan->rank != data->rank)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan for rank %d of %d cannot run on rank %d of %d", plan->rank,
-                         plan->n_ranks, data->rank, data->size);
-    if (share->ranks == (tp ? tp->size : 1) && share->rank == (tp ? tp->rank : 0))
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "part %d of %d of a model cannot run on rank %d of a TP group of %d",
-                     share->rank, share->ranks, tp ? tp->rank : 0, tp ? tp->size : 1);
-}
-
-/* The plan's shard groups must be those into which `comm` was divided. */
-static zero_status check_shards(const zero_plan_input *plan, zero_comm *comm)
-{
-    const zero_comm *shard = zero_comm_shard(comm);
-    int ranks = plan->shard_ranks > 0 ? plan->shard_ranks : plan->n_ranks;
-    if (ranks == shard->size) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a plan that shards over %d ranks cannot run on shard groups of %d",
-                     ranks, shard->size);
-}
-
-static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero_comm *comm)
-{
-    ZERO_TRY(check_ranks(&spec->plan, comm));
-    ZERO_TRY(check_shards(&spec->plan, comm));
-    e->spec = *spec;
-    e->loss_scale = zero_loss_scale_init(spec->plan.type);
-    ZERO_TRY(check_least(e));
+    if (least.instructions > ZERO_PLAN_QUICK) {
+        ZERO_TRY(check_device(e, least.device_bytes, "at least "));
+        ZERO_TRY(check_bytes(e, least.bytes, "at least "));
+    }
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     ZERO_TRY(check_memory(e));
     e->eval_losses =
         calloc((size_t)zero_engine_eval_microbatches(e) + 1, sizeof *e->eval_losses);
-    if (e->eval_losses) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the losses of %" PRId64 " microbatches",
-                     zero_engine_eval_microbatches(e));
+    return zero_allocated(e->eval_losses,
+                          "no memory for the losses of %" PRId64 " microbatches",
+                          zero_engine_eval_microbatches(e));
 }
 
 static zero_status init_weights(zero_engine *e)
@@ -116,24 +116,6 @@ static zero_status compile_as(zero_engine *e, zero_plan_input plan)
     return check_memory(e);
 }
 
-/* The same plan, with messages instead of shared memory. */
-static zero_status compile_again(zero_engine *e)
-{
-    zero_plan_input plan = e->schedule.input;
-    plan.collectives = ZERO_ALGORITHM_P2P;
-    plan.ipc = 0;
-    return compile_as(e, plan);
-}
-
-/* The same plan, with copies through the host. */
-static zero_status compile_staged(zero_engine *e)
-{
-    zero_plan_input plan = e->schedule.input;
-    plan.ipc = 0;
-    plan.device_messages = 0;
-    return compile_as(e, plan);
-}
-
 static void unshare(zero_engine *e)
 {
     zero_window_destroy(&e->window);
@@ -146,7 +128,10 @@ static zero_status share_memory(zero_engine *e, zero_comm *comm)
     if (st != ZERO_ERR_ENV || !e->spec.may_use_p2p) return st;
     snprintf(e->why_p2p, sizeof e->why_p2p, "%s", zero_last_error());
     unshare(e);
-    return zero_agree(comm, compile_again(e));
+    zero_plan_input plan = e->schedule.input;
+    plan.collectives = ZERO_ALGORITHM_P2P;
+    plan.ipc = 0;
+    return zero_agree(comm, compile_as(e, plan));
 }
 
 static zero_status open_runner(zero_engine *e, zero_comm *comm)
@@ -166,7 +151,10 @@ static zero_status open_runner(zero_engine *e, zero_comm *comm)
                          zero_plan_device_exchange(plan), zero_last_error());
     snprintf(e->why_staged, sizeof e->why_staged, "%s", zero_last_error());
     unshare(e);
-    ZERO_TRY(zero_agree(comm, compile_staged(e)));
+    zero_plan_input staged = *plan;
+    staged.ipc = 0;
+    staged.device_messages = 0;
+    ZERO_TRY(zero_agree(comm, compile_as(e, staged)));
     ZERO_TRY(share_memory(e, comm));
     return zero_runner_init(&e->runner, &e->schedule, &place, comm);
 }
@@ -186,7 +174,8 @@ void zero_engine_destroy(zero_engine *e)
 {
     /* Nobody will see an update that was left to the next step. */
     if (e->runner.pending.is_due) e->in_flight = false;
-    /* Collectives in flight must not outlive their buffers; a failure has no one to tell. */
+    /* Collectives in flight must not outlive their buffers; a failure has no one to
+     * tell. */
     if (e->in_flight && zero_comm_is_up() && zero_engine_settle(e) != ZERO_OK)
         e->in_flight = false;
     zero_runner_destroy(&e->runner);

@@ -1,4 +1,5 @@
-/* The ledger of collectives: bytes and messages of all programs walked, planned and measured. */
+/* The ledger of collectives: bytes and messages of all programs walked, planned and
+ * measured. */
 #include "engine/engine.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_exchange.h"
@@ -31,13 +32,6 @@ zero_traffic zero_engine_measured_control(const zero_engine *e)
     return e->runner.control;
 }
 
-/* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group. NULL without
- * replicas. */
-static const zero_comm *group_of(const zero_runner *r, zero_op op)
-{
-    return zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
-}
-
 /* A replica group has no collectives but those of ALL_REDUCEs. */
 static bool is_kind_of(zero_collective_kind kind, zero_op op)
 {
@@ -57,19 +51,6 @@ static void add_measured(const zero_traffic *moved, const zero_duration *spent,
     duration->exposed += spent->exposed;
 }
 
-/* Adds the collectives of JOINs or of COLLECTs. The TP group has both, so its sums do not tell them
- * apart. */
-static void add_joins(const zero_runner *r, bool collects, zero_traffic *traffic,
-                      zero_duration *duration)
-{
-    for (int j = 0; j < r->n_joins; j++) {
-        const zero_runner_chain *join = &r->joins[j];
-        if (r->schedule->joins[j].collects != collects) continue;
-        for (int k = 0; k < join->n; k++)
-            add_measured(&join->ops[k].traffic, &join->ops[k].duration, traffic, duration);
-    }
-}
-
 void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic *traffic,
                                   zero_duration *duration)
 {
@@ -77,10 +58,21 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
     if (zero_ops[op].among == ZERO_TP_GROUP) {
-        add_joins(r, op == ZERO_OP_COLLECT, traffic, duration);
+        /* Adds the collectives of JOINs or of COLLECTs. The TP group has both, so its
+         * sums do not tell them apart. */
+        bool collects = op == ZERO_OP_COLLECT;
+        for (int j = 0; j < r->n_joins; j++) {
+            const zero_runner_chain *join = &r->joins[j];
+            if (r->schedule->joins[j].collects != collects) continue;
+            for (int k = 0; k < join->n; k++)
+                add_measured(&join->ops[k].traffic, &join->ops[k].duration, traffic,
+                             duration);
+        }
         return;
     }
-    const zero_comm *group = group_of(r, op);
+    /* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group.
+     * NULL without replicas. */
+    const zero_comm *group = zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
     for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
         if (is_kind_of((zero_collective_kind)k, op))
             add_measured(&group->traffic[k], &group->duration[k], traffic, duration);

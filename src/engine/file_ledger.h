@@ -1,6 +1,8 @@
-/* file_ledger.h - the ledger of a run's scratch file on this rank: as planned, and as measured.
+/* file_ledger.h - the ledger of a run's scratch file on this rank: as planned, and as
+ * measured.
  *
- * Transfers are counted when they have ended and succeeded (tier.h). Nothing here is collective. */
+ * Transfers are counted when they have ended and succeeded (tier.h). Nothing here is
+ * collective. */
 #pragma once
 
 #include "state/runner.h"

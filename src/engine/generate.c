@@ -3,9 +3,10 @@
  *     GENERATE    a whole text: its first tokens, whose keys and values go to the cache
  *     TOKEN       the last token of each text; the cache has those before
  *
- * The model knows positions 0 .. T - 1 and sees the last T tokens. As long as a text has at most T,
- * a token's position stays the same, so what the cache has stays right. In a longer one every token
- * moves down by one position with each token that is added: it is computed whole then, each time. */
+ * The model knows positions 0 .. T - 1 and sees the last T tokens. As long as a text has
+ * at most T, a token's position stays the same, so what the cache has stays right. In a
+ * longer one every token moves down by one position with each token that is added: it is
+ * computed whole then, each time. */
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -68,7 +69,8 @@ static zero_status compute_whole(const struct batch *b, int64_t text, int32_t *n
     return ZERO_OK;
 }
 
-/* The next tokens of all texts that the cache has; the places of others compute what nobody reads. */
+/* The next tokens of all texts that the cache has; the places of others compute what
+ * nobody reads. */
 static zero_status compute_last(const struct batch *b, int32_t *next)
 {
     int32_t last[ZERO_TEXTS] = {0};
@@ -91,15 +93,6 @@ static zero_status compute_last(const struct batch *b, int32_t *next)
     return ZERO_OK;
 }
 
-static zero_status tell_divergence(const struct batch *b, int64_t text)
-{
-    return zero_fail(ZERO_ERR_DIVERGED,
-                     "the model's logits after %" PRId64
-                     " tokens are not finite: its weights are not finite, or too "
-                     "large for %s",
-                     seen_of(b, text), zero_type_name(b->e->schedule.input.type));
-}
-
 static zero_status add_tokens(const struct batch *b)
 {
     int32_t next[ZERO_TEXTS] = {0};
@@ -113,7 +106,12 @@ static zero_status add_tokens(const struct batch *b)
     for (int64_t t = 0; t < b->n; t++) {
         zero_text *text = &b->texts[t];
         if (text->has_ended) continue;
-        if (next[t] < 0) return tell_divergence(b, t);
+        if (next[t] < 0)
+            return zero_fail(
+                ZERO_ERR_DIVERGED,
+                "the model's logits after %" PRId64
+                " tokens are not finite: its weights are not finite, or too large for %s",
+                seen_of(b, t), zero_type_name(b->e->schedule.input.type));
         text->tokens[length_of(b, t)] = next[t];
         text->n_drawn++;
         text->has_ended = zero_sampling_ends(b->how, next[t]);

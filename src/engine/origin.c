@@ -96,7 +96,8 @@ void zero_origin_look_at_gradients(zero_origin_search *s, const zero_instruction
     look_at_loss(s, i, call);
 }
 
-/* A gradient that was finite in the backward pass may be too large for 16 bits, or its sum. */
+/* A gradient that was finite in the backward pass may be too large for 16 bits, or its
+ * sum. */
 void zero_origin_look_at_sum(zero_origin_search *s, const zero_instruction *i,
                              zero_type type, const void *x)
 {
@@ -123,23 +124,18 @@ static zero_status find_first(zero_comm *comm, const zero_origin *mine, double *
 
 #define RANK_TEXT 64
 
-/* "rank 5", or with tensor parallelism "rank 5 (d 1, p 1)". */
-static void name_rank(const zero_share *share, int rank, char text[RANK_TEXT])
-{
-    if (share->ranks == 1)
-        snprintf(text, RANK_TEXT, "rank %d", rank);
-    else
-        snprintf(text, RANK_TEXT, "rank %d (d %d, p %d)", rank, rank / share->ranks,
-                 rank % share->ranks);
-}
-
 static void describe(const zero_plan_input *plan, const zero_origin *o, int number,
                      char text[ZERO_ORIGIN_TEXT])
 {
     const zero_model *model = plan->model;
     const size_t size = ZERO_ORIGIN_TEXT;
     char rank[RANK_TEXT];
-    name_rank(&model->share, number, rank);
+    /* "rank 5", or with tensor parallelism "rank 5 (d 1, p 1)". */
+    if (model->share.ranks == 1)
+        snprintf(rank, RANK_TEXT, "rank %d", number);
+    else
+        snprintf(rank, RANK_TEXT, "rank %d (d %d, p %d)", number,
+                 number / model->share.ranks, number % model->share.ranks);
     if (number < 0)
         snprintf(text, size, "every rank's gradients are finite, but not their sum");
     else if (o->tensor == ZERO_ORIGIN_LOSS)
@@ -169,9 +165,8 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
     zero_origin first;
     int rank;
     double *all = malloc((size_t)comm->size * 4 * sizeof *all);
-    zero_status st = ZERO_OK;
-    if (!all)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the origins of %d ranks", comm->size);
+    zero_status st =
+        zero_allocated(all, "no memory for the origins of %d ranks", comm->size);
     st = zero_agree(comm, st);
     if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
     if (st == ZERO_OK) describe(plan, &first, rank, text);

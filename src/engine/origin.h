@@ -1,8 +1,9 @@
 /* origin.h - where the first number that is not finite came from.
  *
  * A step whose gradient is not finite updates nothing. So the engine walks it again with a
- * search, which looks at every unit's output and gradients, and at gradients that were rounded
- * or added. Then ranks agree on the earliest instruction at which one of them found something. */
+ * search, which looks at every unit's output and gradients, and at gradients that were
+ * rounded or added. Then ranks agree on the earliest instruction at which one of them found
+ * something. */
 #pragma once
 
 #include "state/runner.h"

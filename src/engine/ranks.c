@@ -20,8 +20,13 @@ static int groups_of(const zero_runner *r, const zero_comm *groups[MOST_GROUPS])
 
 /* ---- bytes ---- */
 
-static void add_measured(const zero_engine *e, zero_rank_bytes *b)
+static zero_status count(const zero_engine *e, zero_rank_bytes *b)
 {
+    size_t cells = (size_t)b->n * (size_t)b->n;
+    b->planned = calloc(cells, sizeof *b->planned);
+    b->sent = calloc(cells, sizeof *b->sent);
+    ZERO_TRY(zero_allocated(b->planned && b->sent,
+                            "no memory for the bytes between %d ranks", b->n));
     const zero_comm *groups[MOST_GROUPS];
     zero_peer_bytes mine = {0};
     int n = groups_of(&e->runner, groups);
@@ -32,25 +37,10 @@ static void add_measured(const zero_engine *e, zero_rank_bytes *b)
             mine.read[peer] += groups[k]->peers.read[i];
         }
     zero_peers_add(b->n, b->sent, e->runner.comm->rank, &mine);
-}
-
-static zero_status add_planned(const zero_engine *e, zero_rank_bytes *b)
-{
-    zero_peer_bytes mine = {0};
-    ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &mine));
-    zero_peers_add(b->n, b->planned, e->runner.comm->rank, &mine);
+    zero_peer_bytes planned = {0};
+    ZERO_TRY(zero_schedule_peers(&e->schedule, e->runner.walks, &planned));
+    zero_peers_add(b->n, b->planned, e->runner.comm->rank, &planned);
     return ZERO_OK;
-}
-
-static zero_status count(const zero_engine *e, zero_rank_bytes *b)
-{
-    size_t cells = (size_t)b->n * (size_t)b->n;
-    b->planned = calloc(cells, sizeof *b->planned);
-    b->sent = calloc(cells, sizeof *b->sent);
-    if (!b->planned || !b->sent)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the bytes between %d ranks", b->n);
-    add_measured(e, b);
-    return add_planned(e, b);
 }
 
 zero_status zero_rank_bytes_gather(const zero_engine *e, zero_rank_bytes *bytes)
@@ -131,36 +121,30 @@ static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
         }
 }
 
-static void find_bounds(zero_rank_seconds *s)
-{
-    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
-        double sum = 0.0;
-        s->least[t] = s->most[t] = s->of_rank[t];
-        for (int r = 0; r < s->n; r++) {
-            double x = s->of_rank[(int64_t)r * ZERO_RANK_TIMES + t];
-            s->least[t] = fmin(s->least[t], x);
-            s->most[t] = fmax(s->most[t], x);
-            sum += x;
-        }
-        s->mean[t] = sum / s->n;
-    }
-}
-
 zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *seconds)
 {
     zero_comm *comm = e->runner.comm;
     double mine[ZERO_RANK_TIMES] = {0.0};
     zero_rank_seconds made = {.n = comm->size};
     made.of_rank = malloc((size_t)made.n * sizeof mine);
-    zero_status st = ZERO_OK;
-    if (!made.of_rank)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the seconds of %d ranks", made.n);
+    zero_status st =
+        zero_allocated(made.of_rank, "no memory for the seconds of %d ranks", made.n);
     add_up(&e->runner, mine);
     st = zero_agree(comm, st);
     if (st == ZERO_OK)
         st = zero_comm_all_gather_doubles(comm, ZERO_RANK_TIMES, mine, made.of_rank);
     if (st == ZERO_OK) {
-        find_bounds(&made);
+        for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+            double sum = 0.0;
+            made.least[t] = made.most[t] = made.of_rank[t];
+            for (int r = 0; r < made.n; r++) {
+                double x = made.of_rank[(int64_t)r * ZERO_RANK_TIMES + t];
+                made.least[t] = fmin(made.least[t], x);
+                made.most[t] = fmax(made.most[t], x);
+                sum += x;
+            }
+            made.mean[t] = sum / made.n;
+        }
         *seconds = made;
     } else {
         zero_rank_seconds_destroy(&made);

@@ -1,4 +1,4 @@
-#include "engine/run.h"
+#include "engine/walk.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -9,23 +9,23 @@
 
 static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
-    [ZERO_OP_GATHER] = zero_run_gather,
-    [ZERO_OP_GATHER_WAIT] = zero_run_gather_wait,
+    [ZERO_OP_GATHER] = zero_run_exchange,
+    [ZERO_OP_GATHER_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_FORWARD] = zero_run_forward,
     [ZERO_OP_RECOMPUTE] = zero_run_forward,
     [ZERO_OP_BACKWARD] = zero_run_backward,
     [ZERO_OP_JOIN] = zero_run_join,
-    [ZERO_OP_JOIN_WAIT] = zero_run_join_wait,
+    [ZERO_OP_JOIN_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_KEEP] = zero_run_keep,
     [ZERO_OP_COLLECT] = zero_run_collect,
-    [ZERO_OP_COLLECT_WAIT] = zero_run_collect_wait,
+    [ZERO_OP_COLLECT_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_RELEASE] = zero_run_release,
     [ZERO_OP_ROUND] = zero_run_round,
     [ZERO_OP_ACCUMULATE] = zero_run_accumulate,
-    [ZERO_OP_REDUCE] = zero_run_reduce,
-    [ZERO_OP_REDUCE_WAIT] = zero_run_reduce_wait,
+    [ZERO_OP_REDUCE] = zero_run_exchange,
+    [ZERO_OP_REDUCE_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_ALL_REDUCE] = zero_run_all_reduce,
-    [ZERO_OP_ALL_REDUCE_WAIT] = zero_run_all_reduce_wait,
+    [ZERO_OP_ALL_REDUCE_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_LOSS] = zero_run_loss,
     [ZERO_OP_NORM] = zero_run_norm,
     [ZERO_OP_OVERFLOW] = zero_run_overflow,
@@ -37,15 +37,15 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_STORE_PARAM] = zero_run_store_param,
     [ZERO_OP_PUBLISH] = zero_run_publish,
     [ZERO_OP_DELAY] = zero_run_delay,
-    [ZERO_OP_FETCH] = zero_run_fetch,
+    [ZERO_OP_FETCH] = zero_run_block,
     [ZERO_OP_FETCH_WAIT] = zero_run_block_wait,
-    [ZERO_OP_STORE] = zero_run_store,
+    [ZERO_OP_STORE] = zero_run_block,
     [ZERO_OP_STORE_WAIT] = zero_run_block_wait,
     [ZERO_OP_FETCH_PARAM] = zero_run_fetch_param,
     [ZERO_OP_FETCH_PARAM_WAIT] = zero_run_fetch_param_wait,
-    [ZERO_OP_SAVE] = zero_run_save,
+    [ZERO_OP_SAVE] = zero_run_activation,
     [ZERO_OP_SAVE_WAIT] = zero_run_activation_wait,
-    [ZERO_OP_RESTORE] = zero_run_restore,
+    [ZERO_OP_RESTORE] = zero_run_activation,
     [ZERO_OP_RESTORE_WAIT] = zero_run_activation_wait,
 };
 
@@ -78,17 +78,6 @@ static zero_traffic control_of(const zero_runner *r)
     return sum;
 }
 
-/* Counts a completed walk and its small messages; `before` are those before it. */
-static void count_walk(const zero_walk *w, const zero_traffic *before)
-{
-    zero_runner *r = w->r;
-    zero_traffic now = control_of(r);
-    r->walks[w->in->program]++;
-    r->updates[w->in->program] += w->update.is_due;
-    zero_traffic_add(&r->control, 1, &now);
-    zero_traffic_add(&r->control, -1, before);
-}
-
 /* `lazy`, `delayed`: the first program with updates makes those of the last step. */
 static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
 {
@@ -102,29 +91,14 @@ static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
     return update;
 }
 
-/* On a device with a stopwatch the host only queues: there seconds come later (device_times.h). */
-static void note(const zero_walk *w, const zero_instruction *i, double seconds,
-                 double exchange)
-{
-    zero_runner *r = w->r;
-    if (r->times.watch) seconds = exchange = 0.0;
-    zero_profile_note(&r->profile, w->in->program, i, seconds, exchange);
-}
-
-/* The event of the instruction r->at; NULL: nobody asks for it. */
-static zero_told *event_of(const zero_walk *w)
-{
-    bool is_told = w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
-    return is_told && w->r->told ? &w->r->told[w->r->at] : NULL;
-}
-
 /* Executes the instruction r->at. */
 static zero_status execute_one(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
-    zero_told *told = event_of(w);
+    bool is_told = r->told && w->in->program == ZERO_PROGRAM_STEP && !w->in->finds_origin;
+    zero_told *told = is_told ? &r->told[r->at] : NULL;
     if (r->times.watch) zero_device_times_next(&r->times, i);
-    zero_lifetimes_begin(r, i);
+    zero_lifetimes_change(r, i, false);
     if (told) zero_tell_before(w, i, told);
     if (!execute[i->op])
         return zero_fail(ZERO_ERR_UNSUPPORTED,
@@ -133,12 +107,14 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     ZERO_TRY(execute[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
-    if (!zero_program_generates(w->in->program)) zero_lifetimes_end(r, i);
+    if (!zero_program_generates(w->in->program)) zero_lifetimes_change(r, i, true);
     return ZERO_OK;
 }
 
-static zero_status walk_all(zero_walk *w)
+/* Sets the walk's status. */
+static void walk_all(void *arg)
 {
+    zero_walk *w = arg;
     zero_runner *r = w->r;
     const zero_program_kind kind = w->in->program;
     const zero_program *p = &r->schedule->programs[kind];
@@ -149,36 +125,21 @@ static zero_status walk_all(zero_walk *w)
         const zero_instruction *i = &p->code[r->at];
         double polled = r->polled, streamed = r->streamed;
         if (zero_run_was_ahead(w, i)) continue;
-        zero_status st = execute_one(w, i);
-        if (st != ZERO_OK) zero_trace_note_failure(trace, kind, r->at, start);
-        ZERO_TRY(st);
+        w->status = execute_one(w, i);
+        if (w->status != ZERO_OK) {
+            zero_trace_note_failure(trace, kind, r->at, start);
+            return;
+        }
         double end = zero_clock_seconds();
-        note(w, i, end - start - (r->streamed - streamed), r->polled - polled);
+        double own = end - start - (r->streamed - streamed), polls = r->polled - polled;
+        /* On a device with a stopwatch the host only queues: there seconds come later
+         * (device_times.h). */
+        if (r->times.watch) own = polls = 0.0;
+        zero_profile_note(&r->profile, kind, i, own, polls);
         zero_trace_note(trace, kind, r->at, false, start, end);
         start = end;
     }
     if (r->times.watch) zero_device_times_end(&r->times);
-    return ZERO_OK;
-}
-
-typedef struct {
-    zero_walk *walk;
-    zero_status status;
-} held_walk;
-
-static void walk_held(void *arg)
-{
-    held_walk *h = arg;
-    h->status = walk_all(h->walk);
-}
-
-/* The host's threads wait for its calls, beside a device for updates. */
-static zero_status walk_with_threads(zero_walk *w)
-{
-    zero_runner *r = w->r;
-    held_walk h = {.walk = w};
-    zero_cpu_hold_threads(r->host_is_open ? &r->host : &r->math, walk_held, &h);
-    return h.status;
 }
 
 zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
@@ -201,11 +162,16 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     r->walk = &w;
     zero_watch_compute(r->comm, zero_program_name(input->program),
                        input->program == ZERO_PROGRAM_STEP ? input->step + 1 : 0);
-    zero_status st = walk_with_threads(&w);
+    /* The host's threads wait for its calls, beside a device for updates. */
+    zero_cpu_hold_threads(r->host_is_open ? &r->host : &r->math, walk_all, &w);
     zero_watch_compute(r->comm, NULL, 0);
     r->walk = NULL;
-    ZERO_TRY(st);
-    count_walk(&w, &control);
+    ZERO_TRY(w.status);
+    zero_traffic now = control_of(r);
+    r->walks[input->program]++;
+    r->updates[input->program] += w.update.is_due;
+    zero_traffic_add(&r->control, 1, &now);
+    zero_traffic_add(&r->control, -1, &control);
     if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
         r->units_are_checked = true;
     output->origin = w.search.first;

@@ -1,11 +1,13 @@
-/* Transfers between memory and the file, and the stream of optimizer states, which runs ahead. Beside a
- * device UPDATE and STORE_PARAM of states in the host's memory are a stream, too.
+/* Transfers between memory and the file, and the stream of optimizer states, which runs
+ * ahead. Beside a device UPDATE and STORE_PARAM of states in the host's memory are a
+ * stream, too.
  *
- * The stream's instructions depend on each other, on one instruction of the walk (`after`), and on
- * nothing else: slots and parameters live for the whole run, and UPDATE stands before the first use
- * of its group. So they need not wait until the walk arrives. Polls during arithmetic execute them,
- * in their order, as far as transfers have ended. The walk waits only for what is still missing
- * when it arrives. This moves work in time and changes no number. */
+ * The stream's instructions depend on each other, on one instruction of the walk
+ * (`after`), and on nothing else: slots and parameters live for the whole run, and
+ * UPDATE stands before the first use of its group. So they need not wait until the walk
+ * arrives. Polls during arithmetic execute them, in their order, as far as transfers
+ * have ended. The walk waits only for what is still missing when it arrives. This moves
+ * work in time and changes no number. */
 #include <time.h>
 
 #include "base/clock.h"
@@ -35,38 +37,32 @@ static int params_of(const zero_walk *w, const zero_instruction *i)
     return state->first_param_block + (i->file - state->first_block);
 }
 
-static void *params_in(const zero_walk *w, const zero_instruction *i, void *slot)
+static void begin(zero_walk *w, const zero_instruction *i, zero_moved as, int file,
+                  void *memory)
+{
+    zero_tier *t = &w->r->tier;
+    t->label = zero_walk_label(w, i);
+    if (i->op == ZERO_OP_STORE || i->op == ZERO_OP_SAVE)
+        zero_tier_begin_write(t, as, file, memory);
+    else
+        zero_tier_begin_read(t, as, file, memory);
+}
+
+/* ---- optimizer states ---- */
+
+/* FETCH and STORE: only for an update. In fp32 parameters are read, too: they are the
+ * masters. */
+zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
 {
     const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    return zero_offload_params_in(s, i->group, k, slot);
-}
-
-/* ---- optimizer states: only for an update ---- */
-
-zero_status zero_run_fetch(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int params = params_of(w, i);
+    bool moves_params = i->op == ZERO_OP_STORE || w->plan->type == ZERO_FP32;
+    int params = params_of(w, i), k = i->file - s->groups[i->group].first_block;
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, i->file, slot);
-    if (params != ZERO_NO_BUFFER && w->plan->type == ZERO_FP32) /* they are the masters */
-        zero_tier_begin_read(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
-    return ZERO_OK;
-}
-
-zero_status zero_run_store(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int params = params_of(w, i);
-    if (!w->update.is_due) return ZERO_OK;
-    void *slot = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, i->file, slot);
-    if (params != ZERO_NO_BUFFER)
-        zero_tier_begin_write(&r->tier, ZERO_MOVED_STATES, params, params_in(w, i, slot));
+    begin(w, i, ZERO_MOVED_STATES, i->file, slot);
+    if (params != ZERO_NO_BUFFER && moves_params)
+        begin(w, i, ZERO_MOVED_STATES, params,
+              zero_offload_params_in(s, i->group, k, slot));
     return ZERO_OK;
 }
 
@@ -86,10 +82,9 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     const zero_group_state *state = &r->schedule->groups[i->group];
     char *piece = zero_use(w, i->buffer);
-    r->tier.label = zero_walk_label(w, i);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
-        zero_tier_begin_read(&r->tier, ZERO_MOVED_PARAMETERS, block, piece);
+        begin(w, i, ZERO_MOVED_PARAMETERS, block, piece);
         piece += r->schedule->buffers[block].bytes;
     }
     return ZERO_OK;
@@ -105,19 +100,9 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 /* ---- activations ---- */
 
-zero_status zero_run_save(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_activation(zero_walk *w, const zero_instruction *i)
 {
-    w->r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_write(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
-                          zero_use(w, i->buffer));
-    return ZERO_OK;
-}
-
-zero_status zero_run_restore(zero_walk *w, const zero_instruction *i)
-{
-    w->r->tier.label = zero_walk_label(w, i);
-    zero_tier_begin_read(&w->r->tier, ZERO_MOVED_ACTIVATIONS, i->file,
-                         zero_use(w, i->buffer));
+    begin(w, i, ZERO_MOVED_ACTIVATIONS, i->file, zero_use(w, i->buffer));
     return ZERO_OK;
 }
 
@@ -139,27 +124,22 @@ static const zero_instruction *find_next(zero_walk *w)
     return NULL;
 }
 
-static bool has_ended(const zero_walk *w, const zero_instruction *i)
-{
-    int params = params_of(w, i);
-    return zero_tier_has_ended(&w->r->tier, i->file) &&
-           (params == ZERO_NO_BUFFER || zero_tier_has_ended(&w->r->tier, params));
-}
-
-/* With `lazy` the walk itself updates while a device executes what was queued before. Its calls poll as
- * they are queued: an update there would keep the next call from the device. */
-static bool may_update(const zero_walk *w, int g)
-{
-    return w->plan->offload != ZERO_OFFLOAD_LAZY && zero_host_may_update(w->r, g);
-}
-
 static bool is_ready(const zero_walk *w, const zero_instruction *i)
 {
+    const zero_tier *t = &w->r->tier;
+    int params = params_of(w, i);
     if (i->after >= w->r->at) return false;
     switch (i->op) {
-    case ZERO_OP_UPDATE: return !i->on_host || may_update(w, i->group);
+        /* With `lazy` the walk itself updates while a device executes what was queued
+         * before. Its calls poll as they are queued: an update there would keep the next
+         * call from the device. */
+    case ZERO_OP_UPDATE:
+        return !i->on_host || (w->plan->offload != ZERO_OFFLOAD_LAZY &&
+                               zero_host_may_update(w->r, i->group));
     case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE_WAIT: return has_ended(w, i);
+    case ZERO_OP_STORE_WAIT:
+        return zero_tier_has_ended(t, i->file) &&
+               (params == ZERO_NO_BUFFER || zero_tier_has_ended(t, params));
     default: return true;
     }
 }
@@ -167,9 +147,9 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
 static zero_status execute(zero_walk *w, const zero_instruction *i)
 {
     switch (i->op) {
-    case ZERO_OP_FETCH: return zero_run_fetch(w, i);
+    case ZERO_OP_FETCH:
+    case ZERO_OP_STORE: return zero_run_block(w, i);
     case ZERO_OP_UPDATE: return zero_run_update(w, i);
-    case ZERO_OP_STORE: return zero_run_store(w, i);
     case ZERO_OP_STORE_PARAM: return zero_run_store_param(w, i);
     default: return zero_run_block_wait(w, i);
     }
@@ -223,7 +203,8 @@ zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* New parameters return to the device. Does nothing where UPDATE left the masters as they are. */
+/* New parameters return to the device. Does nothing where UPDATE left the masters as
+ * they are. */
 zero_status zero_run_store_param(zero_walk *w, const zero_instruction *i)
 {
     zero_use(w, i->host);

@@ -1,4 +1,4 @@
-#include "engine/run_setup.h"
+#include "engine/walk.h"
 
 #include <stdlib.h>
 
@@ -7,8 +7,6 @@
 #include "comm/divide.h"
 #include "comm/launch.h"
 #include "comm/watch.h"
-#include "engine/run_chain.h"
-#include "engine/walk.h"
 #include "sharding/schedule_exchange.h"
 #include "state/run_memory.h"
 
@@ -48,7 +46,7 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int g, zero_runner_
 {
     int n = zero_exchange_collectives(r->schedule, op, g);
     x->ops = calloc((size_t)n + 1, sizeof *x->ops);
-    if (!x->ops) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d collectives", n);
+    ZERO_TRY(zero_allocated(x->ops, "no memory for %d collectives", n));
     for (int k = 0; k < n; k++) {
         zero_collective_spec spec = zero_exchange_collective(r->schedule, op, g, k);
         ZERO_TRY(r->link.memory ? zero_collective_init_on_device(&x->ops[k], r->shard,
@@ -73,26 +71,23 @@ static zero_status init_joins(zero_runner *r)
     return ZERO_OK;
 }
 
-/* Replicas add their pieces of a group's gradient by a chain, as a JOIN that sums does. */
-static zero_status init_all_reduce(zero_runner *r, int g)
-{
-    zero_runner_chain *chain = &r->all_reduce[g];
-    const zero_op op = ZERO_OP_ALL_REDUCE;
-    for (int k = 0; k < zero_exchange_collectives(r->schedule, op, g); k++) {
-        zero_collective_spec spec = zero_exchange_collective(r->schedule, op, g, k);
-        ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
-        chain->n = k + 1;
-    }
-    return ZERO_OK;
-}
-
 static zero_status init_exchanges(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
     for (int g = 0; g < s->input.model->n_groups; g++) {
         if (s->groups[g].reduce.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_REDUCE, g, &r->reduce[g]));
-        if (s->groups[g].all_reduce.is_used) ZERO_TRY(init_all_reduce(r, g));
+        if (s->groups[g].all_reduce.is_used) {
+            /* Replicas add their pieces of a group's gradient by a chain, as a JOIN that
+             * sums does. */
+            const zero_op op = ZERO_OP_ALL_REDUCE;
+            zero_runner_chain *chain = &r->all_reduce[g];
+            for (int k = 0; k < zero_exchange_collectives(s, op, g); k++) {
+                zero_collective_spec spec = zero_exchange_collective(s, op, g, k);
+                ZERO_TRY(zero_collective_init(&chain->ops[k], r->replicas, &spec));
+                chain->n = k + 1;
+            }
+        }
         if (s->groups[g].gather.is_used)
             ZERO_TRY(init_exchange(r, ZERO_OP_GATHER, g, &r->gather[g]));
     }
@@ -148,34 +143,6 @@ static zero_status take_memory(zero_runner *r)
     return pin(r);
 }
 
-static zero_status check_device(const zero_runner *r)
-{
-    bool has_device = r->backend->memory != NULL;
-    if (has_device == (r->schedule->input.device != 0)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a plan %s a device cannot run on the backend '%s', which has %s of "
-                     "its own",
-                     has_device ? "without" : "with", r->backend->name,
-                     has_device ? "memory" : "no memory");
-}
-
-/* The CPU that updates states beside a device. */
-static zero_status open_host(zero_runner *r)
-{
-    if (!zero_plan_updates_beside(&r->schedule->input)) return ZERO_OK;
-    r->host = (zero_math){.poll = poll_collectives,
-                          .poll_arg = r,
-                          .threads = (int)r->schedule->input.threads};
-    ZERO_TRY(zero_backend_cpu.open(&r->host));
-    r->host_is_open = true;
-    return ZERO_OK;
-}
-
-static void close_host(zero_runner *r)
-{
-    if (r->host_is_open && zero_backend_cpu.close) zero_backend_cpu.close(&r->host);
-}
-
 static zero_status check_type(const zero_runner *r)
 {
     zero_status st = r->backend->accepts
@@ -184,15 +151,6 @@ static zero_status check_type(const zero_runner *r)
     /* Another machine would do. */
     return st == ZERO_ERR_UNSUPPORTED ? zero_fail(ZERO_ERR_ENV, "%s", zero_last_error())
                                       : st;
-}
-
-static zero_status check_sharing(const zero_runner *r)
-{
-    bool is_direct = r->near.comm || r->schedule->input.device_messages;
-    if (!is_direct || r->copier.share) return ZERO_OK;
-    return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "the memory of device '%s' cannot be reached by other processes",
-                     r->backend->name);
 }
 
 /* Whether MPI can send from and receive into the device's memory. */
@@ -212,15 +170,32 @@ static zero_status check_messages(const zero_runner *r)
 
 static zero_status init_local(zero_runner *r, const char *directory)
 {
-    ZERO_TRY(check_device(r));
+    bool has_device = r->backend->memory != NULL;
+    if (has_device != (r->schedule->input.device != 0))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a plan %s a device cannot run on the backend '%s', which has %s of its own",
+            has_device ? "without" : "with", r->backend->name,
+            has_device ? "memory" : "no memory");
     ZERO_TRY(r->backend->open(&r->math));
     r->is_open = true;
     ZERO_TRY(check_type(r));
     r->link = (zero_link){.memory = r->backend->memory, .math = &r->math};
     r->copier = zero_link_copier(&r->link);
-    ZERO_TRY(check_sharing(r));
+    bool is_direct = r->near.comm || r->schedule->input.device_messages;
+    if (is_direct && !r->copier.share)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "the memory of device '%s' cannot be reached by other processes",
+                         r->backend->name);
     if (r->near.comm) r->copier.window = &r->near;
-    ZERO_TRY(open_host(r));
+    /* The CPU that updates states beside a device. */
+    if (zero_plan_updates_beside(&r->schedule->input)) {
+        r->host = (zero_math){.poll = poll_collectives,
+                              .poll_arg = r,
+                              .threads = (int)r->schedule->input.threads};
+        ZERO_TRY(zero_backend_cpu.open(&r->host));
+        r->host_is_open = true;
+    }
     ZERO_TRY(allocate_tables(r));
     ZERO_TRY(zero_profile_init(&r->profile, r->schedule->input.model));
     ZERO_TRY(
@@ -276,15 +251,6 @@ static void destroy_exchanges(zero_runner_exchange *list, int n_groups)
     free(list);
 }
 
-static void close_device(zero_runner *r)
-{
-    const zero_memory *memory = r->link.memory;
-    if (!memory) return;
-    if (r->window_is_pinned) memory->unpin(&r->math, r->window->base);
-    if (r->device) memory->unpin(&r->math, r->arena.base);
-    if (r->device) memory->give_back(&r->math, r->device);
-}
-
 static void destroy_chains(zero_runner_chain *list, int n)
 {
     for (int j = 0; list && j < n; j++)
@@ -311,8 +277,13 @@ void zero_runner_destroy(zero_runner *r)
     zero_tier_close(&r->tier); /* ends transfers from and to the arena */
     if (r->arena.mapping) zero_lifetimes_close(r);
     zero_device_window_destroy(&r->near); /* before the memory is given back */
-    close_device(r);
-    close_host(r);
+    const zero_memory *memory = r->link.memory;
+    if (memory) {
+        if (r->window_is_pinned) memory->unpin(&r->math, r->window->base);
+        if (r->device) memory->unpin(&r->math, r->arena.base);
+        if (r->device) memory->give_back(&r->math, r->device);
+    }
+    if (r->host_is_open && zero_backend_cpu.close) zero_backend_cpu.close(&r->host);
     if (r->is_open && r->backend->close) r->backend->close(&r->math);
     zero_arena_destroy(&r->arena);
     *r = (zero_runner){0};

@@ -1,5 +1,6 @@
-/* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE, which end
- * the step. */
+/* ROUND and ACCUMULATE, which make a step's gradient; LOSS, NORM, OVERFLOW and UPDATE,
+ * which end the step. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "sharding/schedule_device.h"
 #include "sharding/update.h"
 #include "state/host_copies.h"
+#include "state/records.h"
+#include "state/replicas.h"
 
 static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {
@@ -68,8 +71,9 @@ static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
     return ZERO_OK;
 }
 
-/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have counts on the
- * first of them alone. The sum is exact, so it does not depend on how elements are dealt. */
+/* With shares: of this rank's shard, but each tensor that all ranks of a TP group have
+ * counts on the first of them alone. The sum is exact, so it does not depend on how
+ * elements are dealt. */
 static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -133,37 +137,6 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
     return update;
 }
 
-/* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
-static void decide_update(zero_walk *w)
-{
-    zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
-    switch (w->plan->offload) {
-    case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
-    case ZERO_OFFLOAD_LAZY:
-    case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
-    default: w->update = update;
-    }
-}
-
-static zero_status vote(zero_walk *w, bool is_finite)
-{
-    zero_run_output *out = w->out;
-    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
-    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
-                             : w->in->is_refused        ? ZERO_STEP_REFUSED
-                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
-                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
-                             : !is_finite               ? ZERO_STEP_OVERFLOW
-                                                        : ZERO_STEP_FINE;
-    int64_t gravest;
-    bool same;
-    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
-    out->verdict = (zero_step_verdict)gravest;
-    out->differs = !same;
-    out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
-    return ZERO_OK;
-}
-
 /* *sum = the squares of all ranks' gradients. */
 static zero_status add_squares(zero_runner *r, double *sum)
 {
@@ -187,13 +160,37 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     fetch_squares(w, i);
     ZERO_TRY(add_squares(w->r, &squares));
     w->out->grad_norm = sqrt(squares) / w->in->loss_scale;
-    ZERO_TRY(vote(w, isfinite(squares) && isfinite(w->out->loss)));
-    if (!w->out->overflow) decide_update(w);
+    bool is_finite = isfinite(squares) && isfinite(w->out->loss);
+    zero_run_output *out = w->out;
+    bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
+    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
+                             : w->in->is_refused        ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
+                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
+                             : !is_finite               ? ZERO_STEP_OVERFLOW
+                                                        : ZERO_STEP_FINE;
+    int64_t gravest;
+    bool same;
+    ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));
+    out->verdict = (zero_step_verdict)gravest;
+    out->differs = !same;
+    out->overflow = out->verdict != ZERO_STEP_FINE || out->differs;
+
+    if (!w->out->overflow) {
+        /* `lazy`, `delayed`: the next step makes this update, with this step's numbers. */
+        zero_pending_update update = zero_run_agreed_update(w->in, w->out->grad_norm);
+        switch (w->plan->offload) {
+        case ZERO_OFFLOAD_BACKWARD: break; /* it has been made */
+        case ZERO_OFFLOAD_LAZY:
+        case ZERO_OFFLOAD_DELAYED: w->r->pending = update; break;
+        default: w->update = update;
+        }
+    }
     return ZERO_OK;
 }
 
-/* The slot may hold another block's parameters where this one has padding, which is zeros and is
- * gathered, too. */
+/* The slot may hold another block's parameters where this one has padding, which is
+ * zeros and is gathered, too. */
 static void clear_padding(const zero_walk *w, const zero_instruction *i, char *param)
 {
     const zero_schedule *s = w->r->schedule;
@@ -204,23 +201,8 @@ static void clear_padding(const zero_walk *w, const zero_instruction *i, char *p
     memset(param + (size_t)(end - all.begin) * size, 0, (size_t)(all.end - end) * size);
 }
 
-/* The states of a block in its slot. */
-static void find_in_slot(const zero_walk *w, const zero_instruction *i,
-                         zero_update_state *state)
-{
-    const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
-    if (view.master) state->master = view.master;
-    state->momentum = view.momentum;
-    state->variance = view.variance;
-    if (!view.param) return;
-    state->param = view.param;
-    state->changed = NULL; /* the slot has what was there before */
-    clear_padding(w, i, view.param);
-}
-
-/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does not look. */
+/* Where UPDATE notes parameters that were not their masters, rounded; NULL if it does
+ * not look. */
 static uint64_t *changes_of(const zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
@@ -246,7 +228,20 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
                                .momentum = zero_use_element(w, i->momentum, at),
                                .variance = zero_use_element(w, i->variance, at),
                                .changed = changes_of(w, i)};
-    if (i->file != ZERO_NO_BUFFER) find_in_slot(w, i, &state);
+    if (i->file != ZERO_NO_BUFFER) {
+        /* The states of a block in its slot. */
+        const zero_schedule *s = w->r->schedule;
+        int k = i->file - s->groups[i->group].first_block;
+        zero_slot_view view = zero_offload_view(s, i->group, k, zero_use(w, i->buffer));
+        if (view.master) state.master = view.master;
+        state.momentum = view.momentum;
+        state.variance = view.variance;
+        if (view.param) {
+            state.param = view.param;
+            state.changed = NULL; /* the slot has what was there before */
+            clear_padding(w, i, view.param);
+        }
+    }
     if (!state.master) { /* fp32: the parameter is its own master */
         state.master = state.param;
         state.param = NULL;
@@ -278,4 +273,49 @@ zero_status zero_run_publish(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_delay(zero_walk *w, const zero_instruction *i)
 {
     return w->r->pending.is_due ? copy(w, i) : ZERO_OK;
+}
+
+/* ---- flipped bits ----
+ *
+ * VERIFY, COMPARE and RECORD: a step looks for flipped bits before its first UPDATE,
+ * because that hides them. All ranks are between OVERFLOW and UPDATE then, so parameters
+ * that lie once per node do not change. UPDATE itself looks at the parameters that it
+ * overwrites. */
+
+zero_status zero_name_step(int64_t step, zero_status st)
+{
+    if (st != ZERO_ERR_CORRUPTED) return st;
+    return zero_fail(st, "step %" PRId64 ": %s", step + 1, zero_last_error());
+}
+
+zero_status zero_run_verify(zero_walk *w, const zero_instruction *i)
+{
+    (void)i;
+    return zero_name_step(w->in->step, zero_records_verify(w->r));
+}
+
+/* A step that overflows has no UPDATE, and a flipped bit may be why: all is compared
+ * then. */
+zero_status zero_run_compare(zero_walk *w, const zero_instruction *i)
+{
+    (void)i;
+    const zero_step_verdict verdict = w->out->verdict;
+    bool has_gradient = verdict < ZERO_STEP_OVERFLOW; /* else it may be anything */
+    /* The vote: ranks that were called with different steps disagree on what is due. */
+    if (w->out->differs || verdict > ZERO_STEP_OVERFLOW) return ZERO_OK;
+    if (has_gradient && !zero_is_compared(w->r->schedule)) return ZERO_OK;
+    ZERO_TRY(zero_name_step(
+        w->in->step, zero_replicas_compare_due(
+                         w->r, has_gradient ? w->in->step : ZERO_ALL_STEPS, has_gradient)));
+    w->r->compares++;
+    return ZERO_OK;
+}
+
+/* Does nothing where UPDATE left the states as they are. A device's failure waits for the
+ * next vote: the other ranks continue this step. */
+zero_status zero_run_record(zero_walk *w, const zero_instruction *i)
+{
+    if (!w->update.is_due) return ZERO_OK;
+    zero_status st = zero_records_take(w->r, i->group);
+    return w->r->link.has_failed ? ZERO_OK : st;
 }

@@ -43,21 +43,6 @@ static bool is_chosen(struct choice *left, float logit)
     return left->ties-- > 0;
 }
 
-static bool are_finite(const float *logits, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(logits[i])) return false;
-    return true;
-}
-
-static int32_t largest(const float *logits, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (logits[i] > logits[best]) best = i;
-    return (int32_t)best;
-}
-
 /* The known logits, the largest of them, and how they become weights. */
 struct draw {
     const float *logits;
@@ -79,8 +64,8 @@ static double mass_of(const struct draw *d, struct choice left)
     return sum;
 }
 
-/* The nucleus: of the chosen, the fewest of the largest that have this mass. Bisects the ranks, then
- * how many of the last one are needed. */
+/* The nucleus: of the chosen, the fewest of the largest that have this mass. Bisects the
+ * ranks, then how many of the last one are needed. */
 static struct choice narrow(const struct draw *d, struct choice chosen, double mass)
 {
     uint32_t least = 0;
@@ -111,8 +96,12 @@ bool zero_sampling_ends(const zero_sampling *how, int32_t token)
 int32_t zero_sampling_draw(const zero_sampling *how, const float *logits, double uniform)
 {
     int64_t n = how->known;
-    if (!are_finite(logits, n)) return -1;
-    int32_t best = largest(logits, n), last = best;
+    int32_t best = 0, last;
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(logits[i])) return -1;
+        if (logits[i] > logits[best]) best = (int32_t)i;
+    }
+    last = best;
     if (how->temperature == 0.0) return best;
     const struct draw d = {logits, n, (double)logits[best], how->temperature};
     struct choice chosen = choose(logits, n, how->top_k);

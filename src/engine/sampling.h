@@ -3,9 +3,9 @@
  *     p(i) ~ exp(logit(i) / temperature)   over the top_k largest logits of the known ids, and of these
  *                                          over the fewest, largest first, whose p reach top_p together
  *
- * Among equal logits lower ids come first. Sums are in the order of ids.
- * Source: Fan et al., arXiv:1805.04833, section 5 (top-k); Holtzman et al., arXiv:1904.09751, section
- * 3.1 (top-p, the nucleus). */
+ * Among equal logits lower ids come first. Sums are in the order of ids. Source: Fan et
+ * al., arXiv:1805.04833, section 5 (top-k); Holtzman et al., arXiv:1904.09751, section 3.1
+ * (top-p, the nucleus). */
 #pragma once
 
 #include <stdbool.h>
@@ -31,6 +31,6 @@ typedef struct {
 
 bool zero_sampling_ends(const zero_sampling *how, int32_t token);
 
-/* The token that a uniform number in [0, 1) chooses. -1 if a logit of a known id is not finite.
- * Allocates nothing. */
+/* The token that a uniform number in [0, 1) chooses. -1 if a logit of a known id is not
+ * finite. Allocates nothing. */
 int32_t zero_sampling_draw(const zero_sampling *how, const float *logits, double uniform);

@@ -85,8 +85,7 @@ zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
     zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
     zero_status st =
-        made ? ZERO_OK
-             : zero_fail(ZERO_ERR_NOMEM, "no memory to tell of %d instructions", p->length);
+        zero_allocated(made, "no memory to tell of %d instructions", p->length);
     for (int at = 0; st == ZERO_OK && at < p->length; at++)
         st = tell_peers(s, &p->code[at], &made[at]);
     if (st == ZERO_OK)
@@ -120,7 +119,25 @@ static bool is_gradient(const zero_walk *w, int buffer)
            class == ZERO_CLASS_ACCUMULATORS;
 }
 
-static void identify(const zero_walk *w, const zero_instruction *i, zero_told *told)
+/* The master; in fp32 the parameter. */
+static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
+{
+    int64_t at = element_in(w, i);
+    if (at >= 0 && i->file != ZERO_NO_BUFFER) {
+        /* The states of a block in its slot; parameters are there, too, if they are in
+         * the file. */
+        const zero_schedule *s = w->r->schedule;
+        int k = i->file - s->groups[i->group].first_block;
+        zero_slot_view view =
+            zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
+        const float *master = view.master ? view.master : (const float *)(void *)view.param;
+        if (!master) return read_element(w, i->param[0], at);
+        return (zero_told_number){at, (double)master[at - i->range.begin]};
+    }
+    return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
+}
+
+void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
     const zero_runner *r = w->r;
     zero_traffic traffic = zero_instruction_traffic(r->schedule, i);
@@ -146,31 +163,6 @@ static void identify(const zero_walk *w, const zero_instruction *i, zero_told *t
     memcpy(told->read_from, known.read_from, sizeof told->read_from);
     for (int k = 0; k < ZERO_TOLD_TOKENS; k++) told->tokens[k] = -1;
     for (int k = 0; k < ZERO_TOLD_RANKS; k++) told->numbers[k].at = -1;
-}
-
-/* The states of a block in its slot; parameters are there, too, if they are in the file. */
-static zero_told_number read_slot(const zero_walk *w, const zero_instruction *i, int64_t at)
-{
-    const zero_schedule *s = w->r->schedule;
-    int k = i->file - s->groups[i->group].first_block;
-    zero_slot_view view =
-        zero_offload_view(s, i->group, k, zero_runner_buffer(w->r, i->buffer));
-    const float *master = view.master ? view.master : (const float *)(void *)view.param;
-    if (!master) return read_element(w, i->param[0], at);
-    return (zero_told_number){at, (double)master[at - i->range.begin]};
-}
-
-/* The master; in fp32 the parameter. */
-static zero_told_number read_master(const zero_walk *w, const zero_instruction *i)
-{
-    int64_t at = element_in(w, i);
-    if (at >= 0 && i->file != ZERO_NO_BUFFER) return read_slot(w, i, at);
-    return read_element(w, i->master != ZERO_NO_BUFFER ? i->master : i->param[0], at);
-}
-
-void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    identify(w, i, told);
     switch (i->op) {
     case ZERO_OP_REDUCE:
         tell_piece(w, i, told);
@@ -190,15 +182,6 @@ void zero_tell_before(const zero_walk *w, const zero_instruction *i, zero_told *
 }
 
 /* ---- what it has done ---- */
-
-static void tell_tokens(const zero_walk *w, zero_told *told)
-{
-    const int32_t *tokens = w->batch.inputs;
-    told->sample = w->batch.first_sample;
-    if (w->plan->model->input_bytes != sizeof *tokens) return;
-    for (int k = 0; k < ZERO_TOLD_TOKENS && k < w->batch.T; k++)
-        told->tokens[k] = tokens[k];
-}
 
 static bool tell_loss(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
@@ -239,35 +222,11 @@ static void tell_backward(const zero_walk *w, const zero_instruction *i, zero_to
         read_element(w, i->grad[0], element_of(partition_of(w, unit->groups[0]), 0));
 }
 
-static void tell_norm(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    const zero_tree_span *span = &w->r->squares[i->group];
-    double sum = 0.0;
-    if (zero_share_has_parts(&w->plan->model->share))
-        return; /* added exactly, all groups */
-    for (int k = 0; k < span->n; k++) sum += span->term[k];
-    told->numbers[0] = number(sum);
-}
-
-static void tell_result(const zero_walk *w, const zero_instruction *i, zero_told *told)
-{
-    switch (i->op) {
-    case ZERO_OP_LOAD: tell_tokens(w, told); break;
-    case ZERO_OP_FORWARD:
-    case ZERO_OP_RECOMPUTE: tell_forward(w, i, told); break;
-    case ZERO_OP_BACKWARD: tell_backward(w, i, told); break;
-    case ZERO_OP_LOSS: told->numbers[0] = number(w->out->loss); break;
-    case ZERO_OP_NORM: tell_norm(w, i, told); break;
-    case ZERO_OP_OVERFLOW:
-        told->numbers[0] = number(w->out->grad_norm);
-        told->done = !w->out->overflow;
-        break;
-    default: break;
-    }
-}
-
 void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *told)
 {
+    const int32_t *tokens = w->batch.inputs;
+    const zero_tree_span *span = i->group >= 0 ? &w->r->squares[i->group] : NULL;
+    double sum = 0.0;
     switch (i->op) {
     case ZERO_OP_REDUCE_WAIT:
         tell_piece(w, i, told);
@@ -286,6 +245,25 @@ void zero_tell_after(const zero_walk *w, const zero_instruction *i, zero_told *t
         told->done = w->update.is_due;
         told->numbers[1] = read_master(w, i);
         break;
-    default: tell_result(w, i, told);
+    case ZERO_OP_LOAD:
+        told->sample = w->batch.first_sample;
+        if (w->plan->model->input_bytes != sizeof *tokens) break;
+        for (int k = 0; k < ZERO_TOLD_TOKENS && k < w->batch.T; k++)
+            told->tokens[k] = tokens[k];
+        break;
+    case ZERO_OP_FORWARD:
+    case ZERO_OP_RECOMPUTE: tell_forward(w, i, told); break;
+    case ZERO_OP_BACKWARD: tell_backward(w, i, told); break;
+    case ZERO_OP_LOSS: told->numbers[0] = number(w->out->loss); break;
+    case ZERO_OP_NORM:
+        if (zero_share_has_parts(&w->plan->model->share)) break; /* exact, of all groups */
+        for (int k = 0; k < span->n; k++) sum += span->term[k];
+        told->numbers[0] = number(sum);
+        break;
+    case ZERO_OP_OVERFLOW:
+        told->numbers[0] = number(w->out->grad_norm);
+        told->done = !w->out->overflow;
+        break;
+    default: break;
     }
 }

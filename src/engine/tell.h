@@ -4,8 +4,8 @@
 #include "engine/walk.h"
 #include "state/told.h"
 
-/* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with what is known
- * before. The caller's (free()). ZERO_ERR_NOMEM. */
+/* *list[instructions of a step] = room for events on at most ZERO_TOLD_RANKS ranks, with
+ * what is known before. The caller's (free()). ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_tell_open(const zero_schedule *s, zero_told **list);
 
 /* To be called before and after the instruction is executed. */

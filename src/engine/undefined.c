@@ -51,7 +51,8 @@ static void mark(const struct looking *l, zero_type type, void *x, int64_t n)
                                                fill_piece, &type));
 }
 
-/* Memory of n floats that has activations; sums among them are undefined with their mark, too. */
+/* Memory of n floats that has activations; sums among them are undefined with their mark,
+ * too. */
 static void mark_room(const struct looking *l, float *x, int64_t n)
 {
     const zero_type type = l->unit->activations;
@@ -107,8 +108,8 @@ void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,
 
 /* ---- backward ---- */
 
-/* The part of the stream that the call must write, and cannot read: all of it where the stream
- * begins, else what the input has more than the output. */
+/* The part of the stream that the call must write, and cannot read: all of it where the
+ * stream begins, else what the input has more than the output. */
 static zero_range written_stream(const struct looking *l)
 {
     if (l->number == 0) return (zero_range){0, 0};
@@ -133,21 +134,18 @@ void zero_undefined_before_backward(zero_runner *r, const zero_instruction *i,
     mark_room(&l, call->work, l.sizes.backward_work);
 }
 
-static void look_at_gradient(const struct looking *l, int k, zero_undefined *first)
-{
-    const zero_group *g = &l->model->groups[l->unit->groups[k]];
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        zero_range part = zero_range_of_tensor(&l->model->tensors[t]);
-        find(l, ZERO_FP32, l->call->grad[k] + part.begin, zero_range_len(part),
-             (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
-    }
-}
-
 void zero_undefined_after_backward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call, zero_undefined *first)
 {
     struct looking l = look_of(r, i, call);
-    for (int k = 0; k < l.unit->n_groups; k++) look_at_gradient(&l, k, first);
+    for (int k = 0; k < l.unit->n_groups; k++) {
+        const zero_group *g = &l.model->groups[l.unit->groups[k]];
+        for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
+            zero_range part = zero_range_of_tensor(&l.model->tensors[t]);
+            find(&l, ZERO_FP32, call->grad[k] + part.begin, zero_range_len(part),
+                 (zero_undefined){.kind = ZERO_UNDEFINED_GRADIENT, .tensor = t}, first);
+        }
+    }
     find(&l, ZERO_FP32, call->row_loss, l.sizes.row_loss,
          (zero_undefined){.kind = ZERO_UNDEFINED_LOSS}, first);
     if (l.number == 0) return;
@@ -163,25 +161,28 @@ zero_status zero_undefined_tell(const zero_model *model, const zero_undefined *f
     const char *unit = model->units[first->unit].name;
     switch (first->kind) {
     case ZERO_UNDEFINED_OUTPUT:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of its output undefined: a "
-                         "forward call sets as many as sizes() says",
-                         unit, first->element);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of its output undefined: a forward call sets as many as sizes() says",
+            unit, first->element);
     case ZERO_UNDEFINED_GRADIENT:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of the gradient of '%s' "
-                         "undefined: a backward call sets every element of a gradient, and "
-                         "adds only where call->accumulate is true",
-                         unit, first->element, model->tensors[first->tensor].name);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of '%s' undefined: a backward call sets every element of a "
+            "gradient, and adds only where call->accumulate is true",
+            unit, first->element, model->tensors[first->tensor].name);
     case ZERO_UNDEFINED_STREAM:
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' leaves element %" PRId64 " of the gradient of its "
-                         "input undefined: a backward call sets stream to d(in)",
-                         unit, first->element);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' leaves element %" PRId64
+            " of the gradient of its input undefined: a backward call sets stream to d(in)",
+            unit, first->element);
     case ZERO_UNDEFINED_LOSS: break;
     }
     return zero_fail(ZERO_ERR_INVALID,
-                     "unit '%s' leaves the loss of position %" PRId64 " undefined: the "
-                     "last unit's backward call sets row_loss",
+                     "unit '%s' leaves the loss of position %" PRId64
+                     " undefined: the last unit's backward call sets row_loss",
                      unit, first->element);
 }

@@ -1,8 +1,9 @@
 /* undefined.h - units that leave numbers undefined, found in a run's first step.
  *
- * Before a unit's call its results are filled with a NaN that arithmetic does not make, and after
- * the call nothing of it may be left: adding to it keeps it. So a gradient that a unit forgets, or
- * adds to where it should set it, is told by unit and tensor. Later steps fill nothing. */
+ * Before a unit's call its results are filled with a NaN that arithmetic does not make, and
+ * after the call nothing of it may be left: adding to it keeps it. So a gradient that a
+ * unit forgets, or adds to where it should set it, is told by unit and tensor. Later steps
+ * fill nothing. */
 #pragma once
 
 #include "engine/origin.h"
@@ -21,8 +22,8 @@ typedef struct {
     int64_t element;
 } zero_undefined;
 
-/* Around a unit's call in the first step. The second of each pair notes what is still undefined.
- * Local. */
+/* Around a unit's call in the first step. The second of each pair notes what is still
+ * undefined. Local. */
 void zero_undefined_before_forward(zero_runner *r, const zero_instruction *i,
                                    const zero_call *call);
 void zero_undefined_after_forward(zero_runner *r, const zero_instruction *i,

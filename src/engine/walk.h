@@ -1,7 +1,12 @@
 /* walk.h - one walk through a program: its input, its output, and what instructions share.
  *
- * run_units.c, run_exchange.c, run_join.c, run_kept.c, run_update.c, run_checks.c and
- * run_offload.c execute instructions; run.c has the table of them and the walk itself. */
+ * The interpreter walks a program's array and does what each instruction says; it knows
+ * neither layers nor stages. While the backend computes, it calls back between tiles, and
+ * collectives in flight progress (MPI does not progress them by itself).
+ *
+ * run_units.c, run_exchange.c, run_update.c and run_offload.c execute instructions; run.c
+ * has the table of them and the walk itself; run_setup.c opens and closes what it walks
+ * on. */
 #pragma once
 
 #include "engine/origin.h"
@@ -57,13 +62,14 @@ struct zero_walk {
     const zero_plan_input *plan;
     zero_batch batch;
     zero_pending_update update; /* of UPDATE; known from OVERFLOW on, or pending */
-    /* With `lazy` beside a device, the calls before this walk: none of the walk's own uses a group before
-     * its STORE_PARAM. Else 0. */
+    /* With `lazy` beside a device, the calls before this walk: none of the walk's own uses
+     * a group before its STORE_PARAM. Else 0. */
     zero_call_place begin;
     int ahead;         /* instructions of the stream before this one are executed */
     bool is_in_stream; /* one of them is being executed */
     bool finds_undefined;
     zero_origin_search search;
+    zero_status status; /* of the instructions so far */
 };
 
 /* The instruction of the walk's program as records name it: program and index. */
@@ -76,20 +82,18 @@ static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 
-zero_execute zero_run_load, zero_run_forward, zero_run_backward;      /* run_units.c */
-zero_execute zero_run_reduce, zero_run_reduce_wait;                   /* run_exchange.c */
-zero_execute zero_run_all_reduce, zero_run_all_reduce_wait;           /* the same */
-zero_execute zero_run_gather, zero_run_gather_wait, zero_run_release; /* the same */
-zero_execute zero_run_join, zero_run_join_wait;                       /* run_join.c */
-zero_execute zero_run_keep, zero_run_collect, zero_run_collect_wait;  /* run_kept.c */
-zero_execute zero_run_round, zero_run_accumulate;                     /* run_update.c */
+zero_execute zero_run_load, zero_run_forward, zero_run_backward; /* run_units.c */
+zero_execute zero_run_exchange, zero_run_exchange_wait,
+    zero_run_release; /* run_exchange.c */
+zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;
+zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
 zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
-zero_execute zero_run_verify, zero_run_compare, zero_run_record;  /* run_checks.c */
-zero_execute zero_run_fetch, zero_run_store, zero_run_block_wait; /* run_offload.c */
+zero_execute zero_run_verify, zero_run_compare, zero_run_record;
+zero_execute zero_run_block, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
 zero_execute zero_run_fetch_grad, zero_run_store_param;
-zero_execute zero_run_save, zero_run_restore, zero_run_activation_wait;
+zero_execute zero_run_activation, zero_run_activation_wait;
 
 /* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
 void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
@@ -100,10 +104,11 @@ ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);
 /* The update of a step whose gradient is finite and has this norm. */
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm);
 
-/* Executes instructions of the stream of optimizer states before the walk comes to them, as far as
- * that needs no waiting. Called by polls. */
+/* Executes instructions of the stream of optimizer states before the walk comes to them, as
+ * far as that needs no waiting. Called by polls. */
 void zero_run_ahead(zero_walk *w);
-/* True if the present instruction was executed ahead. To be called before each instruction. */
+/* True if the present instruction was executed ahead. To be called before each
+ * instruction. */
 bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i);
 
 /* The number of a rank's microbatch m in the global batch, by the program's own strides. */
@@ -129,3 +134,59 @@ static inline void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
 {
     return zero_runner_use_element(w->r, buffer, i);
 }
+
+/* ---- chains: run_exchange.c ----
+ *
+ * A chain is two collectives, of which the second needs the result of the first.
+ *
+ * A sum over a group is a reduce-scatter, after which each rank has a piece of it, and an
+ * all-gather of the pieces: JOIN in the TP group, ALL_REDUCE among replicas. The walk
+ * begins the first; a poll during arithmetic, or the wait, begins the second.
+ *
+ *     JOIN                          JOIN_WAIT
+ *     reduce-scatter ... | a poll: all-gather ... |
+ *
+ * A group has one chain in flight at a time, so all its ranks begin the same collectives in
+ * the same order. */
+
+/* Begins the first collective of c->chain. It reads `in`, which may be c->whole. Collective
+ * over the chain's group; does not block. */
+ZERO_NODISCARD zero_status zero_chain_begin(zero_chained *c, const void *in);
+
+/* Begins the second collective if the first has ended. Does nothing if no chain is in
+ * flight. Local; does not block. */
+ZERO_NODISCARD zero_status zero_chain_continue(zero_chained *c);
+
+/* Returns when c->whole has the result of the chain in flight, or with the status of an
+ * earlier poll that failed. Collective over the chain's group; blocks. */
+ZERO_NODISCARD zero_status zero_chain_wait(const zero_runner *r, zero_chained *c);
+
+/* Walks one program. Collective over the runner's ranks. */
+ZERO_NODISCARD zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
+                                           zero_run_output *output);
+
+/* ---- run_setup.c: memory, tables, collectives ---- */
+
+/* The windows for the schedule's shared spaces: of the shard group, and of the TP group if
+ * there is one; zeroed if nothing is shared. Collective over `comm`, one verdict: the
+ * status of zero_window_init(). After a failure the caller destroys both. */
+ZERO_NODISCARD zero_status zero_runner_share(const zero_schedule *schedule, zero_comm *comm,
+                                             zero_window *window, zero_window *tp_window);
+
+/* Where a runner computes and keeps its file. */
+typedef struct {
+    const zero_backend *backend;
+    int device;                            /* which one, if the backend has several */
+    const char *directory;                 /* of the file; NULL: no file */
+    const zero_window *window, *tp_window; /* borrowed until the runner is destroyed */
+} zero_runner_place;
+
+/* Takes all memory, and the file if the schedule has one. Collective over `comm`, one
+ * verdict: ZERO_ERR_UNSUPPORTED, with the reason, if the plan has ipc and devices do not
+ * reach each other, or device_messages and MPI does not reach the device; ZERO_ERR_NOMEM;
+ * ZERO_ERR_ENV if the backend cannot compute with the plan's type; or the status of the
+ * backend's open() or of zero_tier_open(). */
+ZERO_NODISCARD zero_status zero_runner_init(zero_runner *r, const zero_schedule *schedule,
+                                            const zero_runner_place *place,
+                                            zero_comm *comm);
+void zero_runner_destroy(zero_runner *r); /* accepts a zeroed runner */

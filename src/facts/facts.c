@@ -9,7 +9,8 @@
 
 #define KEY_BYTES 80
 
-/* An expression being read. The first error is kept; what is read after it has no meaning. */
+/* An expression being read. The first error is kept; what is read after it has no
+ * meaning. */
 typedef struct {
     const char *begin, *at, *end;
     const zero_scope *scope;
@@ -49,24 +50,33 @@ static void complain(reader *r, const char *what)
 
 /* ---- paths ---- */
 
+static zero_fact look_up(const zero_scope *scope, const char *path, const char *end);
+
 /* One step down: `name` has n characters. */
-static const json_t *child(const json_t *node, const char *name, size_t n)
+static const json_t *child(const json_t *node, const char *name, size_t n,
+                           const zero_scope *scope)
 {
     char key[KEY_BYTES];
     if (!node || n >= sizeof key) return NULL;
     for (size_t i = 0; i < n; i++) key[i] = name[i] == '~' ? ' ' : name[i];
     key[n] = '\0';
+    if (key[0] == '@' && scope) {
+        zero_fact named = look_up(scope, name + 1, name + n);
+        snprintf(key, sizeof key, "%.*s", (int)named.length, named.text ? named.text : "");
+        if (!named.text) snprintf(key, sizeof key, "%.0f", named.number);
+    }
     if (json_is_array(node) && isdigit((unsigned char)key[0]))
         return json_array_get(node, strtoul(key, NULL, 10));
     return json_object_get(node, key);
 }
 
-static const json_t *descend(const json_t *node, const char *path, const char *end)
+static const json_t *descend(const json_t *node, const char *path, const char *end,
+                             const zero_scope *scope)
 {
     while (node && path < end) {
         const char *slash = memchr(path, '/', (size_t)(end - path));
         size_t n = (size_t)((slash ? slash : end) - path);
-        node = child(node, path, n);
+        node = child(node, path, n, scope);
         path += n + (slash != NULL);
     }
     return node;
@@ -74,19 +84,20 @@ static const json_t *descend(const json_t *node, const char *path, const char *e
 
 const json_t *zero_fact_at(const json_t *tree, const char *path)
 {
-    return descend(tree, path, path + strlen(path));
+    return descend(tree, path, path + strlen(path), NULL);
 }
 
 static zero_fact look_up(const zero_scope *scope, const char *path, const char *end)
 {
     const char *slash = memchr(path, '/', (size_t)(end - path));
     size_t n = (size_t)((slash ? slash : end) - path);
+    const char *rest = slash ? slash + 1 : end;
     for (const zero_scope *s = scope; s; s = s->outer) {
-        const json_t *first = child(s->node, path, n);
+        const json_t *first = child(s->node, path, n, NULL);
         bool is_item = s->outer != NULL;
-        if (first) return node_fact(slash ? descend(first, slash + 1, end) : first);
+        if (first) return node_fact(descend(first, rest, end, scope));
         if (is_item && n == 4 && strncmp(path, "item", n) == 0)
-            return node_fact(slash ? descend(s->node, slash + 1, end) : s->node);
+            return node_fact(descend(s->node, rest, end, scope));
         if (is_item && n == 5 && strncmp(path, "index", n) == 0)
             return number_fact((double)s->index);
         if (s->key && n == 3 && strncmp(path, "key", n) == 0)
@@ -171,7 +182,8 @@ static const struct {
              {"any", any, 0.0},
              {"all", all, 1.0}};
 
-/* After "sum(": the expression is read once per item, and once more to find its end if there is none. */
+/* After "sum(": the expression is read once per item, and once more to find its end if
+ * there is none. */
 static zero_fact read_fold(reader *r, fold *join, double value)
 {
     zero_fact list = read_choice(r);
@@ -238,7 +250,7 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
 
 static bool is_of_path(char c)
 {
-    return isalnum((unsigned char)c) || strchr("_/~.-", c);
+    return isalnum((unsigned char)c) || strchr("_/~.-@", c);
 }
 
 static zero_fact read_atom(reader *r)

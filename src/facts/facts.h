@@ -1,12 +1,13 @@
 /* facts.h - expressions over a tree of facts.
  *
- * A producer (a plan, a run, a step, a simulation, a study, a table of the paper) puts its numbers once
- * into one JSON tree: what --json and --metrics print is that tree. All that shows them (text, columns,
- * CSV, HTML, lessons) asks it by expressions.
+ * A producer (a plan, a run, a step, a simulation, a study, a table of the paper) puts its
+ * numbers once into one JSON tree: what --json and --metrics print is that tree. All that
+ * shows them (text, columns, CSV, HTML, lessons) asks it by expressions.
  *
  *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by /. Its first name is
  *                              looked up in the innermost scope that has it. ~ stands for a blank in a
  *                              key. key, index and item name what the innermost {each} is at
+ *   classes/@key/own_peak      after @ a name: the member that this text, or the item that this number, names
  *   12  1.5e9  "bf16"  true    constants
  *   + - * / ( ) - !            operators, with blanks around: a path may contain / and -
  *   < <= > >= == != && || ? :
@@ -15,8 +16,8 @@
  *   or(x, y)                   y where x is missing
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *
- * A missing fact is false in a condition, equal to nothing, and an error where it is calculated with or shown;
- * null is a number that is not known. */
+ * A missing fact is false in a condition, equal to nothing, and an error where it is
+ * calculated with or shown; null is a number that is not known. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,7 +50,8 @@ typedef struct {
     const json_t *node; /* the fact itself, if the expression is just a path */
 } zero_fact;
 
-/* Evaluates an expression of n characters. ZERO_ERR_FORMAT names what is wrong in it, or missing. */
+/* Evaluates an expression of n characters. ZERO_ERR_FORMAT names what is wrong in it, or
+ * missing. */
 ZERO_NODISCARD zero_status zero_fact_of(const char *expression, size_t n,
                                         const zero_scope *scope, zero_fact *fact);
 /* The fact as a condition. */
@@ -60,8 +62,9 @@ const json_t *zero_fact_at(const json_t *tree, const char *path);
 /* The number that an expression over the tree gives; NAN if it is missing or wrong. */
 double zero_fact_number(const json_t *tree, const char *expression);
 
-/* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258, "seconds" 72.82 ms,
- * "share" 12.3 %, "s" and "es" the ending of a noun, "text"; or a format of printf for a double without its
- * %: ".3f". Numbers that are not known are "-". An empty unit shows whole numbers as they are and others
- * with six digits. Returns false if there is no such unit. */
+/* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258,
+ * "seconds" 72.82 ms, "share" 12.3 %, "s" and "es" the ending of a noun, "text"; or a
+ * format of printf for a double without its %: ".3f". Numbers that are not known are "-".
+ * An empty unit shows whole numbers as they are and others with six digits. Returns false
+ * if there is no such unit. */
 bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t size);

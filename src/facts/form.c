@@ -64,7 +64,8 @@ static bool is_control(hole h)
 
 /* ---- values ---- */
 
-/* The last ':' outside of quotes and parentheses that belongs to no '?' divides expression and unit. */
+/* The last ':' outside of quotes and parentheses that belongs to no '?' divides expression
+ * and unit. */
 static size_t expression_length(hole h)
 {
     size_t at = h.length;
@@ -124,8 +125,8 @@ static zero_status print_value(const printer *p, hole h)
 
 /* ---- text and words ---- */
 
-/* The hole at p->at, whose brace it stands on; p->at is then after it. A word that has a line for itself
- * takes the line away. */
+/* The hole at p->at, whose brace it stands on; p->at is then after it. A word that has a
+ * line for itself takes the line away. */
 static zero_status read_hole(printer *p, hole *h)
 {
     const char *open = p->at, *close = open;
@@ -143,7 +144,8 @@ static zero_status read_hole(printer *p, hole *h)
     return ZERO_OK;
 }
 
-/* Prints up to the next hole, or to the section's end. `is_shown`: else it is passed over. */
+/* Prints up to the next hole, or to the section's end. `is_shown`: else it is passed
+ * over. */
 static void print_plain(printer *p, bool is_shown)
 {
     while (p->at < p->end) {
@@ -225,7 +227,8 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
 
 static zero_status print_section(const printer *from, const char *name, size_t n);
 
-/* Prints up to a word that ends a body, which is *last, or to the section's end: then last->text is NULL. */
+/* Prints up to a word that ends a body, which is *last, or to the section's end: then
+ * last->text is NULL. */
 static zero_status print_body(printer *p, bool is_shown, hole *last)
 {
     hole h, rest;

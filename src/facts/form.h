@@ -1,6 +1,7 @@
 /* form.h - what is printed of a tree of facts, as text with holes.
  *
- * A form is a file of sections. A line "=== NAME" begins one. Its text is printed as it stands, but for
+ * A form is a file of sections. A line "=== NAME" begins one. Its text is printed as it
+ * stands, but for
  *
  *   {x}  {x:unit}  {x:unit>20}  {x:unit<20}   an expression (facts.h), its unit, and in how many columns it is
  *                                             set to the right or left; ":=y": the unit that y says
@@ -19,10 +20,12 @@
 
 #include "facts/facts.h"
 
-/* How texts of the tree are written, which may come from a stranger's file: NULL: as they are. */
+/* How texts of the tree are written, which may come from a stranger's file: NULL: as they
+ * are. */
 typedef void zero_put_text(const char *text, FILE *out);
 
-/* Prints a section of the forms. ZERO_ERR_FORMAT names the section, its line, and what is wrong. */
+/* Prints a section of the forms. ZERO_ERR_FORMAT names the section, its line, and what is
+ * wrong. */
 ZERO_NODISCARD zero_status zero_form_print(const char *forms, const char *section,
                                            const json_t *tree, zero_put_text *put,
                                            FILE *out);

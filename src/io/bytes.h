@@ -1,4 +1,5 @@
-/* bytes.h - a growing array of bytes, and whole files read into one. Lengths count bytes. */
+/* bytes.h - a growing array of bytes, and whole files read into one. Lengths count
+ * bytes. */
 #pragma once
 
 #include "io/file.h"
@@ -9,13 +10,14 @@ typedef struct {
     size_t most; /* the limit of `room`, where memory is scarce; 0: none */
 } zero_bytes;
 
-/* Makes `more` bytes fit after the last one. ZERO_ERR_NOMEM also if that is more than `most`. */
+/* Makes `more` bytes fit after the last one. ZERO_ERR_NOMEM also if that is more than
+ * `most`. */
 ZERO_NODISCARD zero_status zero_bytes_reserve(zero_bytes *text, size_t more);
 ZERO_NODISCARD zero_status zero_bytes_append(zero_bytes *text, const void *bytes,
                                              size_t len);
 
-/* Appends a whole file. On failure `text` is as long as before. Errors are file.h's; a file of
- * more than `most` bytes is ZERO_ERR_FORMAT. */
+/* Appends a whole file. On failure `text` is as long as before. Errors are file.h's; a file
+ * of more than `most` bytes is ZERO_ERR_FORMAT. */
 ZERO_NODISCARD zero_status zero_bytes_read_file(zero_bytes *text, const zero_file *file,
                                                 size_t most);
 ZERO_NODISCARD zero_status zero_bytes_read_at_most(zero_bytes *text, const char *path,

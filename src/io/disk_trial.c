@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/helper_thread.h"
 #include "io/scratch_place.h"
 #include "io/system_call.h"
@@ -112,27 +113,20 @@ static zero_status make_blocks(mover *movers, movement *m, zero_arena *arena)
     return ZERO_OK;
 }
 
-static zero_status check_load(const zero_scratch_file *file, const zero_disk_load *load)
-{
-    if (load->threads >= 1 && load->threads <= ZERO_DISK_THREADS &&
-        load->n_blocks >= load->threads && load->seconds >= 0.0 &&
-        (uint64_t)load->n_blocks <= file->bytes / ZERO_DISK_BLOCK)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: %d threads move %d blocks of a scratch file: expected 1 to %d "
-                     "threads, and as many blocks to %d",
-                     file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
-                     (int)(file->bytes / ZERO_DISK_BLOCK));
-}
-
 zero_status zero_disk_move(const zero_scratch_file *file, const zero_disk_load *load,
                            zero_disk_moved *moved)
 {
-    ZERO_TRY(check_load(file, load));
+    if (load->threads < 1 || load->threads > ZERO_DISK_THREADS ||
+        load->n_blocks < load->threads || !(load->seconds >= 0.0) ||
+        (uint64_t)load->n_blocks > file->bytes / ZERO_DISK_BLOCK)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: %d threads move %d blocks of a scratch file: expected 1 to "
+                         "%d threads, and as many blocks to %d",
+                         file->directory, load->threads, load->n_blocks, ZERO_DISK_THREADS,
+                         (int)(file->bytes / ZERO_DISK_BLOCK));
     movement m = {.file = file, .load = load};
-    mover *movers = calloc((size_t)load->threads, sizeof *movers);
-    if (!movers)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d threads", load->threads);
+    mover *movers;
+    ZERO_TRY(zero_new(&movers, load->threads, "threads"));
     zero_arena arena = {0};
     zero_status st = make_blocks(movers, &m, &arena);
     double start = zero_clock_seconds();
@@ -162,7 +156,8 @@ static zero_status choose_blocks(const char *directory, int *n)
                      2.0 * ZERO_DISK_LEAST_BLOCKS * (double)ZERO_DISK_BLOCK / 0x1p20);
 }
 
-/* The first write of reserved space is slower. On a slow disk it reaches only some blocks. */
+/* The first write of reserved space is slower. On a slow disk it reaches only some
+ * blocks. */
 static zero_status write_first(const zero_scratch_file *file, int *n)
 {
     zero_disk_moved moved;

@@ -1,8 +1,9 @@
 /* disk_trial.h - how fast a disk moves the blocks of a scratch file.
  *
- * Threads read or write whole blocks and do nothing else. zero_disk_move() does it in an open
- * file; zero_disk_trial() makes one, measures reads, writes and both for about a second, and
- * leaves nothing. Nothing here is collective: ranks that measure at once share the disk. */
+ * Threads read or write whole blocks and do nothing else. zero_disk_move() does it in an
+ * open file; zero_disk_trial() makes one, measures reads, writes and both for about a
+ * second, and leaves nothing. Nothing here is collective: ranks that measure at once share
+ * the disk. */
 #pragma once
 
 #include "io/scratch_file.h"
@@ -32,9 +33,9 @@ typedef struct {
     double seconds;
 } zero_disk_moved;
 
-/* Blocks that were moved are the first ones of the file. ZERO_ERR_INVALID if a number is out of
- * its range; ZERO_ERR_NOMEM; ZERO_ERR_ENV if a thread cannot be started or a block cannot be
- * moved. */
+/* Blocks that were moved are the first ones of the file. ZERO_ERR_INVALID if a number is
+ * out of its range; ZERO_ERR_NOMEM; ZERO_ERR_ENV if a thread cannot be started or a block
+ * cannot be moved. */
 ZERO_NODISCARD zero_status zero_disk_move(const zero_scratch_file *file,
                                           const zero_disk_load *load,
                                           zero_disk_moved *moved);
@@ -45,6 +46,7 @@ typedef struct {
     uint64_t bytes;     /* of the file */
 } zero_disk_rates;
 
-/* Takes up to a second more where a slow disk is written for the first time. Errors are those of
- * zero_scratch_file_open() and zero_disk_move(); ZERO_ERR_ENV if there is too little space. */
+/* Takes up to a second more where a slow disk is written for the first time. Errors are
+ * those of zero_scratch_file_open() and zero_disk_move(); ZERO_ERR_ENV if there is too
+ * little space. */
 ZERO_NODISCARD zero_status zero_disk_trial(const char *directory, zero_disk_rates *rates);

@@ -29,18 +29,6 @@ static zero_status refuse(const char *path, const char *found)
     return zero_fail(ZERO_ERR_IO, "%s: expected a regular file, found a %s", path, found);
 }
 
-static zero_status refuse_pointer(const zero_file *file)
-{
-    char first[sizeof POINTER - 1];
-    if (file->bytes < sizeof first || file->bytes >= POINTER_MOST) return ZERO_OK;
-    ZERO_TRY(zero_file_read(file, 0, first, sizeof first));
-    if (memcmp(first, POINTER, sizeof first) != 0) return ZERO_OK;
-    return zero_fail(ZERO_ERR_IO,
-                     "%s: a pointer of Git LFS in place of the file: fetch the file with "
-                     "'git lfs pull' in its repository",
-                     file->path);
-}
-
 static zero_status examine(zero_file *file)
 {
     struct stat info;
@@ -49,7 +37,14 @@ static zero_status examine(zero_file *file)
     if (S_ISDIR(info.st_mode)) return refuse(file->path, "directory");
     if (!S_ISREG(info.st_mode)) return refuse(file->path, "device, pipe or socket");
     file->bytes = (uint64_t)info.st_size;
-    return refuse_pointer(file);
+    char first[sizeof POINTER - 1];
+    if (file->bytes < sizeof first || file->bytes >= POINTER_MOST) return ZERO_OK;
+    ZERO_TRY(zero_file_read(file, 0, first, sizeof first));
+    if (memcmp(first, POINTER, sizeof first) != 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_IO,
+                     "%s: a pointer of Git LFS in place of the file: fetch the file with "
+                     "'git lfs pull' in its repository",
+                     file->path);
 }
 
 /* Without O_NONBLOCK opening a pipe would wait for a writer. */
@@ -117,7 +112,8 @@ static bool others_add_to(const struct stat *folder)
     return !is_trusted(folder) || (folder->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* In a sticky directory such as /tmp others can make a link, but cannot replace one of ours. */
+/* In a sticky directory such as /tmp others can make a link, but cannot replace one of
+ * ours. */
 static bool may_follow(const struct stat *folder, const struct stat *link)
 {
     bool may_be_replaced = others_add_to(folder) && !(folder->st_mode & S_ISVTX);

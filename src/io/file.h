@@ -35,15 +35,17 @@ ZERO_NODISCARD zero_status zero_file_open_in(const zero_storage_dir *dir, const 
                                              zero_file *file);
 void zero_file_close(zero_file *file); /* accepts a zeroed one */
 
-/* The device and the inode number of the file: equal in all processes that open it on one machine. */
+/* The device and the inode number of the file: equal in all processes that open it on one
+ * machine. */
 ZERO_NODISCARD zero_status zero_file_place(const zero_file *file, uint64_t place[2]);
 
 /* Both paths lead to one file, by whatever names and links; it need not exist yet. */
 bool zero_file_is_same(const char *a, const char *b);
 
-/* A descriptor with these flags for a file that a user names, to be written at its end; it is made if it
- * is missing. -1: errno says why. A link is followed only if nobody else can have made it: otherwise
- * another user could lead us to any of our files, and errno is ELOOP. */
+/* A descriptor with these flags for a file that a user names, to be written at its end; it
+ * is made if it is missing. -1: errno says why. A link is followed only if nobody else can
+ * have made it: otherwise another user could lead us to any of our files, and errno is
+ * ELOOP. */
 int zero_file_open_to_append(const char *path, int flags);
 #define ZERO_FILE_IS_LINK \
     "it is a link in a directory that other users can change: name the file itself"
@@ -51,7 +53,7 @@ int zero_file_open_to_append(const char *path, int flags);
 /* Reads `bytes` from offset `at`; a file that ends before is an error. */
 ZERO_NODISCARD zero_status zero_file_read(const zero_file *file, uint64_t at, void *data,
                                           size_t bytes);
-/* Reads up to `bytes` from offset `at`; *read is 0 at the end of the file, and may be less before
- * it. */
+/* Reads up to `bytes` from offset `at`; *read is 0 at the end of the file, and may be less
+ * before it. */
 ZERO_NODISCARD zero_status zero_file_read_some(const zero_file *file, uint64_t at,
                                                void *data, size_t bytes, size_t *read);

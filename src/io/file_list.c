@@ -184,8 +184,8 @@ static bool find_place(const char *path, place *p)
     return whole != NULL;
 }
 
-/* True if a listing of this directory would find the place. It passes over hidden names and follows no
- * link. */
+/* True if a listing of this directory would find the place. It passes over hidden names and
+ * follows no link. */
 static bool leads_to(const char *directory, const place *p)
 {
     struct stat root, at;

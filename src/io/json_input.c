@@ -9,8 +9,8 @@
 #include "base/legible.h"
 #include "base/utf8.h"
 
-/* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of memory.
- * Headers of safetensors take 13 to 18 times their size. */
+/* Memory of jansson 2.14's tree (measured): an empty object is 2 bytes of text and 235 of
+ * memory. Headers of safetensors take 13 to 18 times their size. */
 enum {
     OBJECT_BYTES = 240,
     LIST_BYTES = 144,
@@ -84,8 +84,8 @@ static uint64_t memory_of(unsigned char c)
     return 0;
 }
 
-/* jansson recurses at each bracket, and deep input would overflow our stack. *memory grows by
- * what its tree will take. */
+/* jansson recurses at each bracket, and deep input would overflow our stack. *memory grows
+ * by what its tree will take. */
 static zero_status check_nesting(const input *in, uint64_t *memory)
 {
     int depth = 0;
@@ -104,15 +104,6 @@ static zero_status check_nesting(const input *in, uint64_t *memory)
     return ZERO_OK;
 }
 
-static zero_status check_memory(const input *in, uint64_t memory)
-{
-    if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
-                     " MB of memory, more than %d times its size",
-                     in->path, in->len, memory / 1000000, MEMORY_TIMES);
-}
-
 static zero_status check_text(const input *in)
 {
     uint64_t memory = 0;
@@ -124,7 +115,11 @@ static zero_status check_text(const input *in)
                          MOST_TEXT, in->len);
     ZERO_TRY(check_bytes(in));
     ZERO_TRY(check_nesting(in, &memory));
-    return check_memory(in, memory);
+    if (memory <= MEMORY_FREE + (uint64_t)in->len * MEMORY_TIMES) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: %zu bytes of JSON with this many values would take %" PRIu64
+                     " MB of memory, more than %d times its size",
+                     in->path, in->len, memory / 1000000, MEMORY_TIMES);
 }
 
 zero_status zero_json_parse(const char *path, const void *text, size_t len, json_t **root)

@@ -1,8 +1,8 @@
 /* json_input.h - JSON that comes from outside, read strictly.
  *
- * A reader loads a file's bytes (bytes.h) and parses them here. Errors are ZERO_ERR_FORMAT and
- * name the file, the byte offset or the key, what was expected and what was found; `path` is
- * only for these messages. Nothing here is collective. */
+ * A reader loads a file's bytes (bytes.h) and parses them here. Errors are ZERO_ERR_FORMAT
+ * and name the file, the byte offset or the key, what was expected and what was found;
+ * `path` is only for these messages. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@
 ZERO_NODISCARD zero_status zero_json_parse(const char *path, const void *text, size_t len,
                                            json_t **root);
 
-/* Members of an object by key. Missing ones, other types and numbers out of range are errors.
- * Texts and members are borrowed from the object. */
+/* Members of an object by key. Missing ones, other types and numbers out of range are
+ * errors. Texts and members are borrowed from the object. */
 ZERO_NODISCARD zero_status zero_json_whole(const char *path, const json_t *object,
                                            const char *key, int64_t least, int64_t most,
                                            int64_t *value);

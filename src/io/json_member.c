@@ -2,7 +2,6 @@
 #include "io/json_input.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,8 +22,11 @@ static const char *type_name(const json_t *value)
     return "null";
 }
 
+#define TYPE(type) (1u << (type))
+
+/* The member of that key if its type is one of `types`. */
 static zero_status member(const char *path, const json_t *object, const char *key,
-                          const char *expected, const json_t **value)
+                          const char *expected, unsigned types, const json_t **value)
 {
     char shown[ZERO_JSON_SHOWN];
     zero_json_shown(key, shown);
@@ -32,18 +34,15 @@ static zero_status member(const char *path, const json_t *object, const char *ke
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s: expected an object with \"%s\" in it, found %s", path,
                          shown, object ? type_name(object) : "nothing");
-    *value = json_object_get(object, key);
-    if (*value) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path, shown,
-                     expected);
-}
-
-static zero_status wrong_type(const char *path, const char *key, const char *expected,
-                              const json_t *found)
-{
-    char shown[ZERO_JSON_SHOWN];
-    return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %s", path,
-                     zero_json_shown(key, shown), expected, type_name(found));
+    const json_t *found = json_object_get(object, key);
+    if (!found)
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\" is missing: expected %s", path,
+                         shown, expected);
+    if (!(types & TYPE(json_typeof(found))))
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %s", path,
+                         shown, expected, type_name(found));
+    *value = found;
+    return ZERO_OK;
 }
 
 zero_status zero_json_whole(const char *path, const json_t *object, const char *key,
@@ -53,8 +52,7 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
     const json_t *found = NULL;
     snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
              least, most);
-    ZERO_TRY(member(path, object, key, expected, &found));
-    if (!json_is_integer(found)) return wrong_type(path, key, expected, found);
+    ZERO_TRY(member(path, object, key, expected, TYPE(JSON_INTEGER), &found));
     int64_t number = json_integer_value(found);
     if (number < least || number > most)
         return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %s, found %" PRId64,
@@ -66,10 +64,9 @@ zero_status zero_json_whole(const char *path, const json_t *object, const char *
 zero_status zero_json_real(const char *path, const json_t *object, const char *key,
                            double *value)
 {
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a finite number", &found));
-    if (!json_is_number(found) || !isfinite(json_number_value(found)))
-        return wrong_type(path, key, "a finite number", found);
+    const json_t *found = NULL; /* jansson reads no number that is not finite */
+    ZERO_TRY(member(path, object, key, "a finite number",
+                    TYPE(JSON_INTEGER) | TYPE(JSON_REAL), &found));
     *value = json_number_value(found);
     return ZERO_OK;
 }
@@ -78,8 +75,8 @@ zero_status zero_json_flag(const char *path, const json_t *object, const char *k
                            bool *value)
 {
     const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "true or false", &found));
-    if (!json_is_boolean(found)) return wrong_type(path, key, "true or false", found);
+    ZERO_TRY(member(path, object, key, "true or false", TYPE(JSON_TRUE) | TYPE(JSON_FALSE),
+                    &found));
     *value = json_is_true(found);
     return ZERO_OK;
 }
@@ -88,8 +85,7 @@ zero_status zero_json_text(const char *path, const json_t *object, const char *k
                            const char **value)
 {
     const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a text", &found));
-    if (!json_is_string(found)) return wrong_type(path, key, "a text", found);
+    ZERO_TRY(member(path, object, key, "a text", TYPE(JSON_STRING), &found));
     *value = json_string_value(found);
     return ZERO_OK;
 }
@@ -97,21 +93,13 @@ zero_status zero_json_text(const char *path, const json_t *object, const char *k
 zero_status zero_json_object(const char *path, const json_t *object, const char *key,
                              const json_t **value)
 {
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "an object", &found));
-    if (!json_is_object(found)) return wrong_type(path, key, "an object", found);
-    *value = found;
-    return ZERO_OK;
+    return member(path, object, key, "an object", TYPE(JSON_OBJECT), value);
 }
 
 zero_status zero_json_array(const char *path, const json_t *object, const char *key,
                             const json_t **value)
 {
-    const json_t *found = NULL;
-    ZERO_TRY(member(path, object, key, "a list", &found));
-    if (!json_is_array(found)) return wrong_type(path, key, "a list", found);
-    *value = found;
-    return ZERO_OK;
+    return member(path, object, key, "a list", TYPE(JSON_ARRAY), value);
 }
 
 static bool is_one_of(const char *key, int n, const char *const *names)

@@ -59,8 +59,8 @@ zero_status zero_line_file_open(zero_line_file *file, const char *option, const 
 
 /* ---- writing ---- */
 
-/* A reader that has closed a pipe would end the process by a signal. The signal is sent to this
- * thread, so it can be taken away here. */
+/* A reader that has closed a pipe would end the process by a signal. The signal is sent to
+ * this thread, so it can be taken away here. */
 static ssize_t write_quietly(const zero_line_file *file, const char *bytes, size_t n)
 {
     sigset_t pipe, old, pending;
@@ -131,13 +131,6 @@ static void drop_rest(zero_line_file *file)
     file->rest = NULL;
 }
 
-/* A pipe keeps what it has as long as it is open. A new reader must not get the half of a line. */
-static void leave_pipe(zero_line_file *file)
-{
-    close(file->fd);
-    file->fd = -1;
-}
-
 /* 0: the pipe has a reader, or had one until now. */
 static int join_pipe(zero_line_file *file)
 {
@@ -145,8 +138,8 @@ static int join_pipe(zero_line_file *file)
     return file->fd < 0 ? EPIPE : 0;
 }
 
-/* 0: the line that was begun is complete. The rest is kept while the pipe is full, and dropped
- * after any other error. */
+/* 0: the line that was begun is complete. The rest is kept while the pipe is full, and
+ * dropped after any other error. */
 static int write_rest(zero_line_file *file, double deadline)
 {
     while (file->rest) {
@@ -155,7 +148,12 @@ static int write_rest(zero_line_file *file, double deadline)
         bool is_full = error == EAGAIN || error == EWOULDBLOCK;
         file->at += written;
         if (!is_full) drop_rest(file);
-        if (error == EPIPE) leave_pipe(file);
+        if (error == EPIPE) {
+            /* A pipe keeps what it has as long as it is open. A new reader must not get the
+             * half of a line. */
+            close(file->fd);
+            file->fd = -1;
+        }
         if (error != 0 && !(is_full && await_room(file, deadline))) return error;
     }
     return 0;
@@ -196,7 +194,8 @@ void zero_line_file_write(zero_line_file *file, char *text, size_t len, double p
         lose(file, error);
 }
 
-/* True if the file ends in half a line, which a run that was killed may have left, or may do so. */
+/* True if the file ends in half a line, which a run that was killed may have left, or may
+ * do so. */
 static bool ends_in_half(const char *path)
 {
     char last = '\n';

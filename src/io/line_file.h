@@ -27,14 +27,15 @@ typedef struct {
     int error;           /* errno of the first loss; 0: none */
 } zero_line_file;
 
-/* Creates the file, or opens it without changing it. `option` names it in errors, as --metrics.
- * ZERO_ERR_INVALID if it cannot be opened for writing, or is a pipe that nobody reads. */
+/* Creates the file, or opens it without changing it. `option` names it in errors, as
+ * --metrics. ZERO_ERR_INVALID if it cannot be opened for writing, or is a pipe that nobody
+ * reads. */
 ZERO_NODISCARD zero_status zero_line_file_open(zero_line_file *file, const char *option,
                                                const char *path);
-/* Before the first line: a regular file is emptied or, to `append`, a half line at its end gets an
- * end. */
+/* Before the first line: a regular file is emptied or, to `append`, a half line at its end
+ * gets an end. */
 void zero_line_file_begin(zero_line_file *file, bool append);
-/* Writes text[len], which ends in a new line, and which this takes over (free); NULL: there was no
- * memory for it. Waits for a pipe's reader `patience` seconds at most. */
+/* Writes text[len], which ends in a new line, and which this takes over (free); NULL: there
+ * was no memory for it. Waits for a pipe's reader `patience` seconds at most. */
 void zero_line_file_write(zero_line_file *file, char *text, size_t len, double patience);
 void zero_line_file_close(zero_line_file *file); /* accepts a zeroed one */

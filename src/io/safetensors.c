@@ -100,8 +100,7 @@ static zero_status check_header(const char *path, uint64_t file_bytes,
     if (header->bytes[PREFIX] != '{')
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: at byte %d: expected the { of a safetensors header, found the "
-            "byte 0x%02x",
+            "%s: at byte %d: expected the { of a safetensors header, found the byte 0x%02x",
             path, PREFIX, header->bytes[PREFIX]);
     size_t last = header->len - 1;
     while (header->bytes[last] == ' ') last--;
@@ -135,10 +134,15 @@ static zero_status take_shape(const char *where, const json_t *tensor,
     return ZERO_OK;
 }
 
-/* Turns offsets in the data into bytes of the file. */
-static zero_status take_offsets(const char *where, const json_t *tensor, uint64_t data,
-                                uint64_t file_bytes, zero_safetensors_entry *entry)
+static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
+                               uint64_t file_bytes, zero_safetensors_entry *entry)
 {
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    uint64_t bytes = 0;
+    char shown[ZERO_JSON_SHOWN];
+    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
+    ZERO_TRY(take_shape(where, tensor, entry));
+    /* Turns offsets in the data into bytes of the file. */
     const json_t *offsets = NULL;
     ZERO_TRY(zero_json_array(where, tensor, "data_offsets", &offsets));
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -153,18 +157,6 @@ static zero_status take_offsets(const char *where, const json_t *tensor, uint64_
                          where, file_bytes - data, from, to);
     entry->begin = data + (uint64_t)from;
     entry->end = data + (uint64_t)to;
-    return ZERO_OK;
-}
-
-static zero_status take_tensor(const char *where, const json_t *tensor, uint64_t data,
-                               uint64_t file_bytes, zero_safetensors_entry *entry)
-{
-    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
-    uint64_t bytes = 0;
-    char shown[ZERO_JSON_SHOWN];
-    ZERO_TRY(zero_json_text(where, tensor, "dtype", &entry->type));
-    ZERO_TRY(take_shape(where, tensor, entry));
-    ZERO_TRY(take_offsets(where, tensor, data, file_bytes, entry));
     ZERO_TRY(zero_json_only(where, tensor, 3, keys));
     const char *wrong = zero_safetensors_measure(entry, &bytes);
     if (wrong)
@@ -191,8 +183,7 @@ static zero_status check_metadata(const char *path, json_t *metadata)
         if (!json_is_string(value))
             return zero_fail(ZERO_ERR_FORMAT,
                              "%s: \"" METADATA
-                             "\": expected a text as \"%s\", found another "
-                             "type",
+                             "\": expected a text as \"%s\", found another type",
                              path, zero_json_shown(key, shown));
     }
     return ZERO_OK;
@@ -231,13 +222,13 @@ static zero_status check_tiling(const char *path, uint64_t data, uint64_t file_b
     for (int i = 0; i < table->n; i++) {
         const zero_safetensors_entry *entry = &table->entries[i];
         if (entry->begin != at)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s "
-                             "byte %" PRIu64 ", where the one before it ends",
-                             path, zero_json_shown(entry->name, shown), entry->begin,
-                             entry->begin < at ? "overlapping: expected"
-                                               : "leaving a hole: expected",
-                             at);
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: tensor \"%s\" begins at byte %" PRIu64 " of the file, %s byte %" PRIu64
+                ", where the one before it ends",
+                path, zero_json_shown(entry->name, shown), entry->begin,
+                entry->begin < at ? "overlapping: expected" : "leaving a hole: expected",
+                at);
         at = entry->end;
     }
     if (at == file_bytes) return ZERO_OK;
@@ -245,17 +236,6 @@ static zero_status check_tiling(const char *path, uint64_t data, uint64_t file_b
                      "%s: the tensors end at byte %" PRIu64 ", but the file has %" PRIu64
                      " bytes",
                      path, at, file_bytes);
-}
-
-static zero_status number_entries(zero_safetensors *table)
-{
-    for (int i = 0; i < table->n; i++) {
-        json_t *tensor = json_object_get(table->root, table->entries[i].name);
-        if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
-                             table->n);
-    }
-    return ZERO_OK;
 }
 
 static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes *header,
@@ -277,7 +257,13 @@ static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes 
     }
     qsort(table->entries, (size_t)table->n, sizeof *table->entries, by_place);
     ZERO_TRY(check_tiling(path, header->len, file_bytes, table));
-    return number_entries(table);
+    for (int i = 0; i < table->n; i++) {
+        json_t *tensor = json_object_get(table->root, table->entries[i].name);
+        if (json_object_set_new(tensor, PLACE, json_integer(i)) != 0)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
+                             table->n);
+    }
+    return ZERO_OK;
 }
 
 zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,

@@ -6,8 +6,8 @@
  *     data       the tensors end to end: no hole, no overlap, nothing after the last
  *
  * Numbers are little-endian, arrays row-major. Headers come from outside: they are checked
- * against the file's size before they are used. Nothing here is collective.
- * Source: huggingface/safetensors, README, "Format". */
+ * against the file's size before they are used. Nothing here is collective. Source:
+ * huggingface/safetensors, README, "Format". */
 #pragma once
 
 #include <stdint.h>
@@ -38,8 +38,8 @@ typedef struct {
     json_t *root; /* owned; names live in it */
 } zero_safetensors;
 
-/* Appends the 8 + N bytes of an open file to *header. ZERO_ERR_FORMAT if the file is too short
- * for them or N is out of range; ZERO_ERR_IO. */
+/* Appends the 8 + N bytes of an open file to *header. ZERO_ERR_FORMAT if the file is too
+ * short for them or N is out of range; ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_safetensors_read_header(const zero_file *file,
                                                         zero_bytes *header);
 
@@ -72,8 +72,9 @@ ZERO_NODISCARD zero_status zero_safetensors_read_index(const char *path,
 /* Accepts a zeroed one. */
 void zero_safetensors_destroy_index(zero_safetensors_index *index);
 
-/* Adds the tensors of files[file] to a table of all; a zeroed one is empty. Nothing is found in `part`
- * any more: destroy it. ZERO_ERR_FORMAT for a tensor that the table has already. `path` is the file's. */
+/* Adds the tensors of files[file] to a table of all; a zeroed one is empty. Nothing is
+ * found in `part` any more: destroy it. ZERO_ERR_FORMAT for a tensor that the table has
+ * already. `path` is the file's. */
 ZERO_NODISCARD zero_status zero_safetensors_add(const char *path,
                                                 const zero_safetensors *part, int file,
                                                 zero_safetensors *all);
@@ -83,8 +84,8 @@ ZERO_NODISCARD zero_status zero_safetensors_check_index(const char *path,
                                                         const zero_safetensors_index *index,
                                                         const zero_safetensors *all);
 
-/* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims and
- * dims are read; n, begin and end are set, as a reader will find them. */
+/* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims
+ * and dims are read; n, begin and end are set, as a reader will find them. */
 ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
                                                          zero_safetensors_entry *entries,
                                                          int n_texts,

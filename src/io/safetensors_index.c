@@ -22,17 +22,6 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts the names, and keeps one of each. */
-static void keep_one_of_each(zero_safetensors_index *index)
-{
-    int n = 0;
-    qsort(index->files, (size_t)index->n_files, sizeof *index->files, by_name);
-    for (int i = 0; i < index->n_files; i++)
-        if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
-            index->files[n++] = index->files[i];
-    index->n_files = n;
-}
-
 static zero_status take_files(const char *path, zero_safetensors_index *index)
 {
     const char *tensor, *name;
@@ -49,7 +38,13 @@ static zero_status take_files(const char *path, zero_safetensors_index *index)
                              path, ZERO_SAFETENSORS_FILE, zero_json_shown(name, shown));
         index->files[index->n_files++] = name;
     }
-    keep_one_of_each(index);
+    /* Sorts the names, and keeps one of each. */
+    int n = 0;
+    qsort(index->files, (size_t)index->n_files, sizeof *index->files, by_name);
+    for (int i = 0; i < index->n_files; i++)
+        if (n == 0 || strcmp(index->files[n - 1], index->files[i]) != 0)
+            index->files[n++] = index->files[i];
+    index->n_files = n;
     if (index->n_files > 0 && index->n_files <= ZERO_SAFETENSORS_FILES) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%.500s: \"weight_map\": expected 1 to %d files, found %d", path,
@@ -89,25 +84,6 @@ void zero_safetensors_destroy_index(zero_safetensors_index *index)
 
 /* ---- one table of several files ---- */
 
-static zero_status add_entry(const char *path, const zero_safetensors_entry *e,
-                             json_t *tensor, int file, zero_safetensors *all)
-{
-    char shown[ZERO_JSON_SHOWN];
-    if (json_object_get(all->root, e->name))
-        return zero_fail(ZERO_ERR_FORMAT, "%.500s: tensor \"%s\" is in another file, too",
-                         path, zero_json_shown(e->name, shown));
-    bool is_set =
-        json_object_set(all->root, e->name, tensor) == 0 &&
-        json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
-    if (!is_set)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors", all->n + 1);
-    zero_safetensors_entry *to = &all->entries[all->n++];
-    *to = *e;
-    to->name = json_object_iter_key(json_object_iter_at(all->root, e->name));
-    to->file = file;
-    return ZERO_OK;
-}
-
 zero_status zero_safetensors_add(const char *path, const zero_safetensors *part, int file,
                                  zero_safetensors *all)
 {
@@ -119,7 +95,22 @@ zero_status zero_safetensors_add(const char *path, const zero_safetensors *part,
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %zu tensors", n);
     for (int i = 0; i < part->n; i++) {
         const zero_safetensors_entry *e = &part->entries[i];
-        ZERO_TRY(add_entry(path, e, json_object_get(part->root, e->name), file, all));
+        json_t *tensor = json_object_get(part->root, e->name);
+        char shown[ZERO_JSON_SHOWN];
+        if (json_object_get(all->root, e->name))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%.500s: tensor \"%s\" is in another file, too", path,
+                             zero_json_shown(e->name, shown));
+        bool is_set =
+            json_object_set(all->root, e->name, tensor) == 0 &&
+            json_object_set_new(tensor, ZERO_SAFETENSORS_PLACE, json_integer(all->n)) == 0;
+        if (!is_set)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for a table of %d tensors",
+                             all->n + 1);
+        zero_safetensors_entry *to = &all->entries[all->n++];
+        *to = *e;
+        to->name = json_object_iter_key(json_object_iter_at(all->root, e->name));
+        to->file = file;
     }
     return ZERO_OK;
 }
@@ -136,15 +127,14 @@ zero_status zero_safetensors_check_index(const char *path,
     {
         const zero_safetensors_entry *e = zero_safetensors_find(all, name);
         if (e && strcmp(index->files[e->file], json_string_value(value)) == 0) continue;
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%.500s: \"weight_map\": the file \"%s\" does not have the tensor "
-                         "\"%s\"",
-                         path, zero_json_shown(json_string_value(value), file),
-                         zero_json_shown(name, shown));
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%.500s: \"weight_map\": the file \"%s\" does not have the tensor \"%s\"", path,
+            zero_json_shown(json_string_value(value), file), zero_json_shown(name, shown));
     }
     if ((size_t)all->n == json_object_size(map)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"weight_map\": expected the %d tensors of its files, found "
-                     "%zu of them",
-                     path, all->n, json_object_size(map));
+    return zero_fail(
+        ZERO_ERR_FORMAT,
+        "%.500s: \"weight_map\": expected the %d tensors of its files, found %zu of them",
+        path, all->n, json_object_size(map));
 }

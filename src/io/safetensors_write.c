@@ -36,25 +36,6 @@ static json_t *describe(const zero_safetensors_entry *entry)
                      "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
 }
 
-/* begin and end become offsets in the data. */
-static zero_status lay_out(zero_safetensors_entry *entry, uint64_t *at)
-{
-    char shown[ZERO_JSON_SHOWN];
-    uint64_t bytes = 0;
-    bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
-    const char *wrong =
-        many ? "expected 0 to 8 dimensions" : zero_safetensors_measure(entry, &bytes);
-    entry->begin = *at;
-    if (!wrong && (__builtin_add_overflow(*at, bytes, at) || *at > INT64_MAX))
-        wrong = "expected at most 2^63 - 1 bytes in all";
-    if (wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0)
-        return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
-                         zero_json_shown(entry->name, shown),
-                         wrong ? wrong : "the format keeps this name for texts");
-    entry->end = *at;
-    return ZERO_OK;
-}
-
 static zero_status add_texts(json_t *root, int n, const char *const (*texts)[2])
 {
     if (n == 0) return ZERO_OK;
@@ -91,7 +72,21 @@ static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries
     size_t begin = header->len;
     ZERO_TRY(add_texts(root, n_texts, texts));
     for (int i = 0; i < n; i++) {
-        ZERO_TRY(lay_out(&entries[i], &at));
+        /* begin and end become offsets in the data. */
+        zero_safetensors_entry *entry = &entries[i];
+        char shown[ZERO_JSON_SHOWN];
+        uint64_t bytes = 0;
+        bool many = entry->n_dims < 0 || entry->n_dims > ZERO_SAFETENSORS_DIMS;
+        const char *wrong =
+            many ? "expected 0 to 8 dimensions" : zero_safetensors_measure(entry, &bytes);
+        entry->begin = at;
+        if (!wrong && (__builtin_add_overflow(at, bytes, &at) || at > INT64_MAX))
+            wrong = "expected at most 2^63 - 1 bytes in all";
+        if (wrong || strcmp(entry->name, ZERO_SAFETENSORS_METADATA) == 0)
+            return zero_fail(ZERO_ERR_INVALID, "tensor \"%s\": %s",
+                             zero_json_shown(entry->name, shown),
+                             wrong ? wrong : "the format keeps this name for texts");
+        entry->end = at;
         ZERO_TRY(add_member(root, entries[i].name, describe(&entries[i])));
     }
     ZERO_TRY(append_header(root, header));

@@ -34,15 +34,6 @@ static bool is_aligned(uint64_t n)
 
 /* ---- opening ---- */
 
-static zero_status check_request(const char *directory, uint64_t bytes)
-{
-    if (bytes > 0 && bytes <= MAX_BYTES && is_aligned(bytes)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s: a scratch file of %" PRIu64
-                     " bytes: expected a multiple of %d from %d to 2^62",
-                     directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
-}
-
 static zero_status refuse_memory(const char *directory)
 {
     struct statfs fs;
@@ -50,11 +41,10 @@ static zero_status refuse_memory(const char *directory)
     ZERO_FILE_CALL(failed, directory, USED, statfs(directory, &fs));
     if (failed) return zero_cannot(ZERO_ERR_ENV, directory, USED);
     if (fs.f_type != TMPFS_MAGIC && (long)fs.f_type != RAMFS) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%s lies in memory (tmpfs): a scratch file there saves none; expected a "
-        "directory on a disk",
-        directory);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s lies in memory (tmpfs): a scratch file there saves none; expected "
+                     "a directory on a disk",
+                     directory);
 }
 
 static int make_without_name(const char *directory)
@@ -77,17 +67,13 @@ static int make_with_name(const char *directory)
     return NO_STATUS;
 }
 
-/* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
-static bool cannot_be_nameless(int error)
-{
-    return error == EOPNOTSUPP || error == EISDIR || error == EINVAL || error == ENOENT;
-}
-
 static zero_status make(zero_scratch_file *file)
 {
     file->fd = make_without_name(file->directory);
     file->had_no_name = file->fd >= 0;
-    if (file->fd < 0 && cannot_be_nameless(errno))
+    /* Old kernels take O_TMPFILE for a wish to write to a directory (EISDIR). */
+    if (file->fd < 0 &&
+        (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT))
         file->fd = make_with_name(file->directory);
     file->is_open = file->fd >= 0;
     if (file->is_open) return ZERO_OK;
@@ -110,8 +96,7 @@ static zero_status no_space(const zero_scratch_file *file, int error)
     double free_bytes = ask(file, &fs) ? (double)fs.f_bavail * (double)fs.f_bsize : 0.0;
     return zero_fail(
         ZERO_ERR_ENV,
-        "%s: a scratch file of %.1f MiB cannot be reserved: %s; %.1f MiB are free "
-        "there",
+        "%s: a scratch file of %.1f MiB cannot be reserved: %s; %.1f MiB are free there",
         file->directory, (double)file->bytes / 0x1p20, strerror(error),
         free_bytes / 0x1p20);
 }
@@ -138,18 +123,14 @@ static int write_zeros(const zero_scratch_file *file)
     return error;
 }
 
-/* Otherwise a disk would be filled to its end before it shows that the file does not fit. */
-static bool may_have_room(const zero_scratch_file *file)
-{
-    struct statfs fs;
-    return !ask(file, &fs) ||
-           (double)fs.f_bavail * (double)fs.f_bsize >= (double)file->bytes;
-}
-
 static zero_status reserve(const zero_scratch_file *file)
 {
     int failed, error = 0;
-    if (!may_have_room(file)) return no_space(file, ENOSPC);
+    /* Otherwise a disk would be filled to its end before it shows that the file does
+     * not fit. */
+    struct statfs fs;
+    if (ask(file, &fs) && (double)fs.f_bavail * (double)fs.f_bsize < (double)file->bytes)
+        return no_space(file, ENOSPC);
     ZERO_SPACE_CALL(failed, file->directory, RESERVED,
                     fallocate(file->fd, 0, 0, (off_t)file->bytes));
     if (failed) error = errno;
@@ -220,7 +201,11 @@ zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                                    zero_scratch_file *file)
 {
     zero_scratch_file new = {.bytes = bytes};
-    ZERO_TRY(check_request(directory, bytes));
+    if (bytes == 0 || bytes > MAX_BYTES || !is_aligned(bytes))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: a scratch file of %" PRIu64
+                         " bytes: expected a multiple of %d from %d to 2^62",
+                         directory, bytes, ZERO_SCRATCH_ALIGN, ZERO_SCRATCH_ALIGN);
     ZERO_TRY(refuse_memory(directory));
     if (strlen(directory) >= sizeof new.directory)
         return zero_fail(ZERO_ERR_INVALID,

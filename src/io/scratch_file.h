@@ -1,12 +1,13 @@
 /* scratch_file.h - a file without a name on a disk: memory of a slower tier.
  *
- * Nothing of it outlives the process, however that ends: the file never has a name (O_TMPFILE),
- * or loses it at once where the file system cannot do that. All its space is reserved when it is
- * opened, so that a full disk is an error before the first step. It is never synced: it is no
- * checkpoint.
+ * Nothing of it outlives the process, however that ends: the file never has a name
+ * (O_TMPFILE), or loses it at once where the file system cannot do that. All its space is
+ * reserved when it is opened, so that a full disk is an error before the first step. It is
+ * never synced: it is no checkpoint.
  *
- * It is read and written around the page cache (O_DIRECT) where the file system can do that.
- * Elsewhere pages are dropped after each transfer: they would count as memory of the job.
+ * It is read and written around the page cache (O_DIRECT) where the file system can do
+ * that. Elsewhere pages are dropped after each transfer: they would count as memory of the
+ * job.
  *
  * Errors are ZERO_ERR_ENV and name the directory. Nothing here is collective. */
 #pragma once
@@ -34,9 +35,10 @@ typedef struct {
     char directory[ZERO_SCRATCH_PATH]; /* for messages; longer ones are cut */
 } zero_scratch_file;
 
-/* Makes a file of `bytes` bytes, a multiple of ZERO_SCRATCH_ALIGN, in an existing directory.
- * ZERO_ERR_INVALID if the directory lies in memory (tmpfs), or `bytes` is 0, no such multiple or
- * above 2^62. ZERO_ERR_ENV if it cannot be written, or there is too little space. */
+/* Makes a file of `bytes` bytes, a multiple of ZERO_SCRATCH_ALIGN, in an existing
+ * directory. ZERO_ERR_INVALID if the directory lies in memory (tmpfs), or `bytes` is 0, no
+ * such multiple or above 2^62. ZERO_ERR_ENV if it cannot be written, or there is too little
+ * space. */
 ZERO_NODISCARD zero_status zero_scratch_file_open(const char *directory, uint64_t bytes,
                                                   zero_scratch_file *file);
 void zero_scratch_file_close(zero_scratch_file *file); /* accepts a zeroed one */

@@ -22,7 +22,8 @@ static int mount_of(int fd)
     return id;
 }
 
-/* "ext4" of "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw" if that is mount 36. */
+/* "ext4" of "36 35 98:0 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw" if that is mount
+ * 36. */
 static bool read_name(const char *line, int mount, char *name)
 {
     const char *after = strstr(line, " - ");
@@ -31,21 +32,6 @@ static bool read_name(const char *line, int mount, char *name)
     size_t length = strcspn(after, " \n");
     snprintf(name, ZERO_SCRATCH_FILE_SYSTEM, "%.*s", (int)length, after);
     return true;
-}
-
-static void name_file_system(int fd, char *name)
-{
-    char *line = NULL;
-    size_t room = 0;
-    bool is_found = false;
-    int mount = mount_of(fd);
-    FILE *mounts = mount < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
-    *name = '\0';
-    if (!mounts) return;
-    while (!is_found && getline(&line, &room, mounts) > 0)
-        is_found = read_name(line, mount, name);
-    free(line);
-    fclose(mounts);
 }
 
 /* ---- the directory ---- */
@@ -59,7 +45,19 @@ zero_status zero_scratch_place_read(const char *directory, zero_scratch_place *p
     ZERO_FILE_CALL(failed, directory, "used for a scratch file", statfs(directory, &fs));
     if (failed) return zero_cannot(ZERO_ERR_ENV, directory, "used for a scratch file");
     ZERO_TRY(zero_scratch_file_open(directory, ZERO_SCRATCH_ALIGN, &open));
-    name_file_system(open.fd, read.file_system);
+    char *name = read.file_system;
+    char *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+    int mount = mount_of(open.fd);
+    FILE *mounts = mount < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
+    *name = '\0';
+    if (mounts) {
+        while (!is_found && getline(&line, &room, mounts) > 0)
+            is_found = read_name(line, mount, name);
+        free(line);
+        fclose(mounts);
+    }
     read.bytes_free = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
     read.file = open;
     read.file.is_open = false;

@@ -11,6 +11,7 @@ typedef struct {
     zero_scratch_file file;                     /* closed; for what it could do */
 } zero_scratch_place;
 
-/* Makes a scratch file of the least size there, and closes it. zero_scratch_file_open's errors. */
+/* Makes a scratch file of the least size there, and closes it. zero_scratch_file_open's
+ * errors. */
 ZERO_NODISCARD zero_status zero_scratch_place_read(const char *directory,
                                                    zero_scratch_place *place);

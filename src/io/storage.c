@@ -76,16 +76,17 @@ bool zero_storage_is_own(const zero_storage_dir *dir)
     return zero_examine_open(dir->fd, dir->path, &info) && info.st_uid == geteuid();
 }
 
-/* Some mounts have modes of their own and refuse others, as CIFS and object stores do. What is made there
- * has no more rights than were asked for, or those of the mount: zero_storage_is_private() tells. */
+/* Some mounts have modes of their own and refuse others, as CIFS and object stores do. What
+ * is made there has no more rights than were asked for, or those of the mount:
+ * zero_storage_is_private() tells. */
 static bool is_refused(int failed)
 {
     return failed && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS);
 }
 
-/* Another user who owns the parent may put something else in its place at any moment: a link is not
- * followed, and what is another user's keeps its mode. The umask may take rights from us, too; then we
- * could not open what we made. */
+/* Another user who owns the parent may put something else in its place at any moment: a
+ * link is not followed, and what is another user's keeps its mode. The umask may take
+ * rights from us, too; then we could not open what we made. */
 static zero_status make_private(int at, const char *name, const char *path,
                                 zero_storage_dir *dir)
 {
@@ -283,11 +284,10 @@ zero_status zero_storage_check_place(const zero_storage_dir *dir)
     if (!is_named && errno != ENOENT && errno != ENOTDIR)
         return zero_cannot(ZERO_ERR_ENV, dir->path, "examined");
     if (is_named && zero_is_one_file(&ours, &named)) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_ENV,
-        "%s: %s there any more: the directory that was opened by this path was "
-        "moved or removed; move it back",
-        dir->path, is_named ? "it is not" : "nothing is");
+    return zero_fail(ZERO_ERR_ENV,
+                     "%s: %s there any more: the directory that was opened by this path "
+                     "was moved or removed; move it back",
+                     dir->path, is_named ? "it is not" : "nothing is");
 }
 
 bool zero_storage_has(const zero_storage_dir *dir, const char *name)

@@ -1,8 +1,9 @@
 /* storage.h - directories that exist completely or not at all, and the writing of files.
  *
  * Nothing is written in place. A directory is made under a temporary name, its files are
- * created, written, synced and closed; then the directory is synced, renamed, and its parent
- * synced. All code that writes checkpoints calls this and nothing else. file.h reads.
+ * created, written, synced and closed; then the directory is synced, renamed, and its
+ * parent synced. All code that writes checkpoints calls this and nothing else. file.h
+ * reads.
  *
  *   - Interrupted calls are repeated, short writes are continued.
  *   - A failed sync is a failed file: the kernel may have dropped data that it could not
@@ -12,8 +13,8 @@
  *   - Names below a directory are never followed if they are links: its owner may be another user.
  *   - write(), never a map: a full disk is an error and does not end the process.
  *
- * Errors name the path: ZERO_ERR_ENV where something cannot be written or this process has no
- * descriptors left, ZERO_ERR_IO where it cannot be read. Nothing here is collective. */
+ * Errors name the path: ZERO_ERR_ENV where something cannot be written or this process has
+ * no descriptors left, ZERO_ERR_IO where it cannot be read. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,8 +35,8 @@ typedef struct {
     char path[ZERO_STORAGE_PATH]; /* for messages; longer ones are cut */
 } zero_storage_dir;
 
-/* A directory by its path, following links: users choose it. ZERO_ERR_INVALID if the path has
- * ZERO_STORAGE_PATH bytes or more. */
+/* A directory by its path, following links: users choose it. ZERO_ERR_INVALID if the path
+ * has ZERO_STORAGE_PATH bytes or more. */
 ZERO_NODISCARD zero_status zero_storage_open(const char *path, zero_storage_dir *dir);
 /* The same; a missing one is made, and its name is durable. Its parent must exist. */
 ZERO_NODISCARD zero_status zero_storage_open_or_make(const char *path,
@@ -58,7 +59,8 @@ ZERO_NODISCARD zero_status zero_storage_open_or_make_public(const char *path,
                                                             zero_storage_dir *dir);
 void zero_storage_close(zero_storage_dir *dir); /* accepts a zeroed one */
 
-/* ZERO_ERR_INVALID if a path has more than `most` bytes: cut, it would name another directory. */
+/* ZERO_ERR_INVALID if a path has more than `most` bytes: cut, it would name another
+ * directory. */
 ZERO_NODISCARD zero_status zero_storage_check_length(const char *path, size_t most);
 
 /* "DIR/NAME", for messages. */
@@ -67,15 +69,16 @@ void zero_storage_path(const zero_storage_dir *dir, const char *name,
 
 /* Makes the names in the directory durable. */
 ZERO_NODISCARD zero_status zero_storage_sync(const zero_storage_dir *dir);
-/* Makes the directory's own name durable; until then a loss of power may take it with all it
- * holds. Existing directories need it, too: their maker may have died before. */
+/* Makes the directory's own name durable; until then a loss of power may take it with all
+ * it holds. Existing directories need it, too: their maker may have died before. */
 ZERO_NODISCARD zero_status zero_storage_sync_parent(const zero_storage_dir *dir);
 /* Renames within a directory; the new name must not be that of a directory with files. */
 ZERO_NODISCARD zero_status zero_storage_rename(const zero_storage_dir *dir,
                                                const char *from, const char *to);
-/* Removes a directory and the files in it; a missing one is no error. A file that cannot be removed
- * stays, and the directory with it: the others are removed, and the first failure is returned. A
- * link, or anything else that is not a directory, is never followed and stays: ZERO_ERR_ENV. */
+/* Removes a directory and the files in it; a missing one is no error. A file that cannot be
+ * removed stays, and the directory with it: the others are removed, and the first failure
+ * is returned. A link, or anything else that is not a directory, is never followed and
+ * stays: ZERO_ERR_ENV. */
 ZERO_NODISCARD zero_status zero_storage_remove(const zero_storage_dir *dir,
                                                const char *name);
 /* Removes a file, or a link as such; a missing one is no error. */
@@ -88,8 +91,8 @@ ZERO_NODISCARD zero_status zero_storage_check_removable(const zero_storage_dir *
 bool zero_storage_has(const zero_storage_dir *dir, const char *name);
 /* Bytes that may still be written. */
 ZERO_NODISCARD zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes);
-/* ZERO_ERR_ENV unless the path of a directory that was opened by it still leads there: it may have
- * been moved, or another one may have taken its place. */
+/* ZERO_ERR_ENV unless the path of a directory that was opened by it still leads there: it
+ * may have been moved, or another one may have taken its place. */
 ZERO_NODISCARD zero_status zero_storage_check_place(const zero_storage_dir *dir);
 
 /* ---- locks (storage_lock.c) ---- */
@@ -103,16 +106,18 @@ typedef enum {
     ZERO_LOCK_NONE,  /* this file system has no locks */
 } zero_lock;
 
-/* Takes the lock of an open file or directory, if nobody has it. Never waits. Pipes and devices are
- * everybody's. */
+/* Takes the lock of an open file or directory, if nobody has it. Never waits. Pipes and
+ * devices are everybody's. */
 ZERO_NODISCARD zero_status zero_lock_take(int fd, const char *path, zero_lock *lock);
-/* Writes ZERO_STORAGE_HOLDER. The caller has the lock; closing the directory removes the file. */
+/* Writes ZERO_STORAGE_HOLDER. The caller has the lock; closing the directory removes the
+ * file. */
 ZERO_NODISCARD zero_status zero_storage_sign(zero_storage_dir *dir);
-/* Says whose lock it is: "process 123 on node7", or "another process" if that is unknown. */
+/* Says whose lock it is: "process 123 on node7", or "another process" if that is
+ * unknown. */
 void zero_storage_holder(const zero_storage_dir *dir, char text[ZERO_STORAGE_HOLDER_TEXT]);
 
-/* Calls `visit` with each name in the directory, except "." and "..", in no order. The first
- * failure ends the walk. */
+/* Calls `visit` with each name in the directory, except "." and "..", in no order. The
+ * first failure ends the walk. */
 ZERO_NODISCARD zero_status zero_storage_list(const zero_storage_dir *dir,
                                              zero_status (*visit)(void *arg,
                                                                   const char *name),

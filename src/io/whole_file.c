@@ -7,25 +7,6 @@
 
 #include "io/system_call.h"
 
-/* "a/b/c" is c in a/b. */
-static zero_status split(const char *path, char folder[ZERO_STORAGE_PATH],
-                         char name[ZERO_WHOLE_FILE_NAME + 1])
-{
-    const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
-    size_t before = (size_t)(own - path), n = strlen(own);
-    bool is_dots = strcmp(own, ".") == 0 || strcmp(own, "..") == 0;
-    if (n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots || before >= ZERO_STORAGE_PATH)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
-            ZERO_WHOLE_FILE_NAME);
-    memcpy(name, own, n + 1);
-    if (before > 1) before--; /* without its slash */
-    snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);
-    if (before == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
-    return ZERO_OK;
-}
-
 /* A rename would put a file in the place of a device or of a link. */
 static zero_status check_target(const zero_whole_file *f, const char *path)
 {
@@ -48,7 +29,8 @@ static zero_status check_target(const zero_whole_file *f, const char *path)
 
 typedef enum { OURS, BUSY, IN_THE_WAY, AGAIN } verdict;
 
-/* The name leads to the open file, and not to another one that has taken its place since. */
+/* The name leads to the open file, and not to another one that has taken its place
+ * since. */
 static bool is_named(const zero_whole_file *f, int fd)
 {
     struct stat open, named;
@@ -132,7 +114,19 @@ zero_status zero_whole_file_begin(zero_whole_file *f, const char *path,
     *f = (zero_whole_file){0};
     lock = lock ? lock : &ignored;
     *lock = ZERO_LOCK_TAKEN;
-    ZERO_TRY(split(path, folder, f->name));
+    /* "a/b/c" is c in a/b. */
+    const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+    size_t before = (size_t)(own - path), n = strlen(own);
+    bool is_dots = strcmp(own, ".") == 0 || strcmp(own, "..") == 0;
+    if (n == 0 || n > ZERO_WHOLE_FILE_NAME || is_dots || before >= ZERO_STORAGE_PATH)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%.200s: expected the path of a file, whose own name has 1 to %d bytes", path,
+            ZERO_WHOLE_FILE_NAME);
+    memcpy(f->name, own, n + 1);
+    if (before > 1) before--; /* without its slash */
+    snprintf(folder, ZERO_STORAGE_PATH, "%.*s", (int)before, path);
+    if (before == 0) snprintf(folder, ZERO_STORAGE_PATH, ".");
     ZERO_TRY(zero_storage_open(folder, &f->dir));
     f->dir.is_public = true;
     zero_status st = check_target(f, path);

@@ -1,9 +1,9 @@
 /* whole_file.h - one file that a user names, there completely or not at all.
  *
- * It is written under a temporary name beside its place, ".NAME.tmp", synced and renamed; an older file
- * of its name stays until then. The temporary file is locked while it is written, so one process at a
- * time writes a file, and what a killed process left is known as such and replaced. Nothing here is
- * collective. */
+ * It is written under a temporary name beside its place, ".NAME.tmp", synced and renamed;
+ * an older file of its name stays until then. The temporary file is locked while it is
+ * written, so one process at a time writes a file, and what a killed process left is known
+ * as such and replaced. Nothing here is collective. */
 #pragma once
 
 #include "io/storage.h"

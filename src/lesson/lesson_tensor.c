@@ -1,7 +1,7 @@
 /* Tensor parallelism: neighbours share each product, beside ZeRO. */
 #include "lesson/lessons.h"
 #include "lesson/world.h"
-#include "report/plan_join.h"
+#include "report/plan_facts.h"
 #include "sharding/formula.h"
 
 static const char *const plans[] = {"--layers {L} --hidden 8 --heads 2 --seq 4 --vocab 8 "

@@ -161,13 +161,11 @@ static zero_status open_rank(member *rank)
     zero_lesson_machine *m = rank->machine;
     const zero_config *c = &m->config;
     ZERO_TRY(zero_comm_divide(&rank->comm, zero_tp_ranks(&c->tp), 0));
-    const zero_comm *data = zero_comm_data(&rank->comm), *tp = zero_comm_tp(&rank->comm);
     ZERO_TRY(zero_agree(&rank->comm, zero_tp_cut(&c->tp, &m->model, rank->number,
                                                  &rank->made, &rank->part)));
-    zero_config_place place = {data->rank, &data->layout, tp ? &tp->layout : NULL,
-                               &rank->comm.layout};
-    zero_engine_spec spec = {.plan =
-                                 zero_config_plan(c, rank->part, ZERO_ALGORITHM_P2P, place),
+    zero_plan_input plan =
+        zero_config_plan(c, rank->part, ZERO_ALGORITHM_P2P, (zero_config_place){.rank = 0});
+    zero_engine_spec spec = {.plan = zero_engine_place(plan, rank->part, &rank->comm),
                              .backend = &zero_backend_naive,
                              .seed = c->seed,
                              .eval_batches = c->eval_batches,

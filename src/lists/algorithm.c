@@ -61,9 +61,13 @@ zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why
 
 /* ---- requirements ---- */
 
-/* Neighbours count chunks in the few bits that a signal has for phases. */
-static zero_status check_phases(const zero_collective_spec *spec, const zero_layout *layout)
+zero_status zero_collective_check(const zero_collective_spec *spec,
+                                  const zero_layout *layout)
 {
+    ZERO_TRY(zero_collective_check_spec(spec, layout->size));
+    const zero_algorithm_table *algorithm = tables[spec->algorithm];
+    if (algorithm->check) ZERO_TRY(algorithm->check(spec, layout));
+    /* Neighbours count chunks in the few bits that a signal has for phases. */
     const int64_t most = ((int64_t)1 << ZERO_PHASE_BITS) - 8;
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
     if (!zero_algorithm_needs_window(spec->algorithm, layout) || spec->count / chunk < most)
@@ -72,15 +76,6 @@ static zero_status check_phases(const zero_collective_spec *spec, const zero_lay
                      "%s of %" PRId64 " elements in chunks of %" PRId64
                      ": expected fewer than %" PRId64 " chunks; choose larger ones",
                      names[spec->algorithm], spec->count, chunk, most);
-}
-
-zero_status zero_collective_check(const zero_collective_spec *spec,
-                                  const zero_layout *layout)
-{
-    ZERO_TRY(zero_collective_check_spec(spec, layout->size));
-    const zero_algorithm_table *algorithm = tables[spec->algorithm];
-    if (algorithm->check) ZERO_TRY(algorithm->check(spec, layout));
-    return check_phases(spec, layout);
 }
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
@@ -138,22 +133,19 @@ zero_status zero_steps_init(zero_steps *steps, const zero_collective_spec *spec,
 
 /* ---- traffic ---- */
 
-/* With a device, copies are put between the steps of a finished list. */
-static zero_status count_list(const zero_collective_spec *spec, const zero_layout *layout,
-                              int rank, zero_traffic *traffic)
-{
-    zero_steps steps;
-    ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
-    for (int64_t i = 0; i < steps.n; i++) zero_steps_count(&steps, &steps.list[i], traffic);
-    zero_steps_destroy(&steps);
-    return ZERO_OK;
-}
-
 /* Adds to *traffic what the algorithm's steps move, as they are written. */
 static zero_status count_steps(const zero_collective_spec *spec, const zero_layout *layout,
                                int rank, zero_traffic *traffic)
 {
-    if (spec->on_device && !spec->direct) return count_list(spec, layout, rank, traffic);
+    if (spec->on_device && !spec->direct) {
+        /* With a device, copies are put between the steps of a finished list. */
+        zero_steps steps;
+        ZERO_TRY(zero_steps_init(&steps, spec, layout, rank));
+        for (int64_t i = 0; i < steps.n; i++)
+            zero_steps_count(&steps, &steps.list[i], traffic);
+        zero_steps_destroy(&steps);
+        return ZERO_OK;
+    }
     zero_steps steps = {.spec = *spec, .layout = layout, .rank = rank, .counted = traffic};
     write_steps(&steps);
     if (steps.n > 0) zero_steps_count(&steps, &steps.last, traffic);
@@ -162,24 +154,21 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
     return st;
 }
 
-/* True if only the lengths of steps can tell the two apart. */
-static bool is_alike(const zero_collective_spec *a, const zero_collective_spec *b)
-{
-    return a->kind == b->kind && a->algorithm == b->algorithm && a->type == b->type &&
-           a->result == b->result && a->root == b->root &&
-           (a->in_apart > 0) == (b->in_apart > 0) &&
-           (a->out_apart > 0) == (b->out_apart > 0) && a->one_out == b->one_out &&
-           a->on_device == b->on_device && a->in_place == b->in_place &&
-           a->direct == b->direct;
-}
-
-/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So the
- * steps of one chunk of one element tell all. */
+/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So
+ * the steps of one chunk of one element tell all. */
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
 {
     bool is_known = memo->layout == layout && memo->rank == rank;
-    if (is_known && is_alike(&memo->spec, spec)) return ZERO_OK;
+    /* True if only the lengths of steps can tell the two apart. */
+    if (is_known && memo->spec.kind == spec->kind &&
+        memo->spec.algorithm == spec->algorithm && memo->spec.type == spec->type &&
+        memo->spec.result == spec->result && memo->spec.root == spec->root &&
+        (memo->spec.in_apart > 0) == (spec->in_apart > 0) &&
+        (memo->spec.out_apart > 0) == (spec->out_apart > 0) &&
+        memo->spec.one_out == spec->one_out && memo->spec.on_device == spec->on_device &&
+        memo->spec.in_place == spec->in_place && memo->spec.direct == spec->direct)
+        return ZERO_OK;
     zero_collective_spec unit = *spec;
     zero_traffic traffic = {0};
     unit.count = unit.max_chunk = 1;

@@ -1,12 +1,13 @@
-/* algorithm.h - how collectives are done: the registry of algorithms, and what they promise.
+/* algorithm.h - how collectives are done: the registry of algorithms, and what they
+ * promise.
  *
  * An algorithm writes the list of steps with which one rank takes part in a collective
- * (step.h). It is one file that ends in its table, and a row in algorithm_list.h. No MPI here:
- * a plan asks the same functions for any machine.
+ * (step.h). It is one file that ends in its table, and a row in algorithm_list.h. No MPI
+ * here: a plan asks the same functions for any machine.
  *
- * Algorithms that add along the tree of base/tree.h over the ranks give the same bits, whatever
- * the order of arrival, the count or the chunks. Algorithms that work in a window read and
- * write buffers of other ranks on the node (window.h). */
+ * Algorithms that add along the tree of base/tree.h over the ranks give the same bits,
+ * whatever the order of arrival, the count or the chunks. Algorithms that work in a window
+ * read and write buffers of other ranks on the node (window.h). */
 #pragma once
 
 #include "lists/algorithm_list.h"
@@ -44,27 +45,29 @@ bool zero_algorithm_find(const char *name, zero_algorithm *algorithm);
 /* True if it works in windows on nodes of this layout. */
 bool zero_algorithm_needs_window(zero_algorithm algorithm, const zero_layout *layout);
 
-/* The best algorithm for a group whose nodes can share memory: shm for ranks of one node, hier
- * for several nodes of which one has several ranks, p2p otherwise, and where ranks are not in
- * blocks. The size decides nothing: reading memory is faster at all sizes (bench/results),
- * and `mpi`, which small all-gathers might prefer, has other bits. *why tells the user the
- * reason. */
+/* The best algorithm for a group whose nodes can share memory: shm for ranks of one node,
+ * hier for several nodes of which one has several ranks, p2p otherwise, and where ranks are
+ * not in blocks. The size decides nothing: reading memory is faster at all sizes
+ * (bench/results), and `mpi`, which small all-gathers might prefer, has other bits. *why
+ * tells the user the reason. */
 zero_algorithm zero_algorithm_choose(const zero_layout *layout, const char **why);
 
-/* ZERO_ERR_INVALID, with the numbers, for sizes and types outside the bounds of spec.h, arrays
- * beyond 2^60 elements, or more chunks than neighbours can count; ZERO_ERR_UNSUPPORTED for an
- * algorithm that cannot run on this layout. */
+/* ZERO_ERR_INVALID, with the numbers, for sizes and types outside the bounds of spec.h,
+ * arrays beyond 2^60 elements, or more chunks than neighbours can count;
+ * ZERO_ERR_UNSUPPORTED for an algorithm that cannot run on this layout. */
 ZERO_NODISCARD zero_status zero_collective_check(const zero_collective_spec *spec,
                                                  const zero_layout *layout);
 
 /* Bytes of staging that begin needs, on any rank. Never less for a larger count below the
- * stride. At most ZERO_COLLECTIVE_STAGING, unless chunks would become smaller than 64 elements
- * (beyond 8192 ranks) or the algorithm does not bound its staging. On a device the mirrors
- * come in addition: zero_collective_mirrors() (mirror.h) says how many bytes they are. */
+ * stride. At most ZERO_COLLECTIVE_STAGING, unless chunks would become smaller than 64
+ * elements (beyond 8192 ranks) or the algorithm does not bound its staging. On a device the
+ * mirrors come in addition: zero_collective_mirrors() (mirror.h) says how many bytes they
+ * are. */
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout);
 
-/* The traffic of one run on rank `rank`, in time proportional to the ranks: the steps of one chunk
- * are written and counted, and none is kept. The status of zero_collective_check(), or
+/* The traffic of one run on rank `rank`, in time proportional to the ranks: the steps of
+ * one chunk are written and counted, and none is kept. The status of
+ * zero_collective_check(), or
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_collective_traffic(const zero_collective_spec *spec,
                                                    const zero_layout *layout, int rank,
@@ -78,8 +81,9 @@ typedef struct {
     zero_traffic unit;
 } zero_traffic_memo;
 
-/* The same, in no time if the collective differs from the memo's last one only in count, stride,
- * chunk or unit: as those of a model's groups do. Outputs are undefined after a failure. */
+/* The same, in no time if the collective differs from the memo's last one only in count,
+ * stride, chunk or unit: as those of a model's groups do. Outputs are undefined after a
+ * failure. */
 ZERO_NODISCARD zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
                                                          const zero_collective_spec *spec,
                                                          const zero_layout *layout,

@@ -1,15 +1,16 @@
 /* copier.h - what a device copies and adds up for collectives on its data.
  *
- * The owner of the device fills the table; math/backend.h has the rules. A copy begins at once or
- * later, and has ended when ended() says so. Copies of one direction end in their order. Nothing
- * blocks, and nothing here knows MPI.
+ * The owner of the device fills the table; math/backend.h has the rules. A copy begins at
+ * once or later, and has ended when ended() says so. Copies of one direction end in their
+ * order. Nothing blocks, and nothing here knows MPI.
  *
- * A collective begins its copies one by one, while the device is given more to compute. They read and
- * write what calls before its begin have used: it notes that place(), and since() says so.
+ * A collective begins its copies one by one, while the device is given more to compute.
+ * They read and write what calls before its begin have used: it notes that place(), and
+ * since() says so.
  *
- * Devices of one node may reach each other's memory (device_window.h). Then the table has the second
- * half, too: what is given there stands in the order of stores, waits for calls as they do, and has a
- * ticket like a store. */
+ * Devices of one node may reach each other's memory (device_window.h). Then the table has
+ * the second half, too: what is given there stands in the order of stores, waits for calls
+ * as they do, and has a ticket like a store. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ typedef struct {
     unsigned char bytes[ZERO_HANDLE_BYTES];
 } zero_device_handle;
 
-/* out[i] = the tree sum of n ranks' x[i], i < len. Terms are single ranks, in order, of one type. */
+/* out[i] = the tree sum of n ranks' x[i], i < len. Terms are single ranks, in order, of one
+ * type. */
 typedef struct {
     int n;
     const zero_tree_term *terms;
@@ -43,7 +45,8 @@ typedef struct {
     zero_status (*store)(void *arg, void *device, const void *host, size_t bytes,
                          uint64_t *ticket);
     zero_status (*ended)(void *arg, uint64_t ticket, bool *ended);
-    /* NULL, both: nothing is computed there. since() is of all that is begun until the next one. */
+    /* NULL, both: nothing is computed there. since() is of all that is begun until the next
+     * one. */
     zero_status (*place)(void *arg, uint64_t *place);
     void (*since)(void *arg, uint64_t place);
 

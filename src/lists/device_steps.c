@@ -1,4 +1,5 @@
-/* The list of the algorithm is copied step by step, with the copies of the device in between:
+/* The list of the algorithm is copied step by step, with the copies of the device in
+ * between:
  *
  *     fetch    AHEAD parts before the part that the next step reads, so that data arrives
  *              while earlier parts travel. The first step that reads a part, or that lets
@@ -7,8 +8,8 @@
  *              after the first step that waits for the message that brings it; or, if no step
  *              does, BEHIND messages later, which may travel until then.
  *
- * Copies wait for slots and for earlier messages of this list only. So ranks cannot wait in a
- * circle if they could not without a device. */
+ * Copies wait for slots and for earlier messages of this list only. So ranks cannot wait in
+ * a circle if they could not without a device. */
 #include "lists/device_steps.h"
 
 #include <stdlib.h>
@@ -122,22 +123,6 @@ static void add_part(writer *w, part p)
     w->fetches[w->n_fetches++] = p;
 }
 
-/* Step i needs the first `until` elements of the piece. */
-static void need(writer *w, int64_t i, int piece, int64_t until)
-{
-    int64_t *have = &w->fetched_until[piece];
-    while (*have < until && !w->s->failed) {
-        int64_t len = zero_min(w->s->spec.count - *have, w->grain);
-        add_part(w, (part){piece, *have, len, i, -1});
-        *have += len;
-    }
-}
-
-static int pieces_in(const writer *w)
-{
-    return w->s->spec.kind == ZERO_REDUCE_SCATTER ? w->s->layout->size : 1;
-}
-
 static void plan_fetches(writer *w)
 {
     int64_t count = w->s->spec.count;
@@ -145,25 +130,22 @@ static void plan_fetches(writer *w)
         const zero_collective_step *step = &w->old[i];
         if (!reads_own_in(w, step)) continue;
         bool signals = step->kind == ZERO_STEP_SIGNAL;
-        int64_t n = signals ? pieces_in(w) : chunks_moved(w, step, true);
+        int64_t n = signals
+                        ? (w->s->spec.kind == ZERO_REDUCE_SCATTER ? w->s->layout->size : 1)
+                        : chunks_moved(w, step, true);
         int64_t first = signals ? 0 : step->from.at / count;
-        for (int64_t p = first; p < first + n; p++)
-            need(w, i, (int)p, step->from.at - first * count + step->len);
+        for (int64_t p = first; p < first + n; p++) {
+            /* Step i needs the first `until` elements of the piece. */
+            int piece = (int)p;
+            int64_t until = step->from.at - first * count + step->len;
+            int64_t *have = &w->fetched_until[piece];
+            while (*have < until && !w->s->failed) {
+                int64_t len = zero_min(w->s->spec.count - *have, w->grain);
+                add_part(w, (part){piece, *have, len, i, -1});
+                *have += len;
+            }
+        }
     }
-}
-
-static void fetch_next(writer *w)
-{
-    const part *p = &w->fetches[w->fetch];
-    int rank = w->s->rank;
-    int64_t count = w->s->spec.count;
-    w->added_at[w->fetch++] = w->s->n;
-    zero_steps_add(w->s, (zero_collective_step){
-                             .kind = ZERO_STEP_FETCH,
-                             .type = w->s->spec.type,
-                             .len = p->len,
-                             .from = {ZERO_IN, rank, p->piece * w->stride + p->first},
-                             .to = {ZERO_IN, rank, p->piece * count + p->first}});
 }
 
 /* Adds the fetches before step i; returns how many steps of the new list it waits for. */
@@ -171,7 +153,18 @@ static int64_t fetch_for(writer *w, int64_t i)
 {
     int64_t before = w->needed;
     while (w->needed < w->n_fetches && w->fetches[w->needed].step <= i) w->needed++;
-    while (w->fetch < zero_min(w->needed + AHEAD, w->n_fetches)) fetch_next(w);
+    while (w->fetch < zero_min(w->needed + AHEAD, w->n_fetches)) {
+        const part *p = &w->fetches[w->fetch];
+        int rank = w->s->rank;
+        int64_t count = w->s->spec.count;
+        w->added_at[w->fetch++] = w->s->n;
+        zero_steps_add(w->s, (zero_collective_step){
+                                 .kind = ZERO_STEP_FETCH,
+                                 .type = w->s->spec.type,
+                                 .len = p->len,
+                                 .from = {ZERO_IN, rank, p->piece * w->stride + p->first},
+                                 .to = {ZERO_IN, rank, p->piece * count + p->first}});
+    }
     return w->needed > before ? w->added_at[w->needed - 1] + 1 : 0;
 }
 
@@ -206,15 +199,6 @@ static void store(writer *w, part p)
     if (r->len >= w->grain) store_ready(w);
 }
 
-/* A piece that lies on the device already. */
-static bool is_in_place(const writer *w, int64_t piece)
-{
-    const zero_collective_spec *spec = &w->s->spec;
-    int rank = w->s->rank;
-    return spec->in_place &&
-           (zero_collective_has_root(spec->kind) ? rank == spec->root : piece == rank);
-}
-
 /* Takes note of what step i writes to `out`. */
 static void note_written(writer *w, int64_t i)
 {
@@ -224,7 +208,12 @@ static void note_written(writer *w, int64_t i)
     int64_t first = step->to.at / count, n = chunks_moved(w, step, false);
     for (int64_t p = first; p < first + n; p++) {
         part here = {(int)p, step->to.at - first * count, step->len, i, -1};
-        if (is_in_place(w, p)) continue;
+        /* A piece that lies on the device already. */
+        const zero_collective_spec *spec = &w->s->spec;
+        int rank = w->s->rank;
+        if (spec->in_place &&
+            (zero_collective_has_root(spec->kind) ? rank == spec->root : p == rank))
+            continue;
         if (arrives(step)) {
             here.number = w->messages;
             w->arriving[w->last++] = here;
@@ -253,22 +242,6 @@ static void store_arrived(writer *w, int64_t i)
 static int64_t moved(const writer *w, int64_t until)
 {
     return until > 0 ? w->moved_to[until - 1] + 1 : 0;
-}
-
-static void rewrite(writer *w)
-{
-    for (int64_t i = 0; i < w->n && !w->s->failed; i++) {
-        zero_collective_step step = w->old[i];
-        step.fetched = fetch_for(w, i);
-        w->moved_to[i] = w->s->n; /* a step may name all up to itself */
-        step.received = moved(w, step.received);
-        step.sent = moved(w, step.sent);
-        zero_steps_add(w->s, step);
-        note_written(w, i);
-        store_arrived(w, i);
-    }
-    while (w->first < w->last) store(w, w->arriving[w->first++]);
-    store_ready(w);
 }
 
 static int64_t all_waited(const zero_collective_step *list, int64_t n)
@@ -307,7 +280,20 @@ void zero_steps_add_copies(zero_steps *s, int64_t stride)
     if (!s->failed) plan_fetches(&w);
     w.added_at = calloc((size_t)w.n_fetches + 1, sizeof *w.added_at);
     s->failed = s->failed || !w.added_at;
-    if (!s->failed) rewrite(&w);
+    if (!s->failed) {
+        for (int64_t i = 0; i < w.n && !w.s->failed; i++) {
+            zero_collective_step step = w.old[i];
+            step.fetched = fetch_for(&w, i);
+            w.moved_to[i] = w.s->n; /* a step may name all up to itself */
+            step.received = moved(&w, step.received);
+            step.sent = moved(&w, step.sent);
+            zero_steps_add(w.s, step);
+            note_written(&w, i);
+            store_arrived(&w, i);
+        }
+        while (w.first < w.last) store(&w, w.arriving[w.first++]);
+        store_ready(&w);
+    }
     free(w.added_at);
     free(w.arriving);
     free(w.moved_to);

@@ -1,16 +1,17 @@
 /* Two levels: neighbours read each other's memory, nodes exchange messages.
  *
- * Every rank works for its own piece and, as delegate, for the pieces of the same local rank
- * on all other nodes (zero_layout_delegate), so all ranks of a node drive its link together.
+ * Every rank works for its own piece and, as delegate, for the pieces of the same local
+ * rank on all other nodes (zero_layout_delegate), so all ranks of a node drive its link
+ * together.
  *
  *     reduce-scatter, 2 nodes of 2:     node 0             node 1
  *     piece 0 belongs to rank 0         0: x0 + x1 ...     2: x2 + x3 -> message to 0
  *     piece 2 belongs to rank 2         0: x0 + x1 -> 2    2: ... + (x2 + x3)
  *
- * A delegate adds its node's terms of a piece in fp32, as far as they form complete subtrees
- * of the tree over all ranks: one message if a node's ranks are a block of a power of two, a
- * few otherwise. The owner adds up the subtrees, so the bits are those of p2p. A subtree of one
- * rank travels unchanged.
+ * A delegate adds its node's terms of a piece in fp32, as far as they form complete
+ * subtrees of the tree over all ranks: one message if a node's ranks are a block of a power
+ * of two, a few otherwise. The owner adds up the subtrees, so the bits are those of p2p. A
+ * subtree of one rank travels unchanged.
  *
  *     reduce           the same for the root's piece alone: the root and its delegates read
  *     all-gather       each piece goes once to each other node, to the delegate; neighbours
@@ -18,15 +19,16 @@
  *     broadcast        a chain over the nodes' leaders, and from each to its neighbours
  *
  * Messages are ordered by chunk, round (distance between nodes), local rank and subtree, on
- * all ranks. Both partners of the first message that has not ended wait for earlier messages
- * only, so ranks cannot wait in a circle. Sums on a device also await each chunk of their
- * neighbours' `in`; a neighbour signals it after messages of earlier chunks only.
+ * all ranks. Both partners of the first message that has not ended wait for earlier
+ * messages only, so ranks cannot wait in a circle. Sums on a device also await each chunk
+ * of their neighbours' `in`; a neighbour signals it after messages of earlier chunks only.
  *
- * Where the devices of a node reach each other, the lists are those of the host's memory, but messages
- * begin and end in staging (bridged, hier.h). A delegate's device writes its sums there, the host adds
- * those of all nodes, and the result is stored: once per owner. Each piece of an all-gather is fetched
- * once by its owner and stored once on each other node, by the delegate, from which neighbours copy it
- * device to device. Copies wait for slots and for earlier messages of their list only. */
+ * Where the devices of a node reach each other, the lists are those of the host's memory,
+ * but messages begin and end in staging (bridged, hier.h). A delegate's device writes its
+ * sums there, the host adds those of all nodes, and the result is stored: once per owner.
+ * Each piece of an all-gather is fetched once by its owner and stored once on each other
+ * node, by the delegate, from which neighbours copy it device to device. Copies wait for
+ * slots and for earlier messages of their list only. */
 #include "lists/hier.h"
 
 #include "base/fail.h"
@@ -71,8 +73,8 @@ int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layo
     return zero_hier_delegated(spec, layout) * layout->most_subtrees;
 }
 
-/* Slots of staging, of a chunk each, for `chunks` chunks in flight. On the host a chunk takes one for
- * each subtree that arrives and one for the sum to send. */
+/* Slots of staging, of a chunk each, for `chunks` chunks in flight. On the host a chunk
+ * takes one for each subtree that arrives and one for the sum to send. */
 static int64_t count_slots(const zero_collective_spec *spec, const zero_layout *layout,
                            int64_t chunks)
 {

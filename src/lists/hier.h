@@ -9,8 +9,8 @@
 
 /* These phases are those without a device, or of an all-gather or a broadcast (see below).
  * READY: my `in` is ready, and I read nothing of `out` any more. WRITTEN: my piece is in my
- * `out`. WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, after those of
- * all chunks: I have read all I needed. */
+ * `out`. WRITTEN + 1 + k: so is all that I receive of chunk k. The last phase, after those
+ * of all chunks: I have read all I needed. */
 enum { ZERO_HIER_READY = 1, ZERO_HIER_WRITTEN = 2 };
 
 /* The list that is written, and the place of its rank. */
@@ -22,11 +22,12 @@ typedef struct {
     bool bridged;  /* zero_hier_is_bridged() */
 } zero_hier;
 
-/* The data of devices that reach each other passes through staging on its way to and from other nodes,
- * and nothing else does. Then a chunk in flight of a reduction takes a slot of staging for each subtree
- * of all nodes and one for the result. Sums to send have slots for one chunk more: they are made while
- * the chunk before travels. A chunk of an all-gather takes a slot for this rank's piece and for each
- * that it receives, and so does one chunk more, for copies that have not ended. */
+/* The data of devices that reach each other passes through staging on its way to and from
+ * other nodes, and nothing else does. Then a chunk in flight of a reduction takes a slot of
+ * staging for each subtree of all nodes and one for the result. Sums to send have slots for
+ * one chunk more: they are made while the chunk before travels. A chunk of an all-gather
+ * takes a slot for this rank's piece and for each that it receives, and so does one chunk
+ * more, for copies that have not ended. */
 static inline bool zero_hier_is_bridged(const zero_collective_spec *spec,
                                         const zero_layout *layout)
 {
@@ -51,8 +52,8 @@ static inline int zero_hier_cover(const zero_layout *layout, int node,
     return zero_tree_cover(layout->size, first, layout->first[node + 1] - first, terms);
 }
 
-/* The phase of sums in which I have read all I needed. On a device each chunk of `in` has a phase
- * of its own in which it becomes ready. */
+/* The phase of sums in which I have read all I needed. On a device each chunk of `in` has a
+ * phase of its own in which it becomes ready. */
 static inline int64_t zero_hier_read_phase(const zero_hier *w)
 {
     return ZERO_HIER_WRITTEN + zero_steps_portions(w->s) - 1;

@@ -10,11 +10,13 @@ typedef struct {
     /* Bridged. */
     int64_t pieces;         /* of a slot of staging */
     int64_t fetched_chunks; /* so far */
-    /* Steps until the last fetch to slot k % (depth + 1), and until the last send from there. */
+    /* Steps until the last fetch to slot k % (depth + 1), and until the last send from
+     * there. */
     int64_t fetched[ZERO_HIER_IN_FLIGHT + 1], sent[ZERO_HIER_IN_FLIGHT + 1];
 } gatherer;
 
-/* All receives and sends of a chunk count the pieces of a slot, so the nodes are looked at once. */
+/* All receives and sends of a chunk count the pieces of a slot, so the nodes are looked at
+ * once. */
 static gatherer start(const zero_hier *w)
 {
     gatherer g = {.w = *w};
@@ -29,7 +31,8 @@ static int64_t slot_of(const gatherer *g, int64_t k)
     return k % (g->w.depth + 1);
 }
 
-/* In staging: chunk k of this rank's piece (0), or of the n-th that it receives (1 and more). */
+/* In staging: chunk k of this rank's piece (0), or of the n-th that it receives (1 and
+ * more). */
 static zero_spot staged_piece(const gatherer *g, int64_t k, int64_t n)
 {
     const zero_steps *s = g->w.s;
@@ -77,8 +80,8 @@ static void send_own(gatherer *g, int64_t k, int to)
     g->sent[slot_of(g, k)] = s->n;
 }
 
-/* Receives the n-th piece of chunk k. Bridged: what was in its place has been stored, as a signal that
- * stands before this step has waited for that. */
+/* Receives the n-th piece of chunk k. Bridged: what was in its place has been stored, as a
+ * signal that stands before this step has waited for that. */
 static void receive_piece(gatherer *g, int64_t k, int64_t n, int from, int piece)
 {
     zero_steps *s = g->w.s;
@@ -107,27 +110,6 @@ static void gather_round(gatherer *g, int64_t k, int i, int64_t *n)
     }
 }
 
-static void gather_chunk(gatherer *g, int64_t k)
-{
-    int64_t n = 0;
-    fetch_ahead(g, k);
-    for (int i = 1; i < g->w.layout->n_nodes; i++) gather_round(g, k, i, &n);
-    g->posted[k % g->w.depth] = g->w.s->n;
-}
-
-/* Bridged: the pieces of chunk k, in the order in which they were received. */
-static void store_chunk(gatherer *g, int64_t k)
-{
-    int64_t n = 0;
-    for (int i = 1; i < g->w.layout->n_nodes; i++) {
-        int behind = zero_hier_node_after(&g->w, -i);
-        for (int l = 0; l < zero_hier_node_size(&g->w, behind); l++)
-            if (receives(g, behind, l))
-                store_piece(g, k, ++n, g->w.layout->first[behind] + l,
-                            g->posted[k % g->w.depth]);
-    }
-}
-
 /* Copies the pieces of round i from the neighbours that received them. */
 static void copy_round(gatherer *g, int64_t k, int i)
 {
@@ -146,7 +128,17 @@ static void copy_round(gatherer *g, int64_t k, int i)
 /* Once this rank's part of chunk k has arrived: tells the neighbours, and copies theirs. */
 static void finish_chunk(gatherer *g, int64_t k)
 {
-    if (g->w.bridged) store_chunk(g, k);
+    if (g->w.bridged) {
+        /* Bridged: the pieces of chunk k, in the order in which they were received. */
+        int64_t n = 0;
+        for (int i = 1; i < g->w.layout->n_nodes; i++) {
+            int behind = zero_hier_node_after(&g->w, -i);
+            for (int l = 0; l < zero_hier_node_size(&g->w, behind); l++)
+                if (receives(g, behind, l))
+                    store_piece(g, k, ++n, g->w.layout->first[behind] + l,
+                                g->posted[k % g->w.depth]);
+        }
+    }
     zero_steps_signal(g->w.s, ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(&g->w, g->posted[k % g->w.depth]);
     for (int i = 1; i < g->w.layout->n_nodes; i++) copy_round(g, k, i);
@@ -161,7 +153,8 @@ static void copy_own(zero_hier *w)
     zero_steps_signal(s, ZERO_HIER_WRITTEN);
 }
 
-/* Copies the pieces of this node from their owners; with one_out they are in place already. */
+/* Copies the pieces of this node from their owners; with one_out they are in place
+ * already. */
 static void copy_neighbours(zero_hier *w)
 {
     zero_steps *s = w->s;
@@ -202,7 +195,12 @@ void zero_hier_write_all_gather(const zero_hier *w)
     zero_steps_signal_in(s, ZERO_HIER_READY, 0, chunks);
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY, 0);
     for (int64_t k = 0; k < chunks + late; k++) {
-        if (k < chunks) gather_chunk(&g, k);
+        if (k < chunks) {
+            int64_t n = 0;
+            fetch_ahead(&g, k);
+            for (int i = 1; i < g.w.layout->n_nodes; i++) gather_round(&g, k, i, &n);
+            g.posted[k % g.w.depth] = g.w.s->n;
+        }
         if (k == late) copy_own(&g.w);
         if (k == late) copy_neighbours(&g.w);
         if (k >= late && w->layout->n_nodes > 1) finish_chunk(&g, k - late);
@@ -218,8 +216,8 @@ static int leader(const zero_hier *w, int node)
     return node == w->layout->node_of[root] ? root : w->layout->first[node];
 }
 
-/* Sends chunk k on from there, and lets neighbours read it, once the first `received` steps' receives
- * have ended. */
+/* Sends chunk k on from there, and lets neighbours read it, once the first `received`
+ * steps' receives have ended. */
 static void pass_on(gatherer *g, int64_t k, zero_spot from, int64_t received)
 {
     zero_hier *w = &g->w;
@@ -267,15 +265,6 @@ static void write_leader(gatherer *g)
     }
 }
 
-static void write_follower(zero_hier *w, int from)
-{
-    for (int64_t k = 0; k < zero_steps_chunks(w->s); k++) {
-        zero_steps_await(w->s, from, ZERO_HIER_WRITTEN + 1 + k, 0);
-        zero_steps_copy(w->s, k, zero_steps_out(w->s, from, 0, k),
-                        zero_steps_out(w->s, w->s->rank, 0, k));
-    }
-}
-
 void zero_hier_write_broadcast(const zero_hier *from)
 {
     gatherer g = start(from);
@@ -291,7 +280,11 @@ void zero_hier_write_broadcast(const zero_hier *from)
     else if (s->rank == first)
         write_leader(&g);
     else
-        write_follower(&w, first);
+        for (int64_t k = 0; k < zero_steps_chunks(w.s); k++) {
+            zero_steps_await(w.s, first, ZERO_HIER_WRITTEN + 1 + k, 0);
+            zero_steps_copy(w.s, k, zero_steps_out(w.s, first, 0, k),
+                            zero_steps_out(w.s, w.s->rank, 0, k));
+        }
     finish(&w, ZERO_HIER_WRITTEN + chunks + 1,
            s->rank == first ? (w.n_local - 1) * s->spec.count : 0);
 }

@@ -1,4 +1,5 @@
-/* The two-level reduce-scatter, and the reduce, in which one rank on each node does all the work.
+/* The two-level reduce-scatter, and the reduce, in which one rank on each node does all the
+ * work.
  *
  * staging    [slots][subtrees received][chunk] | [depth][chunk] to send, all in fp32,
  *            with one slot for each chunk in flight
@@ -58,34 +59,33 @@ static void add_own_subtrees(reducer *r)
                                         (r->n_remote + t) * slot_bytes(r)});
 }
 
-/* Adds in the order of ranks: this node's one by one, other nodes' by their subtrees. */
-static void add_final_sum(reducer *r)
-{
-    const zero_layout *layout = r->w.layout;
-    int slot = 0;
-    r->final = zero_steps_add_sum(r->w.s);
-    for (int node = 0; node < layout->n_nodes; node++) {
-        zero_tree_term terms[ZERO_TREE_COVER_MAX];
-        int n = zero_hier_cover(layout, node, terms);
-        r->slot[node] = slot;
-        if (node == r->w.node && r->w.bridged) add_own_subtrees(r);
-        if (node == r->w.node && !r->w.bridged)
-            for (int l = 0; l < r->w.n_local; l++)
-                zero_steps_add_term(
-                    r->w.s, r->final,
-                    (zero_term){layout->first[node] + l, 1, r->w.s->spec.type, -1});
-        for (int t = 0; node != r->w.node && t < n; t++)
-            zero_steps_add_term(r->w.s, r->final,
-                                (zero_term){terms[t].first, terms[t].count,
-                                            type_of(r, &terms[t]), slot++ * slot_bytes(r)});
-    }
-}
-
 static void add_sums(reducer *r)
 {
     r->n_cover = zero_hier_cover(r->w.layout, r->w.node, r->cover);
     r->n_remote = r->w.layout->subtrees - r->n_cover;
-    if (is_owner(r, r->w.s->rank)) add_final_sum(r);
+    if (is_owner(r, r->w.s->rank)) {
+        /* Adds in the order of ranks: this node's one by one, other nodes' by their
+         * subtrees. */
+        const zero_layout *layout = r->w.layout;
+        int slot = 0;
+        r->final = zero_steps_add_sum(r->w.s);
+        for (int node = 0; node < layout->n_nodes; node++) {
+            zero_tree_term terms[ZERO_TREE_COVER_MAX];
+            int n = zero_hier_cover(layout, node, terms);
+            r->slot[node] = slot;
+            if (node == r->w.node && r->w.bridged) add_own_subtrees(r);
+            if (node == r->w.node && !r->w.bridged)
+                for (int l = 0; l < r->w.n_local; l++)
+                    zero_steps_add_term(
+                        r->w.s, r->final,
+                        (zero_term){layout->first[node] + l, 1, r->w.s->spec.type, -1});
+            for (int t = 0; node != r->w.node && t < n; t++)
+                zero_steps_add_term(r->w.s, r->final,
+                                    (zero_term){terms[t].first, terms[t].count,
+                                                type_of(r, &terms[t]),
+                                                slot++ * slot_bytes(r)});
+        }
+    }
     for (int t = 0; t < r->n_cover; t++)
         if (r->cover[t].count > 1)
             r->partial[t] = add_local_sum(r, r->cover[t].first, r->cover[t].count);
@@ -167,17 +167,6 @@ static void send_partial(reducer *r, int64_t k, int owner, int t)
     r->sent[i] = r->w.s->n;
 }
 
-static void send_to(reducer *r, int64_t k, int owner)
-{
-    for (int t = 0; t < r->n_cover; t++) {
-        if (is_made(r, t) && !r->w.bridged) make_partial(r, k, owner, t);
-        if (is_made(r, t))
-            send_partial(r, k, owner, t);
-        else
-            zero_steps_send(r->w.s, k, owner, piece_of(r, r->cover[t].first, owner, k));
-    }
-}
-
 /* True if this rank works for local rank l of that node. */
 static bool sends_to(const reducer *r, int node, int l)
 {
@@ -185,14 +174,25 @@ static bool sends_to(const reducer *r, int node, int l)
            is_owner(r, r->w.layout->first[node] + l);
 }
 
-/* Round i of chunk k: receives from the node i before this one, sends to the node i after. */
+/* Round i of chunk k: receives from the node i before this one, sends to the node i
+ * after. */
 static void reduce_round(reducer *r, int64_t k, int i)
 {
     int behind = zero_hier_node_after(&r->w, -i), ahead = zero_hier_node_after(&r->w, i);
     int n_ahead = zero_hier_node_size(&r->w, ahead);
     for (int l = 0; l < n_ahead || l <= r->w.local; l++) {
         if (l == r->w.local && is_owner(r, r->w.s->rank)) receive_from(r, k, behind);
-        if (sends_to(r, ahead, l)) send_to(r, k, r->w.layout->first[ahead] + l);
+        if (sends_to(r, ahead, l)) {
+            int owner = r->w.layout->first[ahead] + l;
+            for (int t = 0; t < r->n_cover; t++) {
+                if (is_made(r, t) && !r->w.bridged) make_partial(r, k, owner, t);
+                if (is_made(r, t))
+                    send_partial(r, k, owner, t);
+                else
+                    zero_steps_send(r->w.s, k, owner,
+                                    piece_of(r, r->cover[t].first, owner, k));
+            }
+        }
     }
 }
 
@@ -211,26 +211,8 @@ static int rounds_to(const reducer *r, int node)
     return (node - r->w.node + n) % n;
 }
 
-/* Bridged: this node's part of chunk k of this rank's piece, after the subtrees received. */
-static void make_own(reducer *r, int64_t k)
-{
-    for (int t = 0; t < r->n_cover; t++)
-        make_subtree(r, k, r->w.s->rank, t,
-                     (zero_spot){ZERO_STAGING, r->w.s->rank,
-                                 staged_at(r, k) + (r->n_remote + t) * slot_bytes(r)});
-}
-
-static void store_result(reducer *r, int64_t k, zero_spot from)
-{
-    zero_steps_add(
-        r->w.s, (zero_collective_step){.kind = ZERO_STEP_STORE,
-                                       .type = r->w.s->spec.result,
-                                       .len = zero_steps_chunk_len(r->w.s, k),
-                                       .from = from,
-                                       .to = zero_steps_out(r->w.s, r->w.s->rank, 0, k)});
-}
-
-/* Bridged: the host adds to the chunk's last slot, once its last store from there has ended. */
+/* Bridged: the host adds to the chunk's last slot, once its last store from there has
+ * ended. */
 static void add_final(reducer *r, int64_t k)
 {
     zero_spot result = {ZERO_STAGING, r->w.s->rank,
@@ -248,10 +230,17 @@ static void add_final(reducer *r, int64_t k)
             .staged = staged_at(r, k),
             .received = posted,
             .stored = r->w.bridged ? posted : 0});
-    if (r->w.bridged) store_result(r, k, result);
+    if (r->w.bridged)
+        zero_steps_add(r->w.s, (zero_collective_step){
+                                   .kind = ZERO_STEP_STORE,
+                                   .type = r->w.s->spec.result,
+                                   .len = zero_steps_chunk_len(r->w.s, k),
+                                   .from = result,
+                                   .to = zero_steps_out(r->w.s, r->w.s->rank, 0, k)});
 }
 
-/* Elements of my `in` that neighbours read: all pieces but those that I am the delegate for. */
+/* Elements of my `in` that neighbours read: all pieces but those that I am the delegate
+ * for. */
 static int64_t read_by_neighbours(const reducer *r)
 {
     int64_t others = 0;
@@ -259,12 +248,6 @@ static int64_t read_by_neighbours(const reducer *r)
         for (int l = 0; l < zero_hier_node_size(&r->w, node); l++)
             others += l % r->w.n_local != r->w.local;
     return others * r->w.s->spec.count;
-}
-
-static void become_ready(reducer *r, int64_t k)
-{
-    zero_hier_signal_portion(&r->w, k);
-    zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
 }
 
 static void each_round(reducer *r, int64_t k, void (*one)(reducer *, int64_t, int))
@@ -281,7 +264,14 @@ static void reduce_chunk(reducer *r, int64_t k)
     int64_t ahead = r->w.bridged ? zero_min(k + 2, zero_steps_chunks(r->w.s)) : 0;
     while (r->made_chunks < ahead) each_round(r, r->made_chunks++, make_round);
     each_round(r, k, reduce_round);
-    if (r->w.bridged && is_owner(r, r->w.s->rank)) make_own(r, k);
+    if (r->w.bridged && is_owner(r, r->w.s->rank)) {
+        /* Bridged: this node's part of chunk k of this rank's piece, after the subtrees
+         * received. */
+        for (int t = 0; t < r->n_cover; t++)
+            make_subtree(r, k, r->w.s->rank, t,
+                         (zero_spot){ZERO_STAGING, r->w.s->rank,
+                                     staged_at(r, k) + (r->n_remote + t) * slot_bytes(r)});
+    }
     r->posted[k % r->w.depth] = r->w.s->n;
 }
 
@@ -292,7 +282,10 @@ static void write_reduction(reducer *r)
     int64_t chunks = zero_steps_chunks(s), late = r->w.depth - 1;
     add_sums(r);
     for (int64_t k = 0; k < chunks + late; k++) {
-        if (k < zero_steps_portions(s)) become_ready(r, k);
+        if (k < zero_steps_portions(s)) {
+            zero_hier_signal_portion(&r->w, k);
+            zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
+        }
         if (k < chunks) reduce_chunk(r, k);
         if (k >= late && is_owner(r, s->rank)) add_final(r, k - late);
     }
@@ -300,8 +293,8 @@ static void write_reduction(reducer *r)
     zero_steps_last(s)->sent = s->n; /* messages leave neighbours' memory */
 }
 
-/* A plan for a million ranks does this for each owner's reduce, so the one array that grows with the
- * nodes is taken by owners alone, and not cleared. */
+/* A plan for a million ranks does this for each owner's reduce, so the one array that grows
+ * with the nodes is taken by owners alone, and not cleared. */
 static void with_slots(const zero_hier *w, void (*write_steps)(reducer *))
 {
     reducer r = {.w = *w, .n_places = w->depth};

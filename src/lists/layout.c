@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/tree.h"
 
 static zero_status allocate(zero_layout *made, int size)
 {
     *made = (zero_layout){.size = size};
-    made->node_of = calloc((size_t)size, sizeof *made->node_of);
-    made->local_of = calloc((size_t)size, sizeof *made->local_of);
-    made->first = calloc((size_t)size + 1, sizeof *made->first);
-    if (made->node_of && made->local_of && made->first) return ZERO_OK;
-    zero_layout_destroy(made);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the layout of %d ranks", size);
+    zero_status st = zero_new(&made->node_of, size, "ranks of a layout");
+    if (st == ZERO_OK) st = zero_new(&made->local_of, size, "ranks of a layout");
+    if (st == ZERO_OK) st = zero_new(&made->first, size + 1, "nodes of a layout");
+    if (st != ZERO_OK) zero_layout_destroy(made);
+    return st;
 }
 
 /* ---- numbering ---- */
@@ -50,20 +50,6 @@ static int number_node(zero_layout *made, met_node *met, int id)
     return made->n_nodes++;
 }
 
-/* While nodes are being numbered, first[] counts the ranks of each. */
-static void number_ranks(zero_layout *made, met_node *met, const int *ids)
-{
-    made->in_blocks = true;
-    for (int rank = 0; rank < made->size; rank++) {
-        bool is_same = rank > 0 && ids[rank] == ids[rank - 1];
-        int node = is_same ? made->node_of[rank - 1] : number_node(made, met, ids[rank]);
-        made->node_of[rank] = node;
-        made->local_of[rank] = made->first[node]++;
-        if (made->first[node] > made->largest) made->largest = made->first[node];
-        if (node < made->n_nodes - 1) made->in_blocks = false;
-    }
-}
-
 static void add_up_blocks(zero_layout *made)
 {
     int at = 0;
@@ -91,12 +77,22 @@ zero_status zero_layout_init(zero_layout *layout, int size, const int *ids)
 {
     zero_layout made;
     ZERO_TRY(allocate(&made, size));
-    met_node *met = malloc((size_t)size * sizeof *met);
-    if (!met) {
+    met_node *met;
+    zero_status st = zero_new(&met, size, "nodes of a layout");
+    if (st != ZERO_OK) {
         zero_layout_destroy(&made);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", size);
+        return st;
     }
-    number_ranks(&made, met, ids);
+    /* While nodes are being numbered, first[] counts the ranks of each. */
+    made.in_blocks = true;
+    for (int rank = 0; rank < made.size; rank++) {
+        bool is_same = rank > 0 && ids[rank] == ids[rank - 1];
+        int node = is_same ? made.node_of[rank - 1] : number_node(&made, met, ids[rank]);
+        made.node_of[rank] = node;
+        made.local_of[rank] = made.first[node]++;
+        if (made.first[node] > made.largest) made.largest = made.first[node];
+        if (node < made.n_nodes - 1) made.in_blocks = false;
+    }
     free(met);
     if (made.in_blocks) {
         add_up_blocks(&made);

@@ -20,8 +20,8 @@ typedef struct {
     int *local_of; /* [size]: number of lower ranks on the same node */
     int *first;    /* [n_nodes + 1]; meaningless unless in_blocks */
     int largest;   /* ranks of the largest node */
-    /* In blocks: the complete subtrees of a sum over all ranks (base/tree.h) that tile nodes: of all
-     * nodes together, and of the ones that have fewest and most. */
+    /* In blocks: the complete subtrees of a sum over all ranks (base/tree.h) that tile
+     * nodes: of all nodes together, and of the ones that have fewest and most. */
     int subtrees, fewest_subtrees, most_subtrees;
 } zero_layout;
 
@@ -40,6 +40,6 @@ bool zero_layout_are_equal(const zero_layout *a, const zero_layout *b);
 int zero_layout_local_size(const zero_layout *layout, int rank); /* ranks on its node */
 int zero_layout_largest_node(const zero_layout *layout);
 
-/* The rank on node `node`, in blocks, that works for local rank `local` of another node: the
- * same local rank, modulo the node's size. */
+/* The rank on node `node`, in blocks, that works for local rank `local` of another node:
+ * the same local rank, modulo the node's size. */
 int zero_layout_delegate(const zero_layout *layout, int node, int local);

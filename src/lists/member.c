@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define LISTED 4 /* ranks, other than neighbours, that a text names one by one */
@@ -33,7 +34,8 @@ bool zero_division_has(const zero_division *divided, zero_family_part part)
     return true;
 }
 
-/* A block of stride * size ranks holds `stride` groups; ranks a stride apart are in one group. */
+/* A block of stride * size ranks holds `stride` groups; ranks a stride apart are in one
+ * group. */
 zero_member zero_member_beside(const zero_member *member, int rank)
 {
     zero_member its = *member;
@@ -71,8 +73,8 @@ zero_status zero_member_layout(const zero_member *member, const zero_layout *who
                                zero_layout *out)
 {
     int n = member->part == ZERO_WHOLE ? whole->size : member->size;
-    int *ids = malloc((size_t)n * sizeof *ids);
-    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
+    int *ids;
+    ZERO_TRY(zero_new(&ids, n, "ranks of a group"));
     for (int r = 0; r < n; r++) ids[r] = whole->node_of[zero_member_rank(member, r)];
     zero_status st = zero_layout_init(out, n, ids);
     free(ids);
@@ -84,24 +86,6 @@ int zero_member_find_spread(const zero_layout *whole, int tp)
     for (int r = 0; r < whole->size; r++)
         if (whole->node_of[r] != whole->node_of[r / tp * tp]) return r / tp;
     return -1;
-}
-
-static void name_ranks(const zero_member *member, char text[ZERO_MEMBER_TEXT])
-{
-    int n = member->size, used = 0;
-    int first = member->first, last = zero_member_rank(member, n - 1);
-    const size_t room = ZERO_MEMBER_TEXT;
-    if (n == 1) {
-        snprintf(text, room, " %d", first);
-    } else if (member->stride == 1) {
-        snprintf(text, room, "s %d-%d", first, last);
-    } else if (n > LISTED) {
-        snprintf(text, room, "s %d,%d,...,%d", first, zero_member_rank(member, 1), last);
-    } else {
-        for (int r = 0; r < n; r++)
-            used += snprintf(text + used, room - (size_t)used, r == 0 ? "s %d" : ",%d",
-                             zero_member_rank(member, r));
-    }
 }
 
 void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
@@ -118,6 +102,19 @@ void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT])
         snprintf(text, ZERO_MEMBER_TEXT, " in their %s groups", kind);
         return;
     }
-    name_ranks(member, ranks);
+    int n = member->size, used = 0;
+    int first = member->first, last = zero_member_rank(member, n - 1);
+    const size_t room = ZERO_MEMBER_TEXT;
+    if (n == 1) {
+        snprintf(ranks, room, " %d", first);
+    } else if (member->stride == 1) {
+        snprintf(ranks, room, "s %d-%d", first, last);
+    } else if (n > LISTED) {
+        snprintf(ranks, room, "s %d,%d,...,%d", first, zero_member_rank(member, 1), last);
+    } else {
+        for (int r = 0; r < n; r++)
+            used += snprintf(ranks + used, room - (size_t)used, r == 0 ? "s %d" : ",%d",
+                             zero_member_rank(member, r));
+    }
     snprintf(text, ZERO_MEMBER_TEXT, " in the %s group of rank%.60s", kind, ranks);
 }

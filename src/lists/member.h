@@ -1,7 +1,8 @@
 /* member.h - where a group of ranks stands in its family: plain data, no MPI.
  *
- * divide.h cuts a group, the whole, in up to four ways. T is the size of a TP group, N the number of
- * TP groups, R the size of a shard group, and K = N / R. Rank (k * R + j) * T + p of the whole is
+ * divide.h cuts a group, the whole, in up to four ways. T is the size of a TP group, N the
+ * number of TP groups, R the size of a shard group, and K = N / R. Rank (k * R + j) * T + p
+ * of the whole is
  *
  *     rank p of a TP group                 T neighbours
  *     rank k * R + j of a ZeRO group       N ranks, T apart: those with the same p
@@ -34,35 +35,35 @@ typedef enum {
 
 #define ZERO_FAMILY_PARTS 5 /* with the whole */
 
-/* How a group is divided: tp divides size; shard divides N = size / tp, and is N without hybrid
- * sharding. */
+/* How a group is divided: tp divides size; shard divides N = size / tp, and is N without
+ * hybrid sharding. */
 typedef struct {
     int size;  /* ranks of the whole */
     int tp;    /* T, ranks of a TP group */
     int shard; /* R, ranks of a shard group */
 } zero_division;
 
-/* True if n ranks of a ZeRO group can be cut into shard groups of R: R is n, or a power of two
- * that divides n. Only then is each shard group a subtree of the sum over all n. */
+/* True if n ranks of a ZeRO group can be cut into shard groups of R: R is n, or a power of
+ * two that divides n. Only then is each shard group a subtree of the sum over all n. */
 bool zero_can_shard(int n, int64_t R);
 /* Lists them: "1, 2, 6" for n = 6. */
 #define ZERO_SHARD_TEXT 384 /* bytes: 31 powers of two, and n */
 void zero_list_shards(int n, char text[ZERO_SHARD_TEXT]);
 
-/* True if the division has groups of this part other than the whole itself: TP groups and ZeRO
- * groups with tp > 1, shard groups and replica groups with shard < size / tp. */
+/* True if the division has groups of this part other than the whole itself: TP groups and
+ * ZeRO groups with tp > 1, shard groups and replica groups with shard < size / tp. */
 bool zero_division_has(const zero_division *divided, zero_family_part part);
 
-/* Rank i of the group is rank first + i * stride of the whole. All zero for the whole, and for a
- * group that was never divided. */
+/* Rank i of the group is rank first + i * stride of the whole. All zero for the whole, and
+ * for a group that was never divided. */
 typedef struct {
     int32_t part;  /* zero_family_part */
     int32_t first; /* -1: several groups of this part are meant */
     int32_t stride, size;
 } zero_member;
 
-/* The group of this part to which `rank` of the whole belongs. The division has the part, or it
- * is ZERO_WHOLE. */
+/* The group of this part to which `rank` of the whole belongs. The division has the part,
+ * or it is ZERO_WHOLE. */
 zero_member zero_member_of(zero_family_part part, const zero_division *divided, int rank);
 
 /* The group of the same part, stride and size to which `rank` of the whole belongs. */
@@ -79,7 +80,8 @@ ZERO_NODISCARD zero_status zero_member_layout(const zero_member *member,
 /* The first TP group d whose ranks lie on more than one node, or -1. tp >= 1. */
 int zero_member_find_spread(const zero_layout *whole, int tp);
 
-/* " in the TP group of ranks 2-3", " in the ZeRO group of ranks 1,3,5", " in the shard group of
- * ranks 0-3", " in the replica group of ranks 1,5", " in their TP groups"; "" for the whole. */
+/* " in the TP group of ranks 2-3", " in the ZeRO group of ranks 1,3,5", " in the shard
+ * group of ranks 0-3", " in the replica group of ranks 1,5", " in their TP groups"; "" for
+ * the whole. */
 #define ZERO_MEMBER_TEXT 96 /* bytes */
 void zero_member_name(const zero_member *member, char text[ZERO_MEMBER_TEXT]);

@@ -16,7 +16,7 @@ zero_mirrors zero_collective_mirrors(const zero_collective_spec *spec, int size,
 /* The same collective on the mirrors, for the algorithm: their pieces adjoin. */
 zero_collective_spec zero_collective_mirrored(const zero_collective_spec *spec);
 
-/* Bytes from a rank's mirror of `in` (`out`) to that of its next neighbour; without a device the
- * spec's own. */
+/* Bytes from a rank's mirror of `in` (`out`) to that of its next neighbour; without a
+ * device the spec's own. */
 size_t zero_collective_in_apart(const zero_collective_spec *spec);
 size_t zero_collective_out_apart(const zero_collective_spec *spec);

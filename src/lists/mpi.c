@@ -1,9 +1,9 @@
-/* MPI's own collectives, chunk by chunk: the baseline. MPI adds in an order of its own, so sums
- * have other bits, and sums in 16 bits are rounded at each addition.
+/* MPI's own collectives, chunk by chunk: the baseline. MPI adds in an order of its own, so
+ * sums have other bits, and sums in 16 bits are rounded at each addition.
  *
  * MPI needs adjoining pieces and distinct buffers, and rounds to the type in which it adds.
- * Chunks that do not span the whole pieces are therefore packed in staging, and so are 16-bit
- * terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
+ * Chunks that do not span the whole pieces are therefore packed in staging, and so are
+ * 16-bit terms of an fp32 sum, which travel as fp32. A sum arrives in staging as well.
  *
  *     staging    packed pieces [pieces][chunk] | the sum of this rank's piece [chunk] */
 #include "lists/algorithm.h"
@@ -66,36 +66,28 @@ static void call_mpi(zero_steps *s, int64_t k, zero_spot from, zero_spot to)
                                              .to = to});
 }
 
-/* The sum that MPI delivers, and this rank's values to be widened: each a sum of one term. */
+/* The sum that MPI delivers, and this rank's values to be widened: each a sum of one
+ * term. */
 enum { ARRIVED, OWN };
-
-static void add_sums(zero_steps *s)
-{
-    int arrived = zero_steps_add_sum(s), own = zero_steps_add_sum(s);
-    zero_steps_add_term(s, arrived, (zero_term){0, s->layout->size, s->spec.result, 0});
-    zero_steps_add_term(s, own, (zero_term){s->rank, 1, s->spec.type, -1});
-}
-
-static void pack(zero_steps *s, int piece, int64_t k)
-{
-    zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
-    if (is_widened(&s->spec))
-        zero_steps_add(
-            s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                      .type = s->spec.result,
-                                      .sum = OWN,
-                                      .len = zero_steps_chunk_len(s, k),
-                                      .from = from,
-                                      .to = to,
-                                      .received = s->n}); /* staging is free again */
-    else
-        zero_steps_copy(s, k, from, to);
-}
 
 static void write_sum(zero_steps *s, int64_t k)
 {
     bool packs = is_packed(&s->spec, s->layout);
-    for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) pack(s, r, k);
+    for (int r = 0; packs && r < pieces(&s->spec, s->layout); r++) {
+        int piece = r;
+        zero_spot from = zero_steps_in(s, s->rank, piece, k), to = packed(s, piece, k);
+        if (is_widened(&s->spec))
+            zero_steps_add(
+                s, (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                          .type = s->spec.result,
+                                          .sum = OWN,
+                                          .len = zero_steps_chunk_len(s, k),
+                                          .from = from,
+                                          .to = to,
+                                          .received = s->n}); /* staging is free again */
+        else
+            zero_steps_copy(s, k, from, to);
+    }
     int64_t at = packed_bytes(&s->spec, s->layout);
     call_mpi(s, k, packs ? packed(s, 0, k) : zero_steps_in(s, s->rank, 0, k),
              (zero_spot){ZERO_STAGING, s->rank, at});
@@ -141,7 +133,12 @@ static void write_chunk(zero_steps *s, int64_t k)
 
 static void write_steps(zero_steps *steps)
 {
-    if (zero_collective_sums(steps->spec.kind)) add_sums(steps);
+    if (zero_collective_sums(steps->spec.kind)) {
+        int arrived = zero_steps_add_sum(steps), own = zero_steps_add_sum(steps);
+        zero_steps_add_term(steps, arrived,
+                            (zero_term){0, steps->layout->size, steps->spec.result, 0});
+        zero_steps_add_term(steps, own, (zero_term){steps->rank, 1, steps->spec.type, -1});
+    }
     for (int64_t k = 0; k < zero_steps_chunks(steps); k++) write_chunk(steps, k);
 }
 

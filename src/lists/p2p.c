@@ -16,15 +16,15 @@
  * wait in a circle as long as two requests may be in flight.
  *
  * In a reduce all ranks but the root send to it, and it receives as in an exchange: size-1
- * streams at once. They send no further ahead than the root has staging for, and their sends
- * end when it receives (steps_run.c), so that a late root is not flooded.
+ * streams at once. They send no further ahead than the root has staging for, and their
+ * sends end when it receives (steps_run.c), so that a late root is not flooded.
  *
- * A broadcast is a chain from the root upwards (mod size): each rank passes the data on, chunk
- * after chunk, so all links are busy at once and each carries the data once. */
+ * A broadcast is a chain from the root upwards (mod size): each rank passes the data on,
+ * chunk after chunk, so all links are busy at once and each carries the data once. */
 #include "lists/algorithm.h"
 
-/* Chunks in flight. Links with latency need many bytes; copies within a node are fastest while
- * received data stays in the cache until it is added (bench/results). */
+/* Chunks in flight. Links with latency need many bytes; copies within a node are fastest
+ * while received data stays in the cache until it is added (bench/results). */
 #define MIN_CHUNKS    2 /* one arrives while the other is added */
 #define ACROSS_CHUNKS 8
 #define INSIDE_CHUNKS 4
@@ -96,16 +96,6 @@ static int64_t staged_in_round(const zero_steps *s, int round)
     return (round - 1) * s->chunk * (int64_t)zero_type_size(s->spec.type);
 }
 
-static void add_terms(zero_steps *s)
-{
-    int size = s->layout->size, sum = zero_steps_add_sum(s);
-    for (int r = 0; r < size; r++) {
-        int64_t staged =
-            r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
-        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, staged});
-    }
-}
-
 static int64_t staged_at(const zero_steps *s, int64_t k)
 {
     return k % depth(s->layout) * staged_in_round(s, s->layout->size);
@@ -140,7 +130,12 @@ static void write_owner(zero_steps *s)
 {
     int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
     int64_t exchanged[ACROSS_CHUNKS]; /* steps until chunk k % depth was in flight */
-    add_terms(s);
+    int size = s->layout->size, sum = zero_steps_add_sum(s);
+    for (int r = 0; r < size; r++) {
+        int64_t staged =
+            r == s->rank ? -1 : staged_in_round(s, (s->rank - r + size) % size);
+        zero_steps_add_term(s, sum, (zero_term){r, 1, s->spec.type, staged});
+    }
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
             exchange(s, k);
@@ -150,22 +145,18 @@ static void write_owner(zero_steps *s)
     }
 }
 
-static void write_contribution(zero_steps *s)
-{
-    int64_t most = depth(s->layout), sent[ACROSS_CHUNKS] = {0};
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
-        zero_steps_send(s, k, s->spec.root, zero_steps_in(s, s->rank, 0, k));
-        zero_steps_last(s)->sent = sent[k % most];
-        sent[k % most] = s->n;
-    }
-}
-
 static void write_reduce(zero_steps *s)
 {
     if (s->rank == s->spec.root)
         write_owner(s);
-    else
-        write_contribution(s);
+    else {
+        int64_t most = depth(s->layout), sent[ACROSS_CHUNKS] = {0};
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+            zero_steps_send(s, k, s->spec.root, zero_steps_in(s, s->rank, 0, k));
+            zero_steps_last(s)->sent = sent[k % most];
+            sent[k % most] = s->n;
+        }
+    }
 }
 
 /* ---- all-gather and broadcast ---- */
@@ -184,38 +175,30 @@ static void write_all_gather(zero_steps *s)
     }
 }
 
-static void write_root(zero_steps *s, int next)
-{
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
-        if (s->layout->size > 1)
-            zero_steps_send(s, k, next, zero_steps_in(s, s->rank, 0, k));
-        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
-                        zero_steps_out(s, s->rank, 0, k));
-    }
-}
-
-static void write_link(zero_steps *s, int before, int next)
-{
-    int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
-    int64_t posted[ACROSS_CHUNKS];
-    for (int64_t k = 0; k < chunks + late; k++) {
-        if (k < chunks) {
-            zero_steps_receive(s, k, before, zero_steps_out(s, s->rank, 0, k));
-            posted[k % (late + 1)] = s->n;
-        }
-        if (k < late || next == s->spec.root) continue;
-        zero_steps_send(s, k - late, next, zero_steps_out(s, s->rank, 0, k - late));
-        zero_steps_last(s)->received = posted[(k - late) % (late + 1)];
-    }
-}
-
 static void write_broadcast(zero_steps *s)
 {
     int size = s->layout->size, next = (s->rank + 1) % size;
     if (s->rank == s->spec.root)
-        write_root(s, next);
-    else
-        write_link(s, (s->rank - 1 + size) % size, next);
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++) {
+            if (s->layout->size > 1)
+                zero_steps_send(s, k, next, zero_steps_in(s, s->rank, 0, k));
+            zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                            zero_steps_out(s, s->rank, 0, k));
+        }
+    else {
+        int before = (s->rank - 1 + size) % size;
+        int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
+        int64_t posted[ACROSS_CHUNKS];
+        for (int64_t k = 0; k < chunks + late; k++) {
+            if (k < chunks) {
+                zero_steps_receive(s, k, before, zero_steps_out(s, s->rank, 0, k));
+                posted[k % (late + 1)] = s->n;
+            }
+            if (k < late || next == s->spec.root) continue;
+            zero_steps_send(s, k - late, next, zero_steps_out(s, s->rank, 0, k - late));
+            zero_steps_last(s)->received = posted[(k - late) % (late + 1)];
+        }
+    }
 }
 
 static void write_steps(zero_steps *steps)

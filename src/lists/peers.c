@@ -62,8 +62,8 @@ void zero_steps_count_peers(const zero_steps *steps, const zero_collective_step 
     }
 }
 
-/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So the steps
- * of one chunk of one element tell all, as in zero_collective_traffic(). */
+/* All chunks take the same steps, whose bytes are proportional to the chunk's length. So
+ * the steps of one chunk of one element tell all, as in zero_collective_traffic(). */
 zero_status zero_collective_peers(const zero_collective_spec *spec,
                                   const zero_layout *layout, int rank, int64_t times,
                                   zero_peer_bytes *bytes)

@@ -4,19 +4,20 @@
  *     phase 2   the data that I write for neighbours is there (only one_out and broadcast)
  *     phase 3   I have read all I needed: neighbours may have their buffers back
  *
- * Sums on a device have one phase 1 for each chunk, since `in` arrives chunk by chunk: the others
- * follow, each as much later.
+ * Sums on a device have one phase 1 for each chunk, since `in` arrives chunk by chunk: the
+ * others follow, each as much later.
  *
- * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. In a reduce
- * the root does so, and the others wait only for the root. An all-gather copies the neighbours'
- * pieces, or nothing if the pieces adjoin already: then `out` is the window itself and the
- * gathered array a pointer. */
+ * A reduce-scatter is one pass: the owner adds its piece of all neighbours' `in`. In a
+ * reduce the root does so, and the others wait only for the root. An all-gather copies the
+ * neighbours' pieces, or nothing if the pieces adjoin already: then `out` is the window
+ * itself and the gathered array a pointer. */
 #include "base/fail.h"
 #include "lists/algorithm.h"
 
 enum { READY = 1, WRITTEN = 2, DONE = 3 };
 
-/* Chunks keep polls short: one chunk of arithmetic at a time. What a device adds is only queued. */
+/* Chunks keep polls short: one chunk of arithmetic at a time. What a device adds is only
+ * queued. */
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     (void)layout;
@@ -70,17 +71,6 @@ static void signal_portion(zero_steps *s, int64_t k)
     zero_steps_signal_in(s, READY + k, k, portions > 1 ? 1 : zero_steps_chunks(s));
 }
 
-static void add_chunk(zero_steps *s, int sum, int64_t k)
-{
-    int own = zero_steps_piece(s, s->rank);
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                             .type = s->spec.result,
-                                             .sum = sum,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .from = zero_steps_in(s, s->rank, own, k),
-                                             .to = zero_steps_out(s, s->rank, 0, k)});
-}
-
 /* The root of a reduce tells nobody that its `in` is ready: it alone reads. */
 static void add_neighbours(zero_steps *s)
 {
@@ -91,7 +81,16 @@ static void add_neighbours(zero_steps *s)
     for (int64_t k = 0; k < zero_max(portions, chunks); k++) {
         if (k < portions && s->spec.kind != ZERO_REDUCE) signal_portion(s, k);
         if (k < portions) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY + k, 0);
-        if (k < chunks) add_chunk(s, sum, k);
+        if (k < chunks) {
+            int own = zero_steps_piece(s, s->rank);
+            zero_steps_add(s,
+                           (zero_collective_step){.kind = ZERO_STEP_ADD,
+                                                  .type = s->spec.result,
+                                                  .sum = sum,
+                                                  .len = zero_steps_chunk_len(s, k),
+                                                  .from = zero_steps_in(s, s->rank, own, k),
+                                                  .to = zero_steps_out(s, s->rank, 0, k)});
+        }
     }
 }
 
@@ -112,32 +111,27 @@ static void write_reduce(zero_steps *s)
     }
 }
 
-static void copy_own(zero_steps *s)
-{
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
-                        zero_steps_out(s, s->rank, s->rank, k));
-}
-
-/* Reads a piece where the neighbour wrote it; with one_out that is its place already. */
-static void copy_of(zero_steps *s, int peer)
-{
-    bool one_out = s->spec.one_out;
-    zero_steps_await(s, peer, one_out ? WRITTEN : READY, 0);
-    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
-        zero_steps_copy(
-            s, k, one_out ? zero_steps_out(s, peer, peer, k) : zero_steps_in(s, peer, 0, k),
-            zero_steps_out(s, s->rank, peer, k));
-}
-
 static void write_all_gather(zero_steps *s)
 {
     int size = s->layout->size;
     zero_steps_signal_in(s, READY, 0, zero_steps_chunks(s));
     if (s->spec.one_out) zero_steps_await(s, ZERO_ALL_NEIGHBOURS, READY, 0);
-    copy_own(s);
+    for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+        zero_steps_copy(s, k, zero_steps_in(s, s->rank, 0, k),
+                        zero_steps_out(s, s->rank, s->rank, k));
     if (s->spec.one_out) zero_steps_signal(s, WRITTEN);
-    for (int i = 1; i < size; i++) copy_of(s, (s->rank + i) % size);
+    for (int i = 1; i < size; i++) {
+        /* Reads a piece where the neighbour wrote it; with one_out that is its place
+         * already. */
+        int peer = (s->rank + i) % size;
+        bool one_out = s->spec.one_out;
+        zero_steps_await(s, peer, one_out ? WRITTEN : READY, 0);
+        for (int64_t k = 0; k < zero_steps_chunks(s); k++)
+            zero_steps_copy(s, k,
+                            one_out ? zero_steps_out(s, peer, peer, k)
+                                    : zero_steps_in(s, peer, 0, k),
+                            zero_steps_out(s, s->rank, peer, k));
+    }
     finish(s, (size - 1) * s->spec.count);
 }
 

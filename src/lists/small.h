@@ -1,17 +1,17 @@
 /* small.h - what small messages (control.h) count as, in a plan and in a run. No MPI.
  *
- * MPI chooses the way of most of them, so they count as if each rank sent its data directly to each
- * other. Spans go a way of our own, message by message. Where the number of ranks is not a power
- * of two, the lowest ranks form pairs, and the lower rank of a pair speaks for both. Those that
- * speak exchange what they have with one other per round, at twice the distance each time, so
- * what each has is always that of ranks in a row:
+ * MPI chooses the way of most of them, so they count as if each rank sent its data directly
+ * to each other. Spans go a way of our own, message by message. Where the number of ranks
+ * is not a power of two, the lowest ranks form pairs, and the lower rank of a pair speaks
+ * for both. Those that speak exchange what they have with one other per round, at twice the
+ * distance each time, so what each has is always that of ranks in a row:
  *
  *     6 ranks           0   1   2   3   4   5
  *     pairs             0 <-1   2 <-3
  *     exchange          0 <---> 2       4 <-> 5
  *     exchange          0 <-----------> 4
  *                               2 <---------> 5
- *     the result        0-> 1   2-> 3                */
+ *     the result        0-> 1   2-> 3 */
 #pragma once
 
 #include "lists/spec.h"

@@ -21,7 +21,7 @@ const char *zero_collective_kind_name(zero_collective_kind kind)
 
 /* ---- checks ---- */
 
-static zero_status check_sizes(const zero_collective_spec *spec, int size)
+zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size)
 {
     bool has_root = zero_collective_has_root(spec->kind);
     int64_t stride = has_root ? spec->count : spec->stride;
@@ -44,22 +44,13 @@ static zero_status check_sizes(const zero_collective_spec *spec, int size)
     if (has_root && (spec->root < 0 || spec->root >= size))
         return zero_fail(ZERO_ERR_INVALID, "a %s with root %d: expected a rank below %d",
                          zero_collective_kind_name(spec->kind), spec->root, size);
-    return ZERO_OK;
-}
-
-static zero_status check_types(const zero_collective_spec *spec)
-{
     bool sums = zero_collective_sums(spec->kind);
-    if (spec->result == spec->type || (sums && spec->result == ZERO_FP32)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a %s of %s with a result in %s: expected the type of the input, or "
-                     "for sums fp32",
-                     zero_collective_kind_name(spec->kind), zero_type_name(spec->type),
-                     zero_type_name(spec->result));
-}
-
-static zero_status check_device(const zero_collective_spec *spec, int size)
-{
+    if (spec->result != spec->type && !(sums && spec->result == ZERO_FP32))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s of %s with a result in %s: expected the type of the input, "
+                         "or for sums fp32",
+                         zero_collective_kind_name(spec->kind), zero_type_name(spec->type),
+                         zero_type_name(spec->result));
     bool may_be_in_place = size == 1 || !zero_collective_sums(spec->kind);
     if (spec->on_device && spec->one_out)
         return zero_fail(ZERO_ERR_INVALID,
@@ -78,13 +69,6 @@ static zero_status check_device(const zero_collective_spec *spec, int size)
                      "device, or one rank",
                      zero_collective_kind_name(spec->kind),
                      spec->on_device ? " on a device" : "");
-}
-
-zero_status zero_collective_check_spec(const zero_collective_spec *spec, int size)
-{
-    ZERO_TRY(check_sizes(spec, size));
-    ZERO_TRY(check_types(spec));
-    return check_device(spec, size);
 }
 
 bool zero_collective_is_nothing(const zero_collective_spec *spec, int size)

@@ -47,46 +47,48 @@ typedef struct {
     int64_t stride;    /* elements; unused if there is a root */
     int root;          /* reduce, broadcast */
     int64_t max_chunk; /* elements per message, at most 2^28; 0: as the algorithm likes */
-    /* Bytes per message, at most: ZERO_LEAST_MESSAGE to 2^30, for algorithms that send messages of
-     * their own. Ranks then keep pace with each other, too: a send waits for receives ZERO_PACE
-     * messages before it (step.h). 0: messages as large as the algorithm likes, sent as soon as
-     * the list allows. */
+    /* Bytes per message, at most: ZERO_LEAST_MESSAGE to 2^30, for algorithms that send
+     * messages of their own. Ranks then keep pace with each other, too: a send waits for
+     * receives ZERO_PACE messages before it (step.h). 0: messages as large as the algorithm
+     * likes, sent as soon as the list allows. */
     int64_t message;
 
-    /* Bytes from a rank's `in` (`out`) to that of its next neighbour on the node, for algorithms
-     * that work in a window. Sums need in_apart, a broadcast out_apart, an all-gather in_apart
-     * and with hier both. one_out stands for out_apart: the ranks of a node give the same `out`,
-     * in the window, and each piece is written there once. */
+    /* Bytes from a rank's `in` (`out`) to that of its next neighbour on the node, for
+     * algorithms that work in a window. Sums need in_apart, a broadcast out_apart, an
+     * all-gather in_apart and with hier both. one_out stands for out_apart: the ranks of a
+     * node give the same `out`, in the window, and each piece is written there once. */
     size_t in_apart, out_apart;
     bool one_out;
 
-    /* `in` and `out` are a device's, which neither messages nor neighbours can reach. The steps
-     * work on their mirrors in staging, whose pieces adjoin (stride = count):
+    /* `in` and `out` are a device's, which neither messages nor neighbours can reach. The
+     * steps work on their mirrors in staging, whose pieces adjoin (stride = count):
      *
      *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm stages
      *     all-gather, broadcast    | out [pieces][count]              | what the algorithm stages
      *
-     * Each part begins at a multiple of 64 bytes. A sum has a mirror of `out` only if the result
-     * has another type: else that is this rank's piece (the root's) of the mirror of `in`. So
-     * is, in an all-gather and a broadcast, the mirror of `in` in that of `out`. For algorithms
-     * that work in a window, staging lies there, and in_apart and out_apart are the bytes from a
-     * rank's staging to that of its next neighbour. one_out is refused. */
+     * Each part begins at a multiple of 64 bytes. A sum has a mirror of `out` only if the
+     * result has another type: else that is this rank's piece (the root's) of the mirror of
+     * `in`. So is, in an all-gather and a broadcast, the mirror of `in` in that of `out`.
+     * For algorithms that work in a window, staging lies there, and in_apart and out_apart
+     * are the bytes from a rank's staging to that of its next neighbour. one_out is
+     * refused. */
     bool on_device;
-    /* Only on a device, for an all-gather and a broadcast, and in a group of one rank: `in` is this
-     * rank's piece of `out`, so that piece is not stored, and one rank alone does nothing at all. If it
-     * is and this is false, it is stored again, unchanged. */
+    /* Only on a device, for an all-gather and a broadcast, and in a group of one rank: `in`
+     * is this rank's piece of `out`, so that piece is not stored, and one rank alone does
+     * nothing at all. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
     /* Only on a device: with shm and hier the node's devices reach each other's memory
-     * (device_window.h), with p2p MPI reaches it. Then there are no mirrors: the steps work on the
-     * device's own arrays, and sums and copies are queued there. With p2p staging is the device's
-     * memory, too. With hier what other nodes send or receive passes through the host, in staging;
-     * nothing else does. in_apart and out_apart only say, by not being 0, that neighbours can read. */
+     * (device_window.h), with p2p MPI reaches it. Then there are no mirrors: the steps work
+     * on the device's own arrays, and sums and copies are queued there. With p2p staging is
+     * the device's memory, too. With hier what other nodes send or receive passes through
+     * the host, in staging; nothing else does. in_apart and out_apart only say, by not
+     * being 0, that neighbours can read. */
     bool direct;
 
-    /* Sends of this collective are posted only when all earlier ones of its group in flight that
-     * have in_turn, too, have posted theirs. Two exchanges of pairwise rounds that share the wire
-     * would otherwise lose their matching: one rank would receive from two others, and another rank
-     * from none. MPI's own collectives order themselves. */
+    /* Sends of this collective are posted only when all earlier ones of its group in flight
+     * that have in_turn, too, have posted theirs. Two exchanges of pairwise rounds that
+     * share the wire would otherwise lose their matching: one rank would receive from two
+     * others, and another rank from none. MPI's own collectives order themselves. */
     bool in_turn;
 
     int unit; /* the group that error messages name, or ZERO_NO_UNIT */
@@ -123,8 +125,8 @@ ZERO_NODISCARD zero_status zero_collective_check_spec(const zero_collective_spec
 
 typedef enum { ZERO_INSIDE, ZERO_ACROSS, ZERO_REACHES } zero_reach; /* of a node */
 
-/* The traffic of one rank. Bytes read through a window count as received by the reader and as
- * sent by the owner, in no message. */
+/* The traffic of one rank. Bytes read through a window count as received by the reader and
+ * as sent by the owner, in no message. */
 typedef struct {
     int64_t bytes_sent[ZERO_REACHES], bytes_received[ZERO_REACHES];
     int64_t messages_sent[ZERO_REACHES], messages_received[ZERO_REACHES];

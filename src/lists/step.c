@@ -12,7 +12,8 @@ void zero_steps_destroy(zero_steps *steps)
 
 /* ---- growing ---- */
 
-/* The array with room for one more element of `bytes`, or unchanged if there is no memory. */
+/* The array with room for one more element of `bytes`, or unchanged if there is no
+ * memory. */
 static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
                   size_t bytes)
 {
@@ -197,7 +198,8 @@ static void count_receives(zero_reach from, int64_t n, int64_t bytes, zero_traff
     t->messages_received[from] += n;
 }
 
-/* Bytes of neighbours' memory that the step reads: now, or later where data stays in place. */
+/* Bytes of neighbours' memory that the step reads: now, or later where data stays in
+ * place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
 {
     int64_t bytes = step->len * (int64_t)zero_type_size(steps->spec.type);

@@ -1,21 +1,22 @@
 /* step.h - a collective as a small program: the steps of one rank, run in order.
  *
- * Messages are posted when their turn comes and end by themselves; a step that needs the data
- * of earlier messages names them. Ranks of a node follow each other through counters in
- * shared memory (signal.h), one per rank, which pass through phases 1, 2, ... of the
- * collective. Algorithms write such lists (algorithm.h), steps_run.c runs them, and tests run
- * those of all ranks without MPI.
+ * Messages are posted when their turn comes and end by themselves; a step that needs the
+ * data of earlier messages names them. Ranks of a node follow each other through counters
+ * in shared memory (signal.h), one per rank, which pass through phases 1, 2, ... of the
+ * collective. Algorithms write such lists (algorithm.h), steps_run.c runs them, and tests
+ * run those of all ranks without MPI.
  *
- * If the data is a device's, `in` and `out` of all steps are the mirrors (spec.h). Copies between
- * them and the device are steps as well, which end by themselves like messages. Algorithms do
- * not write them: device_steps.c adds them to the finished list.
+ * If the data is a device's, `in` and `out` of all steps are the mirrors (spec.h). Copies
+ * between them and the device are steps as well, which end by themselves like messages.
+ * Algorithms do not write them: device_steps.c adds them to the finished list.
  *
- * If neighbours or MPI reach the device's memory (direct), its own arrays are those of all steps. Sums
- * and copies are queued on the device and end by themselves, as stores do. A signal waits for all of
- * them before it, and for the mark that begins the list: no neighbour reads what is still being
- * computed. Between nodes hier fetches to staging, and stores from there, by steps that it writes
- * itself; a sum or a copy to staging is fetched, too. With p2p staging is the device's, and messages
- * wait for the mark, a receive into staging also for the sums of what was there before. */
+ * If neighbours or MPI reach the device's memory (direct), its own arrays are those of all
+ * steps. Sums and copies are queued on the device and end by themselves, as stores do. A
+ * signal waits for all of them before it, and for the mark that begins the list: no
+ * neighbour reads what is still being computed. Between nodes hier fetches to staging, and
+ * stores from there, by steps that it writes itself; a sum or a copy to staging is fetched,
+ * too. With p2p staging is the device's, and messages wait for the mark, a receive into
+ * staging also for the sums of what was there before. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,8 +44,8 @@ typedef enum { ZERO_IN, ZERO_OUT, ZERO_STAGING } zero_place;
 #define ZERO_PHASE_BITS     24 /* of a counter: 16 million phases in one collective */
 #define ZERO_ALL_NEIGHBOURS (-1)
 
-/* A place that a step reads or writes: an element of a rank's `in` or `out`, or a byte of this
- * rank's staging. */
+/* A place that a step reads or writes: an element of a rank's `in` or `out`, or a byte of
+ * this rank's staging. */
 typedef struct {
     zero_place place;
     int rank; /* whose `in` or `out`: this rank's, or through the window a neighbour's */
@@ -61,19 +62,20 @@ typedef struct {
     zero_spot from, to; /* add: `from` is where the terms' pieces begin */
     int64_t staged;     /* add: byte of staging where the received terms begin */
 
-    /* fetch: `from` is an element of the device's array; store: `to` is. The other spot is in
-     * this rank's mirror. signal, on a device: neighbours may now read `len` elements of each piece
-     * of the mirror of `in`, from element from.at of the piece on. */
+    /* fetch: `from` is an element of the device's array; store: `to` is. The other spot is
+     * in this rank's mirror. signal, on a device: neighbours may now read `len` elements of
+     * each piece of the mirror of `in`, from element from.at of the piece on. */
 
-    /* The step waits until the receives (sends, fetches) among the first `received` (`sent`,
-     * `fetched`) steps of the list have ended; direct: also what the device does for the first
-     * `stored` steps. */
+    /* The step waits until the receives (sends, fetches) among the first `received`
+     * (`sent`, `fetched`) steps of the list have ended; direct: also what the device does
+     * for the first `stored` steps. */
     int64_t received, sent, fetched, stored;
 } zero_collective_step;
 
 /* Bytes of a message, unless staging is short. */
 #define ZERO_STEP_CHUNK ((size_t)512 << 10)
-/* Bytes of a direct sum or copy: a device takes longer for them than the host to queue the next. */
+/* Bytes of a direct sum or copy: a device takes longer for them than the host to queue the
+ * next. */
 #define ZERO_DIRECT_CHUNK ((size_t)16 << 20)
 
 /* One term of a sum: the contribution of the ranks of a subtree. */
@@ -90,8 +92,8 @@ typedef struct {
     int64_t n_staged; /* the terms that lie in staging */
 } zero_sum;
 
-/* The steps of rank `rank`, while they are written and afterwards. A plan only counts what they
- * move: then algorithms write them as ever, and nothing is kept but the last step. */
+/* The steps of rank `rank`, while they are written and afterwards. A plan only counts what
+ * they move: then algorithms write them as ever, and nothing is kept but the last step. */
 typedef struct {
     zero_collective_spec spec;
     const zero_layout *layout; /* borrowed */
@@ -110,8 +112,8 @@ typedef struct {
 
 void zero_steps_destroy(zero_steps *steps); /* accepts a zeroed struct */
 
-/* Direct: whether the device runs the ADD or COPY, since it reads arrays of devices. Sums of what lies
- * in staging are the host's. */
+/* Direct: whether the device runs the ADD or COPY, since it reads arrays of devices. Sums
+ * of what lies in staging are the host's. */
 bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *step);
 
 /* Adds what the step moves: both the measured and the planned ledger come from here. */
@@ -121,20 +123,21 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
 /* How many steps of the list have to run until no send is left: 0 without sends. */
 int64_t zero_steps_until_sent(const zero_steps *steps);
 
-/* A rank whose messages are bounded (spec.message) sends that many more than it has received, at
- * most, where it receives as many as it sends. */
+/* A rank whose messages are bounded (spec.message) sends that many more than it has
+ * received, at most, where it receives as many as it sends. */
 #define ZERO_PACE 8
 
-/* Makes each send wait for the receives that stand before the send ZERO_PACE sends earlier. The
- * lists of all ranks have one order of messages, so ranks cannot wait in a circle if they could not
- * before: each waits for earlier messages only. */
+/* Makes each send wait for the receives that stand before the send ZERO_PACE sends earlier.
+ * The lists of all ranks have one order of messages, so ranks cannot wait in a circle if
+ * they could not before: each waits for earlier messages only. */
 void zero_steps_pace(zero_steps *steps);
 
 /* ---- for algorithms ---- */
 
 /* Appends a step; a failure is kept in steps->failed. */
 void zero_steps_add(zero_steps *steps, zero_collective_step step);
-/* The step that was appended last, to be changed. After a failure a step that nobody reads. */
+/* The step that was appended last, to be changed. After a failure a step that nobody
+ * reads. */
 zero_collective_step *zero_steps_last(zero_steps *steps);
 /* A new sum without terms; returns its number. */
 int zero_steps_add_sum(zero_steps *steps);
@@ -153,7 +156,8 @@ static inline int64_t zero_step_chunk(int64_t count, int64_t most)
 int64_t zero_step_message(const zero_collective_spec *spec, int64_t most, size_t bytes);
 
 int64_t zero_steps_chunks(const zero_steps *steps); /* ceil(count / chunk) */
-/* In how many portions `in` becomes ready: on a device chunk by chunk, else all at once. At least
+/* In how many portions `in` becomes ready: on a device chunk by chunk, else all at once. At
+ * least
  * 1. */
 int64_t zero_steps_portions(const zero_steps *steps);
 int64_t zero_steps_chunk_len(const zero_steps *steps, int64_t k);

@@ -1,22 +1,24 @@
 /* backend.h - the arithmetic: one table of functions.
  *
  * Everything above computes through a backend, so the sharding logic is the same code on a
- * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory and
- * do not overlap unless said. No call allocates.
+ * laptop and on a GPU node. Matrices are row-major; pointers are in the backend's memory
+ * and do not overlap unless said. No call allocates.
  *
- * Calls run in the order made and may return early. Structs and scalars have been read then;
- * arrays belong to the call until it has run. sync() waits for all calls, not for copies
- * (memory.h), and reports what failed. Calls that return early poll when they are made.
+ * Calls run in the order made and may return early. Structs and scalars have been read
+ * then; arrays belong to the call until it has run. sync() waits for all calls, not for
+ * copies (memory.h), and reports what failed. Calls that return early poll when they are
+ * made.
  *
- * Weights, gradients as the optimizer reads them, and a call's rows are arrays of a zero_type:
- * activations and their gradients, with one row for each position, are of the call's `rows_type`.
- * Everything else is fp32, and so is all arithmetic but products of 16-bit factors. A call on 16-bit
- * numbers gives the bits of the same call on these numbers widened to fp32, its 16-bit results
- * rounded once as base/half.h does; only NaN payloads may differ.
+ * Weights, gradients as the optimizer reads them, and a call's rows are arrays of a
+ * zero_type: activations and their gradients, with one row for each position, are of the
+ * call's `rows_type`. Everything else is fp32, and so is all arithmetic but products of
+ * 16-bit factors. A call on 16-bit numbers gives the bits of the same call on these numbers
+ * widened to fp32, its 16-bit results rounded once as base/half.h does; only NaN payloads
+ * may differ.
  *
  * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
- * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if `accumulate`
- * is set, else it defines. */
+ * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if
+ * `accumulate` is set, else it defines. */
 #pragma once
 
 #include <stdbool.h>
@@ -60,7 +62,8 @@ typedef struct {
     void *out;
 } zero_branch;
 
-/* x[rows,cols] += bias[cols], row by row; bias_gelu() then sets y from x as it is stored. */
+/* x[rows,cols] += bias[cols], row by row; bias_gelu() then sets y from x as it is
+ * stored. */
 typedef struct {
     int64_t rows, cols;
     zero_type type, rows_type;
@@ -68,7 +71,8 @@ typedef struct {
     void *x, *y;      /* of `rows_type` */
 } zero_bias;
 
-/* dbias[cols] (+)= the sum of dy's rows; or, for bias_gelu_backward(), of dx's as they are stored. */
+/* dbias[cols] (+)= the sum of dy's rows; or, for bias_gelu_backward(), of dx's as they are
+ * stored. */
 typedef struct {
     int64_t rows, cols;
     zero_type rows_type;
@@ -101,12 +105,13 @@ typedef struct {
     float *dgain, *dbias;
 } zero_layernorm_grad_args;
 
-/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores are
- * scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element ((first_head + h)*T + i)*T + j.
+/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
+ * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element ((first_head + h)*T
+ * + i)*T + j.
  *
- * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v and
- * probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse stay fp32.
- * Rows of fp16 have no factors of bf16.
+ * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v
+ * and probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse
+ * stay fp32. Rows of fp16 have no factors of bf16.
  *
  * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
 typedef struct {
@@ -122,14 +127,15 @@ typedef struct {
     void *dqkv;       /* [B,T,3C] */
 } zero_attention;
 
-/* Attention with a cache of keys and values, for texts that grow: sample b's positions before past[b]
- * are in the cache. A text's part of it is [H,room,C/H] keys, as many values, and workspace.
+/* Attention with a cache of keys and values, for texts that grow: sample b's positions
+ * before past[b] are in the cache. A text's part of it is [H,room,C/H] keys, as many
+ * values, and workspace.
  *
  *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] + T - 1
  *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are kept
  *
- * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits do not depend
- * on the others. */
+ * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits
+ * do not depend on the others. */
 typedef struct {
     int64_t B, T, C, H, room;
     const int64_t *past; /* [B] of the host, read before the call returns; NULL: 0 */
@@ -141,10 +147,10 @@ typedef struct {
 
 #define ZERO_CACHED_TEXTS 256 /* B is at most that where `past` is given */
 
-/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words > 0 wte holds
- * the words [first, first + words) alone: positions of other tokens become zeros, and 0 is added to all
- * others (-0 + 0 = +0). The sum over the ranks that share the words then has the same bits, however the
- * words are dealt. */
+/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words
+ * > 0 wte holds the words [first, first + words) alone: positions of other tokens become
+ * zeros, and 0 is added to all others (-0 + 0 = +0). The sum over the ranks that share the
+ * words then has the same bits, however the words are dealt. */
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;
@@ -155,8 +161,8 @@ typedef struct {
     const int64_t *past;   /* [B], as zero_cached has it */
 } zero_embedding;
 
-/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte holds words
- * [first, first + words) alone, and tokens elsewhere add to dwpe only. */
+/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte
+ * holds words [first, first + words) alone, and tokens elsewhere add to dwpe only. */
 typedef struct {
     int64_t B, T, C;
     int64_t first, words;
@@ -166,10 +172,10 @@ typedef struct {
     float *dwte, *dwpe;
 } zero_embedding_grad;
 
-/* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is. If dscale != 0 the logits
- * become their gradient, dscale * (softmax - onehot); if it is 0 they are left as they are. A gradient of
- * 16 bits, which a backend may have (halves_logits), begins where its row of logits began: its rows are
- * 2 * stride numbers apart. */
+/* loss[rows] = -log softmax(logits)[target], 0 <= target < V, NaN if a logit is. If dscale
+ * != 0 the logits become their gradient, dscale * (softmax - onehot); if it is 0 they are
+ * left as they are. A gradient of 16 bits, which a backend may have (halves_logits), begins
+ * where its row of logits began: its rows are 2 * stride numbers apart. */
 typedef struct {
     int64_t rows, V;
     int64_t stride; /* floats from row to row of the logits; 0: V */
@@ -184,10 +190,11 @@ static inline int64_t zero_logits_stride(const zero_cross_entropy *e)
     return e->stride > 0 ? e->stride : e->V;
 }
 
-/* cross_entropy() over a vocabulary in slices, which are dealt to ranks: each has `slices` of them.
- * This rank has the V words [first, first + V) of all; its slice s has columns [ends[s - 1], ends[s])
- * of `logits`, where ends[-1] is 0 and ends[slices - 1] is V. No slice is empty. There are two
- * calls, between which each rank's `stats` are gathered into `all`, in the order of the words:
+/* cross_entropy() over a vocabulary in slices, which are dealt to ranks: each has `slices`
+ * of them. This rank has the V words [first, first + V) of all; its slice s has columns
+ * [ends[s - 1], ends[s]) of `logits`, where ends[-1] is 0 and ends[slices - 1] is V. No
+ * slice is empty. There are two calls, between which each rank's `stats` are gathered into
+ * `all`, in the order of the words:
  *
  *     softmax_slices    reads targets and logits, and writes
  *                         stats[s]            the largest logit of slice s, row by row
@@ -212,15 +219,16 @@ typedef struct {
     float *loss; /* [rows] */
 } zero_softmax;
 
-/* Where gradients have become exactly zero, moments shrink from step to step. CPUs take 20 times as
- * long for denormal numbers, which they would become for ever: old moments below the first limit,
- * twice FLT_MIN, count as zero of their sign. A new first moment below the second moves no
- * parameter: its product with the learning rate would be denormal long before it is. */
+/* Where gradients have become exactly zero, moments shrink from step to step. CPUs take 20
+ * times as long for denormal numbers, which they would become for ever: old moments below
+ * the first limit, twice FLT_MIN, count as zero of their sign. A new first moment below the
+ * second moves no parameter: its product with the learning rate would be denormal long
+ * before it is. */
 #define ZERO_ADAMW_LEAST_MOMENT 0x1p-125f
 #define ZERO_ADAMW_LEAST_MOVE   0x1p-90f
 
-/* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after bias
- * correction; the decay acts on the old parameter. */
+/* AdamW; Loshchilov & Hutter 2019, algorithm 2, with eps outside the square root, after
+ * bias correction; the decay acts on the old parameter. */
 typedef struct {
     float lr, beta1, beta2, eps, weight_decay;
     float grad_scale; /* multiplies gradients first (clipping) */
@@ -235,21 +243,22 @@ typedef struct {
     float *master, *m, *v; /* updated */
     /* The master rounded to `type`. NULL with fp32, whose master is the parameter. */
     void *param;
-    /* In the backend's memory, or NULL: a word that is told of parameters which are not their old
-     * masters, rounded. Element 0 has the number `first`. Of several such calls, and elements, the
-     * word keeps the least number: zero_changed(). */
+    /* In the backend's memory, or NULL: a word that is told of parameters which are not
+     * their old masters, rounded. Element 0 has the number `first`. Of several such calls,
+     * and elements, the word keeps the least number: zero_changed(). */
     int64_t first;
     uint64_t *changed;
 } zero_adamw_arrays;
 
-/* The word of a changed parameter with this number; the largest word counts, and 0 is none. */
+/* The word of a changed parameter with this number; the largest word counts, and 0 is
+ * none. */
 static inline uint64_t zero_changed(int64_t number)
 {
     return ~(uint64_t)number;
 }
 
-/* The measures of a device's kernels, in benches alone: its vendor's library. They queue work, as
- * the backend's calls do. */
+/* The measures of a device's kernels, in benches alone: its vendor's library. They queue
+ * work, as the backend's calls do. */
 typedef struct {
     void (*copy)(const zero_math *math, void *to, const void *from, size_t bytes);
     /* A product whose factors a and b are of the type `factors` already. */
@@ -259,16 +268,18 @@ typedef struct {
 /* Times of calls that return early, by marks in their queue. */
 typedef struct {
     int marks; /* how many there are, two at least */
-    /* Sets mark 0 <= mark < marks to the end of all calls made so far; waits for nothing. */
+    /* Sets mark 0 <= mark < marks to the end of all calls made so far; waits for
+     * nothing. */
     void (*set)(const zero_math *math, int mark);
-    /* Seconds from one mark to another that was set later; waits until the device has come there. */
+    /* Seconds from one mark to another that was set later; waits until the device has come
+     * there. */
     zero_status (*between)(const zero_math *math, int from, int to, double *seconds);
 } zero_stopwatch;
 
-/* A product g and the call on its result that follows, as one: g->c, dense and not accumulated, is
- * that call's rows. They have the bits of the two calls, except that on rows of 16 bits types, shapes
- * and alignments may decide that g->c is not rounded in between, and that GELU is of x before it is
- * rounded. */
+/* A product g and the call on its result that follows, as one: g->c, dense and not
+ * accumulated, is that call's rows. They have the bits of the two calls, except that on
+ * rows of 16 bits types, shapes and alignments may decide that g->c is not rounded in
+ * between, and that GELU is of x before it is rounded. */
 typedef struct {
     void (*add_bias)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
     void (*bias_gelu)(const zero_math *math, const zero_gemm *g, const zero_bias *b);
@@ -287,8 +298,8 @@ struct zero_backend {
     /* Accepts a math that was not opened. NULL: nothing to do. */
     void (*close)(zero_math *math);
     zero_status (*sync)(const zero_math *math);
-    /* ZERO_ERR_UNSUPPORTED, with what to choose instead, if this machine cannot compute with
-     * weights of this type; NULL: all types. After open(). */
+    /* ZERO_ERR_UNSUPPORTED, with what to choose instead, if this machine cannot compute
+     * with weights of this type; NULL: all types. After open(). */
     zero_status (*accepts)(const zero_math *math, zero_type type);
     /* NULL: arrays are the host's, and calls end before they return. */
     const zero_memory *memory;
@@ -302,8 +313,8 @@ struct zero_backend {
     void (*add_bias)(const zero_math *math, const zero_bias *b);
     void (*bias_backward)(const zero_math *math, const zero_bias_grad *b);
     void (*add_branch)(const zero_math *math, const zero_branch *b);
-    /* y = x * mask for B samples of n elements of `rows_type`; y may be x. The derivative is the
-     * same. */
+    /* y = x * mask for B samples of n elements of `rows_type`; y may be x. The derivative
+     * is the same. */
     void (*dropout)(const zero_math *math, const zero_dropout *d, zero_type rows_type,
                     int64_t B, int64_t n, const void *x, void *y);
     /* x += bias, then y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
@@ -329,15 +340,16 @@ struct zero_backend {
     /* *sum = the sum of x's squares over the fixed tree of base/tree.h. */
     void (*sum_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
                         double *sum);
-    /* *sum += the squares of x, exactly: ranks of a model in slices add in any order. NULL: as with
-     * softmax_slices. */
+    /* *sum += the squares of x, exactly: ranks of a model in slices add in any order. NULL:
+     * as with softmax_slices. */
     void (*exact_squares)(const zero_math *math, zero_type type, int64_t n, const void *x,
                           zero_exact *sum);
-    /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be in */
+    /* out = in rounded to `type`, as base/half.h does; with fp32 a copy, and out may be
+     * in */
     void (*round)(const zero_math *math, zero_type type, int64_t n, const float *in,
                   void *out);
-    /* out = sum + (leaf rounded to `type`): one microbatch's gradient is added. Without a sum
-     * (NULL) out is the rounded leaf. out may be sum or leaf. */
+    /* out = sum + (leaf rounded to `type`): one microbatch's gradient is added. Without a
+     * sum (NULL) out is the rounded leaf. out may be sum or leaf. */
     void (*accumulate)(const zero_math *math, zero_type type, int64_t n, const float *sum,
                        const float *leaf, float *out);
 };
@@ -346,11 +358,10 @@ struct zero_backend {
 
 extern const zero_backend zero_backend_naive; /* plain loops: the oracle of every test */
 extern const zero_backend zero_backend_cpu;   /* BLAS and vectorised kernels */
-extern const zero_backend zero_backend_fake;  /* a device for tests: math/fake.h */
 
-/* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain with its bias,
- * holds at most as many elements (2^19) if it is not fp32; rows of 16 bits are normed up to a quarter of
- * that. */
+/* Floats of zero_math's scratch, for any backend and each thread: 2 MiB. A bias, or a gain
+ * with its bias, holds at most as many elements (2^19) if it is not fp32; rows of 16 bits
+ * are normed up to a quarter of that. */
 static inline int64_t zero_math_scratch(void)
 {
     return (int64_t)1 << 19;
@@ -368,8 +379,8 @@ static inline int64_t zero_cache_kept(zero_type type, int64_t room, int64_t C)
     return zero_round_up(type == ZERO_FP32 ? 2 * room * C : room * C, 16);
 }
 
-/* Floats of one text's part of a cache: keys, values, and a query and scores of each head. Parts begin
- * cache lines. */
+/* Floats of one text's part of a cache: keys, values, and a query and scores of each head.
+ * Parts begin cache lines. */
 static inline int64_t zero_cache_floats(zero_type type, int64_t room, int64_t C, int64_t H)
 {
     return zero_cache_kept(type, room, C) +
@@ -382,8 +393,9 @@ static inline float *zero_cached_part(const zero_cached *a, int64_t b)
     return a->cache + b * zero_cache_floats(a->rows_type, a->room, a->C, a->H);
 }
 
-/* Where in a text's part head h's key of position t begins: counted in numbers of `rows_type`. It has C/H
- * numbers; those of t + 1 follow. The value comes room * C numbers later. */
+/* Where in a text's part head h's key of position t begins: counted in numbers of
+ * `rows_type`. It has C/H numbers; those of t + 1 follow. The value comes room * C numbers
+ * later. */
 static inline int64_t zero_cached_key(const zero_cached *a, int64_t h, int64_t t)
 {
     return (h * a->room + t) * (a->C / a->H);

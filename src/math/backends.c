@@ -11,18 +11,6 @@
 static const zero_backend *const backends[] = {&zero_backend_cpu, &zero_backend_naive};
 #define BACKENDS ((int)(sizeof backends / sizeof backends[0]))
 
-/* "'cpu' (fast) or 'naive' (...)" */
-static void write_choice(char *text, size_t size)
-{
-    size_t at = 0;
-    for (int i = 0; i < BACKENDS && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s'%s' (%s)",
-                               i == 0              ? ""
-                               : i == BACKENDS - 1 ? " or "
-                                                   : ", ",
-                               backends[i]->name, backends[i]->about);
-}
-
 zero_status zero_backend_find(const char *name, const zero_backend **found)
 {
     char choice[512];
@@ -31,7 +19,15 @@ zero_status zero_backend_find(const char *name, const zero_backend **found)
         *found = backends[i];
         return ZERO_OK;
     }
-    write_choice(choice, sizeof choice);
+    /* "'cpu' (fast) or 'naive' (...)" */
+    size_t size = sizeof choice;
+    size_t at = 0;
+    for (int i = 0; i < BACKENDS && at < size; i++)
+        at += (size_t)snprintf(choice + at, size - at, "%s'%s' (%s)",
+                               i == 0              ? ""
+                               : i == BACKENDS - 1 ? " or "
+                                                   : ", ",
+                               backends[i]->name, backends[i]->about);
     return zero_fail(ZERO_ERR_INVALID, "there is no backend '%s' in this build; choose %s",
                      name, choice);
 }
@@ -62,11 +58,6 @@ static const char *name_of(const zero_packed_kernels *kernels)
 const char *zero_cpu_fp32_name(void)
 {
     return name_of(zero_packed_fp32());
-}
-
-const char *zero_cpu_fp32_alone_name(void)
-{
-    return name_of(zero_packed_fp32_alone());
 }
 
 const char *zero_cpu_bf16_name(void)

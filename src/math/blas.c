@@ -19,7 +19,8 @@ __attribute__((weak)) int openblas_get_num_threads(void);
 __attribute__((weak)) char *openblas_get_config(void);
 __attribute__((weak)) char *openblas_get_corename(void);
 
-/* BLIS has an integer type of its own, 64 bits unless built otherwise: our values fit both. */
+/* BLIS has an integer type of its own, 64 bits unless built otherwise: our values fit
+ * both. */
 __attribute__((weak)) void bli_thread_set_num_threads(int64_t n);
 __attribute__((weak)) int64_t bli_thread_get_num_threads(void);
 __attribute__((weak)) const char *bli_info_get_version_str(void);

@@ -28,6 +28,12 @@ static zero_status cpu_sync(const zero_math *math)
     return ZERO_OK;
 }
 
+/* Row r of `cols` elements is done. */
+static inline void poll_after(const zero_math *math, int64_t r, int64_t cols)
+{
+    if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
+}
+
 static void add_bias_to(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
     const zero_bias *a = arg;
@@ -36,7 +42,7 @@ static void add_bias_to(const zero_math *math, const void *arg, int64_t first, i
     for (int64_t r = first; r < end; r++) {
         zero_row_add_bias(math, a->rows_type, cols, bias,
                           zero_type_to(a->rows_type, a->x, r * cols));
-        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
+        poll_after(math, r, cols);
     }
 }
 
@@ -54,7 +60,7 @@ static void sum_rows(const zero_math *math, const void *arg, int64_t first, int6
         zero_row_sum(math, a->rows_type, n,
                      zero_type_at(a->rows_type, a->dy, r * a->cols + first),
                      a->dbias + first);
-        if ((r + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
+        poll_after(math, r, n);
     }
 }
 
@@ -113,7 +119,7 @@ static void add_branch_rows(const zero_math *math, const void *arg, int64_t firs
                             zero_type_at(b->rows_type, b->residual, r * cols),
                             zero_type_at(b->rows_type, b->in, r * cols),
                             zero_type_to(b->rows_type, b->out, r * cols));
-        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
+        poll_after(math, r, cols);
     }
 }
 
@@ -132,7 +138,7 @@ static void bias_gelu_rows(const zero_math *math, const void *arg, int64_t first
         zero_row_gelu(math, a->rows_type, cols, bias,
                       zero_type_to(a->rows_type, a->x, r * cols),
                       zero_type_to(a->rows_type, a->y, r * cols));
-        if ((r + 1) % zero_row_piece(cols) == 0) zero_math_poll(math);
+        poll_after(math, r, cols);
     }
 }
 
@@ -152,7 +158,7 @@ static void bias_gelu_slopes(const zero_math *math, const void *arg, int64_t fir
         zero_row_gelu_backward(math, a->rows_type, n, zero_type_at(a->rows_type, a->x, at),
                                zero_type_at(a->rows_type, a->dy, at),
                                zero_type_to(a->rows_type, a->dx, at), a->dbias + first);
-        if ((r + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
+        poll_after(math, r, n);
     }
 }
 
@@ -162,7 +168,8 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
     zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
-/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+/* The row of a token in a table of the words from `first` on, or -1: another rank has
+ * it. */
 static int64_t row_of(int32_t token, int64_t first, int64_t words)
 {
     if (words == 0) return token;
@@ -196,7 +203,7 @@ static void embed_rows(const zero_math *math, const void *arg, int64_t first, in
             embed(e, word, zero_embedding_position(e, i), out);
         else
             memset(out, 0, (size_t)C * zero_type_size(e->rows_type));
-        if ((i + 1) % zero_row_piece(C) == 0) zero_math_poll(math);
+        poll_after(math, i, C);
     }
 }
 
@@ -216,7 +223,7 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
         const void *dout = zero_type_at(e->rows_type, e->dout, i * C + first);
         if (row >= 0) zero_row_sum(math, e->rows_type, n, dout, e->dwte + row * C + first);
         zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
-        if ((i + 1) % zero_row_piece(n) == 0) zero_math_poll(math);
+        poll_after(math, i, n);
     }
 }
 

@@ -1,7 +1,7 @@
-/* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of any
- * type, updates master and moments, and writes the parameter. If asked, it compares the old parameter
- * with the old master first, which takes 6 to 8 % longer (one core of an EPYC). Included by
- * cpu_kernels.c, which is compiled once per instruction set. */
+/* cpu_adamw.h - the optimizer's loop, a register at a time: one pass reads a gradient of
+ * any type, updates master and moments, and writes the parameter. If asked, it compares the
+ * old parameter with the old master first, which takes 6 to 8 % longer (one core of an
+ * EPYC). Included by cpu_kernels.c, which is compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
@@ -86,8 +86,8 @@ INLINE floats adamw_step(const adamw_factors *f, floats grad, const adamw_place 
     return moved;
 }
 
-/* x rounded to a type, but for what half.h makes something else of in bf16 than the nearest number:
- * denormal numbers and NaN. */
+/* x rounded to a type, but for what half.h makes something else of in bf16 than the nearest
+ * number: denormal numbers and NaN. */
 INLINE bits16 adamw_nearest(zero_type type, floats x)
 {
     if (type == ZERO_FP16) return to_fp16(x);
@@ -164,9 +164,9 @@ INLINE int64_t adamw_head(zero_type type, int64_t n, const uint16_t *param)
     return zero_min(head, n);
 }
 
-/* Whole registers up to one whose parameters may have changed; returns their elements. 16-bit
- * parameters are not read before the next forward pass, so they are stored past the caches, unless
- * they have been read there to be checked. */
+/* Whole registers up to one whose parameters may have changed; returns their elements.
+ * 16-bit parameters are not read before the next forward pass, so they are stored past the
+ * caches, unless they have been read there to be checked. */
 INLINE int64_t adamw_sound(zero_type type, const adamw_factors *f, int64_t n,
                            adamw_place *at, bool checks)
 {

@@ -1,6 +1,6 @@
-/* cpu_attention.c - the forward pass: Dao et al., FlashAttention, arXiv:2205.14135, algorithm 1,
- * without its tiling over keys. Exponentials stay as they are, and rows of the result are divided
- * by their sums: C/H numbers instead of T. */
+/* cpu_attention.c - the forward pass: Dao et al., FlashAttention, arXiv:2205.14135,
+ * algorithm 1, without its tiling over keys. Exponentials stay as they are, and rows of the
+ * result are divided by their sums: C/H numbers instead of T. */
 #include "math/cpu_attention.h"
 
 #include "math/cpu_head.h"

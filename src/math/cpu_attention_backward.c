@@ -1,11 +1,11 @@
-/* cpu_attention_backward.c - Dao et al., FlashAttention, arXiv:2205.14135, algorithm 4. With P the
- * probabilities and D = rowsum(dO * O):
+/* cpu_attention_backward.c - Dao et al., FlashAttention, arXiv:2205.14135, algorithm 4.
+ * With P the probabilities and D = rowsum(dO * O):
  *
  *     dV = P' dO     dS = P * (dO V' - D)     dQ = dS K     dK = dS' Q
  *
- * A block of queries computes its P and dS first, panel by panel, then adds to dV and dK of all
- * keys that it sees. dV and dK stay in the workspace until the head is done. With dropout's mask
- * M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
+ * A block of queries computes its P and dS first, panel by panel, then adds to dV and dK of
+ * all keys that it sees. dV and dK stay in the workspace until the head is done. With
+ * dropout's mask M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
 #include "math/cpu_attention.h"
 
 #include "math/cpu_head.h"
@@ -91,8 +91,9 @@ static void backward_panel(const zero_head *head, const workspace *w, int64_t fi
                     zero_head_dqkv(head, first, ZERO_QUERY), 3 * C);
 }
 
-/* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A panel of
- * keys meets the queries from its diagonal on; its first are those of the same block. */
+/* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A
+ * panel of keys meets the queries from its diagonal on; its first are those of the same
+ * block. */
 static void spread(const zero_head *head, int64_t first, int64_t n, const float *weight,
                    const float *y, float *out)
 {
@@ -120,16 +121,6 @@ static void backward_block(const zero_head *head, const workspace *w, int64_t fi
     spread(head, first, n, w->ds, w->queries, w->dk);
 }
 
-/* Scores were scaled through the queries, but dK was computed from unscaled ones. */
-static void store_keys_and_values(const zero_head *head, const workspace *w)
-{
-    const zero_attention *a = head->a;
-    zero_head_store(head, w->dk, 0, a->T, head->scale, NULL,
-                    zero_head_dqkv(head, 0, ZERO_KEY), 3 * a->C);
-    zero_head_store(head, w->dv, 0, a->T, 1.0f, NULL, zero_head_dqkv(head, 0, ZERO_VALUE),
-                    3 * a->C);
-}
-
 static void backward(const zero_head *head, float *work)
 {
     const int64_t T = head->a->T, C = head->a->C;
@@ -145,7 +136,13 @@ static void backward(const zero_head *head, float *work)
         head->packed->end();
         zero_math_poll(head->math);
     }
-    store_keys_and_values(head, &w);
+    /* Scores were scaled through the queries, but dK was computed from unscaled
+     * ones. */
+    const zero_attention *a = head->a;
+    zero_head_store(head, w.dk, 0, a->T, head->scale, NULL,
+                    zero_head_dqkv(head, 0, ZERO_KEY), 3 * a->C);
+    zero_head_store(head, w.dv, 0, a->T, 1.0f, NULL, zero_head_dqkv(head, 0, ZERO_VALUE),
+                    3 * a->C);
 }
 
 void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)

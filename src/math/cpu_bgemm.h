@@ -1,7 +1,8 @@
-/* cpu_bgemm.h - shared by the kernels for products in bf16: panels of 32 lanes, in AMX tiles.
+/* cpu_bgemm.h - shared by the kernels for products in bf16: panels of 32 lanes, in AMX
+ * tiles.
  *
- * An AMX tile is 16 lanes x 32 of k, 1 KiB: what AMX loads into one register, and what vdpbf16ps
- * reads in order:
+ * An AMX tile is 16 lanes x 32 of k, 1 KiB: what AMX loads into one register, and what
+ * vdpbf16ps reads in order:
  *
  *     a: [lane][pair][2]    b: [pair][lane][2]    a pair is two neighbours along k
  *
@@ -24,9 +25,10 @@ void zero_bgemm_pack_b(const zero_operand *b, int64_t lanes, int64_t k, void *ou
 /* c += x, a tile. */
 void zero_bgemm_add(const float *x, float *c, int64_t ldc);
 
-/* Blocks differ. AMX, whose CPUs have 2 MiB of L2: 768 KiB of a and 1248 KiB of b. AVX512-BF16, where
- * it has 1 MiB (Zen 4, Zen 5): 640 KiB of b, with which all of a's panels meet in turn; k of 1024
- * tokens is one block, so gradients of weights are written once. */
+/* Blocks differ. AMX, whose CPUs have 2 MiB of L2: 768 KiB of a and 1248 KiB of b.
+ * AVX512-BF16, where it has 1 MiB (Zen 4, Zen 5): 640 KiB of b, with which all of a's
+ * panels meet in turn; k of 1024 tokens is one block, so gradients of weights are written
+ * once. */
 #define ZERO_BGEMM_FORM \
     .type = ZERO_BF16, .rows = ZERO_BGEMM_TILE, .cols = ZERO_BGEMM_TILE, \
     .depth = ZERO_AMX_DEPTH, .pack_a = zero_bgemm_pack_a, .pack_b = zero_bgemm_pack_b, \

@@ -14,8 +14,9 @@ typedef struct {
 
 _Static_assert(sizeof(tile_shapes) == 64, "as the instruction reads it");
 
-/* All eight are 16 rows of 64 bytes: 16 floats of c, 16 pairs of a or b. It must be a constant:
- * GCC 12 thinks that the intrinsic reads 8 bytes, and drops stores to the others. */
+/* All eight are 16 rows of 64 bytes: 16 floats of c, 16 pairs of a or b. It must be a
+ * constant: GCC 12 thinks that the intrinsic reads 8 bytes, and drops stores to the
+ * others. */
 static const tile_shapes shapes = {
     .palette = 1,
     .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
@@ -33,40 +34,22 @@ static void end(void)
     _tile_release();
 }
 
-static void clear(void)
-{
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-}
-
-static void load(const float *c, int64_t ldc)
-{
-    const int64_t bytes = 4 * ldc;
-    _tile_loadd(0, c, bytes);
-    _tile_loadd(1, c + 16, bytes);
-    _tile_loadd(2, c + 16 * ldc, bytes);
-    _tile_loadd(3, c + 16 * ldc + 16, bytes);
-}
-
-static void store(float *c, int64_t ldc)
-{
-    const int64_t bytes = 4 * ldc;
-    _tile_stored(0, c, bytes);
-    _tile_stored(1, c + 16, bytes);
-    _tile_stored(2, c + 16 * ldc, bytes);
-    _tile_stored(3, c + 16 * ldc + 16, bytes);
-}
-
 /* next_a, next_b: offsets of the next 16 lanes */
 static void compute_tile(int64_t k, const uint16_t *a, int64_t next_a, const uint16_t *b,
                          int64_t next_b, bool add, float *c, int64_t ldc)
 {
-    if (add)
-        load(c, ldc);
-    else
-        clear();
+    if (add) {
+        const int64_t bytes = 4 * ldc;
+        _tile_loadd(0, c, bytes);
+        _tile_loadd(1, c + 16, bytes);
+        _tile_loadd(2, c + 16 * ldc, bytes);
+        _tile_loadd(3, c + 16 * ldc + 16, bytes);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
     for (; k > 0; k -= ZERO_AMX_DEPTH, a += ZERO_AMX_NUMBERS, b += ZERO_AMX_NUMBERS) {
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, 64);
@@ -77,7 +60,11 @@ static void compute_tile(int64_t k, const uint16_t *a, int64_t next_a, const uin
         _tile_dpbf16ps(2, 5, 6);
         _tile_dpbf16ps(3, 5, 7);
     }
-    store(c, ldc);
+    const int64_t bytes = 4 * ldc;
+    _tile_stored(0, c, bytes);
+    _tile_stored(1, c + 16, bytes);
+    _tile_stored(2, c + 16 * ldc, bytes);
+    _tile_stored(3, c + 16 * ldc + 16, bytes);
 }
 
 static void multiply(int64_t k, const void *a, const void *b, bool add, float *c,

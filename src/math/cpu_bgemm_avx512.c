@@ -4,7 +4,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* Rows at a time. With two registers of columns: 16 sums in registers, 2 + 8 loads for them. */
+/* Rows at a time. With two registers of columns: 16 sums in registers, 2 + 8 loads for
+ * them. */
 #define ROWS 8
 
 extern const zero_packed_kernels zero_bgemm_avx512;

@@ -1,8 +1,9 @@
-/* cpu_bgemm_pack.c - from rows of fp32 or bf16 to AMX tiles of bf16; compiled for AVX512-BF16.
+/* cpu_bgemm_pack.c - from rows of fp32 or bf16 to AMX tiles of bf16; compiled for
+ * AVX512-BF16.
  *
- * An AMX tile is read as 16 registers of pairs: [lane][pair] from an array whose rows run along
- * k, [pair][lane] from one whose rows run along the lanes. It is transposed in registers where
- * the factor needs the other order. */
+ * An AMX tile is read as 16 registers of pairs: [lane][pair] from an array whose rows run
+ * along k, [pair][lane] from one whose rows run along the lanes. It is transposed in
+ * registers where the factor needs the other order. */
 #include "math/cpu_bgemm.h"
 
 #include <immintrin.h>
@@ -29,8 +30,8 @@ INLINE __m512i row_of_pairs(zero_type type, const void *row, int64_t n)
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* Up to 16 numbers of two rows, as the masks say: each pair is one of the first and one of the
- * second row. */
+/* Up to 16 numbers of two rows, as the masks say: each pair is one of the first and one of
+ * the second row. */
 INLINE __m512i pairs_of_rows(zero_type type, const void *first, __mmask16 in_first,
                              const void *second, __mmask16 in_second, __m512i order)
 {
@@ -107,9 +108,10 @@ INLINE void transpose(__m512i x[16])
     for (int i = 0; i < 16; i++) x[i] = y[i];
 }
 
-/* Distance of prefetching along k: two tiles later in the same rows. Arrays whose rows run along the
- * lanes are fetched a tile ahead. Without it a CPU follows few of the 16 or 32 rows, and packing
- * from memory takes twice as long: 0.13 instead of 0.28 ns per element of 16-bit weights. */
+/* Distance of prefetching along k: two tiles later in the same rows. Arrays whose rows run
+ * along the lanes are fetched a tile ahead. Without it a CPU follows few of the 16 or 32
+ * rows, and packing from memory takes twice as long: 0.13 instead of 0.28 ns per element of
+ * 16-bit weights. */
 #define AHEAD (2 * ZERO_AMX_DEPTH)
 
 /* Each array row of a tile to come, line by line. */
@@ -121,8 +123,8 @@ INLINE void fetch_rows(const char *from, int64_t stride, int64_t rows, int64_t b
             __builtin_prefetch(from + r * stride + at);
 }
 
-/* The tile that is packed after this one, or later; past the end of k, the start of the next 16
- * lanes. */
+/* The tile that is packed after this one, or later; past the end of k, the start of the
+ * next 16 lanes. */
 INLINE void fetch_next(const zero_operand *x, zero_type type, bool along_k, int64_t lane,
                        int64_t p, int64_t k)
 {

@@ -1,6 +1,6 @@
-/* cpu_cached.c - keys and values that stay from token to token, and the attention of one query over
- * them: two passes over contiguous rows, of keys and of values, widened in registers. Threads have heads
- * of texts. */
+/* cpu_cached.c - keys and values that stay from token to token, and the attention of one
+ * query over them: two passes over contiguous rows, of keys and of values, widened in
+ * registers. Threads have heads of texts. */
 #include "math/cpu_cached.h"
 
 #include <math.h>

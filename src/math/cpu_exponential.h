@@ -1,13 +1,13 @@
-/* cpu_exponential.h - e^x and 2^x, which compilers vectorise: included by files that are compiled
- * once per instruction set. */
+/* cpu_exponential.h - e^x and 2^x, which compilers vectorise: included by files that are
+ * compiled once per instruction set. */
 #pragma once
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Adding 1.5 * 2^23 rounds to the nearest integer n and leaves it in the low bits: rintf would be
- * a function call on plain x86-64. */
+/* Adding 1.5 * 2^23 rounds to the nearest integer n and leaves it in the low bits: rintf
+ * would be a function call on plain x86-64. */
 #define ROUNDING 12582912.0f
 
 /* 2^n by its exponent bits, given n + ROUNDING. */
@@ -22,7 +22,8 @@ static inline float power_of_rounded(float shifted)
 }
 
 /* e^x with a relative error of at most 8.1e-8; 0 where that is below the normal numbers,
- * infinity from 88.37 on. x = n ln 2 + r, |r| <= ln(2)/2; e^r by a polynomial (Cephes expf). */
+ * infinity from 88.37 on. x = n ln 2 + r, |r| <= ln(2)/2; e^r by a polynomial (Cephes
+ * expf). */
 static inline float exponential(float x)
 {
     float shifted = x * 1.44269504f + ROUNDING, n = shifted - ROUNDING;

@@ -1,6 +1,7 @@
-/* cpu_few.c - a product whose a has few rows reads each weight once, in the order of memory: all rows
- * of a meet it in a register. A sum runs along k in order, slice by slice as the tree says, or has
- * the partial sums of row_dots(): bits depend on k alone. Threads have columns of c.
+/* cpu_few.c - a product whose a has few rows reads each weight once, in the order of
+ * memory: all rows of a meet it in a register. A sum runs along k in order, slice by slice
+ * as the tree says, or has the partial sums of row_dots(): bits depend on k alone. Threads
+ * have columns of c.
  *
  *     b, a piece of k by columns, is read        from ZERO_ROWS_MANY rows of a on
  *     in blocks of BLOCK_ROWS by all columns     in blocks of MANY_ROWS by MANY_COLS, widened first */
@@ -79,20 +80,15 @@ static void add_range(product *p, int64_t k, int64_t n, const columns *c)
         }
 }
 
-static void clear(const product *p, const columns *c)
-{
-    for (int64_t i = 0; i < p->g->m; i++)
-        memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
-}
-
-/* The tree over slices first .. first + count - 1; each level below its root takes m*n floats of
- * `room`. */
+/* The tree over slices first .. first + count - 1; each level below its root takes m*n
+ * floats of `room`. */
 static void sum_slices(product *p, int64_t first, int64_t count, const columns *c,
                        float *room)
 {
     const zero_gemm *g = p->g;
     if (count == 1) {
-        clear(p, c);
+        for (int64_t i = 0; i < p->g->m; i++)
+            memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
         const int64_t step = zero_max(g->slices, 1) * p->piece;
         for (int64_t k = first * p->piece; k < g->k; k += step)
             add_range(p, k, p->piece, c);
@@ -161,8 +157,8 @@ static void multiply_transposed(const zero_math *math, const void *arg, int64_t 
 
 /* ---- arrays of 16 bits ---- */
 
-/* a is widened, and c rounded, as many rows and columns at a time as fit a thread's scratch behind what
- * the product of floats takes: a sum of each level of the tree. */
+/* a is widened, and c rounded, as many rows and columns at a time as fit a thread's scratch
+ * behind what the product of floats takes: a sum of each level of the tree. */
 typedef struct {
     int64_t rows, cols;
     float *levels, *a, *c; /* c: unless it is fp32 */

@@ -1,5 +1,6 @@
-/* cpu_flat.c - the cpu backend's operations on flat ranges: the optimizer's states and gradients.
- * They are taken in pieces, with a poll after each; threads have whole pieces. */
+/* cpu_flat.c - the cpu backend's operations on flat ranges: the optimizer's states and
+ * gradients. They are taken in pieces, with a poll after each; threads have whole
+ * pieces. */
 #include "math/cpu_flat.h"
 
 #include <assert.h>
@@ -82,7 +83,7 @@ static double squares(const zero_math *math, zero_type type, int64_t n, const vo
 {
     if (n <= ZERO_CPU_PIECE) {
         zero_math_poll(math);
-        return zero_tree_sum_typed_squares(type, n, x);
+        return zero_tree_sum_squares(type, n, x);
     }
     int64_t left = zero_tree_left(n);
     return squares(math, type, left, x) +
@@ -152,12 +153,6 @@ void zero_cpu_exact_squares(const zero_math *math, zero_type type, int64_t n, co
     zero_team_run(math, add_exact, &a);
 }
 
-/* Ranges that no cache holds are stored past them: 0.24 ns per element instead of 0.36. */
-static bool streams(int64_t n, const void *out)
-{
-    return n >= LARGE && (uintptr_t)out % 64 == 0;
-}
-
 typedef struct {
     zero_type type;
     bool past_caches;
@@ -184,8 +179,11 @@ static void round_part(const zero_math *math, const void *arg, int64_t first, in
 void zero_cpu_round(const zero_math *math, zero_type type, int64_t n, const float *in,
                     void *out)
 {
+    /* Ranges that no cache holds are stored past them: 0.24 ns per element instead of
+     * 0.36. */
     const flat_call a = {.type = type,
-                         .past_caches = type != ZERO_FP32 && streams(n, out),
+                         .past_caches =
+                             type != ZERO_FP32 && n >= LARGE && (uintptr_t)out % 64 == 0,
                          .in = in,
                          .out = out};
     zero_team_share(math, n, ZERO_CPU_PIECE, round_part, &a);

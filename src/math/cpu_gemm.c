@@ -10,32 +10,12 @@
 #include "math/cpu_state.h"
 #include "math/team.h"
 
-/* A block that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: communication waits
- * at most a few milliseconds for a poll. The cost is in bench/results. Widened blocks of b fill
- * the scratch. */
+/* A block that BLAS multiplies is at most 2 * 512 * 1024 * 512 = 0.5 Gflop: communication
+ * waits at most a few milliseconds for a poll. The cost is in bench/results. Widened blocks
+ * of b fill the scratch. */
 #define BLOCK_M 512
 #define BLOCK_N 1024
 #define BLOCK_K 512
-
-/* Sets block->b to op(b) from row p, column j on, as floats: in place, or in the scratch. */
-static void choose_b(const zero_math *math, const zero_gemm *g, int64_t p, int64_t j,
-                     zero_gemm *block)
-{
-    const size_t size = zero_type_size(g->b_type);
-    const char *b = g->b;
-    b += size * (size_t)(g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
-    block->b = b;
-    if (g->b_type == ZERO_FP32) return;
-    int64_t rows = g->transpose_b ? block->n : block->k;
-    int64_t cols = g->transpose_b ? block->k : block->n;
-    assert(rows * cols <= zero_math_scratch());
-    for (int64_t r = 0; r < rows; r++)
-        zero_convert(g->b_type, ZERO_FP32, cols, b + size * (size_t)(r * g->ldb),
-                     math->scratch + r * cols);
-    block->b = math->scratch;
-    block->b_type = ZERO_FP32;
-    block->ldb = cols;
-}
 
 /* All rows of c, its columns from j on: adds k terms of the sums, from p on. */
 static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, int64_t p,
@@ -45,7 +25,23 @@ static void gemm_blocks(const zero_math *math, const zero_gemm *g, int64_t j, in
     block.n = zero_min(BLOCK_N, g->n - j);
     block.k = k;
     block.accumulate = g->accumulate || p > 0;
-    choose_b(math, g, p, j, &block);
+    /* Sets block->b to op(b) from row p, column j on, as floats: in place, or in the
+     * scratch. */
+    const size_t size = zero_type_size(g->b_type);
+    const char *b = g->b;
+    b += size * (size_t)(g->transpose_b ? j * g->ldb + p : p * g->ldb + j);
+    block.b = b;
+    if (g->b_type != ZERO_FP32) {
+        int64_t rows = g->transpose_b ? block.n : block.k;
+        int64_t cols = g->transpose_b ? block.k : block.n;
+        assert(rows * cols <= zero_math_scratch());
+        for (int64_t r = 0; r < rows; r++)
+            zero_convert(g->b_type, ZERO_FP32, cols, b + size * (size_t)(r * g->ldb),
+                         math->scratch + r * cols);
+        block.b = math->scratch;
+        block.b_type = ZERO_FP32;
+        block.ldb = cols;
+    }
     for (int64_t i = 0; i < g->m; i += BLOCK_M) {
         block.m = zero_min(BLOCK_M, g->m - i);
         block.a =
@@ -76,10 +72,10 @@ typedef struct {
     zero_turns next;
 } by_blas;
 
-/* In fp32 a block of c is finished before the next. A 16-bit block of b is widened each time it is
- * used, so it meets all rows at once. Either way an element of c adds its blocks of k in order: the
- * bits are the same. Threads have blocks of their own, and each call of BLAS is what it is with one
- * thread. */
+/* In fp32 a block of c is finished before the next. A 16-bit block of b is widened each
+ * time it is used, so it meets all rows at once. Either way an element of c adds its blocks
+ * of k in order: the bits are the same. Threads have blocks of their own, and each call of
+ * BLAS is what it is with one thread. */
 static void multiply_by_blas(const zero_thread *me, void *arg)
 {
     by_blas *x = arg;
@@ -95,16 +91,17 @@ static void multiply_by_blas(const zero_thread *me, void *arg)
 
 /* ---- cut ---- */
 
-/* Threads have the cells of a grid over c, and each computes its own as a product alone: none waits for
- * another before the end, as threads that share what is packed would, block by block. */
+/* Threads have the cells of a grid over c, and each computes its own as a product alone:
+ * none waits for another before the end, as threads that share what is packed would, block
+ * by block. */
 typedef struct {
     const zero_packed_kernels *kernels;
     const zero_gemm *g;
     int down, across; /* cells */
 } grid;
 
-/* Rows, or columns, that packing one of them costs, about: weights take 0.11 ns per number in bf16 and 0.22
- * in fp32, a multiply-add 0.0047 and 0.0091 (Zen 5; bench/results). */
+/* Rows, or columns, that packing one of them costs, about: weights take 0.11 ns per number
+ * in bf16 and 0.22 in fp32, a multiply-add 0.0047 and 0.0091 (Zen 5; bench/results). */
 #define PACKING 24
 
 static grid choose_grid(const zero_packed_kernels *kernels, const zero_gemm *g, int threads)
@@ -153,8 +150,9 @@ static void multiply_cells(const zero_thread *me, void *arg)
     }
 }
 
-/* BLAS multiplies floats, in blocks that decide its bits: widened a, and sums that wait to be rounded, would
- * not fit the scratch beside b. Its sums depend on m and n as well, so it has none of a product in slices. */
+/* BLAS multiplies floats, in blocks that decide its bits: widened a, and sums that wait to
+ * be rounded, would not fit the scratch beside b. Its sums depend on m and n as well, so it
+ * has none of a product in slices. */
 static bool is_for_blas(const zero_gemm *g)
 {
     return g->slices == 0 && g->a_type == ZERO_FP32 && g->c_type == ZERO_FP32;

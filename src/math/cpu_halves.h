@@ -1,6 +1,6 @@
-/* cpu_halves.h - the hot loops on rows of 16 bits: included by cpu_kernels.c, which is compiled once
- * per instruction set, after GELU. Numbers are widened and rounded in registers, a block at a time, so
- * that loops over a block are those of fp32. */
+/* cpu_halves.h - the hot loops on rows of 16 bits: included by cpu_kernels.c, which is
+ * compiled once per instruction set, after GELU. Numbers are widened and rounded in
+ * registers, a block at a time, so that loops over a block are those of fp32. */
 #pragma once
 
 #include <string.h>

@@ -1,13 +1,13 @@
-/* cpu_head.h - one head of attention, for its forward and its backward pass: factors packed in
- * panels (cpu_packed.h), products of them, and scores.
+/* cpu_head.h - one head of attention, for its forward and its backward pass: factors packed
+ * in panels (cpu_packed.h), products of them, and scores.
  *
  *          keys 0 ........ first + rows
  *   first   | P P P P P P .        a panel of queries meets the panels of keys up to its
  *   + rows  | P P P P P P P        diagonal; scores above the diagonal are zero
  *
  * Nothing is as large as T x T: forward holds the scores of one panel of queries at a time,
- * backward those of one block of panels. Sums run along channels, keys or queries in order, in
- * backward block by block: bits depend on T and C/H alone. */
+ * backward those of one block of panels. Sums run along channels, keys or queries in order,
+ * in backward block by block: bits depend on T and C/H alone. */
 #pragma once
 
 #include "math/cpu_scores.h"
@@ -49,7 +49,8 @@ typedef struct {
 zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work);
 
-/* Position t of this head: in qkv[B,T,3C], dqkv, out[B,T,C] and dout, which have the call's rows_type. */
+/* Position t of this head: in qkv[B,T,3C], dqkv, out[B,T,C] and dout, which have the call's
+ * rows_type. */
 const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part);
 void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part);
 void *zero_head_out(const zero_head *head, int64_t t);
@@ -60,33 +61,33 @@ int64_t zero_head_in_lse(const zero_head *head, int64_t t);
 /* The next n floats of the workspace, from the start of a cache line on. */
 float *zero_head_take(float **work, int64_t n);
 
-/* Packs x[n, C/H], rows of the call whose stride is given, to panels with rows as lanes: in fp32
- * [n/cols][C/H][cols]. */
+/* Packs x[n, C/H], rows of the call whose stride is given, to panels with rows as lanes: in
+ * fp32 [n/cols][C/H][cols]. */
 void zero_head_pack_rows(const zero_head *head, const void *x, int64_t stride, int64_t n,
                          void *out);
 /* The same with channels as lanes: in fp32 [width/cols][n][cols]. */
 void zero_head_pack_channels(const zero_head *head, const void *x, int64_t stride,
                              int64_t n, void *out);
 
-/* out[panel, C/H] = factor * x[n, C/H], rows of the call from position t on; rows of the panel from n on
- * become zero. */
+/* out[panel, C/H] = factor * x[n, C/H], rows of the call from position t on; rows of the
+ * panel from n on become zero. */
 void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_t t,
                     int64_t n, float factor, float *out);
 
-/* out[n, C/H], rows of the call from position t on, = x[n, width] times factor, or times each row's one of
- * factors[n]. */
+/* out[n, C/H], rows of the call from position t on, = x[n, width] times factor, or times
+ * each row's one of factors[n]. */
 void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
                      float factor, const float *factors, void *out, int64_t stride);
 
-/* A panel of a product's left factor: element (i, p) is x[i * row + p * along], p < k; one of
- * the strides is 1. Its first `rows` are needed. */
+/* A panel of a product's left factor: element (i, p) is x[i * row + p * along], p < k; one
+ * of the strides is 1. Its first `rows` are needed. */
 typedef struct {
     const float *x;
     int64_t rows, row, along, k;
 } zero_left;
 
-/* c[panel, n] = a b, or +=; n rounded up to half panels. Rows of c that are not needed may stay as
- * they are. b was packed for b_k of k; those from b_from on are used. */
+/* c[panel, n] = a b, or +=; n rounded up to half panels. Rows of c that are not needed may
+ * stay as they are. b was packed for b_k of k; those from b_from on are used. */
 void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, const void *b,
                         int64_t b_from, int64_t b_k, bool add, float *c, int64_t ldc);
 
@@ -94,7 +95,8 @@ void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, co
 void zero_head_scores(const zero_head *head, const float *x, int64_t rows, const void *y,
                       int64_t n, float *score);
 
-/* out[rows, width] = weight[panel, stride] y for the first n keys; y[T] packed by channels. */
+/* out[rows, width] = weight[panel, stride] y for the first n keys; y[T] packed by
+ * channels. */
 void zero_head_mix(const zero_head *head, const float *weight, int64_t rows, const void *y,
                    int64_t n, float *out);
 

@@ -21,8 +21,8 @@ static int64_t stride_len(int64_t n, int64_t at)
     return zero_min(n - at, STRIDE);
 }
 
-/* Long loop bodies do not run far enough ahead of their loads: the backward pass of GELU takes
- * 0.8 ns per element with this prefetch and 2.7 without. */
+/* Long loop bodies do not run far enough ahead of their loads: the backward pass of GELU
+ * takes 0.8 ns per element with this prefetch and 2.7 without. */
 static inline void prefetch_ahead(int64_t n, const float *x)
 {
     for (int64_t i = 0; i < n; i += 16) __builtin_prefetch(x + AHEAD + i, 0, 3);
@@ -53,7 +53,8 @@ static void scale(int64_t n, float factor, const float *x, float *out)
     for (int64_t i = 0; i < n; i++) out[i] = factor * x[i];
 }
 
-/* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715 x^3). */
+/* GELU's 0.5 (1 + tanh u) is the logistic function of 2u, u = sqrt(2/pi) (x + 0.044715
+ * x^3). */
 #define TWO_U_X1 1.5957691216f   /* 2 sqrt(2/pi) */
 #define TWO_U_X3 0.071354816273f /* 2 sqrt(2/pi) 0.044715 */
 
@@ -201,8 +202,8 @@ static void layernorm_sums(const zero_layernorm_grad_args *n, int64_t first, int
     }
 }
 
-/* out = e^(x - most), while the next row is prefetched to L2: all passes of cross_entropy then
- * take 0.57 ns per logit instead of 0.66. */
+/* out = e^(x - most), while the next row is prefetched to L2: all passes of cross_entropy
+ * then take 0.57 ns per logit instead of 0.66. */
 static void exponentials(int64_t n, const float *x, float most, const float *next,
                          float *out)
 {

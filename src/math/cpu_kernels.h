@@ -1,9 +1,10 @@
 /* cpu_kernels.h - the inner loops of the cpu backend, once per instruction set.
  *
- * cpu_kernels.c is compiled several times into tables of this type. All tables give the same
- * bits: loops do the same to each element; sums have 32 partial sums, those of attention 16,
- * whatever the registers' width; and nothing is contracted to fused multiply-adds. NaN and
- * infinity pass through as in plain arithmetic. Outputs may be inputs unless said. */
+ * cpu_kernels.c is compiled several times into tables of this type. All tables give the
+ * same bits: loops do the same to each element; sums have 32 partial sums, those of
+ * attention 16, whatever the registers' width; and nothing is contracted to fused
+ * multiply-adds. NaN and infinity pass through as in plain arithmetic. Outputs may be
+ * inputs unless said. */
 #pragma once
 
 #include <stdint.h>
@@ -12,11 +13,11 @@
 #include "math/backend.h"
 #include "math/cpu_scores.h"
 
-/* Few rows, x, and a matrix b[rows,n], of which each row is read once. Strides are in elements, from row
- * to row.
+/* Few rows, x, and a matrix b[rows,n], of which each row is read once. Strides are in
+ * elements, from row to row.
  *
- * With a `room` of zero_rows_room() floats add_rows() widens b into it first, once for all rows of x: that
- * pays from about ZERO_ROWS_MANY of them. */
+ * With a `room` of zero_rows_room() floats add_rows() widens b into it first, once for all
+ * rows of x: that pays from about ZERO_ROWS_MANY of them. */
 typedef struct {
     int64_t m, rows, n;
     const float *x;
@@ -49,8 +50,8 @@ typedef struct {
     /* One row; dbias is added to. */
     void (*bias_gelu_backward)(int64_t n, const float *x, const float *dy, float *dx,
                                float *dbias);
-    /* The same three on one row of 16 bits; GELU is of x, and dbias the sum of dx, as they are
-     * stored. */
+    /* The same three on one row of 16 bits; GELU is of x, and dbias the sum of dx, as they
+     * are stored. */
     void (*half_add_branch)(zero_type type, int64_t n, const float *bias,
                             const void *residual, const void *in, void *out);
     void (*half_bias_gelu)(zero_type type, int64_t n, const float *bias, void *x, void *y);
@@ -67,7 +68,8 @@ typedef struct {
     void (*softmax)(const zero_cpu_scores *t, float *x, float *lse, float *over_sum);
     /* x = the probabilities, given lse as softmax() left it. */
     void (*softmax_again)(const zero_cpu_scores *t, const float *lse, float *x);
-    /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p * dp */
+    /* dp = p * (dp - mean[r]): p the probabilities, dp their gradient, mean the sums of p *
+     * dp */
     void (*softmax_backward)(const zero_cpu_scores *t, const float *mean, const float *p,
                              float *dp);
     /* out[r] = the sum over n of a[r, n] * x[r, n], x as t says; rows <= ZERO_SCORE_ROWS */
@@ -80,12 +82,13 @@ typedef struct {
     void (*row_dots)(zero_type type, const zero_rows *t);
     /* One row of the table's cross_entropy; returns the loss. */
     float (*cross_entropy)(int64_t V, int64_t target, float dscale, float *logits);
-    /* One row of one slice of the table's softmax_slices: sets *most and returns the sum. Rows are
-     * `stride` apart; the next is prefetched. */
+    /* One row of one slice of the table's softmax_slices: sets *most and returns the sum.
+     * Rows are `stride` apart; the next is prefetched. */
     float (*softmax_slice)(int64_t n, int64_t stride, float *logits, float *most);
     /* The table's adamw, for any type. */
     void (*adamw)(const zero_adamw *h, const zero_adamw_arrays *a);
 } zero_cpu_kernels;
 
-/* The kernels of this build that this CPU runs, best first: number i, or NULL past the end. */
+/* The kernels of this build that this CPU runs, best first: number i, or NULL past the
+ * end. */
 const zero_cpu_kernels *zero_cpu_kernels_at(int i);

@@ -1,8 +1,9 @@
-/* cpu_loss.c - the loss, over a whole vocabulary and in slices. Threads have rows. Exponentials and sums
- * of a slice are those of cpu_kernels.c; what ranks exchange is one number per slice and row, and is
- * computed here in double.
+/* cpu_loss.c - the loss, over a whole vocabulary and in slices. Threads have rows.
+ * Exponentials and sums of a slice are those of cpu_kernels.c; what ranks exchange is one
+ * number per slice and row, and is computed here in double.
  *
- * With m_s the largest logit of slice s, d_s its sum of e^(logit - m_s) and m the largest m_s,
+ * With m_s the largest logit of slice s, d_s its sum of e^(logit - m_s) and m the largest
+ * m_s,
  *
  *     sum = sum over s of d_s e^(m_s - m)      loss = log(sum) + m - the target's logit
  *

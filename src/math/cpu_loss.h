@@ -1,4 +1,5 @@
-/* cpu_loss.h - the cpu backend's loss, over a whole vocabulary and in slices, as its table has it. */
+/* cpu_loss.h - the cpu backend's loss, over a whole vocabulary and in slices, as its table
+ * has it. */
 #pragma once
 
 #include "math/backend.h"

@@ -1,5 +1,5 @@
-/* cpu_norm.c - layer norm: pieces of rows, with a poll after each. Rows of 16 bits are widened one by
- * one into the scratch, after gain and bias. */
+/* cpu_norm.c - layer norm: pieces of rows, with a poll after each. Rows of 16 bits are
+ * widened one by one into the scratch, after gain and bias. */
 #include "math/cpu_norm.h"
 
 #include <assert.h>
@@ -150,7 +150,8 @@ static void layernorm_sums(const zero_math *math, const void *arg, int64_t first
     }
 }
 
-/* dx is a row's, dgain and dbias are sums over rows: several threads read x and dy twice. */
+/* dx is a row's, dgain and dbias are sums over rows: several threads read x and dy
+ * twice. */
 void zero_cpu_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n)
 {
     const bool is_shared = math->threads > 1;

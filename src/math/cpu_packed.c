@@ -6,13 +6,14 @@
 
 #include "base/type.h"
 
-/* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One block
- * of a meets all of b, block by block: activations rarely have more rows than a block, so
- * weights are packed once.
+/* A block of a meets a block of b: m rows from i on, n columns from j on, k from p on. One
+ * block of a meets all of b, block by block: activations rarely have more rows than a
+ * block, so weights are packed once.
  *
- * Sums wait in fp32: in c itself, or, if c has 16 bits, in the scratch until their last block of k, which
- * rounds them once. With one block of k a row of tiles is rounded before the next is computed. With
- * several all rows of the block of a wait, for `width` columns that are finished before the next. */
+ * Sums wait in fp32: in c itself, or, if c has 16 bits, in the scratch until their last
+ * block of k, which rounds them once. With one block of k a row of tiles is rounded before
+ * the next is computed. With several all rows of the block of a wait, for `width` columns
+ * that are finished before the next. */
 typedef struct {
     int64_t step_m, step_n, step_k, width;
     int64_t stride; /* of sums that wait; 0: they are in c */
@@ -65,7 +66,8 @@ static void multiply_edge(const blocks *t, const void *a, const void *b, bool ad
         memcpy(c + r * t->g->ldc, tile + r * kernels->cols, bytes);
 }
 
-/* A tile of c, a line in each row, is here when its sums are rounded: 6 % of products with short sums. */
+/* A tile of c, a line in each row, is here when its sums are rounded: 6 % of products with
+ * short sums. */
 static void fetch_tile(const blocks *t, int64_t i, int64_t j, int64_t rows)
 {
     const zero_gemm *g = t->g;
@@ -74,7 +76,8 @@ static void fetch_tile(const blocks *t, int64_t i, int64_t j, int64_t rows)
     for (int64_t r = 0; r < rows; r++) __builtin_prefetch(c + r * row, 1);
 }
 
-/* A row of tiles whose sums wait, where every tile is whole; rounded after its last block of k. */
+/* A row of tiles whose sums wait, where every tile is whole; rounded after its last block
+ * of k. */
 static void multiply_waiting(const blocks *t, int64_t i, size_t lane)
 {
     const zero_packed_kernels *kernels = t->kernels;
@@ -111,8 +114,8 @@ static void multiply_in_place(const blocks *t, int64_t i, size_t lane)
     }
 }
 
-/* The inner loop runs along columns: c is written row of tiles by row of tiles, which for the
- * head's c of 154 MB is 1.8 times as fast as column by column. */
+/* The inner loop runs along columns: c is written row of tiles by row of tiles, which for
+ * the head's c of 154 MB is 1.8 times as fast as column by column. */
 static void multiply(const blocks *t)
 {
     const size_t lane = (size_t)t->depth * zero_type_size(t->kernels->type); /* bytes */
@@ -150,8 +153,9 @@ static void multiply_rows(const zero_math *math, blocks *t)
     } while (t->p < t->g->k);
 }
 
-/* A block of a is shorter if k is, and then it has more rows: b is packed again for each block, which
- * for the gradient of the head's weights, 50257 rows of k = 256, was more than all of a. */
+/* A block of a is shorter if k is, and then it has more rows: b is packed again for each
+ * block, which for the gradient of the head's weights, 50257 rows of k = 256, was more than
+ * all of a. */
 static int64_t most_rows(const zero_packed_kernels *kernels, int64_t k)
 {
     const int64_t rows = kernels->block_m * kernels->block_k / zero_max(k, kernels->depth);
@@ -198,8 +202,8 @@ static form form_that_fits(const zero_packed_kernels *kernels, const zero_gemm *
     return f;
 }
 
-/* The cheapest form for a block of k: b in blocks of fewer columns leaves more rows of a, and cut
- * columns leave more rows of sums. */
+/* The cheapest form for a block of k: b in blocks of fewer columns leaves more rows of a,
+ * and cut columns leave more rows of sums. */
 static form form_of_block(const zero_packed_kernels *kernels, const zero_gemm *g,
                           int64_t step_k)
 {
@@ -218,7 +222,8 @@ static form form_of_block(const zero_packed_kernels *kernels, const zero_gemm *g
     return best;
 }
 
-/* Kernels whose sums run on from c may have any block of k; for others it decides the bits. */
+/* Kernels whose sums run on from c may have any block of k; for others it decides the
+ * bits. */
 static form form_of_16_bits(const zero_packed_kernels *kernels, const zero_gemm *g)
 {
     int64_t step = zero_block_len(g->k, kernels->block_k, kernels->depth);

@@ -1,4 +1,5 @@
-/* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth it. */
+/* cpu_packed_dispatch.c - the kernels of products: which this CPU runs, and which are worth
+ * it. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -28,15 +29,10 @@ const zero_panel_kernels *zero_panels_at(int i)
     return level >= 0 ? levels[level] : NULL;
 }
 
-const zero_packed_kernels *zero_packed_fp32_alone(void)
-{
-    const zero_panel_kernels *best = zero_panels_at(0);
-    return best->beats_blas ? &best->packed : NULL;
-}
-
 const zero_packed_kernels *zero_packed_fp32(void)
 {
-    return zero_blas_threads() <= 1 ? zero_packed_fp32_alone() : NULL;
+    const zero_panel_kernels *best = zero_panels_at(0);
+    return best->beats_blas && zero_blas_threads() <= 1 ? &best->packed : NULL;
 }
 
 #define N_BF16 2 /* kernels for products in bf16 */
@@ -50,7 +46,8 @@ extern const zero_packed_kernels zero_bgemm_amx, zero_bgemm_avx512;
 static const zero_packed_kernels *const bf16[N_BF16] = {&zero_bgemm_amx,
                                                         &zero_bgemm_avx512};
 
-/* Linux (5.16 and later; asm/prctl.h) reserves the 8 KiB of tile registers on request only. */
+/* Linux (5.16 and later; asm/prctl.h) reserves the 8 KiB of tile registers on request
+ * only. */
 static bool amx_is_granted(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -72,8 +69,8 @@ static int first_bf16(void)
 }
 #endif
 
-/* CPUs with AMX do one vdpbf16ps in two cycles, half the work of their fp32 fma's: there the
- * choice is AMX or fp32. CPUs without AMX (Zen 4, ...) do twice as much as in fp32. */
+/* CPUs with AMX do one vdpbf16ps in two cycles, half the work of their fp32 fma's: there
+ * the choice is AMX or fp32. CPUs without AMX (Zen 4, ...) do twice as much as in fp32. */
 const zero_packed_kernels *zero_packed_bf16(void)
 {
     int i = first_bf16();

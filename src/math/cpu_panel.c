@@ -1,5 +1,5 @@
-/* cpu_panel.c - compiled once per instruction set, with contraction: its multiply-adds become fused
- * ones. */
+/* cpu_panel.c - compiled once per instruction set, with contraction: its multiply-adds
+ * become fused ones. */
 #include "math/cpu_panel.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ extern const zero_panel_kernels ZERO_KERNELS;
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The sums of a tile fill the registers, but for two of b and one of a. They are independent,
- * which hides the latency of multiply-adds. */
+/* The sums of a tile fill the registers, but for two of b and one of a. They are
+ * independent, which hides the latency of multiply-adds. */
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 #define NAME  "AVX-512"
 #define WIDTH 16
@@ -37,8 +37,8 @@ extern const zero_panel_kernels ZERO_KERNELS;
 #define FEW  (ROWS / 3)
 _Static_assert(ZERO_PANEL_ROWS % ROWS == 0 && ZERO_PANEL_COLS % COLS == 0, "cpu_panel.h");
 
-/* Distances of prefetching: numbers of packed b, numbers along a row, and rows of arrays with
- * short rows. Gains 2 % (512 rows of a) to 5 % (128). */
+/* Distances of prefetching: numbers of packed b, numbers along a row, and rows of arrays
+ * with short rows. Gains 2 % (512 rows of a) to 5 % (128). */
 #define AHEAD      (16 * COLS)
 #define AHEAD_K    128
 #define AHEAD_ROWS 16
@@ -273,8 +273,8 @@ static void pack_b(const zero_operand *b, int64_t n, int64_t k, void *out)
     pack(b, n, k, COLS, out);
 }
 
-/* A block of a is 1.5 MiB, one of b 0.5: both fit an L2 of 2 MiB, and a k of up to 768 is one
- * block. */
+/* A block of a is 1.5 MiB, one of b 0.5: both fit an L2 of 2 MiB, and a k of up to 768 is
+ * one block. */
 const zero_panel_kernels ZERO_KERNELS = {
     .packed = {.name = NAME,
                .rows = ROWS,

@@ -1,5 +1,5 @@
-/* cpu_panel.h - products in fp32 of panels that lie in cache: the heart of packed products in fp32,
- * and of attention.
+/* cpu_panel.h - products in fp32 of panels that lie in cache: the heart of packed products
+ * in fp32, and of attention.
  *
  * A panel of b is [k][cols]; panels follow each other. a is read in place, by two strides.
  * Sums run along k in order, by fused multiply-adds where the CPU has them. */
@@ -26,5 +26,6 @@ typedef struct {
 #define ZERO_PANEL_ROWS 12
 #define ZERO_PANEL_COLS 32
 
-/* The kernels of this build that this CPU runs, widest first: number i, or NULL past the end. */
+/* The kernels of this build that this CPU runs, widest first: number i, or NULL past the
+ * end. */
 const zero_panel_kernels *zero_panels_at(int i);

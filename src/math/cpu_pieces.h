@@ -1,6 +1,6 @@
-/* cpu_pieces.h - pieces of rows, as attention's heads have them: from an array of rows that are far apart into
- * dense memory, back, and multiplied. Included by cpu_kernels.c, which is compiled once per instruction
- * set. */
+/* cpu_pieces.h - pieces of rows, as attention's heads have them: from an array of rows that
+ * are far apart into dense memory, back, and multiplied. Included by cpu_kernels.c, which
+ * is compiled once per instruction set. */
 #pragma once
 
 #include "base/type.h"
@@ -8,8 +8,8 @@
 #include "math/cpu_rows.h"
 #include "math/cpu_scores.h"
 
-/* Distance of prefetching, in rows. A CPU follows pieces of 256 bytes that are 9 KB apart with 14 GB/s by
- * itself, and with 25 GB/s so, which is the rate of whole rows. */
+/* Distance of prefetching, in rows. A CPU follows pieces of 256 bytes that are 9 KB apart
+ * with 14 GB/s by itself, and with 25 GB/s so, which is the rate of whole rows. */
 #define PIECES_AHEAD 16
 
 INLINE int64_t size_of(zero_type type)

@@ -1,8 +1,10 @@
-/* cpu_row.h - one row, or a part of it, for the cpu backend's operations on rows of any type.
+/* cpu_row.h - one row, or a part of it, for the cpu backend's operations on rows of any
+ * type.
  *
- * Rows of fp32 go to the kernels as they are. Those of 16 bits are widened a tile at a time to where
- * L1 keeps it, computed by the same kernels and rounded. A pass over memory then moves half the bytes,
- * and the passes over the tile cost little beside it. Outputs may be inputs. */
+ * Rows of fp32 go to the kernels as they are. Those of 16 bits are widened a tile at a time
+ * to where L1 keeps it, computed by the same kernels and rounded. A pass over memory then
+ * moves half the bytes, and the passes over the tile cost little beside it. Outputs may be
+ * inputs. */
 #pragma once
 
 #include "math/cpu_state.h"

@@ -1,11 +1,11 @@
-/* cpu_rows.h - products of few rows and a matrix, which is read once, as it is, row by row: included by
- * cpu_kernels.c, which is compiled once per instruction set. 16-bit numbers are widened on their way
- * into a register, where several rows meet them.
+/* cpu_rows.h - products of few rows and a matrix, which is read once, as it is, row by row:
+ * included by cpu_kernels.c, which is compiled once per instruction set. 16-bit numbers are
+ * widened on their way into a register, where several rows meet them.
  *
- * add_rows() adds to each element in the order of the matrix' rows, from memory or, for many rows of x,
- * from panels of some columns, widened once: tiles of x and a panel then add up in registers. row_dots()
- * has 32 partial sums, folded in halves. So neither the vector width nor a cut shows in the bits, nor the
- * number of rows. */
+ * add_rows() adds to each element in the order of the matrix' rows, from memory or, for
+ * many rows of x, from panels of some columns, widened once: tiles of x and a panel then
+ * add up in registers. row_dots() has 32 partial sums, folded in halves. So neither the
+ * vector width nor a cut shows in the bits, nor the number of rows. */
 #pragma once
 
 #include <string.h>
@@ -57,8 +57,8 @@ INLINE void add_group(int m, int group, zero_type type, const zero_rows *t, int6
     }
 }
 
-/* Lines that the group of rows from r on has in memory, as one stream; a look at several rows by turns
- * gets a half of that. */
+/* Lines that the group of rows from r on has in memory, as one stream; a look at several
+ * rows by turns gets a half of that. */
 INLINE void fetch(zero_type type, const zero_rows *t, int64_t r)
 {
     const size_t size = zero_type_size(type), bytes = (size_t)t->n * size;
@@ -68,9 +68,9 @@ INLINE void fetch(zero_type type, const zero_rows *t, int64_t r)
     }
 }
 
-/* A row of x alone needs so little arithmetic that it goes with the stream of whole rows, which the
- * CPU foresees. Parts of rows, as several threads have them, are fetched a group ahead: 1.6 times as
- * fast; past the last row that is harmless. */
+/* A row of x alone needs so little arithmetic that it goes with the stream of whole rows,
+ * which the CPU foresees. Parts of rows, as several threads have them, are fetched a group
+ * ahead: 1.6 times as fast; past the last row that is harmless. */
 INLINE void add_rows_of(zero_type type, const zero_rows *t)
 {
     const bool is_long = t->n > LONG, is_part = t->n < t->stride;
@@ -94,8 +94,8 @@ INLINE void add_rows_of(zero_type type, const zero_rows *t)
 #define WIDE  (WIDTH == 16 ? 4 : 2) /* registers of a row of it: all fit the register file */
 #define PANEL (WIDE * WIDTH)        /* columns; divides 64 */
 
-/* Rows that follow those of the block are often read next: their lines are on the way while these are
- * widened. */
+/* Rows that follow those of the block are often read next: their lines are on the way while
+ * these are widened. */
 #define ROWS_AHEAD 8
 
 /* Panel after panel, [rows, PANEL] each; zeros follow the last column. */

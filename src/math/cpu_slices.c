@@ -17,8 +17,8 @@ typedef enum {
     CONTINUE /* the next block of k of the same slice */
 } how;
 
-/* Rows [i, i + m) and columns [j, j + n) of c, by slices first .. first + count - 1: of each the
- * numbers [p, p + k), which are all of it but for a slice without a group. */
+/* Rows [i, i + m) and columns [j, j + n) of c, by slices first .. first + count - 1: of
+ * each the numbers [p, p + k), which are all of it but for a slice without a group. */
 typedef struct {
     const zero_packed_kernels *kernels;
     const zero_gemm *g;
@@ -188,7 +188,8 @@ static void sum_group(const tile *x, int first, int count, int level, float *c, 
     t->kernels->add(x->levels[level], c, ldc);
 }
 
-/* The tile of c is needed after the sums: this fetches it to the cache while they are made. */
+/* The tile of c is needed after the sums: this fetches it to the cache while they are
+ * made. */
 static void fetch(const tile *x, const float *c, int64_t ldc)
 {
     const zero_packed_kernels *kernels = x->t->kernels;
@@ -313,7 +314,8 @@ static void store(const work *t, int64_t cols, const array *sums)
                      zero_type_to(g->c_type, g->c, (t->i + r) * g->ldc + t->left));
 }
 
-/* Columns [t->left, end) of this block of rows. A c of 16 bits is summed in the first buffer. */
+/* Columns [t->left, end) of this block of rows. A c of 16 bits is summed in the first
+ * buffer. */
 static void sum_columns(const zero_math *math, work *t, int first, int count, int64_t end,
                         how meets)
 {

@@ -17,7 +17,8 @@ static int buffers_of(int group, int count)
     return (int)zero_max(of_left, 1 + buffers_of(group, right));
 }
 
-/* Numbers along k of packed slices, each of whole blocks; of one block if there is no group. */
+/* Numbers along k of packed slices, each of whole blocks; of one block if there is no
+ * group. */
 static int64_t packed_numbers(const zero_slices_plan *p, int64_t depth, int slices)
 {
     if (p->group == 0) return zero_round_up(p->step, depth);
@@ -71,7 +72,8 @@ static void try_group(zero_slices_plan *p, const zero_packed_kernels *kernels,
     }
 }
 
-/* The cheapest plan for a subtree of slices; adds: to what is in c, so they are one group. */
+/* The cheapest plan for a subtree of slices; adds: to what is in c, so they are one
+ * group. */
 static zero_slices_plan choose(const zero_packed_kernels *kernels, const zero_gemm *g,
                                int slices, bool adds)
 {

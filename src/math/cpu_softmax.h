@@ -1,8 +1,9 @@
-/* cpu_softmax.h - softmax over attention's scores: included by cpu_kernels.c, which is compiled
- * once per instruction set.
+/* cpu_softmax.h - softmax over attention's scores: included by cpu_kernels.c, which is
+ * compiled once per instruction set.
  *
- * Sums and maxima have 16 partial ones (lanes), which are folded in halves, so every vector width
- * gives the same bits. Scores right of the diagonal are set first: rows are then whole lanes. */
+ * Sums and maxima have 16 partial ones (lanes), which are folded in halves, so every vector
+ * width gives the same bits. Scores right of the diagonal are set first: rows are then
+ * whole lanes. */
 #pragma once
 
 #include <math.h>
@@ -54,8 +55,8 @@ static int64_t row_end(const zero_cpu_scores *t, int64_t r)
     return zero_round_up(zero_min(t->first + r + 1, t->len), LANES);
 }
 
-/* Sets the scores right of the diagonal: to `value` in its lanes, to 0 in those of the panel that
- * follow. */
+/* Sets the scores right of the diagonal: to `value` in its lanes, to 0 in those of the
+ * panel that follow. */
 static void fill_above(const zero_cpu_scores *t, float value, float *x)
 {
     const int64_t end = zero_round_up(t->len, LANES);

@@ -1,5 +1,5 @@
-/* cpu_state.h - what a call of the cpu backend works with: the kernels that open() chose, and
- * how much it does between two polls. */
+/* cpu_state.h - what a call of the cpu backend works with: the kernels that open() chose,
+ * and how much it does between two polls. */
 #pragma once
 
 #include "base/number.h"

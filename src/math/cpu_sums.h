@@ -20,8 +20,8 @@ INLINE void add_to_parts(floats part[PARTS], const float *x)
     for (int p = 0; p < PARTS; p++) part[p] += *(const floats *)(x + p * WIDTH);
 }
 
-/* The sum of at most CHUNK numbers: partial sum l adds elements l, l + 32, ..., then they are
- * folded in halves. The order is fixed, so every vector width gives the same bits. */
+/* The sum of at most CHUNK numbers: partial sum l adds elements l, l + 32, ..., then they
+ * are folded in halves. The order is fixed, so every vector width gives the same bits. */
 static float sum_chunk(int64_t n, const float *x)
 {
     floats part[PARTS] = {{0}};
@@ -46,7 +46,8 @@ static int64_t chunk_len(int64_t n, int64_t at)
     return zero_min(n - at, CHUNK);
 }
 
-/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short one. */
+/* Chunks are added in double: a row of 50 257 exponentials is then as exact as a short
+ * one. */
 static double sum(int64_t n, const float *x)
 {
     double total = 0.0;

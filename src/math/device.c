@@ -5,54 +5,48 @@
 
 #include "base/fail.h"
 
-/* A CPU's chunk has enough rows for a product, and is small next to activations. A GPU's rows are a
- * multiple of 128 bytes apart, also rows of 16 bits. */
-#define CPU_CHUNK .logits = {.rows = 256, .step = 1}
-#define GPU_CHUNK .logits = {.rows = 4096, .step = 64}
-
-/* Devices without a backend and without a plugin are the host. */
-static const struct {
-    const char *name;
-    const zero_backend *backend;
-    bool is_plugin;
-    bool halves_rows;
-    zero_logits_chunk logits;
-} devices[] = {
-    {"cpu", NULL, false, true, CPU_CHUNK},
-    {"cuda", NULL, true, true, GPU_CHUNK},
-#ifdef ZERO_HAVE_FAKE
-    {"fake", &zero_backend_fake, false, true, CPU_CHUNK},
-#endif
-#ifdef ZERO_HAVE_EMULATED
-    {"cuda-emulated", NULL, true, true, GPU_CHUNK},
-#endif
+static const zero_device devices[] = {
+    {"cpu", NULL, false, true, ZERO_CPU_CHUNK},
+    {"cuda", NULL, true, true, ZERO_GPU_CHUNK},
 };
 #define DEVICES ((int)(sizeof devices / sizeof devices[0]))
 
+/* NULL: past the end. */
+static const zero_device *device_at(int i)
+{
+    if (i < DEVICES) return &devices[i];
+#ifdef ZERO_TEST_DEVICES
+    for (const zero_device *d = zero_test_devices; d && d->name; d++)
+        if (i-- == DEVICES) return d;
+#endif
+    return NULL;
+}
+
 const char *zero_device_name_at(int i)
 {
-    return i < DEVICES ? devices[i].name : NULL;
+    const zero_device *d = device_at(i);
+    return d ? d->name : NULL;
 }
 
 /* ---- what was asked for ---- */
 
-/* The index of a device, whose name ends at a colon or with the text; -1 if no device has it. */
-static int index_of(const char *text)
+/* The device whose name ends at a colon or with the text; NULL if there is none. */
+static const zero_device *device_of(const char *text)
 {
     const size_t length = strcspn(text, ":");
-    for (int i = 0; i < DEVICES; i++)
-        if (strlen(devices[i].name) == length && memcmp(devices[i].name, text, length) == 0)
-            return i;
-    return -1;
+    const zero_device *d;
+    for (int i = 0; (d = device_at(i)) != NULL; i++)
+        if (strlen(d->name) == length && memcmp(d->name, text, length) == 0) break;
+    return d;
 }
 
 static zero_status refuse_name(const char *where)
 {
     char names[128];
     size_t at = 0;
-    for (int i = 0; i < DEVICES && at < sizeof names; i++)
+    for (int i = 0; zero_device_name_at(i) && at < sizeof names; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? "|" : "",
-                               devices[i].name);
+                               zero_device_name_at(i));
     return zero_fail(ZERO_ERR_INVALID,
                      "%s: expected one of %s, or some devices of a machine, as in cuda:0,2",
                      where, names);
@@ -102,11 +96,11 @@ static zero_status read_numbers(const char *text, const char *where, zero_device
 zero_status zero_device_read(const char *text, const char *where,
                              zero_device_choice *choice)
 {
-    const int i = index_of(text);
+    const zero_device *d = device_of(text);
     const size_t length = strcspn(text, ":");
-    if (i < 0) return refuse_name(where);
-    zero_device_choice c = {.name = devices[i].name};
-    if (text[length] == ':' && !devices[i].is_plugin)
+    if (!d) return refuse_name(where);
+    zero_device_choice c = {.name = d->name};
+    if (text[length] == ':' && !d->is_plugin)
         return zero_fail(ZERO_ERR_INVALID, "%s: %s has no numbers; leave out '%s'", where,
                          c.name, text + length);
     if (text[length] == ':') ZERO_TRY(read_numbers(text + length + 1, where, &c));
@@ -116,19 +110,19 @@ zero_status zero_device_read(const char *text, const char *where,
 
 bool zero_device_halves_rows(const char *name)
 {
-    const int i = index_of(name);
-    return i >= 0 && devices[i].halves_rows;
+    const zero_device *d = device_of(name);
+    return d && d->halves_rows;
 }
 
 zero_logits_chunk zero_device_logits(const char *name)
 {
-    const int i = index_of(name);
-    return devices[i < 0 ? 0 : i].logits;
+    const zero_device *d = device_of(name);
+    return d ? d->logits : devices[0].logits;
 }
 
 bool zero_device_is_host(const char *name)
 {
-    return index_of(name) == 0;
+    return device_of(name) == &devices[0];
 }
 
 /* ---- what there is ---- */
@@ -141,9 +135,9 @@ zero_status zero_device_find(const char *name, const zero_backend **found,
     const zero_plugin *opened = NULL;
     snprintf(where, sizeof where, "device '%s'", name);
     ZERO_TRY(zero_device_read(name, where, &choice));
-    const int i = index_of(name);
-    if (devices[i].is_plugin) ZERO_TRY(zero_plugin_open(choice.name, &opened));
-    *found = opened ? opened->backend : devices[i].backend;
+    const zero_device *d = device_of(name);
+    if (d->is_plugin) ZERO_TRY(zero_plugin_open(choice.name, &opened));
+    *found = opened ? opened->backend : d->backend;
     *plugin = opened;
     return ZERO_OK;
 }

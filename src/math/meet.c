@@ -58,8 +58,8 @@ static bool yield(zero_meet_number *number, unsigned value)
     return false;
 }
 
-/* Either this thread sees the number, or the one that sets it sees a sleeper: both operations are
- * in one order for all threads. */
+/* Either this thread sees the number, or the one that sets it sees a sleeper: both
+ * operations are in one order for all threads. */
 static void sleep_until(zero_meet *m, zero_meet_number *number, unsigned value)
 {
     pthread_mutex_lock(&m->lock);

@@ -1,11 +1,12 @@
-/* meet.h - how threads of a team wait for each other: for a number that one of them will set.
+/* meet.h - how threads of a team wait for each other: for a number that one of them will
+ * set.
  *
  *     looks, 10 us     the usual end of a wait: shares of a call take about equally long
  *     yields, 200 us   where there are more threads than cores the one waited for has a turn
  *     sleeps           while the rank waits for other ranks, or computes with one thread
  *
- * OpenMP's own waits look for milliseconds, and nothing but its environment changes that: 4 ranks of
- * 2 threads on 2 cores then took 9 times as long (bench/results). */
+ * OpenMP's own waits look for milliseconds, and nothing but its environment changes that: 4
+ * ranks of 2 threads on 2 cores then took 9 times as long (bench/results). */
 #pragma once
 
 #include <pthread.h>

@@ -235,7 +235,8 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     zero_math_poll(math);
 }
 
-/* The row of a token in a table of the words from `first` on, or -1: another rank has it. */
+/* The row of a token in a table of the words from `first` on, or -1: another rank has
+ * it. */
 static int64_t row_of(int32_t token, int64_t first, int64_t words)
 {
     if (words == 0) return token;

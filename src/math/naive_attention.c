@@ -1,4 +1,5 @@
-/* naive_attention.c - attention one query at a time: scores, softmax, dropout, weighted sum. */
+/* naive_attention.c - attention one query at a time: scores, softmax, dropout, weighted
+ * sum. */
 #include <math.h>
 #include <string.h>
 
@@ -27,11 +28,6 @@ static float get(const query *q, int64_t t, int part, int64_t c)
 static int64_t in_out(const query *q)
 {
     return (q->b * q->a->T + q->i) * q->a->C + q->h * q->size;
-}
-
-static int64_t in_lse(const query *q)
-{
-    return (q->b * q->a->H + q->h) * q->a->T + q->i;
 }
 
 /* Channel c of the gradient of this query's result. */
@@ -74,7 +70,7 @@ static void masks(const query *q, float *mask)
 static void forward(const query *q)
 {
     float *p = q->a->work, *mask = p + q->a->T;
-    q->a->lse[in_lse(q)] = (float)probabilities(q, p);
+    q->a->lse[(q->b * q->a->H + q->h) * q->a->T + q->i] = (float)probabilities(q, p);
     masks(q, mask);
     for (int64_t c = 0; c < q->size; c++) {
         double sum = 0.0;
@@ -84,7 +80,8 @@ static void forward(const query *q)
     }
 }
 
-/* The head's gradients are summed in fp32, [3][T, C/H], and rounded once, at the head's end. */
+/* The head's gradients are summed in fp32, [3][T, C/H], and rounded once, at the head's
+ * end. */
 static float *sums(const query *q, int64_t t, int part)
 {
     return q->a->work + 3 * q->a->T + (part * q->a->T + t) * q->size;

@@ -1,4 +1,5 @@
-/* naive_flat.c - the oracle's operations on flat ranges: the optimizer's step and gradients. */
+/* naive_flat.c - the oracle's operations on flat ranges: the optimizer's step and
+ * gradients. */
 #include <math.h>
 
 #include "base/half.h"
@@ -36,24 +37,19 @@ static float flush(float x, float least)
     return fabsf(x) < least ? copysignf(0.0f, x) : x;
 }
 
-/* The last word is that of the least number. */
-static void note_changes(const zero_adamw_arrays *a)
-{
-    for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {
-        const uint16_t rounded = round_to(a->type, a->master[i]);
-        uint64_t word = zero_changed(a->first + i);
-        bool differs = rounded != ((const uint16_t *)a->param)[i];
-        if (differs && word > *a->changed) *a->changed = word;
-    }
-}
-
 void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
                       const zero_adamw_arrays *a)
 {
     const float unbias1 = (float)(1.0 / (1.0 - pow((double)h->beta1, (double)h->step)));
     const float unbias2 = (float)(1.0 / (1.0 - pow((double)h->beta2, (double)h->step)));
     float *m = a->m, *v = a->v, *master = a->master;
-    note_changes(a);
+    /* The last word is that of the least number. */
+    for (int64_t i = a->n - 1; i >= 0 && a->changed; i--) {
+        const uint16_t rounded = round_to(a->type, a->master[i]);
+        uint64_t word = zero_changed(a->first + i);
+        bool differs = rounded != ((const uint16_t *)a->param)[i];
+        if (differs && word > *a->changed) *a->changed = word;
+    }
     for (int64_t i = 0; i < a->n; i++) { /* Loshchilov & Hutter 2019, algorithm 2 */
         float g = zero_naive_get(a->type, a->grad, i) * h->grad_scale;
         m[i] = flush(m[i], ZERO_ADAMW_LEAST_MOMENT);
@@ -69,14 +65,6 @@ void zero_naive_adamw(const zero_math *math, const zero_adamw *h,
     zero_math_poll(math);
 }
 
-/* A block is added by halves. */
-static double fold(double block[ZERO_TREE_BLOCK])
-{
-    for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) block[i] += block[i + half];
-    return block[0];
-}
-
 /* The tree of base/tree.h. */
 static double tree_squares(zero_type type, int64_t begin, int64_t n, const void *x)
 {
@@ -86,7 +74,10 @@ static double tree_squares(zero_type type, int64_t begin, int64_t n, const void 
             double value = (double)zero_naive_get(type, x, begin + i);
             square[i] = value * value;
         }
-        return fold(square);
+        /* A block is added by halves. */
+        for (int half = ZERO_TREE_BLOCK / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; i++) square[i] += square[i + half];
+        return square[0];
     }
     int64_t left = zero_tree_left(n);
     return tree_squares(type, begin, left, x) +

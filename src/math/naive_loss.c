@@ -1,5 +1,5 @@
-/* naive_loss.c - the oracle's loss over a vocabulary in slices: sums and exponentials in double, of
- * the numbers that ranks exchange. */
+/* naive_loss.c - the oracle's loss over a vocabulary in slices: sums and exponentials in
+ * double, of the numbers that ranks exchange. */
 #include <math.h>
 
 #include "base/tree.h"

@@ -1,5 +1,5 @@
-/* plugin.c - finds and loads the library of a device. Nothing is kept on this side: the loader
- * itself knows what is loaded, and loading it again gives the same. */
+/* plugin.c - finds and loads the library of a device. Nothing is kept on this side: the
+ * loader itself knows what is loaded, and loading it again gives the same. */
 #define _GNU_SOURCE /* dladdr */
 #include "math/plugin.h"
 
@@ -23,8 +23,8 @@ typedef struct {
 
 /* ---- where ---- */
 
-/* This program or library, with its whole path. A program that was found by PATH does not know
- * where it lies, but the system does. */
+/* This program or library, with its whole path. A program that was found by PATH does not
+ * know where it lies, but the system does. */
 static bool find_this_code(file_path *file)
 {
     Dl_info info;
@@ -36,14 +36,6 @@ static bool find_this_code(file_path *file)
         realpath(info.dli_fname, file->path))
         return true;
     return realpath("/proc/self/exe", file->path) != NULL;
-}
-
-/* "libzero_cuda.so" */
-static void write_name(const char *device, char *name, size_t size)
-{
-    snprintf(name, size, "libzero_%s.so", device);
-    for (char *c = name; *c; c++)
-        if (*c == '-') *c = '_';
 }
 
 /* True if the folder, the first `length` bytes of a text, has the library. */
@@ -86,20 +78,6 @@ static zero_status tell_program(const char *file, int line, zero_status code,
     return zero_fail_at(file, line, code, "%s", text);
 }
 
-static zero_status check_version(const zero_plugin *p, const char *path)
-{
-    if (p->version != ZERO_PLUGIN_VERSION)
-        return zero_fail(ZERO_ERR_ENV,
-                         "%s is a plugin of version %u, and this program needs version %d: "
-                         "build both from the same source",
-                         path, (unsigned)p->version, ZERO_PLUGIN_VERSION);
-    if (p->backend_bytes == sizeof(zero_backend)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV,
-                     "%s has a table of %u bytes, and this program needs one of %zu bytes: "
-                     "build both from the same source",
-                     path, (unsigned)p->backend_bytes, sizeof(zero_backend));
-}
-
 static zero_status load(const char *path, const zero_plugin **plugin)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -115,7 +93,16 @@ static zero_status load(const char *path, const zero_plugin **plugin)
                          "%s is not a plugin of this program: it has no %s; remove it, or "
                          "build it again",
                          path, ZERO_PLUGIN_SYMBOL);
-    ZERO_TRY(check_version(found, path));
+    if (found->version != ZERO_PLUGIN_VERSION)
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s is a plugin of version %u, and this program needs version %d: "
+                         "build both from the same source",
+                         path, (unsigned)found->version, ZERO_PLUGIN_VERSION);
+    if (found->backend_bytes != sizeof(zero_backend))
+        return zero_fail(ZERO_ERR_ENV,
+                         "%s has a table of %u bytes, and this program needs one of %zu "
+                         "bytes: build both from the same source",
+                         path, (unsigned)found->backend_bytes, sizeof(zero_backend));
     found->hear(tell_program);
     *plugin = found;
     return ZERO_OK;
@@ -125,7 +112,10 @@ zero_status zero_plugin_open(const char *device, const zero_plugin **plugin)
 {
     char name[64];
     file_path found;
-    write_name(device, name, sizeof name);
+    /* "libzero_cuda.so" */
+    snprintf(name, sizeof name, "libzero_%s.so", device);
+    for (char *c = name; *c; c++)
+        if (*c == '-') *c = '_';
     if (find_library(name, &found)) return load(found.path, plugin);
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "this build has no CUDA backend: configure with -DZERO_CUDA=ON where "

@@ -1,13 +1,14 @@
 /* plugin.h - a backend in a shared library of its own, opened by name when it is asked for.
  *
- * The library exports one object, `const zero_plugin zero_plugin_table`. So the program needs
- * neither CUDA to be built nor its libraries to start, and one build serves nodes with and without
- * GPUs. Nothing of libzero is linked into a plugin: its failures reach the caller through `hear`.
+ * The library exports one object, `const zero_plugin zero_plugin_table`. So the program
+ * needs neither CUDA to be built nor its libraries to start, and one build serves nodes
+ * with and without GPUs. Nothing of libzero is linked into a plugin: its failures reach the
+ * caller through `hear`.
  *
  * `device` cuda: libzero_cuda.so. Builds with tests also have cuda-emulated,
- * libzero_cuda_emulated.so (gpu/emulated). Looked for beside the program or the library that holds
- * this code, then in the folders of ZERO_PLUGINS, which colons separate, then in the folder of
- * libraries beside the program's own, as it is installed. */
+ * libzero_cuda_emulated.so (gpu/emulated). Looked for beside the program or the library
+ * that holds this code, then in the folders of ZERO_PLUGINS, which colons separate, then in
+ * the folder of libraries beside the program's own, as it is installed. */
 #pragma once
 
 #include <stddef.h>
@@ -44,7 +45,8 @@ typedef struct {
 
 #define ZERO_PLUGIN_SYMBOL "zero_plugin_table"
 
-/* Loads the plugin of a device, "cuda" or "cuda-emulated", and tells it where failures go. It stays
- * loaded. ZERO_ERR_UNSUPPORTED if there is no such library, ZERO_ERR_ENV if one was found that
- * cannot be loaded, or belongs to another version: the message says which file and why. */
+/* Loads the plugin of a device, "cuda" or "cuda-emulated", and tells it where failures go.
+ * It stays loaded. ZERO_ERR_UNSUPPORTED if there is no such library, ZERO_ERR_ENV if one
+ * was found that cannot be loaded, or belongs to another version: the message says which
+ * file and why. */
 zero_status zero_plugin_open(const char *device, const zero_plugin **plugin);

@@ -3,8 +3,8 @@
  *     2 parts of 4 slices         0  1  2  3  0  1  2  3     k: 8 pieces
  *     slice 1, end to end            p           p           2 pieces
  *
- * A slice is summed as a product of it alone: its pieces end to end, whatever the length of a
- * piece is. */
+ * A slice is summed as a product of it alone: its pieces end to end, whatever the length of
+ * a piece is. */
 #pragma once
 
 #include <assert.h>

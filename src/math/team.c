@@ -37,7 +37,8 @@ static void run_alone(const zero_math *math, zero_thread_work *work, void *arg)
     work(&alone, arg);
 }
 
-/* The others of the team are in the call that polled, and the first thread's scratch is that call's. */
+/* The others of the team are in the call that polled, and the first thread's scratch is
+ * that call's. */
 static void run_within(const zero_math *math, zero_thread_work *work, void *arg)
 {
     zero_math own = *math;
@@ -100,8 +101,8 @@ bool zero_team_is_built(void)
     return true;
 }
 
-/* Within a parallel region, which may be that of a call that polled, one thread computes, as OpenMP
- * has it by default. */
+/* Within a parallel region, which may be that of a call that polled, one thread computes,
+ * as OpenMP has it by default. */
 static void run_here(const zero_math *math, zero_thread_work *work, void *arg)
 {
 #pragma omp parallel num_threads(math->threads) if (!omp_in_parallel()) default(none) \

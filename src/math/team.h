@@ -1,14 +1,15 @@
 /* team.h - the threads of a rank: OpenMP is here and in team.c alone.
  *
- * A call of the cpu backend is computed by a team of zero_math.threads. What belongs to different
- * rows, columns, heads or elements is dealt to them; a sum never is, so any number of threads gives
- * the bits of one. The first thread is the one that made the call. It alone polls, so MPI sees one
- * thread.
+ * A call of the cpu backend is computed by a team of zero_math.threads. What belongs to
+ * different rows, columns, heads or elements is dealt to them; a sum never is, so any
+ * number of threads gives the bits of one. The first thread is the one that made the call.
+ * It alone polls, so MPI sees one thread.
  *
  *     first thread   piece poll piece poll piece poll       | all wait for all, once per call
  *     second         piece piece piece piece                |
  *
- * Nothing here allocates, but the runtime does when it starts its threads: at the first call. */
+ * Nothing here allocates, but the runtime does when it starts its threads: at the first
+ * call. */
 #pragma once
 
 #include <stdatomic.h>
@@ -31,13 +32,15 @@ typedef void zero_thread_work(const zero_thread *thread, void *arg);
 
 /* All threads of math do the work; returns when the last has ended.
  *
- * A call that is made in a poll of another one is done by the calling thread alone: the others are
- * in the outer call. It has no scratch, since the outer call's numbers are there. */
+ * A call that is made in a poll of another one is done by the calling thread alone: the
+ * others are in the outer call. It has no scratch, since the outer call's numbers are
+ * there. */
 void zero_team_run(const zero_math *math, zero_thread_work *work, void *arg);
 
-/* Has `work` done in the calling thread, while the others wait for calls of this math, and for nothing
- * else (meet.h): without it each call begins and ends with OpenMP's own waits, which take the cores of
- * others. Within another call of it, and for one thread, it only has `work` done. */
+/* Has `work` done in the calling thread, while the others wait for calls of this math, and
+ * for nothing else (meet.h): without it each call begins and ends with OpenMP's own waits,
+ * which take the cores of others. Within another call of it, and for one thread, it only
+ * has `work` done. */
 void zero_team_hold(zero_math *math, void (*work)(void *arg), void *arg);
 
 /* Until all threads of the team are here. */
@@ -66,8 +69,8 @@ typedef void zero_range_work(const zero_math *math, const void *arg, int64_t fir
 void zero_team_share(const zero_math *math, int64_t n, int64_t granule,
                      zero_range_work *work, const void *arg);
 
-/* Granules of columns, and of elements, in shares: whole cache lines, so that no two threads write
- * to one. */
+/* Granules of columns, and of elements, in shares: whole cache lines, so that no two
+ * threads write to one. */
 #define ZERO_TEAM_LINE 64
 
 /* Numbers that are given to whoever asks next. */

@@ -20,8 +20,7 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 {
     if (!s)
         return zero_fail(ZERO_ERR_INVALID,
-                         "the shape is NULL: expected layers, hidden size "
-                         "and so on");
+                         "the shape is NULL: expected layers, hidden size and so on");
     /* The upper limits keep all products of sizes far below 2^63. */
     ZERO_TRY(check_range("--layers", s->layers, ZERO_GPT2_LAYERS));
     ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
@@ -37,14 +36,13 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
     if (!(s->dropout >= 0.0f && s->dropout < 1.0f) || s->seed < 0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--dropout %g, --seed %" PRId64
-                         ": expected 0 or more, below 1; and "
-                         "a seed from 0 to %" PRId64,
+                         ": expected 0 or more, below 1; and a seed from 0 to %" PRId64,
                          (double)s->dropout, s->seed, INT64_MAX);
     return ZERO_OK;
 }
 
-/* The largest number of slices up to `most` that the model can have on `ranks` ranks: several
- * need complete subtrees. */
+/* The largest number of slices up to `most` that the model can have on `ranks` ranks:
+ * several need complete subtrees. */
 static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
 {
     int64_t best = ranks == 1 ? most : ranks;
@@ -53,7 +51,8 @@ static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
     return best;
 }
 
-/* Words are named only where they decide: before the data are open their number is a guess. */
+/* Words are named only where they decide: before the data are open their number is a
+ * guess. */
 static zero_status check_ranks(const zero_gpt2_shape *s, int ranks)
 {
     int64_t fits = zero_min(zero_max(ranks, 1), zero_min(s->heads, s->vocab));
@@ -154,20 +153,15 @@ static void add_norm(zero_model *m, const char *prefix, const char *layer, int64
     add_vector(m, prefix, layer, ".bias", C, ZERO_INIT_ZEROS);
 }
 
-/* Megatron's layers (Shoeybi et al., arXiv:1909.08053, section 3): a rank has its outputs, so also
- * their biases, of the one kind (cut by columns), and its inputs of the other (by rows). */
+/* Megatron's layers (Shoeybi et al., arXiv:1909.08053, section 3): a rank has its outputs,
+ * so also their biases, of the one kind (cut by columns), and its inputs of the other (by
+ * rows). */
 static void add_linear(zero_model *m, const char *prefix, const char *layer, int64_t in,
                        int64_t out, float std, zero_cut cut)
 {
     add_matrix(m, prefix, layer, in, out, std, cut);
     add_vector(m, prefix, layer, ".bias", out, ZERO_INIT_ZEROS);
     if (cut == ZERO_CUT_COLS) m->tensors[m->n_tensors - 1].cut = cut;
-}
-
-/* The newest linear layer has the outputs q|k|v: each of them is cut. */
-static void cut_in_three(zero_model *m)
-{
-    for (int i = m->n_tensors - 2; i < m->n_tensors; i++) m->tensors[i].cut_parts = 3;
 }
 
 static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t layer)
@@ -180,7 +174,8 @@ static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t lay
     add_group(m, name);
     add_norm(m, prefix, "ln_1", C);
     add_linear(m, prefix, "attn.c_attn", C, 3 * C, std, ZERO_CUT_COLS);
-    cut_in_three(m);
+    /* The newest linear layer has the outputs q|k|v: each of them is cut. */
+    for (int i = m->n_tensors - 2; i < m->n_tensors; i++) m->tensors[i].cut_parts = 3;
     add_linear(m, prefix, "attn.c_proj", C, C, residual_std, ZERO_CUT_ROWS);
     add_norm(m, prefix, "ln_2", C);
     add_linear(m, prefix, "mlp.c_fc", C, 4 * C, std, ZERO_CUT_COLS);
@@ -217,8 +212,8 @@ zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
 {
     ZERO_TRY(zero_gpt2_check(s));
     if (!model)
-        return zero_fail(ZERO_ERR_INVALID, "zero_gpt2_describe() without a place for the "
-                                           "model");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "zero_gpt2_describe() without a place for the model");
     zero_model m = {.vocab = s->vocab,
                     .seq = s->seq,
                     .input_bytes = sizeof(int32_t),

@@ -12,17 +12,18 @@ void zero_gpt2_head_unit(zero_unit *unit);
 /* Slices that the sums of a shared model can have, at most. */
 #define ZERO_GPT2_SLICES 256
 
-/* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by
- * --tp `ranks` with --tp-slices `slices`: each slice has whole heads and at least one word, and
- * slices are ranks times a power of two, or any number for one rank. If this passes, so does
- * zero_model_share(). */
+/* ZERO_ERR_INVALID, with the numbers and a remedy, unless the model can be shared by --tp
+ * `ranks` with --tp-slices `slices`: each slice has whole heads and at least one word, and
+ * slices are ranks times a power of two, or any number for one rank. If this passes, so
+ * does zero_model_share(). */
 ZERO_NODISCARD zero_status zero_gpt2_check_share(const zero_gpt2_shape *shape, int ranks,
                                                  int slices);
 
 /* N = 12 L C^2 + V C: parameters that are multiplied with every position. */
 double zero_gpt2_multiplied(const zero_gpt2_shape *shape);
 /* Flops of a training step, per position: 6 N + 6 L T C. Backward is twice forward. Masked
- * attention and recomputation do not count (Narayanan et al. 2104.04473, appendix, count both). */
+ * attention and recomputation do not count (Narayanan et al. 2104.04473, appendix, count
+ * both). */
 double zero_gpt2_flops(const zero_gpt2_shape *shape);
 
 static inline const zero_gpt2_shape *zero_gpt2_shape_of(const zero_unit *u)
@@ -30,7 +31,8 @@ static inline const zero_gpt2_shape *zero_gpt2_shape_of(const zero_unit *u)
     return u->shape;
 }
 
-/* The model's dropout mask `number` for this call: 0 is the embedding's, blocks have the others. */
+/* The model's dropout mask `number` for this call: 0 is the embedding's, blocks have the
+ * others. */
 static inline zero_dropout zero_gpt2_mask(const zero_unit *u, const zero_call *c,
                                           int number)
 {

@@ -3,13 +3,13 @@
  *     x ── norm 1 ── qkv ── attention ── proj ──|── drop ──(+ x)── middle
  *     middle ── norm 2 ── fc ── gelu ── fcproj ──|── drop ──(+ middle)── out
  *
- * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on entry
- * and d(x) at the end: the residual path is the stream itself.
+ * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on
+ * entry and d(x) at the end: the residual path is the stream itself.
  *
- * A rank of a shared model has H/T of the heads and 4C/T of the MLP's channels. Its proj and
- * fcproj therefore give terms of a sum over the ranks, and so do d(norm1) and d(norm2) in
- * backward. At each | the ranks join, which cuts a pass into parts. A whole call computes the
- * same parts in order, with `joint` and `joined` in its own memory.
+ * A rank of a shared model has H/T of the heads and 4C/T of the MLP's channels. Its proj
+ * and fcproj therefore give terms of a sum over the ranks, and so do d(norm1) and d(norm2)
+ * in backward. At each | the ranks join, which cuts a pass into parts. A whole call
+ * computes the same parts in order, with `joint` and `joined` in its own memory.
  *
  *     forward     attend | feed | leave                recomputed: attend | feed
  *     backward    feed_input | feed_weights, attend_input | attend_weights, enter
@@ -198,7 +198,8 @@ static void mix(const pass *p)
         c->backend->attention(c->math, &attention);
 }
 
-/* The product of a branch's last layer, where ranks add it; else it is made where the branch ends. */
+/* The product of a branch's last layer, where ranks add it; else it is made where the
+ * branch ends. */
 static void begin_join(const pass *p, const zero_linear *l, const void *x)
 {
     if (zero_share_has_parts(&p->unit->share))
@@ -216,7 +217,8 @@ static void attend(const pass *p)
     begin_join(p, &proj, p->s.attended);
 }
 
-/* out = residual + drop(x W + b) of a linear layer that ends a branch; x W is joined where ranks add. */
+/* out = residual + drop(x W + b) of a linear layer that ends a branch; x W is joined where
+ * ranks add. */
 static void add_branch(const pass *p, int weight, int which, const void *x,
                        const void *residual, void *out)
 {
@@ -293,8 +295,8 @@ static void feed_weights(const pass *p)
     zero_linear_parameter_gradients(&fcproj, p->s.gelu, branch_gradient(p, DROP_FCPROJ));
 }
 
-/* `joint` has d(attended), of the type of activations, until it gets d(norm1). `masked` is free until
- * the branch's gradient is there. */
+/* `joint` has d(attended), of the type of activations, until it gets d(norm1). `masked` is
+ * free until the branch's gradient is there. */
 static void attend_input(const pass *p)
 {
     const zero_call *c = p->call;
@@ -373,13 +375,6 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
         .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
-static void forward_whole(const pass *p)
-{
-    attend(p);
-    feed(p);
-    if (p->call->out) leave(p);
-}
-
 static void forward(const zero_unit *u, const zero_call *c)
 {
     pass p = begin(u, c);
@@ -387,7 +382,9 @@ static void forward(const zero_unit *u, const zero_call *c)
         assert(c->part >= 0 && c->part < FORWARD_PARTS);
         forward_parts[c->part](&p);
     } else {
-        forward_whole(&p);
+        attend(&p);
+        feed(&p);
+        if (p.call->out) leave(&p);
     }
 }
 

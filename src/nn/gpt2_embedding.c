@@ -1,7 +1,7 @@
 /* gpt2_embedding.c - the first unit: tokens and positions look up their rows.
  *
- * A shared model deals the words to the ranks: each looks up its own words and gives zeros for
- * the others, so the sum is the whole look-up. */
+ * A shared model deals the words to the ranks: each looks up its own words and gives zeros
+ * for the others, so the sum is the whole look-up. */
 #include "nn/gpt2.h"
 #include "nn/share.h"
 #include "zero/layers.h"

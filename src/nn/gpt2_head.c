@@ -1,10 +1,10 @@
 /* gpt2_head.c - the last unit: final norm, logits by the tied embedding, cross-entropy.
  *
- * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model, so rows
- * are taken in chunks: a chunk's logits become its loss and its gradient at once. When training,
- * forward therefore stops at the norm, and backward goes through the chunks. A device likes larger ones
- * (math/device.c), with rows of logits that begin at aligned addresses, and reads d(logits) as the
- * factors of its products. */
+ * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model,
+ * so rows are taken in chunks: a chunk's logits become its loss and its gradient at once.
+ * When training, forward therefore stops at the norm, and backward goes through the chunks.
+ * A device likes larger ones (math/device.c), with rows of logits that begin at aligned
+ * addresses, and reads d(logits) as the factors of its products. */
 #include "nn/gpt2_head.h"
 
 #include <string.h>

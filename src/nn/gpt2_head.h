@@ -1,5 +1,5 @@
-/* gpt2_head.h - the head's passes in parts (gpt2_head_parts.c), and the functions that whole
- * calls (gpt2_head.c) use, too. */
+/* gpt2_head.h - the head's passes in parts (gpt2_head_parts.c), and the functions that
+ * whole calls (gpt2_head.c) use, too. */
 #pragma once
 
 #include "base/number.h"
@@ -24,7 +24,8 @@ void zero_gpt2_head_norm(const zero_unit *u, const zero_call *c);
 void zero_gpt2_head_norm_backward(const zero_unit *u, const zero_call *c,
                                   const void *d_normed);
 
-/* The rows from `first` on of an array of activations, [rows, C]: of normed, or of its gradient. */
+/* The rows from `first` on of an array of activations, [rows, C]: of normed, or of its
+ * gradient. */
 const void *zero_gpt2_rows_at(const zero_unit *u, const void *x, int64_t first);
 void *zero_gpt2_rows_to(const zero_unit *u, void *x, int64_t first);
 
@@ -34,8 +35,8 @@ void zero_gpt2_logits(const zero_unit *u, const zero_call *c, const void *normed
 /* While texts are generated: those of each sample's last position, after the norm. */
 void zero_gpt2_last_logits(const zero_unit *u, const zero_call *c, int64_t stride,
                            float *logits);
-/* The gradient of these words from a chunk's d(logits) in c->logits, whose rows are `stride` numbers of
- * `type` apart. */
+/* The gradient of these words from a chunk's d(logits) in c->logits, whose rows are
+ * `stride` numbers of `type` apart. */
 void zero_gpt2_word_gradient(const zero_unit *u, const zero_call *c, const void *normed,
                              int64_t rows, zero_type type, int64_t stride, bool accumulate);
 /* The head comes first in backward order, and contributes nothing to positions. */

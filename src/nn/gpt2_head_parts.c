@@ -165,8 +165,8 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                            .slices = zero_share_one_sum(&u->share)});
 }
 
-/* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each level
- * below its root takes rows*C floats of `room`. */
+/* The sum over slices first .. first + n - 1, a complete subtree or the whole tree. Each
+ * level below its root takes rows*C floats of `room`. */
 static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int first,
                        int n, float *out, float *room)
 {
@@ -244,7 +244,8 @@ static void evaluate(const zero_unit *u, const zero_call *c)
     if (c->part < chunks) begin_softmax(u, c, first);
 }
 
-/* joint[B, the most words of a rank]: the logits of each sample's last position, then zeros. */
+/* joint[B, the most words of a rank]: the logits of each sample's last position, then
+ * zeros. */
 static void give_logits(const zero_unit *u, const zero_call *c)
 {
     const int64_t B = c->batch->B, most = most_words(u);
@@ -255,17 +256,6 @@ static void give_logits(const zero_unit *u, const zero_call *c)
         c->backend->clear(c->math, most - words, c->joint + b * most + words);
 }
 
-/* From joined[ranks,B,most] to logits[B,V]. */
-static void take_logits(const zero_unit *u, const zero_call *c)
-{
-    const int64_t B = c->batch->B, V = zero_gpt2_shape_of(u)->vocab, most = most_words(u);
-    for (int r = 0; r < u->share.ranks; r++)
-        for (int64_t b = 0; b < B; b++)
-            c->backend->round(c->math, ZERO_FP32, first_word(u, r + 1) - first_word(u, r),
-                              c->joined + (r * B + b) * most,
-                              c->logits + b * V + first_word(u, r));
-}
-
 void zero_gpt2_head_forward_part(const zero_unit *u, const zero_call *c)
 {
     if (c->training)
@@ -274,6 +264,14 @@ void zero_gpt2_head_forward_part(const zero_unit *u, const zero_call *c)
         evaluate(u, c);
     else if (c->part == LOGITS)
         give_logits(u, c);
-    else
-        take_logits(u, c);
+    else {
+        /* From joined[ranks,B,most] to logits[B,V]. */
+        const int64_t B = c->batch->B, V = zero_gpt2_shape_of(u)->vocab,
+                      most = most_words(u);
+        for (int r = 0; r < u->share.ranks; r++)
+            for (int64_t b = 0; b < B; b++)
+                c->backend->round(
+                    c->math, ZERO_FP32, first_word(u, r + 1) - first_word(u, r),
+                    c->joined + (r * B + b) * most, c->logits + b * V + first_word(u, r));
+    }
 }

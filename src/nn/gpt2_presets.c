@@ -1,8 +1,9 @@
-/* gpt2_presets.c - models that have a name: GPT-2's, and those that the papers trained or planned.
+/* gpt2_presets.c - models that have a name: GPT-2's, and those that the papers trained or
+ * planned.
  *
  * The papers name their models by billions of parameters and give layers, hidden size and
- * heads. The ZeRO paper states neither vocabulary nor sequence length: here they are GPT-2's
- * vocabulary and the 1024 of the paper's examples. Where its tables disagree:
+ * heads. The ZeRO paper states neither vocabulary nor sequence length: here they are
+ * GPT-2's vocabulary and the 1024 of the paper's examples. Where its tables disagree:
  *   - Table 4 prints hidden 4096 for 40B and 60B, which would be models of 18 and 27
  *     billions. The appendix (table 5) says 6144, and that fits the names.
  *   - "60B" is two models: 132 x 6144 (figures 2 and 6) and 75 x 8192 (figures 3 and 8, here
@@ -41,7 +42,8 @@ static const zero_gpt2_preset_row presets[] = {
     {"paper-170b", "ZeRO, table 5", SHAPE(212, 8192, 64, 1024)},
     {"paper-1t", "ZeRO-Infinity, fig. 2a", SHAPE(128, 25600, 256, 1024)},
 
-    /* Table 10: models that 128 ranks train without tensor parallelism, and without ZeRO (DDP). */
+    /* Table 10: models that 128 ranks train without tensor parallelism, and without ZeRO
+     * (DDP). */
     {"paper-ddp-1.16b", "ZeRO, table 10", SHAPE(24, 1920, 16, 1024)},
     {"paper-ddp-1.38b", "ZeRO, table 10", SHAPE(40, 1536, 16, 1024)},
     {"paper-nomp-1.5b", "ZeRO, table 10", SHAPE(34, 1920, 16, 1024)},
@@ -69,9 +71,9 @@ const zero_gpt2_preset_row *zero_gpt2_presets(int *n)
 zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
 {
     if (!name || !shape)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_gpt2_preset() with NULL: expected a name and "
-                         "a place for the shape");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "zero_gpt2_preset() with NULL: expected a name and a place for the shape");
     for (int i = 0; i < N_PRESETS; i++) {
         if (strcmp(presets[i].name, name) != 0) continue;
         *shape = presets[i].shape;
@@ -81,10 +83,8 @@ zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
         ZERO_ERR_INVALID,
         "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
         "gpt2-xl and lesson, and of the papers paper-1.5b to paper-170b, paper-1t, "
-        "paper-ddp-1.16b "
-        "and "
-        "-1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and gpt3-175b (zero plan --models "
-        "lists all; --layers, --hidden, --heads, --seq and --vocab change a preset's "
-        "shape)",
+        "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and gpt3-175b "
+        "(zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
+        "change a preset's shape)",
         name);
 }

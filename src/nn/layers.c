@@ -37,8 +37,8 @@ static const zero_tensor *weight_of(const zero_linear *l)
     return &l->unit->tensors[l->group][l->weight];
 }
 
-/* Where the weight is cut along the sum, the sum is a tree over this rank's slices: a subtree of
- * the whole tree. */
+/* Where the weight is cut along the sum, the sum is a tree over this rank's slices: a
+ * subtree of the whole tree. */
 static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
 {
     const zero_share *share = &l->unit->share;
@@ -211,7 +211,8 @@ void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_
     c->backend->bias_gelu_backward(c->math, &b);
 }
 
-/* The bias comes first: dy has just been written, and part of it may still be in a cache. */
+/* The bias comes first: dy has just been written, and part of it may still be in a
+ * cache. */
 void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy)
 {
     const zero_call *c = l->call;

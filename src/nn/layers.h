@@ -1,20 +1,22 @@
-/* layers.h - the products of a linear layer one by one: for units that fuse its bias and the bias'
- * gradient with the next operation, one pass over the activations less; and that compute the
- * gradient of the input first, for which other ranks wait.
+/* layers.h - the products of a linear layer one by one: for units that fuse its bias and
+ * the bias' gradient with the next operation, one pass over the activations less; and that
+ * compute the gradient of the input first, for which other ranks wait.
  *
- * In a shared model x and y have the rank's columns if W is cut there. A sum over a dimension that is
- * cut is this rank's part of it. */
+ * In a shared model x and y have the rank's columns if W is cut there. A sum over a
+ * dimension that is cut is this rank's part of it. */
 #pragma once
 
 #include "math/backend.h"
 #include "zero/layers.h"
 
-/* While texts are generated: products of so few rows read weights as they are (zero_gemm.few_rows),
- * and so do all of tokens, so that a text does not depend on those beside it. */
+/* While texts are generated: products of so few rows read weights as they are
+ * (zero_gemm.few_rows), and so do all of tokens, so that a text does not depend on those
+ * beside it. */
 #define ZERO_FEW_ROWS 8
 bool zero_call_has_few_rows(const zero_call *c, int64_t rows);
 
-/* y[rows,out] = x[rows,in] W; y is of the type of activations, or fp32 where ranks add it up. */
+/* y[rows,out] = x[rows,in] W; y is of the type of activations, or fp32 where ranks add it
+ * up. */
 void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y);
 /* dx = dy W^T; dx likewise */
 void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,

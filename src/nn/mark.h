@@ -1,7 +1,7 @@
 /* mark.h - a NaN that stands for "nothing was written here", in fp32 and in 16 bits.
  *
- * Arithmetic with it keeps its bits, whatever the other operand is, and no arithmetic on other
- * numbers makes it. */
+ * Arithmetic with it keeps its bits, whatever the other operand is, and no arithmetic on
+ * other numbers makes it. */
 #pragma once
 
 #include <stdint.h>
@@ -26,8 +26,8 @@ static inline int zero_mark_is(const float *x)
     return (bits & UINT32_C(0x7fffffff)) == ZERO_MARK;
 }
 
-/* The first element of x[n] that bears the mark, with any sign; -1: none does. Blocks without one
- * are passed without a branch per element. */
+/* The first element of x[n] that bears the mark, with any sign; -1: none does. Blocks
+ * without one are passed without a branch per element. */
 static inline int64_t zero_mark_find(const float *x, int64_t n)
 {
     enum { BLOCK = 256 };

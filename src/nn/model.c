@@ -74,24 +74,3 @@ void zero_model_init_params(const zero_model *model, int group, int64_t seed, in
             zero_tensor_init(t, i, seed, from - t->offset, to - from, out + from - begin);
     }
 }
-
-static bool reads(const zero_unit *unit, int group)
-{
-    for (int k = 0; k < unit->n_groups; k++)
-        if (unit->groups[k] == group) return true;
-    return false;
-}
-
-int zero_model_last_writer(const zero_model *model, int group)
-{
-    int u = 0;
-    while (!reads(&model->units[u], group)) u++;
-    return u;
-}
-
-int zero_model_first_writer(const zero_model *model, int group)
-{
-    int u = model->n_units - 1;
-    while (!reads(&model->units[u], group)) u--;
-    return u;
-}

@@ -17,15 +17,16 @@ static inline int64_t zero_cut_parts(const zero_tensor *t)
     return t->cut == ZERO_CUT_COLS && t->cut_parts > 0 ? t->cut_parts : 1;
 }
 
-/* zero_model_describe() for a model that owns its tables already: sets and checks the same. If it
- * fails, the caller still destroys the model. */
+/* zero_model_describe() for a model that owns its tables already: sets and checks the same.
+ * If it fails, the caller still destroys the model. */
 ZERO_NODISCARD zero_status zero_model_complete(zero_model *model);
 
-/* ZERO_ERR_INVALID for NULL, a zeroed or destroyed model, and one whose tables nobody completed. */
+/* ZERO_ERR_INVALID for NULL, a zeroed or destroyed model, and one whose tables nobody
+ * completed. */
 ZERO_NODISCARD zero_status zero_model_check_described(const zero_model *model);
 
-/* ZERO_ERR_INVALID, naming the unit, unless all sizes for B samples of T positions are from 0
- * to 2^48 floats and the last unit has a loss for each of the B*T rows. */
+/* ZERO_ERR_INVALID, naming the unit, unless all sizes for B samples of T positions are from
+ * 0 to 2^48 floats and the last unit has a loss for each of the B*T rows. */
 ZERO_NODISCARD zero_status zero_model_check_sizes(const zero_model *model, int64_t B,
                                                   int64_t T);
 
@@ -42,23 +43,19 @@ static inline zero_type zero_model_activations(const zero_model *model)
     return model->n_units > 0 ? model->units[0].activations : ZERO_FP32;
 }
 
-/* Sets what suits the device that computes: zero_device_logits(). Of models that are not shared. */
+/* Sets what suits the device that computes: zero_device_logits(). Of models that are not
+ * shared. */
 static inline void zero_model_chunk_logits(zero_model *model, zero_logits_chunk chunk)
 {
     for (int u = 0; u < model->n_units; u++) model->units[u].logits = chunk;
 }
 
-/* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They depend
- * on the seed, the tensor's number in the model, and the element. */
+/* Writes the initial values of elements [begin, begin + n) of a whole tensor to out. They
+ * depend on the seed, the tensor's number in the model, and the element. */
 void zero_tensor_init(const zero_tensor *t, int number, int64_t seed, int64_t begin,
                       int64_t n, float *out);
 
-/* Writes the initial values of a group's elements [begin, end) to out. They depend only on the
- * seed, the tensor and the element. Padding, from n_params on, is zero. */
+/* Writes the initial values of a group's elements [begin, end) to out. They depend only on
+ * the seed, the tensor and the element. Padding, from n_params on, is zero. */
 void zero_model_init_params(const zero_model *model, int group, int64_t seed, int64_t begin,
                             int64_t end, float *out);
-
-/* The last unit, in backward order, that adds to a group's gradient; and the first, which defines
- * it. */
-int zero_model_last_writer(const zero_model *model, int group);
-int zero_model_first_writer(const zero_model *model, int group);

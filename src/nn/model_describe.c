@@ -1,4 +1,5 @@
-/* model_describe.c - completes a model from its tables, and says what is wrong with them. */
+/* model_describe.c - completes a model from its tables, and says what is wrong with
+ * them. */
 #include "nn/model.h"
 
 #include <inttypes.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/utf8.h"
 
 static const int64_t most_params = INT64_C(1) << 62;
@@ -43,8 +45,8 @@ static zero_status check_unique(const struct names *list, const char **sorted)
     return ZERO_OK;
 }
 
-/* Names go into messages, manifests and file formats, where quotes and control characters, those
- * of U+0080 to U+009F among them, would need an escape. */
+/* Names go into messages, manifests and file formats, where quotes and control characters,
+ * those of U+0080 to U+009F among them, would need an escape. */
 static bool is_plain(const char *name)
 {
     const unsigned char *at = (const unsigned char *)name;
@@ -76,8 +78,8 @@ static zero_status check_name(const struct names *list, int i)
 static zero_status check_names(const struct names *list)
 {
     for (int i = 0; i < list->n; i++) ZERO_TRY(check_name(list, i));
-    const char **sorted = malloc((size_t)list->n * sizeof *sorted);
-    if (!sorted) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d names", list->n);
+    const char **sorted;
+    ZERO_TRY(zero_new(&sorted, list->n, "names"));
     zero_status st = check_unique(list, sorted);
     free(sorted);
     return st;
@@ -98,8 +100,11 @@ static zero_status check_all_names(const zero_model *m)
 
 /* ---- tensors and groups ---- */
 
-static zero_status check_tensor(const zero_model *m, const zero_tensor *t)
+/* Tensors of a group adjoin, and groups come in order. */
+static zero_status add_tensor(zero_model *m, int i)
 {
+    zero_tensor *t = &m->tensors[i];
+    int newest = i > 0 ? m->tensors[i - 1].group : -1;
     if (t->rows < 1 || t->cols < 1 || t->rows > (most_params - m->n_params) / t->cols)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -108,27 +113,18 @@ static zero_status check_tensor(const zero_model *m, const zero_tensor *t)
             t->name, t->rows, t->cols);
     if (t->cut < ZERO_CUT_NONE || t->cut > ZERO_CUT_COLS || t->cut_parts < 0 ||
         t->cols % zero_cut_parts(t) != 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "tensor '%s' of %" PRId64
-            " columns is cut as kind %d in %d parts: expected one of zero_cut, "
-            "and a number of parts that divides the columns",
-            t->name, t->cols, (int)t->cut, t->cut_parts);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tensor '%s' of %" PRId64
+                         " columns is cut as kind %d in %d parts: expected one of "
+                         "zero_cut, and a number of parts that divides the columns",
+                         t->name, t->cols, (int)t->cut, t->cut_parts);
     bool known = t->init == ZERO_INIT_ZEROS || t->init == ZERO_INIT_ONES ||
                  t->init == ZERO_INIT_NORMAL;
-    if (known && isfinite(t->init_std) && t->init_std >= 0.0f) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "tensor '%s' starts as kind %d with deviation %g: expected one of "
-                     "zero_init_kind, and a deviation that is finite and not negative",
-                     t->name, (int)t->init, (double)t->init_std);
-}
-
-/* Tensors of a group adjoin, and groups come in order. */
-static zero_status add_tensor(zero_model *m, int i)
-{
-    zero_tensor *t = &m->tensors[i];
-    int newest = i > 0 ? m->tensors[i - 1].group : -1;
-    ZERO_TRY(check_tensor(m, t));
+    if (!known || !isfinite(t->init_std) || t->init_std < 0.0f)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "tensor '%s' starts as kind %d with deviation %g: expected one of "
+                         "zero_init_kind, and a deviation that is finite and not negative",
+                         t->name, (int)t->init, (double)t->init_std);
     if (t->group < 0 || t->group >= m->n_groups ||
         (t->group != newest && t->group != newest + 1))
         return zero_fail(ZERO_ERR_INVALID,
@@ -147,38 +143,7 @@ static zero_status add_tensor(zero_model *m, int i)
     return ZERO_OK;
 }
 
-static zero_status add_tensors(zero_model *m)
-{
-    for (int i = 0; i < m->n_tensors; i++) ZERO_TRY(add_tensor(m, i));
-    int reached = m->tensors[m->n_tensors - 1].group + 1;
-    if (reached == m->n_groups) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "group '%s' has no tensors: expected at least one",
-                     m->groups[reached].name);
-}
-
 /* ---- units ---- */
-
-static zero_status check_unit(const zero_model *m, const zero_unit *u)
-{
-    if (!u->sizes || !u->forward || !u->backward)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' lacks its function %s: expected all three", u->name,
-                         !u->sizes     ? "sizes"
-                         : !u->forward ? "forward"
-                                       : "backward");
-    if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
-        return zero_fail(ZERO_ERR_INVALID, "unit '%s' reads %d groups: expected 0 to %d",
-                         u->name, u->n_groups, ZERO_UNIT_GROUPS);
-    for (int k = 0; k < u->n_groups; k++) {
-        int g = u->groups[k];
-        if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "unit '%s' reads group %d: expected different ones from 0 to %d", u->name,
-                g, m->n_groups - 1);
-    }
-    return ZERO_OK;
-}
 
 static zero_status check_readers(const zero_model *m, bool *is_read)
 {
@@ -198,13 +163,30 @@ static zero_status add_units(zero_model *m)
 {
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
-        ZERO_TRY(check_unit(m, u));
+        if (!u->sizes || !u->forward || !u->backward)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' lacks its function %s: expected all three", u->name,
+                             !u->sizes     ? "sizes"
+                             : !u->forward ? "forward"
+                                           : "backward");
+        if (u->n_groups < 0 || u->n_groups > ZERO_UNIT_GROUPS)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "unit '%s' reads %d groups: expected 0 to %d", u->name,
+                             u->n_groups, ZERO_UNIT_GROUPS);
+        for (int k = 0; k < u->n_groups; k++) {
+            int g = u->groups[k];
+            if (g < 0 || g >= m->n_groups || (k > 0 && g == u->groups[0]))
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "unit '%s' reads group %d: expected different ones from 0 to %d",
+                    u->name, g, m->n_groups - 1);
+        }
         u->share = m->share;
         for (int k = 0; k < u->n_groups; k++)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
     }
-    bool *is_read = calloc((size_t)m->n_groups, sizeof *is_read);
-    if (!is_read) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", m->n_groups);
+    bool *is_read;
+    ZERO_TRY(zero_new(&is_read, m->n_groups, "groups"));
     zero_status st = check_readers(m, is_read);
     free(is_read);
     return st;
@@ -215,44 +197,39 @@ static zero_status add_units(zero_model *m)
 static zero_status check_counts(int tensors, int groups, int units)
 {
     if (tensors >= 1 && groups >= 1 && units >= 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a model of %d tensors, %d groups and %d units: expected at least one "
-                     "of each",
-                     tensors, groups, units);
-}
-
-static zero_status check_positions(const zero_model *m)
-{
-    const size_t most = (size_t)1 << 20;
-    if (m->seq >= 1 && m->input_bytes >= 1 && m->input_bytes <= most &&
-        m->target_bytes <= most)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a model of %" PRId64
-                     " positions with %zu bytes of inputs and %zu of targets each: "
-                     "expected at least 1 position, 1 to 2^20 bytes of inputs and at most "
-                     "2^20 of targets",
-                     m->seq, m->input_bytes, m->target_bytes);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "a model of %d tensors, %d groups and %d units: expected at least one of each",
+        tensors, groups, units);
 }
 
 zero_status zero_model_complete(zero_model *m)
 {
     m->share = (zero_share){.ranks = 1, .slices = 1};
     ZERO_TRY(check_counts(m->n_tensors, m->n_groups, m->n_units));
-    ZERO_TRY(check_positions(m));
+    const size_t most = (size_t)1 << 20;
+    if (m->seq < 1 || m->input_bytes < 1 || m->input_bytes > most || m->target_bytes > most)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a model of %" PRId64
+            " positions with %zu bytes of inputs and %zu of targets each: expected at "
+            "least 1 position, 1 to 2^20 bytes of inputs and at most 2^20 of targets",
+            m->seq, m->input_bytes, m->target_bytes);
     ZERO_TRY(check_all_names(m));
-    ZERO_TRY(add_tensors(m));
+    for (int i = 0; i < m->n_tensors; i++) ZERO_TRY(add_tensor(m, i));
+    int reached = m->tensors[m->n_tensors - 1].group + 1;
+    if (reached != m->n_groups)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "group '%s' has no tensors: expected at least one",
+                         m->groups[reached].name);
     return add_units(m);
 }
 
 static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
 {
-    m->tensors = malloc((size_t)t->n_tensors * sizeof *m->tensors);
-    m->groups = calloc((size_t)t->n_groups, sizeof *m->groups);
-    m->units = malloc((size_t)t->n_units * sizeof *m->units);
-    if (!m->tensors || !m->groups || !m->units)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
-                         t->n_units);
+    ZERO_TRY(zero_new(&m->tensors, t->n_tensors, "tensors of a model"));
+    ZERO_TRY(zero_new(&m->groups, t->n_groups, "groups of a model"));
+    ZERO_TRY(zero_new(&m->units, t->n_units, "units of a model"));
     memcpy(m->tensors, t->tensors, (size_t)t->n_tensors * sizeof *m->tensors);
     memcpy(m->units, t->units, (size_t)t->n_units * sizeof *m->units);
     /* Long names are cut here and caught by the name check. */
@@ -266,13 +243,13 @@ static zero_status copy_tables(const zero_model_tables *t, zero_model *m)
 zero_status zero_model_describe(const zero_model_tables *t, zero_model *model)
 {
     if (!t || !model)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "zero_model_describe() with NULL: expected tables "
-                         "and a place for the model");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "zero_model_describe() with NULL: expected tables and a place for the model");
     ZERO_TRY(check_counts(t->n_tensors, t->n_groups, t->n_units));
     if (!t->tensors || !t->groups || !t->units)
-        return zero_fail(ZERO_ERR_INVALID, "a model without tables: expected tensors, "
-                                           "groups and units");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a model without tables: expected tensors, groups and units");
     zero_model m = {.n_tensors = t->n_tensors,
                     .n_groups = t->n_groups,
                     .n_units = t->n_units,
@@ -307,10 +284,9 @@ zero_status zero_model_check_described(const zero_model *m)
     for (int i = 0; is_described && i < m->n_units; i++)
         is_described = is_complete(m, &m->units[i]);
     if (is_described) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "a call without a model: describe one first (zero/model.h), and destroy "
-        "it after all that uses it");
+    return zero_fail(ZERO_ERR_INVALID,
+                     "a call without a model: describe one first (zero/model.h), and "
+                     "destroy it after all that uses it");
 }
 
 /* ---- sizes ---- */

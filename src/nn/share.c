@@ -65,20 +65,6 @@ bool zero_share_divides(int ranks, int slices)
            (ranks == 1 || zero_is_power_of_two(slices / ranks));
 }
 
-static zero_status check_share(const zero_share *share)
-{
-    if (share->rank >= 0 && share->rank < share->ranks &&
-        zero_share_divides(share->ranks, share->slices))
-        return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--tp-slices %d with --tp %d: sums are trees over the slices, of which "
-        "each rank needs 1, 2, 4, 8, ..., got %d/%d; give --tp-slices %d, or "
-        "that times a power of two, up to %d",
-        share->slices, share->ranks, share->slices, share->ranks, share->ranks,
-        ZERO_TP_MOST);
-}
-
 static zero_status cut_rows(const zero_share *share, zero_tensor *t)
 {
     int per_rank = share->slices / share->ranks;
@@ -116,9 +102,31 @@ zero_status zero_share_cut(const zero_share *share, zero_tensor *t)
     return ZERO_OK;
 }
 
-/* Tensors of a part have other lengths, so their groups do, too. */
-static zero_status cut_tensors(zero_model *m)
+static void *copied(const void *table, int n, size_t size)
 {
+    void *copy = malloc((size_t)n * size);
+    if (copy) memcpy(copy, table, (size_t)n * size);
+    return copy;
+}
+
+static zero_status share(const zero_model *whole, zero_model *m)
+{
+    ZERO_TRY(zero_model_check_described(whole));
+    if (m->share.rank < 0 || m->share.rank >= m->share.ranks ||
+        !zero_share_divides(m->share.ranks, m->share.slices))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp-slices %d with --tp %d: sums are trees over the slices, of "
+                         "which each rank needs 1, 2, 4, 8, ..., got %d/%d; give "
+                         "--tp-slices %d, or that times a power of two, up to %d",
+                         m->share.slices, m->share.ranks, m->share.slices, m->share.ranks,
+                         m->share.ranks, ZERO_TP_MOST);
+    m->tensors = copied(whole->tensors, whole->n_tensors, sizeof *m->tensors);
+    m->groups = copied(whole->groups, whole->n_groups, sizeof *m->groups);
+    m->units = copied(whole->units, whole->n_units, sizeof *m->units);
+    if (!m->tensors || !m->groups || !m->units)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
+                         whole->n_units);
+    /* Tensors of a part have other lengths, so their groups do, too. */
     m->n_params = 0;
     for (int g = 0; g < m->n_groups; g++) m->groups[g].n_params = 0;
     for (int i = 0; i < m->n_tensors; i++) {
@@ -129,11 +137,6 @@ static zero_status cut_tensors(zero_model *m)
         g->n_params += t->rows * t->cols;
         m->n_params += t->rows * t->cols;
     }
-    return ZERO_OK;
-}
-
-static zero_status take_units(zero_model *m)
-{
     for (int i = 0; i < m->n_units; i++) {
         zero_unit *u = &m->units[i];
         if (zero_share_has_parts(&m->share) && !u->part)
@@ -146,27 +149,6 @@ static zero_status take_units(zero_model *m)
             u->tensors[k] = &m->tensors[m->groups[u->groups[k]].first_tensor];
     }
     return ZERO_OK;
-}
-
-static void *copied(const void *table, int n, size_t size)
-{
-    void *copy = malloc((size_t)n * size);
-    if (copy) memcpy(copy, table, (size_t)n * size);
-    return copy;
-}
-
-static zero_status share(const zero_model *whole, zero_model *m)
-{
-    ZERO_TRY(zero_model_check_described(whole));
-    ZERO_TRY(check_share(&m->share));
-    m->tensors = copied(whole->tensors, whole->n_tensors, sizeof *m->tensors);
-    m->groups = copied(whole->groups, whole->n_groups, sizeof *m->groups);
-    m->units = copied(whole->units, whole->n_units, sizeof *m->units);
-    if (!m->tensors || !m->groups || !m->units)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the tables of %d units",
-                         whole->n_units);
-    ZERO_TRY(cut_tensors(m));
-    return take_units(m);
 }
 
 zero_status zero_model_share(const zero_model *whole, zero_share with, zero_model *part)

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "report/legend_show.h"
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 #include "sharding/schedule_live.h"
 #include "sharding/stages.h"
@@ -263,11 +264,11 @@ static void print_legend(const struct chart *c)
     zero_legend_show(&legend, c->out);
 }
 
-static void print_chart(const struct chart *c)
+static zero_status print_chart(const struct chart *c)
 {
     char what[ZERO_PLAN_TEXT];
     snprintf(what, sizeof what, "bytes live on rank %d over", c->r->request.rank);
-    zero_plan_show_title(c->r, what, c->out);
+    ZERO_TRY(zero_plan_show_title(c->r, what, c->out));
     fputc('\n', c->out);
     print_words(c, "stage", STAGE, 0);
     print_words(c, "shards", SHARDS, 0);
@@ -281,9 +282,10 @@ static void print_chart(const struct chart *c)
     print_words(c, "the rest", OF_LAYER, REST);
     print_higher_peaks(c);
     print_legend(c);
+    return ZERO_OK;
 }
 
-void zero_plan_show_chart(const zero_plan_report *report, FILE *out)
+zero_status zero_plan_show_chart(const zero_plan_report *report, FILE *out)
 {
     struct chart c = {.r = report, .n = report->n, .out = out};
     c.width = (ZERO_CHART_COLUMNS - LABEL) / c.n - 1;
@@ -292,5 +294,5 @@ void zero_plan_show_chart(const zero_plan_report *report, FILE *out)
         make_panel(&c, &report->stages[i].schedule, &c.panels[i]);
         c.most = fmax(c.most, bytes[STATES] + bytes[ACTIVATIONS] + bytes[REST]);
     }
-    print_chart(&c);
+    return print_chart(&c);
 }

@@ -1,6 +1,7 @@
 /* json_put.h - members of a JSON object, by type. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,6 +17,11 @@ static inline void put_whole(json_t *object, const char *key, int64_t value)
 static inline void put_real(json_t *object, const char *key, double value)
 {
     json_object_set_new(object, key, json_real(value));
+}
+
+static inline void put_flag(json_t *object, const char *key, bool value)
+{
+    json_object_set_new(object, key, json_boolean(value));
 }
 
 static inline void put_text(json_t *object, const char *key, const char *value)

@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "report/legend_show.h"
 #include "report/plan_entries.h"
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 #include "sharding/schedule_exchange.h"
 
@@ -198,7 +198,7 @@ static zero_status print(const table *t, FILE *out)
     zero_legend legend = {0};
     char what[ZERO_PLAN_TEXT];
     snprintf(what, sizeof what, "instructions of rank %d in", t->r->request.rank);
-    zero_plan_show_title(t->r, what, out);
+    ZERO_TRY(zero_plan_show_title(t->r, what, out));
     print_heading(t, out);
     ZERO_TRY(print_rows(t, out));
     fputc('\n', out);

@@ -6,13 +6,14 @@
  *     BACKWARD    block 0     0 1.50K 2.10M   1.50K 2.10M   1.50K 2.10M  1.50K 2.10M*
  *     (freed)     block 0                                   1.50K        1.50K
  *
- * A stage has numbers where its program has the instruction, so that each line tells which stages
- * need it. */
+ * A stage has numbers where its program has the instruction, so that each line tells which
+ * stages need it. */
 #pragma once
 
 #include <stdio.h>
 
 #include "report/plan_report.h"
 
-/* In 80 columns, but where instructions have long names: up to 84. Then a legend. ZERO_ERR_NOMEM. */
+/* In 80 columns, but where instructions have long names: up to 84. Then a legend.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_show_beside(const zero_plan_report *report, FILE *out);

@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "sharding/freed.h"
 
-/* The pass that instructions without a microbatch belong to: forward and backward of each microbatch,
- * and what follows the losses. */
+/* The pass that instructions without a microbatch belong to: forward and backward of each
+ * microbatch, and what follows the losses. */
 typedef struct {
     uint64_t number;
     bool is_over;
@@ -21,8 +21,9 @@ static void follow(pass *now, const zero_instruction *i)
         now->number = 2 * (uint64_t)i->microbatch + backward;
 }
 
-/* Names one entry: the word, the unit or group, the part, the microbatch or pass. Collisions of very
- * long programs would only put lines side by side that do not belong together. */
+/* Names one entry: the word, the unit or group, the part, the microbatch or pass.
+ * Collisions of very long programs would only put lines side by side that do not belong
+ * together. */
 static uint64_t key_of(uint64_t word, int operand, int part, uint64_t when)
 {
     return word << 58 | ((uint64_t)(operand + 1) & 0xfffff) << 38 |

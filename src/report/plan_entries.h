@@ -1,11 +1,11 @@
-/* plan_entries.h - the lines of a program as it is shown: its instructions, and where gradients are
- * freed (sharding/freed.h). Programs of several stages, merged:
+/* plan_entries.h - the lines of a program as it is shown: its instructions, and where
+ * gradients are freed (sharding/freed.h). Programs of several stages, merged:
  *
  *     stage 0              stage 2                     merged
  *     REDUCE_WAIT final    REDUCE_WAIT final           REDUCE_WAIT final      both
  *                          (freed) final               (freed) final          stage 2
  *     REDUCE block 0       REDUCE block 0              REDUCE block 0         both
- */
+ * */
 #pragma once
 
 #include "report/plan_report.h"
@@ -43,7 +43,8 @@ typedef struct {
     int of[ZERO_STAGE_COUNT];
 } zero_plan_row;
 
-/* Merges n <= ZERO_STAGE_COUNT programs, one after the other: each keeps its order, and as many
- * equal entries as possible share a row. The rows are the caller's (free). ZERO_ERR_NOMEM. */
+/* Merges n <= ZERO_STAGE_COUNT programs, one after the other: each keeps its order, and as
+ * many equal entries as possible share a row. The rows are the caller's (free).
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,
                                                    zero_plan_row **rows, int *n_rows);

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/fail.h"
-#include "report/json_put.h"
 #include "report/text.h"
 
 #define TERA 1e12
@@ -91,85 +90,6 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
     fill_memory(r, m);
     r->request.has_network = r->request.has_time = true;
     return ZERO_OK;
-}
-
-/* ---- showing ---- */
-
-static void show_flops(const zero_plan_report *r, FILE *out)
-{
-    const zero_machine_file *m = &r->request.file;
-    zero_type type;
-    if (!r->filled.flops || !zero_type_find(r->config.dtype, &type)) return;
-    fprintf(out, "%15sflops %.4g/s, %.0f %% of its peak in %s at %.0f tokens\n", "",
-            r->request.machine.flops, 100.0 * r->request.machine.flops / m->peak[type],
-            r->config.dtype, (double)r->config.micro_batch * (double)r->shape.seq);
-}
-
-static void show_links(const zero_plan_report *r, FILE *out)
-{
-    const zero_plan_machine *m = &r->request.machine;
-    if (r->filled.network)
-        fprintf(out, "%15snetwork %.4g s, %.4g bytes/s%s\n", "", m->latency, m->bandwidth,
-                r->config.fake_nodes > 1 ? ", a rank's share of its node's link" : "");
-    if (r->filled.node_network)
-        fprintf(out, "%15sin a node %.4g s, %.4g bytes/s\n", "", m->node_latency,
-                m->node_bandwidth);
-    if (m->host_bandwidth > 0.0)
-        fprintf(out, "%15sto its host %.4g bytes/s, a device's share of its node's\n", "",
-                m->host_bandwidth);
-}
-
-void zero_plan_machine_show(const zero_plan_report *r, FILE *out)
-{
-    const zero_machine_file *m = &r->request.file;
-    if (!r->request.has_file) return;
-    zero_text_row("machine", out);
-    fprintf(out, "%s, %s: a fit of ours, from which\n", m->name, m->date);
-    show_flops(r, out);
-    show_links(r, out);
-    if (r->filled.nodes)
-        fprintf(out, "%15s%.0f device%s per node\n", "", m->devices,
-                zero_text_plural((int)m->devices));
-    if (r->filled.memory)
-        fprintf(out, "%15s%.4g GB of memory to hold the plan against\n", "",
-                m->memory / GIGA);
-}
-
-/* Shard groups and TP groups whose ranks share a node, while other groups need the network. */
-static bool exchanges_in_nodes(const zero_schedule *s)
-{
-    const zero_layout *tp = s->input.tp_layout;
-    if (zero_schedule_data_layout(s)->n_nodes == 1) return false;
-    return zero_schedule_layout(s)->n_nodes == 1 ||
-           (s->n_joins > 0 && (!tp || tp->n_nodes == 1));
-}
-
-void zero_plan_node_rate_show(const zero_plan_report *r, const zero_schedule *s, FILE *out)
-{
-    const zero_plan_machine *m = &r->request.machine;
-    if (!r->request.has_network || !exchanges_in_nodes(s)) return;
-    if (m->node_bandwidth > 0.0)
-        fprintf(out, "%15s(in a node: %.4g s per message, %.4g bytes/s)\n", "",
-                m->node_latency, m->node_bandwidth);
-    else
-        fprintf(out, "%15s(in a node the same; --node-network gives its own rate)\n", "");
-}
-
-void zero_plan_machine_put(const zero_plan_report *r, json_t *machine)
-{
-    const zero_machine_file *m = &r->request.file;
-    if (!r->request.has_file) return;
-    json_t *filled = json_array();
-    put_text(machine, "name", m->name);
-    put_text(machine, "date", m->date);
-    put_text(machine, "source", m->source);
-    put_text(machine, "fit", m->fit);
-    if (r->filled.nodes) json_array_append_new(filled, json_string("nodes"));
-    if (r->filled.flops) json_array_append_new(filled, json_string("flops"));
-    if (r->filled.network) json_array_append_new(filled, json_string("network"));
-    if (r->filled.node_network) json_array_append_new(filled, json_string("node_network"));
-    if (r->filled.memory) json_array_append_new(filled, json_string("memory"));
-    json_object_set_new(machine, "filled", filled);
 }
 
 /* ---- the list ---- */

@@ -1,4 +1,5 @@
-/* plan_machine.h - what a machine file (--machine) gives a plan: whatever the user left open.
+/* plan_machine.h - what a machine file (--machine) gives a plan: whatever the user left
+ * open.
  *
  *     nodes           enough for the ranks, one device each
  *     flops           products of the model's shape and micro batch (machine_file.h), in --dtype
@@ -11,22 +12,12 @@
 
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "report/plan_report.h"
 
-/* Fills in r->config and r->request.machine of a plan whose shape is known and whose layout is not;
- * nothing without a machine file. ZERO_ERR_INVALID if the machine lacks the type, or has fewer
- * devices than a node of --fake-nodes has ranks. */
+/* Fills in r->config and r->request.machine of a plan whose shape is known and whose layout
+ * is not; nothing without a machine file. ZERO_ERR_INVALID if the machine lacks the type,
+ * or has fewer devices than a node of --fake-nodes has ranks. */
 ZERO_NODISCARD zero_status zero_plan_machine_fill(zero_plan_report *report);
-
-/* The rows of a plan's head that say which machine it is, and what came from it. */
-void zero_plan_machine_show(const zero_plan_report *report, FILE *out);
-void zero_plan_machine_put(const zero_plan_report *report, json_t *machine);
-
-/* Prints the rate of groups within a node, if the plan has such groups and several nodes. */
-void zero_plan_node_rate_show(const zero_plan_report *report, const zero_schedule *schedule,
-                              FILE *out);
 
 /* All machines of the program, a few lines each, for --machine help. */
 ZERO_NODISCARD zero_status zero_plan_machines_show(FILE *out);

@@ -1,8 +1,9 @@
-/* Programs of several stages in rows: one after the other joins the rows so far, where its longest
- * common subsequence with them lies.
+/* Programs of several stages in rows: one after the other joins the rows so far, where its
+ * longest common subsequence with them lies.
  *
- * A chain is a run of equal pairs (row, entry) that ascends in both. `tails[k]` ends the best chain of
- * k + 1 pairs: the one with the lowest last row (Hunt and Szymanski, 1977). */
+ * A chain is a run of equal pairs (row, entry) that ascends in both. `tails[k]` ends the
+ * best chain of k + 1 pairs: the one with the lowest last row (Hunt and Szymanski,
+ * 1977). */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -125,8 +126,8 @@ static zero_plan_row row_of(int k, int entry)
     return row;
 }
 
-/* Between two matches the program's own entries come first: a gradient is freed right after the
- * instruction that both have. */
+/* Between two matches the program's own entries come first: a gradient is freed right after
+ * the instruction that both have. */
 static int join(const merger *m, int k, const int *match, zero_plan_row *joined)
 {
     int n = 0, row = 0, entry = 0, n_entries = m->programs[k].n;

@@ -1,14 +1,12 @@
 #include "report/plan_nodes.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/json_put.h"
-#include "report/plan_json_setup.h"
-#include "report/plan_setup.h"
-#include "report/text.h"
+#include "report/plan_facts.h"
 
 /* ---- planning ---- */
 
@@ -132,7 +130,7 @@ static zero_status make_row(const zero_plan_report *r, int ranks, zero_node_row 
 zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ranks,
                                  zero_plan_nodes *nodes)
 {
-    *nodes = (zero_plan_nodes){.n = 1 + n};
+    *nodes = (zero_plan_nodes){.n = 1 + n, .cores = cores_of(r)};
     ZERO_TRY(check(r, n, ranks));
     zero_node_row *own = &nodes->rows[0];
     *own = (zero_node_row){.ranks = ranks_of(r),
@@ -145,77 +143,31 @@ zero_status zero_plan_nodes_make(const zero_plan_report *r, int n, const int *ra
 
 /* ---- showing ---- */
 
-static void show_bytes(int64_t bytes, FILE *out)
+zero_status zero_plan_show_nodes(const zero_plan_report *r, const zero_plan_nodes *nodes,
+                                 bool json, FILE *out)
 {
-    char text[ZERO_PLAN_TEXT];
-    zero_text_bytes((double)bytes, text);
-    fprintf(out, " %11s", text);
-}
-
-static void show_row(const zero_plan_report *r, const zero_node_row *row, FILE *out)
-{
-    fprintf(out, "  %5d %8d", row->ranks, row->threads);
-    if (!row->is_possible) {
-        fprintf(out, " %12s   not possible: %s\n", "-", row->why_not);
-        return;
+    json_t *object = zero_plan_setup_facts(r), *rows = json_array();
+    for (int i = 0; i < nodes->n; i++) {
+        const zero_node_row *row = &nodes->rows[i];
+        json_t *one =
+            json_pack("{s:i, s:i}", "ranks_per_node", row->ranks, "threads", row->threads);
+        json_array_append_new(rows, one);
+        if (!row->is_possible) {
+            put_text(one, "not_possible", row->why_not);
+            continue;
+        }
+        put_whole(one, "micro_batch", row->micro_batch);
+        put_whole(one, "needed", row->needed);
+        put_whole(one, "bytes_sent_to_nodes", row->across);
+        put_whole(one, "messages_to_nodes", row->messages);
+        put_whole(one, "bytes_sent_within", row->inside);
+        if (!r->request.has_time) continue;
+        put_real(one, "step_seconds", row->time.step);
+        put_real(one, "exposed_seconds", row->time.exposed);
     }
-    fprintf(out, " %12" PRId64, row->micro_batch);
-    show_bytes(row->needed, out);
-    show_bytes(row->across, out);
-    fprintf(out, " %9" PRId64, row->messages);
-    show_bytes(row->inside, out);
-    if (r->request.has_time)
-        fprintf(out, " %9.4g %9.4g", row->time.step, row->time.exposed);
-    fputc('\n', out);
-}
-
-void zero_plan_show_nodes(const zero_plan_report *r, const zero_plan_nodes *nodes,
-                          FILE *out)
-{
-    fprintf(out, "%-14s %d\n", "stage", zero_plan_stage_number(&r->stages[0]));
-    zero_plan_show_setup(r, out);
-    fprintf(out, "\n%d node%s of %d core%s; of each node in a step:\n", nodes_of(r),
-            zero_text_plural(nodes_of(r)), cores_of(r), zero_text_plural(cores_of(r)));
-    fprintf(out, "  %5s %8s %12s %11s %11s %9s %11s", "ranks", "threads", "micro batch",
-            "memory", "to others", "messages", "within");
-    if (r->request.has_time) fprintf(out, " %9s %9s", "seconds", "exposed");
-    fputc('\n', out);
-    for (int i = 0; i < nodes->n; i++) show_row(r, &nodes->rows[i], out);
-    fputs(
-        "the first row is the plan as given; the others have the same sequences on a node",
-        out);
-    fputs(r->request.has_time ? ",\nand share its arithmetic and its links\n" : "\n", out);
-}
-
-static json_t *row_json(const zero_plan_report *r, const zero_node_row *row)
-{
-    json_t *object = json_object();
-    put_whole(object, "ranks_per_node", row->ranks);
-    put_whole(object, "threads", row->threads);
-    if (!row->is_possible) {
-        put_text(object, "not_possible", row->why_not);
-        return object;
-    }
-    put_whole(object, "micro_batch", row->micro_batch);
-    put_whole(object, "needed", row->needed);
-    put_whole(object, "bytes_sent_to_nodes", row->across);
-    put_whole(object, "messages_to_nodes", row->messages);
-    put_whole(object, "bytes_sent_within", row->inside);
-    if (!r->request.has_time) return object;
-    put_real(object, "step_seconds", row->time.step);
-    put_real(object, "exposed_seconds", row->time.exposed);
-    return object;
-}
-
-zero_status zero_plan_show_nodes_json(const zero_plan_report *r,
-                                      const zero_plan_nodes *nodes, FILE *out)
-{
-    json_t *object = json_object(), *rows = json_array();
-    zero_plan_put_setup(r, object);
     put_whole(object, "stage", zero_plan_stage_number(&r->stages[0]));
-    put_whole(object, "cores_per_node", cores_of(r));
-    for (int i = 0; i < nodes->n; i++)
-        json_array_append_new(rows, row_json(r, &nodes->rows[i]));
+    put_whole(object, "cores_per_node", nodes->cores);
     json_object_set_new(object, "per_node", rows);
-    return zero_json_print(object, JSON_INDENT(2), out);
+    return json ? zero_json_print(object, JSON_INDENT(2), out)
+                : zero_plan_print("nodes", object, out);
 }

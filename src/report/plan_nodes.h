@@ -28,17 +28,16 @@ typedef struct {
 
 typedef struct {
     int n;
+    int cores;                              /* of a node */
     zero_node_row rows[ZERO_NODE_ROWS + 1]; /* the first is the report's own plan */
 } zero_plan_nodes;
 
-/* Plans the report's one stage with ranks[n] ranks per node. ZERO_ERR_INVALID if the nodes do not have
- * equally many ranks, if such a number does not divide the cores of a node, or with tensor
- * parallelism or a device, where threads do not stand for ranks. */
+/* Plans the report's one stage with ranks[n] ranks per node. ZERO_ERR_INVALID if the nodes
+ * do not have equally many ranks, if such a number does not divide the cores of a node, or
+ * with tensor parallelism or a device, where threads do not stand for ranks. */
 ZERO_NODISCARD zero_status zero_plan_nodes_make(const zero_plan_report *report, int n,
                                                 const int *ranks, zero_plan_nodes *nodes);
 
-void zero_plan_show_nodes(const zero_plan_report *report, const zero_plan_nodes *nodes,
-                          FILE *out);
-ZERO_NODISCARD zero_status zero_plan_show_nodes_json(const zero_plan_report *report,
-                                                     const zero_plan_nodes *nodes,
-                                                     FILE *out);
+ZERO_NODISCARD zero_status zero_plan_show_nodes(const zero_plan_report *report,
+                                                const zero_plan_nodes *nodes, bool json,
+                                                FILE *out);

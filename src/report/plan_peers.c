@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_peers.h"
@@ -38,8 +38,8 @@ static zero_status count_part(const zero_plan_input *in, zero_peer_bytes *bytes)
     return st;
 }
 
-/* Adds what `rank` moves, by its own program: with tensor parallelism parts of the model differ, and
- * with --partition owner the ranks' pieces do. */
+/* Adds what `rank` moves, by its own program: with tensor parallelism parts of the model
+ * differ, and with --partition owner the ranks' pieces do. */
 static zero_status count_rank(const zero_plan_report *r, int stage, int rank,
                               int64_t *matrix)
 {
@@ -200,9 +200,9 @@ static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage
                 s.most_pair);
 }
 
-void zero_plan_show_peers(const zero_plan_report *r, FILE *out)
+zero_status zero_plan_show_peers(const zero_plan_report *r, FILE *out)
 {
-    zero_plan_show_title(r, "bytes between ranks in", out);
+    ZERO_TRY(zero_plan_show_title(r, "bytes between ranks in", out));
     fputs(
         "\nbytes of data that a rank (row) sends to another (column) in a step; what one\n"
         "reads in another's memory counts as sent to it. Left out: losses, norms, votes.\n",
@@ -213,6 +213,7 @@ void zero_plan_show_peers(const zero_plan_report *r, FILE *out)
             "blank: nothing; \\ the rank itself; | a border of nodes\n",
             out);
     for (int k = 0; k < r->n; k++) print_matrix(r, &r->stages[k], out);
+    return ZERO_OK;
 }
 
 /* ---- JSON ---- */

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/fail.h"
+#include "report/plan_facts.h"
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
-#include "report/plan_setup.h"
 #include "report/text.h"
 #include "sharding/stages.h"
 

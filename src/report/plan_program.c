@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "report/plan_entries.h"
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 
 /* Transfers, and what replicas do, have longer names. */

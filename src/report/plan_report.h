@@ -1,7 +1,7 @@
 /* plan_report.h - everything that `zero plan` shows, before it is shown.
  *
- * Each picture of it is a file of its own: plan_show.h, plan_stages.h, plan_program.h,
- * plan_json.h, plan_pipeline.h, chart.h. */
+ * Each picture of it is a file of its own: plan_facts.h, plan_program.h,
+ * plan_peers.h, plan_pipeline.h, chart.h. */
 #pragma once
 
 #include "plan/ablation.h"
@@ -100,8 +100,8 @@ typedef struct {
     zero_plan_pipeline pipelines[ZERO_PIPELINE_KINDS]; /* if request.pipeline > 0 */
 } zero_plan_report;
 
-/* The report must stay where it is. Fails, leaving nothing, as the plan does: ZERO_ERR_INVALID
- * for a batch that the ranks do not divide, for instance. */
+/* The report must stay where it is. Fails, leaving nothing, as the plan does:
+ * ZERO_ERR_INVALID for a batch that the ranks do not divide, for instance. */
 ZERO_NODISCARD zero_status zero_plan_report_make(zero_plan_report *report,
                                                  const zero_plan_request *request);
 void zero_plan_report_destroy(zero_plan_report *report);
@@ -111,13 +111,14 @@ bool zero_plan_batch_grows(const zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 
-/* The disk counts as hidden if a step with offload takes at most this many times one without. */
+/* The disk counts as hidden if a step with offload takes at most this many times one
+ * without. */
 #define ZERO_PLAN_HIDDEN 1.05
 
 /* True if a rank needs no more than --memory-limit, if there is one. */
 bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);
 
-/* With a device: bytes that a rank needs there, with what the device's library takes; and whether
- * that is no more than --device-memory, if there is one. */
+/* With a device: bytes that a rank needs there, with what the device's library takes; and
+ * whether that is no more than --device-memory, if there is one. */
 size_t zero_plan_on_device(const zero_plan_report *report, const zero_plan_stage *stage);
 bool zero_plan_fits_device(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -1,128 +1,131 @@
-#include "report/plan_setup.h"
+/* What a plan is for, as facts: model, ranks, batch, options, machine. */
+#include "report/json_put.h"
+#include "report/plan_facts.h"
 
-#include <inttypes.h>
-
-#include "report/plan_machine.h"
-#include "report/text.h"
-
-static void show_model(const zero_plan_report *r, FILE *out)
+/* Which machine it is, and what came from it. */
+static json_t *file_facts(const zero_plan_report *r)
 {
-    const zero_gpt2_shape *s = &r->shape;
-    char shape[ZERO_PLAN_TEXT];
-    zero_text_shape(s, shape);
-    zero_text_row("model", out);
-    fprintf(out, "%s: %s; Psi = %" PRId64 " parameters\n", r->config.model, shape,
-            r->model.n_params);
-    zero_text_row("vocabulary", out);
-    fprintf(out, "%" PRId64 ": %s (data is not opened)\n", s->vocab, r->whose_vocab);
+    const zero_machine_file *m = &r->request.file;
+    const zero_plan_filled *f = &r->filled;
+    const struct {
+        const char *name;
+        bool is_filled;
+    } parts[] = {{"nodes", f->nodes},
+                 {"flops", f->flops},
+                 {"network", f->network},
+                 {"node_network", f->node_network},
+                 {"memory", f->memory}};
+    zero_type type;
+    json_t *filled = json_array();
+    json_t *machine =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:f}", "name", m->name, "date", m->date,
+                  "source", m->source, "fit", m->fit, "filled", filled, "devices_per_node",
+                  m->devices, "memory_bytes", m->memory);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].is_filled) json_array_append_new(filled, json_string(parts[i].name));
+    if (zero_type_find(r->config.dtype, &type))
+        put_real(machine, "peak_flops_per_second", m->peak[type]);
+    return machine;
 }
 
-static void show_shares(const zero_plan_report *r, FILE *out)
+/* Shard groups and TP groups whose ranks share a node, while other groups need the
+ * network. */
+static bool exchanges_in_nodes(const zero_schedule *s)
 {
-    char text[2 * ZERO_PLAN_TEXT];
-    zero_text_shares(&r->config, text);
-    if (text[0] == '\0') return;
-    zero_text_row("tensor", out);
-    fprintf(out, "%s\n", text);
-    if (r->part->share.ranks > 1 && !r->request.simulated)
-        fprintf(out, "%15sthis rank has %" PRId64 " parameters\n", "", r->part->n_params);
+    const zero_layout *tp = s->input.tp_layout;
+    if (zero_schedule_data_layout(s)->n_nodes == 1) return false;
+    return zero_schedule_layout(s)->n_nodes == 1 ||
+           (s->n_joins > 0 && (!tp || tp->n_nodes == 1));
 }
 
-static void show_replicas(const zero_plan_report *r, FILE *out)
+static json_t *machine_facts(const zero_plan_report *r)
 {
-    char text[2 * ZERO_PLAN_TEXT];
-    zero_text_replicas(&r->config, text);
-    if (text[0] == '\0') return;
-    zero_text_row("replicas", out);
-    fprintf(out, "%s\n", text);
-}
-
-static void show_collectives(const zero_plan_report *r, FILE *out)
-{
-    int64_t bucket = r->stages[0].schedule.input.bucket;
-    zero_text_row("collectives", out);
-    fprintf(out, "%s%s%s%s; staging: up to %" PRId64 " elements each\n",
-            zero_algorithm_name(r->collectives), r->is_auto ? " (auto: " : "",
-            r->is_auto ? r->why : "", r->is_auto ? ")" : "", bucket);
-    if (bucket > r->config.bucket)
-        fprintf(out,
-                "%15sthe default of %" PRId64
-                " is too small: this is the least that %d ranks need\n",
-                "", r->config.bucket, r->config.data_ranks);
-    const zero_plan_input *in = &r->stages[0].schedule.input;
-    if (in->device && in->n_ranks > 1) {
-        zero_text_row("exchange", out);
-        fprintf(out, "%s\n",
-                in->device_messages
-                    ? "mpi: messages from and to the devices' memory, if MPI is CUDA-aware"
-                : in->ipc
-                    ? "ipc: devices read each other's memory, if they can; else staged"
-                    : "staged: between devices through the host");
+    const zero_plan_request *request = &r->request;
+    const zero_plan_machine *m = &request->machine;
+    json_t *object = request->has_file ? file_facts(r) : json_object();
+    if (request->has_network) {
+        put_real(object, "latency_seconds", m->latency);
+        put_real(object, "bytes_per_second", m->bandwidth);
+        put_flag(object, "used_in_nodes", exchanges_in_nodes(&r->stages[0].schedule));
+        if (m->node_bandwidth > 0.0) {
+            put_real(object, "node_latency_seconds", m->node_latency);
+            put_real(object, "node_bytes_per_second", m->node_bandwidth);
+        }
     }
-    if (r->config.message > 0 && r->collectives != ZERO_ALGORITHM_SHM)
-        fprintf(out, "%15smessages: up to %" PRId64 " bytes; ranks keep pace\n", "",
-                r->config.message);
+    if (m->host_bandwidth > 0.0)
+        put_real(object, "host_bytes_per_second", m->host_bandwidth);
+    if (request->has_disk) {
+        put_real(object, "disk_read_bytes_per_second", m->disk_read);
+        put_real(object, "disk_write_bytes_per_second", m->disk_write);
+    }
+    put_real(object, "flops_per_second", m->flops);
+    return object;
 }
 
-#define ALONE "one rank shards and sends nothing; --ranks N plans for N"
-
-static void show_ranks(const zero_plan_report *r, FILE *out)
+/* The rank that is shown, its share of the model, and the ranks that shard together with
+ * it; a simulation shows none. */
+static void put_ranks(const zero_plan_report *r, json_t *object)
 {
-    const zero_layout *l = &r->layout;
-    zero_text_row("ranks", out);
-    fprintf(out, "%d on %d node%s", l->size, l->n_nodes, zero_text_plural(l->n_nodes));
-    if (!r->request.simulated) fprintf(out, "; this is rank %d", r->request.rank);
-    fputc('\n', out);
-    if (l->size == 1) fprintf(out, "%15s%s\n", "", ALONE);
-    if (r->config.fake_nodes == 0 && l->size > 1)
-        fprintf(out, "%15sone node per %s; --fake-nodes K: K nodes\n", "",
-                l->n_nodes < l->size ? "TP group" : "rank, as in the paper's formulas");
-    show_shares(r, out);
-    show_replicas(r, out);
-    show_collectives(r, out);
+    const zero_share *share = &r->part->share;
+    const zero_shard_place *at = &r->stages[0].schedule.shard;
+    json_t *tp = json_pack("{s:i, s:i, s:i}", "ranks", share->ranks, "slices",
+                           share->slices, "data_ranks", r->config.data_ranks);
+    json_t *shards = json_pack("{s:i, s:i}", "ranks", at->size, "replicas", at->replicas);
+    put_whole(object, "ranks", r->request.n_ranks);
+    if (!r->request.simulated) {
+        put_whole(object, "rank", r->request.rank);
+        put_whole(tp, "rank", share->rank);
+        put_whole(tp, "data_rank", r->place.rank);
+        put_whole(tp, "parameters", r->part->n_params);
+        put_whole(shards, "rank", at->rank);
+        put_whole(shards, "replica", at->replica);
+    }
+    put_whole(object, "nodes", r->layout.n_nodes);
+    if (r->config.fake_nodes == 0 && r->layout.size > 1)
+        put_text(object, "node_per",
+                 r->layout.n_nodes < r->layout.size ? "TP group" : "rank");
+    json_object_set_new(object, "tp", tp);
+    json_object_set_new(object, "shards", shards);
+    put_whole(object, "shard_ranks", zero_config_shard_ranks(&r->config));
 }
 
-static void show_batch(const zero_plan_report *r, FILE *out)
+json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
     const zero_config *c = &r->config;
-    char text[2 * ZERO_PLAN_TEXT];
-    zero_text_batch(c, text);
-    zero_text_row("batch", out);
-    fprintf(out, "%s; %" PRId64 " tokens per step", text, c->global_batch * r->shape.seq);
-    zero_text_continue(out);
-    fprintf(out, "%s\n", zero_text_scaling(c));
-}
-
-void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
-{
-    const zero_config *c = &r->config;
-    show_model(r, out);
-    show_ranks(r, out);
-    zero_plan_machine_show(r, out);
-    show_batch(r, out);
-    zero_text_row("options", out);
-    fprintf(out,
-            "%s%s, partition %s, prefetch %" PRId64 ", persist %" PRId64
-            ", overlap %s%s%s%s%s\n",
-            c->dtype,
-            zero_config_activations(c) == ZERO_FP32 ? "" : ", activations of 16 bits",
-            c->partition, c->prefetch, c->persist, c->overlap,
-            c->recompute ? ", recompute" : "", c->partition_activations ? ", P_a" : "",
-            c->reproducible ? ", reproducible" : "",
-            c->node_parameters ? ", node parameters" : "");
-}
-
-void zero_plan_show_title(const zero_plan_report *r, const char *what, FILE *out)
-{
-    const zero_config *config = &r->config;
-    fprintf(out,
-            "%s a training step of %s, Psi = %" PRId64
-            "\n%s, %d rank%s on %d node%s, %" PRId64 " microbatch%s of %" PRId64
-            " sequence%s\n",
-            what, config->model, r->model.n_params, config->dtype, r->layout.size,
-            zero_text_plural(r->layout.size), r->layout.n_nodes,
-            zero_text_plural(r->layout.n_nodes), config->accumulation,
-            config->accumulation == 1 ? "" : "es", config->micro_batch,
-            zero_text_plural(config->micro_batch));
-    if (r->layout.size == 1) fprintf(out, "%s\n", ALONE);
+    const zero_gpt2_shape *s = &r->shape;
+    const zero_plan_input *in = &r->stages[0].schedule.input;
+    json_t *object = json_pack(
+        "{s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}}", "model", "name", c->model, "layers",
+        s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
+        "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
+    put_ranks(r, object);
+    put_text(object, "dtype", c->dtype);
+    put_text(object, "activations", zero_type_name(zero_config_activations(c)));
+    put_text(object, "partition", c->partition);
+    put_text(object, "collectives", zero_algorithm_name(r->collectives));
+    if (r->is_auto) put_text(object, "why_collectives", r->why);
+    if (in->device && in->n_ranks > 1)
+        put_text(object, "device_exchange", zero_plan_device_exchange(in));
+    put_whole(object, "bucket", in->bucket);
+    put_whole(object, "bucket_option", c->bucket);
+    if (c->message > 0) put_whole(object, "message", c->message);
+    put_whole(object, "prefetch", c->prefetch);
+    put_whole(object, "persist", c->persist);
+    put_text(object, "overlap", c->overlap);
+    put_whole(object, "global_batch", c->global_batch);
+    put_whole(object, "micro_batch", c->micro_batch);
+    put_whole(object, "accumulation", c->accumulation);
+    put_whole(object, "tokens_per_step", c->global_batch * s->seq);
+    put_flag(object, "grows_with_ranks", c->grows_with_ranks);
+    put_flag(object, "recompute", c->recompute);
+    if (c->partition_activations) put_flag(object, "partition_activations", true);
+    put_flag(object, "reproducible", c->reproducible);
+    put_flag(object, "node_parameters", c->node_parameters);
+    if (c->memory_limit > 0 && !r->request.simulated)
+        put_whole(object, "memory_limit", c->memory_limit);
+    if (c->device_memory > 0) put_whole(object, "device_memory", c->device_memory);
+    if (r->request.fit > 0) put_whole(object, "fit", r->request.fit);
+    if (r->request.fit_disk > 0) put_whole(object, "fit_disk", r->request.fit_disk);
+    if (r->request.has_time) json_object_set_new(object, "machine", machine_facts(r));
+    return object;
 }

@@ -4,8 +4,7 @@
 
 #include "base/fail.h"
 #include "report/json_put.h"
-#include "report/plan_json.h"
-#include "report/plan_json_setup.h"
+#include "report/plan_facts.h"
 
 /* The options of `simulate`; rates without a limit are left out. */
 static json_t *input_json(const zero_simulate_input *in)
@@ -59,14 +58,13 @@ static json_t *stage_json(const zero_simulation_report *r, int k)
                      rank_json(&s->of_slowest), "mean_of_ranks", rank_json(&s->mean),
                      "busiest_link", link_json(s), "messages", (json_int_t)s->messages,
                      "events", (json_int_t)s->events, "alpha_beta",
-                     zero_plan_time_json(&r->plan, &s->plan), "simulated_to_alpha_beta",
+                     zero_plan_time_facts(&r->plan, &s->plan), "simulated_to_alpha_beta",
                      zero_simulation_ratio(s));
 }
 
 zero_status zero_simulation_show_json(const zero_simulation_report *r, FILE *out)
 {
-    json_t *object = json_object(), *stages = json_array();
-    zero_plan_put_setup(&r->plan, object);
+    json_t *object = zero_plan_setup_facts(&r->plan), *stages = json_array();
     json_object_set_new(object, "simulation", input_json(&r->input));
     for (int k = 0; k < r->plan.n; k++) json_array_append_new(stages, stage_json(r, k));
     json_object_set_new(object, "stages", stages);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/plan_setup.h"
+#include "report/plan_facts.h"
 #include "report/text.h"
 
 /* ---- the network ---- */

@@ -4,11 +4,10 @@
 #include "lists/small.h"
 #include "nn/share.h"
 
-static const char *const names[ZERO_ARRAYS] = {
-    [ZERO_ARRAY_PARAMETERS] = "parameters",
-    [ZERO_ARRAY_MASTERS] = "masters",
-    [ZERO_ARRAY_MOMENTUM] = "momentum",
-    [ZERO_ARRAY_VARIANCE] = "variance",
+static const char *const names[] = {
+    [ZERO_ARRAY_PARAMETERS] = "parameters", [ZERO_ARRAY_MASTERS] = "masters",
+    [ZERO_ARRAY_MOMENTUM] = "momentum",     [ZERO_ARRAY_VARIANCE] = "variance",
+    [ZERO_ARRAY_GRADIENTS] = "gradients",
 };
 
 const char *zero_array_name(zero_array array)
@@ -18,11 +17,10 @@ const char *zero_array_name(zero_array array)
 
 int zero_array_buffer(const zero_group_state *group, zero_array array)
 {
-    const int buffers[ZERO_ARRAYS] = {
-        [ZERO_ARRAY_PARAMETERS] = group->param,
-        [ZERO_ARRAY_MASTERS] = group->master,
-        [ZERO_ARRAY_MOMENTUM] = group->momentum,
-        [ZERO_ARRAY_VARIANCE] = group->variance,
+    const int buffers[] = {
+        [ZERO_ARRAY_PARAMETERS] = group->param,  [ZERO_ARRAY_MASTERS] = group->master,
+        [ZERO_ARRAY_MOMENTUM] = group->momentum, [ZERO_ARRAY_VARIANCE] = group->variance,
+        [ZERO_ARRAY_GRADIENTS] = group->grad,
     };
     return buffers[array];
 }

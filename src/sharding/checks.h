@@ -30,7 +30,8 @@ typedef enum {
     ZERO_ARRAY_MASTERS,
     ZERO_ARRAY_MOMENTUM,
     ZERO_ARRAY_VARIANCE,
-    ZERO_ARRAYS
+    ZERO_ARRAYS,
+    ZERO_ARRAY_GRADIENTS = ZERO_ARRAYS /* no state: what NORM reads */
 } zero_array;
 
 typedef enum {

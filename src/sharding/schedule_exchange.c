@@ -444,7 +444,7 @@ static void add_squares(const zero_schedule *s, zero_traffic *t)
     zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
 }
 
-/* Sent by engine/run_update.c and run_checks.c. LOSS gathers a loss per microbatch in the
+/* Sent by engine/run_update.c. LOSS gathers a loss per microbatch in the
  * ZeRO group, as the ranks of a TP group have the same. All ranks of the world add the
  * squares, vote in OVERFLOW, and tell two words each in VERIFY. COMPARE is not part of
  * every step: zero_schedule_compare_traffic(). */

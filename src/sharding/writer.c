@@ -68,7 +68,7 @@ static void find_parameters(zero_writer *w)
     }
 }
 
-/* zero_model_first_writer() and _last_writer() search all units, for each group. */
+/* The first and the last unit that writes each group, in one pass over the units. */
 static void find_writers(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;

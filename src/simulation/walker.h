@@ -24,7 +24,7 @@ typedef enum {
     ZERO_WALKER_ENDED,    /* has done all steps; looks, since other ranks may need it */
 } zero_walker_state;
 
-/* A chain of two collectives in flight (engine/run_chain.h). */
+/* A chain of two collectives in flight (engine/walk.h). */
 typedef struct {
     const zero_action *action; /* NULL: none */
     int64_t call;              /* of the first */

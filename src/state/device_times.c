@@ -13,9 +13,8 @@ zero_status zero_device_times_init(zero_device_times *t, const zero_backend *bac
     if (!t->watch) return ZERO_OK;
     profile->is_of_device = true;
     t->ring = calloc((size_t)t->watch->marks, sizeof *t->ring);
-    if (t->ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the times of a device: %d marks",
-                     t->watch->marks);
+    return zero_allocated(t->ring, "no memory for the times of a device: %d marks",
+                          t->watch->marks);
 }
 
 void zero_device_times_destroy(zero_device_times *t)
@@ -34,22 +33,22 @@ static struct zero_device_mark *at(const zero_device_times *t, int64_t mark)
     return &t->ring[place_of(t, mark)];
 }
 
-/* After a failure nothing is timed any more. */
-static void add_one(zero_device_times *t, int64_t mark)
-{
-    const struct zero_device_mark *m = at(t, mark);
-    double seconds = 0.0;
-    if (!m->begun || t->link->has_failed) return;
-    zero_status st =
-        t->watch->between(t->math, place_of(t, mark), place_of(t, mark + 1), &seconds);
-    zero_link_keep(t->link, st);
-    if (st == ZERO_OK) zero_profile_add_seconds(t->profile, m->program, m->begun, seconds);
-}
-
 /* The last mark begins nothing that has ended. */
 static void read_all(zero_device_times *t)
 {
-    for (; t->first + 1 < t->n; t->first++) add_one(t, t->first);
+    for (; t->first + 1 < t->n; t->first++) {
+        /* After a failure nothing is timed any more. */
+        int64_t mark = t->first;
+        const struct zero_device_mark *m = at(t, mark);
+        double seconds = 0.0;
+        if (m->begun && !t->link->has_failed) {
+            zero_status st = t->watch->between(t->math, place_of(t, mark),
+                                               place_of(t, mark + 1), &seconds);
+            zero_link_keep(t->link, st);
+            if (st == ZERO_OK)
+                zero_profile_add_seconds(t->profile, m->program, m->begun, seconds);
+        }
+    }
 }
 
 static void set(zero_device_times *t, const zero_instruction *i)
@@ -64,17 +63,12 @@ void zero_device_times_begin(zero_device_times *t, zero_program_kind program)
     t->program = program;
 }
 
-static bool is_of_class(const zero_device_times *t, const zero_instruction *a,
-                        const zero_instruction *b)
-{
-    return a && b && a->op == b->op &&
-           zero_profile_column(t->profile, a) == zero_profile_column(t->profile, b);
-}
-
 void zero_device_times_next(zero_device_times *t, const zero_instruction *i)
 {
     const zero_instruction *now = t->n > 0 ? at(t, t->n - 1)->begun : NULL;
-    if (is_of_class(t, now, i)) return;
+    if (now && i && now->op == i->op &&
+        zero_profile_column(t->profile, now) == zero_profile_column(t->profile, i))
+        return;
     if (now && now->op == ZERO_OP_OVERFLOW) read_all(t);
     set(t, i);
 }

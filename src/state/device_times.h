@@ -1,17 +1,18 @@
 /* device_times.h - the profile's clock where calls return early: marks in a device's queue.
  *
- * A walk sets a mark wherever the class of its instructions changes, and a last one at its end. Time
- * between two marks belongs to the class that began at the first: its calls, and what the device
- * waited for, as copies or the host. A mark that is set while the device has nothing to do tells when
- * it was set. So the classes that wait, and compute nothing, have the time in which it stood still.
+ * A walk sets a mark wherever the class of its instructions changes, and a last one at its
+ * end. Time between two marks belongs to the class that began at the first: its calls, and
+ * what the device waited for, as copies or the host. A mark that is set while the device
+ * has nothing to do tells when it was set. So the classes that wait, and compute nothing,
+ * have the time in which it stood still.
  *
  *     host     BACKWARD 1   REDUCE_WAIT 2 .....................   BACKWARD 0
  *     device   |  calls of BACKWARD 1  |  exposed: REDUCE_WAIT 2  |  calls of BACKWARD 0
  *              mark                    mark                       mark
  *
- * Marks are read where a walk has waited for the device anyway: after OVERFLOW, and where it ends in a
- * wait. So nothing is waited for, except where all marks are used up before. In each step the time from
- * the OVERFLOW of the step before to its own is read. */
+ * Marks are read where a walk has waited for the device anyway: after OVERFLOW, and where
+ * it ends in a wait. So nothing is waited for, except where all marks are used up before.
+ * In each step the time from the OVERFLOW of the step before to its own is read. */
 #pragma once
 
 #include "state/link.h"

@@ -11,7 +11,7 @@
 #include "base/range.h"
 #include "nn/share.h"
 
-enum { ARRAYS = 3, ENDS = 2 };
+enum { ARRAYS = ZERO_STATES, ENDS = 2 };
 
 #define MERGED 16 /* blocks of a shared tensor, put together at once */
 
@@ -23,8 +23,8 @@ struct digest {
     XXH3_state_t *list;
     XXH3_state_t *streams[ARRAYS]; /* of a block that arrives in several pieces */
     const zero_tensor **sorted;    /* [n_tensors] */
-    /* [ENDS][ARRAYS][ZERO_DIGEST_BLOCK] this rank's elements of the blocks that it shares with
-     * ranks before it and after it; other elements have any values */
+    /* [ENDS][ARRAYS][ZERO_DIGEST_BLOCK] this rank's elements of the blocks that it
+     * shares with ranks before it and after it; other elements have any values */
     float *ends;
     float *foreign; /* [ZERO_DIGEST_BLOCK] a block of which this rank has no element */
     uint64_t
@@ -67,8 +67,8 @@ static float *shared_block(const struct digest *d, int array, zero_range block)
     return d->ends + (end * ARRAYS + array) * ZERO_DIGEST_BLOCK;
 }
 
-/* The elements of a group that this rank hashes. Ranks of other replicas than the first hash nothing,
- * because they hold the same. */
+/* The elements of a group that this rank hashes. Ranks of other replicas than the first
+ * hash nothing, because they hold the same. */
 static zero_range hashed_here(const struct digest *d, const zero_partition *p)
 {
     int rank = d->comm->rank / (d->merged ? d->model->share.ranks : 1);
@@ -99,29 +99,25 @@ static void hash_part(struct digest *d, int array, int64_t b, zero_range part,
     if (part.end == block.end) keep_hash(hash_at(d, array, b), XXH3_128bits_digest(stream));
 }
 
-static void take_part(struct digest *d, int array, int64_t b, zero_range part,
-                      const float *x)
-{
-    zero_range block = block_at(d, b);
-    bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
-    if (is_whole)
-        hash_part(d, array, b, part, x);
-    else
-        memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
-               (size_t)zero_range_len(part) * sizeof *x);
-}
-
 /* A piece may begin and end anywhere within a block. */
 static zero_status take_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
-    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
     for (int64_t at = piece->range.begin, stop; at < piece->range.end; at = stop) {
         int64_t b = (at - d->all.begin) / ZERO_DIGEST_BLOCK;
         stop = zero_min(block_at(d, b).end, piece->range.end);
-        for (int a = 0; a < ARRAYS; a++)
-            take_part(d, a, b, (zero_range){at, stop},
-                      arrays[a] + (at - piece->range.begin));
+        for (int a = 0; a < ARRAYS; a++) {
+            int array = a;
+            zero_range part = (zero_range){at, stop};
+            const float *x = piece->part[a] + (at - piece->range.begin);
+            zero_range block = block_at(d, b);
+            bool is_whole = d->mine.begin <= block.begin && block.end <= d->mine.end;
+            if (is_whole)
+                hash_part(d, array, b, part, x);
+            else
+                memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
+                       (size_t)zero_range_len(part) * sizeof *x);
+        }
     }
     return ZERO_OK;
 }
@@ -146,20 +142,10 @@ static zero_status hash_shared(struct digest *d, const zero_partition *p, int ar
     return ZERO_OK;
 }
 
-static zero_status hash_all_shared(struct digest *d, const zero_partition *p)
-{
-    for (int64_t b = 0; b < blocks_of(d->all); b++) {
-        zero_range block = block_at(d, b);
-        int owner = zero_partition_owner_of(p, block.begin);
-        if (block.end <= zero_partition_piece(p, owner).end) continue;
-        for (int a = 0; a < ARRAYS; a++) ZERO_TRY(hash_shared(d, p, a, b));
-    }
-    return ZERO_OK;
-}
-
 /* ---- a shared model ---- */
 
-/* This rank's elements among some of the whole tensor's. They adjoin, as both are in one order. */
+/* This rank's elements among some of the whole tensor's. They adjoin, as both are in one
+ * order. */
 static zero_range here_of(const zero_tensor *t, zero_range whole)
 {
     zero_range here = {0, 0};
@@ -173,7 +159,8 @@ static zero_range here_of(const zero_tensor *t, zero_range whole)
     return here;
 }
 
-/* The floats that an array of this many elements takes in `merged`. Ranks exchange words of two floats. */
+/* The floats that an array of this many elements takes in `merged`. Ranks exchange words
+ * of two floats. */
 static int64_t merged_len(int64_t elements)
 {
     return zero_round_up(elements, 2);
@@ -187,40 +174,24 @@ static float *merged_at(const struct digest *d, int array, int64_t whole)
     return d->merged + begin * ARRAYS + array * merged_len(n) + (at - begin);
 }
 
-/* Elements of one run go to the blocks of the whole tensor. */
-static void put_run(struct digest *d, zero_run run, int array, const float *x)
-{
-    for (int64_t at = run.whole, end = run.whole + run.n, stop; at < end; at = stop) {
-        stop = zero_min((at / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK, end);
-        memcpy(merged_at(d, array, at), x + (at - run.whole),
-               (size_t)(stop - at) * sizeof *x);
-    }
-}
-
 static zero_status put_piece(void *arg, const zero_state_block *piece)
 {
     struct digest *d = arg;
-    const float *arrays[ARRAYS] = {piece->master, piece->momentum, piece->variance};
     int64_t offset = d->tensor->offset, end = piece->range.end - offset;
     for (int64_t at = piece->range.begin - offset; at < end;) {
         zero_run run = zero_share_run(d->tensor, at, end);
-        for (int a = 0; a < ARRAYS; a++)
-            put_run(d, run, a, arrays[a] + (at + offset - piece->range.begin));
+        /* Elements of one run go to the blocks of the whole tensor. */
+        for (int64_t from = run.whole, stop; from < run.whole + run.n; from = stop) {
+            stop = zero_min((from / ZERO_DIGEST_BLOCK + 1) * ZERO_DIGEST_BLOCK,
+                            run.whole + run.n);
+            int64_t skip = at + offset - piece->range.begin + from - run.whole;
+            for (int a = 0; a < ARRAYS; a++)
+                memcpy(merged_at(d, a, from), piece->part[a] + skip,
+                       (size_t)(stop - from) * sizeof(float));
+        }
         at += run.n;
     }
     return ZERO_OK;
-}
-
-/* After a failure this rank gives zeros: add_hashes() tells the others. */
-static void put_here(struct digest *d, zero_range mine)
-{
-    const zero_tensor *t = d->tensor;
-    zero_range here = here_of(t, d->merging);
-    zero_range range = zero_range_overlap(
-        mine, (zero_range){t->offset + here.begin, t->offset + here.end});
-    if (zero_range_is_empty(range) || d->failure.status != ZERO_OK) return;
-    d->failure =
-        zero_failure_keep(d->source->read(d->source->arg, t->group, range, put_piece, d));
 }
 
 /* Ranks take turns in hashing the blocks, which all of them have. */
@@ -230,7 +201,15 @@ static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine
     d->merging = (zero_range){block_at(d, first).begin, block_at(d, first + n - 1).end};
     int64_t floats = ARRAYS * merged_len(zero_range_len(d->merging));
     memset(d->merged, 0, (size_t)floats * sizeof *d->merged);
-    put_here(d, mine);
+    /* After a failure this rank gives zeros: add_hashes() tells the others. */
+    const zero_tensor *t = d->tensor;
+    zero_range here = here_of(t, d->merging);
+    zero_range range = zero_range_overlap(
+        mine, (zero_range){t->offset + here.begin, t->offset + here.end});
+    if (!zero_range_is_empty(range) && d->failure.status == ZERO_OK) {
+        d->failure = zero_failure_keep(
+            d->source->read(d->source->arg, t->group, range, put_piece, d));
+    }
     ZERO_TRY(zero_comm_or(d->comm, floats / 2, (uint64_t *)(void *)d->merged));
     for (int64_t b = first; b < first + n; b++)
         for (int a = 0; a < ARRAYS && b % d->comm->size == d->comm->rank; a++) {
@@ -257,24 +236,6 @@ static zero_status hash_whole(struct digest *d, const zero_tensor *t,
 
 /* ---- all of it ---- */
 
-/* The ranks' hashes together; other ranks than a block's contribute zeros. A rank that cannot read
- * its states stays until here, where all others hear of it. */
-static zero_status add_hashes(struct digest *d)
-{
-    int64_t n = ARRAYS * blocks_of(d->all);
-    d->hashes[2 * n] = d->failure.status != ZERO_OK;
-    ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
-    if (d->hashes[2 * n]) return zero_agree(d->comm, zero_failure_restore(&d->failure));
-    for (int64_t i = 0; i < n; i++) {
-        XXH128_canonical_t canonical;
-        XXH128_canonicalFromHash(
-            &canonical,
-            (XXH128_hash_t){.high64 = d->hashes[2 * i], .low64 = d->hashes[2 * i + 1]});
-        XXH3_128bits_update(d->list, &canonical, sizeof canonical);
-    }
-    return ZERO_OK;
-}
-
 /* The tensor on all ranks together: of a shared model the whole one. */
 static zero_range all_of(const zero_model *model, const zero_tensor *t)
 {
@@ -289,7 +250,13 @@ static zero_status hash_pieces(struct digest *d, const zero_tensor *t,
     if (!zero_range_is_empty(d->mine))
         d->failure = zero_failure_keep(
             d->source->read(d->source->arg, t->group, d->mine, take_piece, d));
-    return hash_all_shared(d, p);
+    for (int64_t b = 0; b < blocks_of(d->all); b++) {
+        zero_range block = block_at(d, b);
+        int owner = zero_partition_owner_of(p, block.begin);
+        if (block.end <= zero_partition_piece(p, owner).end) continue;
+        for (int a = 0; a < ARRAYS; a++) ZERO_TRY(hash_shared(d, p, a, b));
+    }
+    return ZERO_OK;
 }
 
 static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
@@ -298,24 +265,21 @@ static zero_status hash_tensor(struct digest *d, const zero_tensor *t,
     d->all = all_of(d->model, t);
     memset(d->hashes, 0, (size_t)(2 * ARRAYS * blocks_of(d->all)) * sizeof *d->hashes);
     ZERO_TRY(d->merged ? hash_whole(d, t, p) : hash_pieces(d, t, p));
-    return add_hashes(d);
-}
-
-/* One of these, as tensors are hashed in pieces or as a whole. */
-static bool has_room(const struct digest *d)
-{
-    return d->merged || (d->ends && d->foreign);
-}
-
-static void make_room(struct digest *d, int64_t longest)
-{
-    if (d->model->share.ranks > 1) {
-        int64_t n = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
-        d->merged = malloc((size_t)(ARRAYS * n) * sizeof *d->merged);
-        return;
+    /* The ranks' hashes together; other ranks than a block's contribute zeros. A
+     * rank that cannot read its states stays until here, where all others hear of
+     * it. */
+    int64_t n = ARRAYS * blocks_of(d->all);
+    d->hashes[2 * n] = d->failure.status != ZERO_OK;
+    ZERO_TRY(zero_comm_or(d->comm, 2 * n + 1, d->hashes));
+    if (d->hashes[2 * n]) return zero_agree(d->comm, zero_failure_restore(&d->failure));
+    for (int64_t i = 0; i < n; i++) {
+        XXH128_canonical_t canonical;
+        XXH128_canonicalFromHash(
+            &canonical,
+            (XXH128_hash_t){.high64 = d->hashes[2 * i], .low64 = d->hashes[2 * i + 1]});
+        XXH3_128bits_update(d->list, &canonical, sizeof canonical);
     }
-    d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
-    d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+    return ZERO_OK;
 }
 
 static zero_status allocate(struct digest *d)
@@ -328,27 +292,23 @@ static zero_status allocate(struct digest *d)
     d->sorted = malloc((size_t)n * sizeof *d->sorted);
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
-    make_room(d, longest);
+    if (d->model->share.ranks > 1) { /* tensors are hashed as a whole */
+        int64_t floats = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
+        d->merged = malloc((size_t)(ARRAYS * floats) * sizeof *d->merged);
+    } else {
+        d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
+        d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+    }
     int64_t blocks = blocks_of((zero_range){0, longest});
     d->hashes = malloc((size_t)(2 * ARRAYS * blocks + 1) * sizeof *d->hashes);
-    if (!d->sorted || !d->list || !d->streams[0] || !d->streams[1] || !d->streams[2] ||
-        !has_room(d) || !d->hashes)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory to hash %d tensors", n);
+    ZERO_TRY(zero_allocated(d->sorted && d->list && d->streams[0] && d->streams[1] &&
+                                d->streams[2] && d->hashes &&
+                                (d->merged || (d->ends && d->foreign)),
+                            "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);
     XXH3_128bits_reset(d->list);
     return ZERO_OK;
-}
-
-static void release(struct digest *d)
-{
-    XXH3_freeState(d->list);
-    for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d->streams[a]);
-    free(d->sorted);
-    free(d->ends);
-    free(d->foreign);
-    free(d->merged);
-    free(d->hashes);
 }
 
 zero_status zero_digest(const zero_model *model, zero_comm *comm,
@@ -364,6 +324,12 @@ zero_status zero_digest(const zero_model *model, zero_comm *comm,
         XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(d.list));
         for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", digest.digest[i]);
     }
-    release(&d);
+    XXH3_freeState(d.list);
+    for (int a = 0; a < ARRAYS; a++) XXH3_freeState(d.streams[a]);
+    free(d.sorted);
+    free(d.ends);
+    free(d.foreign);
+    free(d.merged);
+    free(d.hashes);
     return st;
 }

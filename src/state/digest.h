@@ -1,23 +1,25 @@
 /* digest.h - one number for a model's whole state.
  *
- * XXH3-128 of every fp32 master parameter and both moments in canonical order: tensors by name;
- * for each its parameter, momentum and variance; in blocks of 2^16 elements by index. The digest
- * is the hash of the list of block hashes, in their canonical big-endian form, so that each block
- * is hashed by a rank that holds it. Padding is left out: equal states have equal digests whatever
- * stage, rank count or bucket wrote them.
+ * XXH3-128 of every fp32 master parameter and both moments in canonical order: tensors by
+ * name; for each its parameter, momentum and variance; in blocks of 2^16 elements by index.
+ * The digest is the hash of the list of block hashes, in their canonical big-endian form,
+ * so that each block is hashed by a rank that holds it. Padding is left out: equal states
+ * have equal digests whatever stage, rank count or bucket wrote them.
  *
- * Each rank reads its part of a tensor once, all three arrays together, in pieces of any length. A
- * block that lies on one rank is hashed as its pieces arrive. Of a block that lies on several, each
- * rank keeps its elements (at most two such blocks per tensor), and they are put together
- * afterwards.
+ * Each rank reads its part of a tensor once, all three arrays together, in pieces of any
+ * length. A block that lies on one rank is hashed as its pieces arrive. Of a block that
+ * lies on several, each rank keeps its elements (at most two such blocks per tensor), and
+ * they are put together afterwards.
  *
- * Of a model that a TP group shares, whole tensors are hashed, so that equal states have equal
- * digests on any number of ranks in any groups: some blocks at a time are cleared on all ranks,
- * each rank puts its elements in, and a bitwise or merges them. Replicated tensors come from the
- * first rank of each TP group. This moves three numbers for each parameter through every rank.
+ * Of a model that a TP group shares, whole tensors are hashed, so that equal states have
+ * equal digests on any number of ranks in any groups: some blocks at a time are cleared on
+ * all ranks, each rank puts its elements in, and a bitwise or merges them. Replicated
+ * tensors come from the first rank of each TP group. This moves three numbers for each
+ * parameter through every rank.
  *
- * With hybrid sharding the ranks of replica 0 hash what they hold, and other replicas hash nothing.
- * An engine compares the replicas first, so that a digest hides no difference (replicas.h). */
+ * With hybrid sharding the ranks of replica 0 hash what they hold, and other replicas hash
+ * nothing. An engine compares the replicas first, so that a digest hides no difference
+ * (replicas.h). */
 #pragma once
 
 #include "comm/comm.h"
@@ -34,10 +36,10 @@ typedef struct {
     void *arg;
 } zero_digest_source;
 
-/* Writes 32 hexadecimal digits and a zero. `model` is this rank's part, if it is shared. partitions[g]
- * has n_ranks pieces, which the first n_ranks ranks of a ZeRO group hash; each of them can read its
- * own. Collective over all ranks, in all groups; one verdict: ZERO_ERR_NOMEM, or the source's
- * status. */
+/* Writes 32 hexadecimal digits and a zero. `model` is this rank's part, if it is shared.
+ * partitions[g] has n_ranks pieces, which the first n_ranks ranks of a ZeRO group hash;
+ * each of them can read its own. Collective over all ranks, in all groups; one verdict:
+ * ZERO_ERR_NOMEM, or the source's status. */
 ZERO_NODISCARD zero_status zero_digest(const zero_model *model, zero_comm *comm,
                                        const zero_partition *const *partitions,
                                        const zero_digest_source *source, char hex[33]);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/range.h"
+#include "state/visit.h"
 
 zero_check_space zero_finding_space(const zero_runner *r)
 {
@@ -30,23 +32,16 @@ bool zero_finding_has_failed(const zero_runner *r)
 
 /* ---- words ---- */
 
-void zero_finding_add_elements(zero_sentence *report, const char *what,
-                               const zero_tensor *t, zero_range elements)
+void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
+                            const zero_finding *place)
 {
-    int64_t first = elements.begin, last = elements.end - 1;
-    zero_sentence_add(report, "the %s of %s, element", what, t->name);
+    int64_t first = place->range.begin, last = place->range.end - 1;
+    zero_sentence_add(report, "the %s of %s, element", zero_array_name(place->array),
+                      r->schedule->input.model->tensors[place->tensor].name);
     if (first == last)
         zero_sentence_add(report, " %" PRId64, first);
     else
         zero_sentence_add(report, "s %" PRId64 " to %" PRId64, first, last);
-}
-
-void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
-                            const zero_finding *place)
-{
-    zero_finding_add_elements(report, zero_array_name(place->array),
-                              &r->schedule->input.model->tensors[place->tensor],
-                              place->range);
 }
 
 zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r, int rank)
@@ -62,42 +57,80 @@ zero_status zero_finding_add_advice(zero_sentence *report, zero_runner *r, int r
 
 zero_status zero_finding_lost(const char *what)
 {
-    return zero_fail(ZERO_ERR_CORRUPTED,
-                     "%s differed when it was compared, and not when it was read again. "
-                     "Memory or a CPU is faulty: resume from the newest checkpoint on "
-                     "other hardware",
-                     what);
+    return zero_fail(
+        ZERO_ERR_CORRUPTED,
+        "%s differed when it was compared, and not when it was read again. Memory or a CPU "
+        "is faulty: resume from the newest checkpoint on other hardware",
+        what);
+}
+
+/* ---- looking ---- */
+
+struct looking {
+    zero_inspect_look *look;
+    void *arg;
+    int part; /* of states */
+};
+
+static zero_status look_at_block(void *arg, const zero_state_block *block)
+{
+    const struct looking *l = arg;
+    l->look(l->arg, block->part[l->part],
+            (size_t)zero_range_len(block->range) * sizeof(float));
+    return ZERO_OK;
+}
+
+zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
+                                 zero_inspect_look *look, void *arg)
+{
+    const zero_schedule *s = r->schedule;
+    const zero_tensor *t = &s->input.model->tensors[at->tensor];
+    zero_range range = {t->offset + at->range.begin, t->offset + at->range.end};
+    struct looking looking = {look, arg, (int)at->array - ZERO_ARRAY_MASTERS};
+    if (at->array != ZERO_ARRAY_PARAMETERS && at->array != ZERO_ARRAY_GRADIENTS)
+        return zero_states_visit(r, t->group, range, ZERO_VISIT_READ, look_at_block,
+                                 &looking);
+    int buffer = zero_array_buffer(&s->groups[t->group], at->array);
+    return zero_inspect(
+        r, zero_runner_element(r, buffer, range.begin),
+        (size_t)zero_range_len(range) * zero_type_size(s->buffers[buffer].type), look, arg);
+}
+
+zero_status zero_finding_narrow(zero_finding *at, bool to_last,
+                                zero_finding_compare *compare, void *arg)
+{
+    while (zero_range_len(at->range) > 1) {
+        int64_t middle = at->range.begin + zero_range_len(at->range) / 2;
+        zero_finding half = *at;
+        bool differ = false;
+        if (to_last)
+            half.range.begin = middle;
+        else
+            half.range.end = middle;
+        ZERO_TRY(compare(arg, &half, &differ));
+        if (differ)
+            *at = half;
+        else if (to_last)
+            at->range.end = middle;
+        else
+            at->range.begin = middle;
+    }
+    return ZERO_OK;
 }
 
 /* ---- one verdict ---- */
 
-/* Returns the lowest rank that found something, or the number of ranks if no rank did. */
-static int lowest_finder(const zero_runner *r)
-{
-    const uint64_t *words = zero_finding_space(r).words;
-    int rank = 0;
-    while (rank < r->comm->size && words[2 * rank] == 0) rank++;
-    return rank;
-}
-
-/* Exchanges the tensor and the array of each rank's finding. */
-static zero_status exchange_places(zero_runner *r, const zero_finding *mine,
-                                   zero_status looked)
-{
-    uint64_t failed[] = ZERO_FINDING_FAILED;
-    uint64_t place[] = {(uint64_t)(mine->tensor + 1), (uint64_t)mine->array};
-    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? place : failed));
-    return zero_finding_has_failed(r) ? zero_agree(r->comm, looked) : ZERO_OK;
-}
-
 zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine, zero_status looked,
                                const char *what)
 {
-    const uint64_t *words = zero_finding_space(r).words;
+    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    const uint64_t place[] = {(uint64_t)(mine->tensor + 1), (uint64_t)mine->array};
     zero_sentence report = {.used = 0};
-    ZERO_TRY(exchange_places(r, mine, looked));
-    int rank = lowest_finder(r);
-    if (rank == r->comm->size) return ZERO_OK;
+    int rank = 0;
+    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? place : failed));
+    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    while (rank < r->comm->size && words[2 * rank] == 0) rank++;
+    if (rank == r->comm->size) return ZERO_OK; /* none found anything */
 
     zero_finding theirs = {.tensor = (int)words[2 * rank] - 1,
                            .array = (zero_array)words[2 * rank + 1]};

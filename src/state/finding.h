@@ -3,7 +3,7 @@
 
 #include "comm/sentence.h"
 #include "sharding/checks.h"
-#include "state/runner.h"
+#include "state/inspect.h"
 
 typedef struct {
     int tensor; /* of the model; -1: nothing was found */
@@ -18,30 +18,37 @@ zero_check_space zero_finding_space(const zero_runner *r);
 ZERO_NODISCARD zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2]);
 
 /* One verdict on what ranks found in their own memory: ZERO_OK if none found anything, else
- * ZERO_ERR_CORRUPTED, which names the lowest rank and its place. `what` is the verb: "has other
- * bits than its masters, rounded, in". `looked` says whether this rank could look at its memory;
- * a failure on any rank comes before all findings. Collective. */
+ * ZERO_ERR_CORRUPTED, which names the lowest rank and its place. `what` is the verb: "has
+ * other bits than its masters, rounded, in". `looked` says whether this rank could look at
+ * its memory; a failure on any rank comes before all findings. Collective. */
 ZERO_NODISCARD zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine,
                                               zero_status looked, const char *what);
 
-/* In place of words that say something: this rank could not look. It costs no message while all
- * is well. */
+/* In place of words that say something: this rank could not look. It costs no message while
+ * all is well. */
 #define ZERO_FINDING_FAILED \
     { \
         UINT64_MAX, UINT64_MAX \
     }
 
-/* True, on all ranks alike, if the exchanged words of any rank are ZERO_FINDING_FAILED: then the
- * verdict is that of zero_agree(). Local. */
+/* True, on all ranks alike, if the exchanged words of any rank are ZERO_FINDING_FAILED:
+ * then the verdict is that of zero_agree(). Local. */
 bool zero_finding_has_failed(const zero_runner *r);
 
 /* Appends "the momentum of h.0.attn.c_attn.weight, elements 512 to 767". */
 void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
                             const zero_finding *place);
 
-/* The same for what is not an array of the model states: "the gradients of ..." */
-void zero_finding_add_elements(zero_sentence *report, const char *what,
-                               const zero_tensor *t, zero_range elements);
+/* Calls `look` for consecutive pieces of a place's elements, which this rank holds.
+ * Local. */
+ZERO_NODISCARD zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
+                                                zero_inspect_look *look, void *arg);
+
+/* *differ is true, on all ranks alike, if copies of the place differ. Collective. */
+typedef zero_status zero_finding_compare(void *arg, const zero_finding *at, bool *differ);
+/* Shortens a place in which copies differ to its first such element, or to its last one. */
+ZERO_NODISCARD zero_status zero_finding_narrow(zero_finding *at, bool to_last,
+                                               zero_finding_compare *compare, void *arg);
 
 /* For all ranks: `what` differed when it was compared, and does not now. */
 ZERO_NODISCARD zero_status zero_finding_lost(const char *what);

@@ -27,17 +27,14 @@ void zero_host_await_update(zero_runner *r, int g)
     zero_host_await(r, g);
 }
 
-static size_t bytes_of(const zero_runner *r, zero_range range)
-{
-    return (size_t)zero_range_len(range) * zero_type_size(r->schedule->input.type);
-}
-
 void zero_host_store(zero_runner *r, int g, zero_call_place place)
 {
     const zero_group_state *state = &r->schedule->groups[g];
     zero_range held = zero_states_held(r->schedule, g);
     zero_link_store_since(&r->link, place, zero_runner_element(r, state->param, held.begin),
                           zero_runner_element(r, state->host_param, held.begin),
-                          bytes_of(r, held), &r->param_copies[g]);
+                          (size_t)zero_range_len(held) *
+                              zero_type_size(r->schedule->input.type),
+                          &r->param_copies[g]);
     zero_link_after(&r->link, r->param_copies[g]);
 }

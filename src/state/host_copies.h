@@ -6,11 +6,12 @@
  *                                                 ^|
  *     file, without offload_host            FETCH ||  STORE: masters (fp32: none) and moments
  *
- * The CPU executes NORM and UPDATE in the host's memory, and has finished when they return. NORM waits
- * for the gradient of its group. UPDATE waits for it, too, since with `backward` it stands before NORM. It
- * also waits for the last STORE_PARAM, whose memory it overwrites: with `delayed` that copy may be on its
- * way when the next step begins. The stream does not begin an UPDATE that would wait (run_offload.c).
- * Visitors that write states wait for the copy of parameters (visit.h). */
+ * The CPU executes NORM and UPDATE in the host's memory, and has finished when they return.
+ * NORM waits for the gradient of its group. UPDATE waits for it, too, since with `backward`
+ * it stands before NORM. It also waits for the last STORE_PARAM, whose memory it
+ * overwrites: with `delayed` that copy may be on its way when the next step begins. The
+ * stream does not begin an UPDATE that would wait (run_offload.c). Visitors that write
+ * states wait for the copy of parameters (visit.h). */
 #pragma once
 
 #include "state/runner.h"
@@ -20,6 +21,6 @@ void zero_host_await(zero_runner *r, int g);
 /* True if UPDATE of group g needs to wait for no copy; and the wait. */
 bool zero_host_may_update(zero_runner *r, int g);
 void zero_host_await_update(zero_runner *r, int g);
-/* Begins to copy the new parameters of group g to the device, once the calls before the place have been
- * executed; 0: all calls. Calls and copies made later see them. */
+/* Begins to copy the new parameters of group g to the device, once the calls before the
+ * place have been executed; 0: all calls. Calls and copies made later see them. */
 void zero_host_store(zero_runner *r, int g, zero_call_place place);

@@ -1,8 +1,8 @@
 /* inspect.h - the host looks at what the backend has computed, or writes there.
  *
- * Without a device this is the memory itself; with one, pieces pass through two chunks of the
- * host's memory (schedule.h). Between walks, or in an instruction that may wait. Not from a visitor
- * of states (visit.h), which uses the same chunks.
+ * Without a device this is the memory itself; with one, pieces pass through two chunks of
+ * the host's memory (schedule.h). Between walks, or in an instruction that may wait. Not
+ * from a visitor of states (visit.h), which uses the same chunks.
  *
  * Both return the backend's failure; pieces may hold anything then. */
 #pragma once

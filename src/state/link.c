@@ -127,7 +127,8 @@ static zero_status ended(void *arg, uint64_t ticket, bool *answer)
     return ZERO_OK;
 }
 
-/* ---- the same between devices: after a failure nothing is begun, and all has ended ---- */
+/* ---- the same between devices: after a failure nothing is begun, and all has ended
+ * ---- */
 
 _Static_assert(sizeof(zero_memory_handle) == sizeof(zero_device_handle),
                "a handle travels as bytes");

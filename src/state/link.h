@@ -1,10 +1,10 @@
 /* link.h - between the host's memory and a device's.
  *
- * A step waits in OVERFLOW, in LOSS for row losses, and for collectives that are not over; all
- * other copies end on their own. A copy that fails is kept, like a transfer of the scratch file
- * (tier.h), and ends the run at the next vote: a rank that left its program alone would let the
- * others wait for ever. From then on nothing is copied, and every copy has ended. Without a device
- * nothing here is called. */
+ * A step waits in OVERFLOW, in LOSS for row losses, and for collectives that are not over;
+ * all other copies end on their own. A copy that fails is kept, like a transfer of the
+ * scratch file (tier.h), and ends the run at the next vote: a rank that left its program
+ * alone would let the others wait for ever. From then on nothing is copied, and every copy
+ * has ended. Without a device nothing here is called. */
 #pragma once
 
 #include "base/fail.h"
@@ -48,5 +48,6 @@ void zero_link_keep(zero_link *l, zero_status st);
 /* The first failure, told again. */
 ZERO_NODISCARD zero_status zero_link_status(const zero_link *l);
 
-/* The copies of collectives, and direct sums if the device's memory can be shared; borrows `l`. */
+/* The copies of collectives, and direct sums if the device's memory can be shared; borrows
+ * `l`. */
 zero_copier zero_link_copier(zero_link *l);

@@ -17,17 +17,12 @@ static size_t kind_length(const char *name)
     return n > 0 ? n : all;
 }
 
-static bool is_same_kind(const char *a, const char *b)
-{
-    size_t n = kind_length(a);
-    return n == kind_length(b) && memcmp(a, b, n) == 0;
-}
-
 /* Searches from the newest kind: units of a kind mostly follow each other. */
 static int find_column(zero_profile *p, const char *unit)
 {
+    const size_t n = kind_length(unit);
     for (int k = p->n_columns - 1; k > ZERO_ALL_UNITS; k--)
-        if (is_same_kind(p->kinds[k], unit)) return k;
+        if (kind_length(p->kinds[k]) == n && memcmp(p->kinds[k], unit, n) == 0) return k;
     p->kinds[p->n_columns] = unit;
     return p->n_columns++;
 }
@@ -55,12 +50,6 @@ void zero_profile_destroy(zero_profile *p)
     *p = (zero_profile){0};
 }
 
-static zero_profile_entry *entries_of(const zero_profile *p, zero_program_kind program,
-                                      zero_op op)
-{
-    return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns;
-}
-
 static void add(zero_profile_entry *entry, const zero_profile_entry *more)
 {
     entry->count += more->count;
@@ -76,7 +65,8 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i)
 static void add_to_class(zero_profile *p, zero_program_kind program,
                          const zero_instruction *i, const zero_profile_entry *more)
 {
-    zero_profile_entry *entries = entries_of(p, program, i->op);
+    zero_profile_entry *entries =
+        p->all + ((int)program * ZERO_OP_KINDS + (int)i->op) * p->n_columns;
     const int column = zero_profile_column(p, i);
     add(&entries[ZERO_ALL_UNITS], more);
     if (column != ZERO_ALL_UNITS) add(&entries[column], more);
@@ -97,7 +87,7 @@ void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
                                           zero_op op, int column)
 {
-    return entries_of(p, program, op) + column;
+    return p->all + ((int)program * ZERO_OP_KINDS + (int)op) * p->n_columns + column;
 }
 
 bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
@@ -137,22 +127,6 @@ void zero_profile_kind(const zero_profile *p, int column, char name[ZERO_UNIT_NA
 
 /* ---- over ranks ---- */
 
-static zero_status gather(const zero_profile_ranks *ranks, zero_comm *comm, int n,
-                          double *mine, double *all)
-{
-    for (int i = 0; i < n; i++) mine[i] = ranks->rows[i].own.seconds;
-    ZERO_TRY(zero_comm_all_gather_doubles(comm, n, mine, all));
-    for (int i = 0; i < n; i++) {
-        zero_profile_row *row = &ranks->rows[i];
-        row->least = row->most = all[i];
-        for (int r = 1; r < comm->size; r++) {
-            row->least = fmin(row->least, all[(int64_t)r * n + i]);
-            row->most = fmax(row->most, all[(int64_t)r * n + i]);
-        }
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program,
                                 zero_comm *comm, zero_profile_ranks *ranks)
 {
@@ -160,14 +134,23 @@ zero_status zero_profile_gather(const zero_profile *p, zero_program_kind program
     size_t cells = (size_t)n * ((size_t)comm->size + 1);
     zero_profile_ranks made = {.profile = p, .rows = malloc((size_t)n * sizeof *made.rows)};
     double *seconds = malloc(cells * sizeof *seconds);
-    zero_status st = ZERO_OK;
-    if (!made.rows || !seconds)
-        st =
-            zero_fail(ZERO_ERR_NOMEM, "no memory for the profiles of %d ranks", comm->size);
+    double *all = seconds ? seconds + n : NULL;
+    zero_status st = zero_allocated(made.rows && seconds,
+                                    "no memory for the profiles of %d ranks", comm->size);
     st = zero_agree(comm, st);
-    for (int i = 0; st == ZERO_OK && i < n; i++)
-        made.rows[i].own = entries_of(p, program, (zero_op)0)[i];
-    if (st == ZERO_OK) st = gather(&made, comm, n, seconds, seconds + n);
+    for (int i = 0; st == ZERO_OK && i < n; i++) {
+        made.rows[i].own = *zero_profile_at(p, program, (zero_op)0, i);
+        seconds[i] = made.rows[i].own.seconds;
+    }
+    if (st == ZERO_OK) st = zero_comm_all_gather_doubles(comm, n, seconds, all);
+    for (int i = 0; st == ZERO_OK && i < n; i++) {
+        zero_profile_row *row = &made.rows[i];
+        row->least = row->most = all[i];
+        for (int r = 1; r < comm->size; r++) {
+            row->least = fmin(row->least, all[(int64_t)r * n + i]);
+            row->most = fmax(row->most, all[(int64_t)r * n + i]);
+        }
+    }
     free(seconds);
     if (st == ZERO_OK)
         *ranks = made;
@@ -191,12 +174,7 @@ const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zer
 zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks)
 {
     zero_profile_entry sum = {0};
-    for (int op = 0; op < ZERO_OP_KINDS; op++) {
-        const zero_profile_entry *own =
-            &zero_profile_row_at(ranks, (zero_op)op, ZERO_ALL_UNITS)->own;
-        sum.count += own->count;
-        sum.seconds += own->seconds;
-        sum.exchange += own->exchange;
-    }
+    for (int op = 0; op < ZERO_OP_KINDS; op++)
+        add(&sum, &zero_profile_row_at(ranks, (zero_op)op, ZERO_ALL_UNITS)->own);
     return sum;
 }

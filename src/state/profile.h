@@ -1,17 +1,17 @@
 /* profile.h - where a rank's time goes: seconds by class of instructions.
  *
- * A class is a kind of instruction. Instructions that name a unit are divided by kinds of units
- * as well; units are of one kind if their names differ only in a number at the end.
+ * A class is a kind of instruction. Instructions that name a unit are divided by kinds of
+ * units as well; units are of one kind if their names differ only in a number at the end.
  *
  *                all units  embedding  block  head
  *     FORWARD        x          x        x      x       of each of the schedule's programs
  *     BACKWARD       x          x        x      x
  *     UPDATE         x
  *
- * The clock is read once between two instructions, so the classes of a program add up to the time
- * of its walks. On a device that has a stopwatch times are its own (device_times.h). There an
- * instruction that waits for messages or copies has the time in which the device had nothing to do:
- * what is exposed. */
+ * The clock is read once between two instructions, so the classes of a program add up to
+ * the time of its walks. On a device that has a stopwatch times are its own
+ * (device_times.h). There an instruction that waits for messages or copies has the time in
+ * which the device had nothing to do: what is exposed. */
 #pragma once
 
 #include <stdint.h>
@@ -52,8 +52,8 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i);
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
                                           zero_op op, int column);
-/* Whether the seconds of an instruction are those in which this rank waited for collectives, or its
- * device for them and for copies. */
+/* Whether the seconds of an instruction are those in which this rank waited for
+ * collectives, or its device for them and for copies. */
 bool zero_profile_is_exposed(const zero_profile *p, zero_op op);
 /* The sum of these, so far. */
 double zero_profile_exposed(const zero_profile *p, zero_program_kind program);
@@ -74,8 +74,8 @@ typedef struct {
     zero_profile_row *rows;      /* [ZERO_OP_KINDS][n_columns] of one program; owned */
 } zero_profile_ranks;
 
-/* Collective over the ranks that run the schedule. ZERO_ERR_NOMEM on all ranks; release with
- * _destroy. */
+/* Collective over the ranks that run the schedule. ZERO_ERR_NOMEM on all ranks; release
+ * with _destroy. */
 ZERO_NODISCARD zero_status zero_profile_gather(const zero_profile *p,
                                                zero_program_kind program, zero_comm *comm,
                                                zero_profile_ranks *ranks);

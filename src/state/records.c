@@ -20,16 +20,6 @@ struct walk {
     zero_finding found;
 };
 
-/* In fp32 the parameters may be the masters. */
-static zero_array array_of(const struct walk *w, int tensor, int a)
-{
-    const zero_schedule *s = w->r->schedule;
-    int group = s->input.model->tensors[tensor].group;
-    bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
-    return a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
-                              : (zero_array)(ZERO_ARRAY_MASTERS + a);
-}
-
 static void walk_array(struct walk *w, int tensor, int a, zero_range part, const float *x)
 {
     const zero_tensor *t = &w->r->schedule->input.model->tensors[tensor];
@@ -40,7 +30,12 @@ static void walk_array(struct walk *w, int tensor, int a, zero_range part, const
         if (w->takes) *record = hash;
         if (*record == hash) continue;
         w->found.tensor = tensor;
-        w->found.array = array_of(w, tensor, a);
+        /* In fp32 the parameters may be the masters. */
+        const zero_schedule *s = w->r->schedule;
+        int group = s->input.model->tensors[tensor].group;
+        bool is_param = zero_master_buffer(s, group) == s->groups[group].param;
+        w->found.array = a == 0 && is_param ? ZERO_ARRAY_PARAMETERS
+                                            : (zero_array)(ZERO_ARRAY_MASTERS + a);
         w->found.range = (zero_range){at - t->offset, end - t->offset};
         return;
     }
@@ -55,9 +50,8 @@ struct block {
 static zero_status walk_block(void *arg, const zero_state_block *view)
 {
     const struct block *b = arg;
-    const float *arrays[ARRAYS] = {view->master, view->momentum, view->variance};
     for (int a = 0; a < b->n_arrays && b->w->found.tensor < 0; a++)
-        walk_array(b->w, b->tensor, a, view->range, arrays[a]);
+        walk_array(b->w, b->tensor, a, view->range, view->part[a]);
     return ZERO_OK;
 }
 

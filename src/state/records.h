@@ -1,8 +1,9 @@
-/* records.h - hashes of the optimizer states, to see whether they change between two updates.
+/* records.h - hashes of the optimizer states, to see whether they change between two
+ * updates.
  *
  * They cover what this rank owns: masters, which in fp32 are the parameters, momentum and
- * variance, in blocks of ZERO_RECORD_BLOCK elements. Without check_memory these
- * functions do nothing. */
+ * variance, in blocks of ZERO_RECORD_BLOCK elements. Without check_memory these functions
+ * do nothing. */
 #pragma once
 
 #include "state/runner.h"
@@ -11,6 +12,7 @@
  * zero_states_view(). */
 ZERO_NODISCARD zero_status zero_records_take(zero_runner *r, int g);
 
-/* ZERO_ERR_CORRUPTED, with the rank and its place, if a rank's states are not those of its records;
- * the status of zero_states_view() if a rank cannot read its states. Collective, one verdict. */
+/* ZERO_ERR_CORRUPTED, with the rank and its place, if a rank's states are not those of its
+ * records; the status of zero_states_view() if a rank cannot read its states. Collective,
+ * one verdict. */
 ZERO_NODISCARD zero_status zero_records_verify(zero_runner *r);

@@ -15,102 +15,65 @@
 
 /* ---- parameters and masters in two places ---- */
 
-/* Elements of a group, parameters and masters. */
-struct pair {
-    zero_range range;
-    const char *param;
-    const float *master;
-};
-
-/* Widens `found` by the elements of a block whose parameters are not the rounded masters. */
-static void compare_block(const zero_runner *r, const struct pair *block,
-                          zero_finding *found, int tensor)
-{
-    zero_type type = r->schedule->input.type;
-    const zero_tensor *t = &r->schedule->input.model->tensors[tensor];
-    size_t n = (size_t)zero_range_len(block->range), size = zero_type_size(type);
-    char *rounded = zero_finding_space(r).block;
-    zero_convert(ZERO_FP32, type, (int64_t)n, block->master, rounded);
-    if (memcmp(rounded, block->param, n * size) == 0) return;
-    for (size_t i = 0; i < n; i++) {
-        int64_t at = block->range.begin - t->offset + (int64_t)i;
-        if (memcmp(rounded + i * size, block->param + i * size, size) == 0) continue;
-        if (found->tensor < 0) found->range.begin = at;
-        found->tensor = tensor;
-        found->range.end = at + 1;
-    }
-}
-
 struct comparing {
     zero_runner *r;
     int tensor, param; /* the buffer of parameters */
     zero_finding found;
 };
 
-/* Masters, and parameters that begin at the same element. */
-static void compare_parts(struct comparing *c, const struct pair *all)
+/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device
+ * has. */
+#define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
+
+/* Widens what was found by elements whose parameters are not the rounded masters. */
+static void compare_parts(struct comparing *c, zero_range range, const char *param,
+                          const float *master)
 {
-    size_t size = zero_type_size(c->r->schedule->input.type);
-    for (int64_t at = all->range.begin; at < all->range.end; at += ZERO_CHECK_BLOCK) {
-        int64_t skip = at - all->range.begin;
-        struct pair block = {.range = {at, zero_min(at + ZERO_CHECK_BLOCK, all->range.end)},
-                             .param = all->param + (size_t)skip * size,
-                             .master = all->master + skip};
-        compare_block(c->r, &block, &c->found, c->tensor);
+    const zero_plan_input *in = &c->r->schedule->input;
+    const int64_t offset = in->model->tensors[c->tensor].offset;
+    size_t size = zero_type_size(in->type);
+    char *rounded = zero_finding_space(c->r).block;
+    for (int64_t at = range.begin, n; at < range.end; at += n) {
+        n = zero_min(ZERO_CHECK_BLOCK, range.end - at);
+        zero_convert(ZERO_FP32, in->type, n, master, rounded);
+        bool differ = memcmp(rounded, param, (size_t)n * size) != 0;
+        for (size_t i = 0; differ && i < (size_t)n; i++) {
+            if (memcmp(rounded + i * size, param + i * size, size) == 0) continue;
+            int64_t element = at - offset + (int64_t)i;
+            if (c->found.tensor < 0) c->found.range.begin = element;
+            c->found.tensor = c->tensor;
+            c->found.range.end = element + 1;
+        }
+        master += n;
+        param += (size_t)n * size;
     }
+}
+
+/* A piece of parameters, which is fetched from a device. Its masters are in the host's
+ * memory, or copies that began before bring them. */
+static zero_status compare_piece(struct comparing *c, zero_range piece,
+                                 const float *masters)
+{
+    zero_runner *r = c->r;
+    char *param = zero_runner_element(r, c->param, piece.begin);
+    if (r->link.memory) {
+        char *fetched = zero_runner_buffer(r, r->schedule->first_chunk + 1);
+        zero_link_fetch_now(&r->link, fetched, param,
+                            (size_t)zero_range_len(piece) *
+                                zero_type_size(r->schedule->input.type));
+        ZERO_TRY(zero_link_status(&r->link));
+        param = fetched;
+    }
+    compare_parts(c, piece, param, masters);
+    return ZERO_OK;
 }
 
 static zero_status compare_masters(void *arg, const zero_state_block *own)
 {
-    struct comparing *c = arg;
-    struct pair all = {.range = own->range,
-                       .param = zero_runner_element(c->r, c->param, own->range.begin),
-                       .master = own->master};
-    compare_parts(c, &all);
-    return ZERO_OK;
-}
-
-/* Elements of a chunk (sharding/schedule_device.h) of floats: a piece of what a device has. */
-#define AT_ONCE ((int64_t)(ZERO_INSPECT_PIECE / sizeof(float)))
-
-/* A piece of the device's parameters is fetched. Its masters are in the host's memory, or copies that
- * began before bring them. */
-static zero_status compare_fetched(struct comparing *c, zero_range piece,
-                                   const float *masters)
-{
-    zero_runner *r = c->r;
-    char *param = zero_runner_buffer(r, r->schedule->first_chunk + 1);
-    size_t size = zero_type_size(r->schedule->input.type);
-    zero_link_fetch_now(&r->link, param, zero_runner_element(r, c->param, piece.begin),
-                        (size_t)zero_range_len(piece) * size);
-    if (!r->link.has_failed) compare_parts(c, &(struct pair){piece, param, masters});
-    return zero_link_status(&r->link);
-}
-
-/* Masters beside the device. */
-static zero_status compare_beside(void *arg, const zero_state_block *own)
-{
-    struct comparing *c = arg;
     for (int64_t at = own->range.begin; at < own->range.end; at += AT_ONCE)
-        ZERO_TRY(compare_fetched(c,
-                                 (zero_range){at, zero_min(at + AT_ONCE, own->range.end)},
-                                 own->master + (at - own->range.begin)));
-    return ZERO_OK;
-}
-
-/* Masters on the device. */
-static zero_status compare_device(struct comparing *c, int group, zero_range range)
-{
-    zero_runner *r = c->r;
-    float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
-    int master = r->schedule->groups[group].master;
-    for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
-        zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
-        zero_ticket ended_by_the_next;
-        zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
-                        (size_t)zero_range_len(piece) * sizeof *chunk, &ended_by_the_next);
-        ZERO_TRY(compare_fetched(c, piece, chunk));
-    }
+        ZERO_TRY(compare_piece(arg,
+                               (zero_range){at, zero_min(at + AT_ONCE, own->range.end)},
+                               own->master + (at - own->range.begin)));
     return ZERO_OK;
 }
 
@@ -123,10 +86,22 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
     c->tensor = tensor;
     c->param = s->groups[t->group].param;
     if (c->param == ZERO_NO_BUFFER) return ZERO_OK; /* in the file, which checks it */
-    bool is_beside = zero_plan_updates_beside(&s->input);
-    if (c->r->link.memory && !is_beside) return compare_device(c, t->group, range);
-    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ,
-                             is_beside ? compare_beside : compare_masters, c);
+    if (c->r->link.memory && !zero_plan_updates_beside(&s->input)) {
+        /* Masters on the device. */
+        zero_runner *r = c->r;
+        float *chunk = zero_runner_buffer(r, r->schedule->first_chunk);
+        int master = r->schedule->groups[t->group].master;
+        for (int64_t at = range.begin; at < range.end; at += AT_ONCE) {
+            zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
+            zero_ticket ended_by_the_next;
+            zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
+                            (size_t)zero_range_len(piece) * sizeof *chunk,
+                            &ended_by_the_next);
+            ZERO_TRY(compare_piece(c, piece, chunk));
+        }
+        return ZERO_OK;
+    }
+    return zero_states_visit(c->r, t->group, range, ZERO_VISIT_READ, compare_masters, c);
 }
 
 static const char found_rounded[] = "found other bits than its masters, rounded, in";
@@ -170,43 +145,31 @@ static zero_status find_rounded(zero_runner *r, int64_t step, zero_finding *foun
     return st;
 }
 
-static zero_status compare_rounded(zero_runner *r)
-{
-    zero_finding found;
-    zero_status st = find_changed(r, &found);
-    if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
-    return zero_finding_agree(r, &found, st, found_rounded);
-}
-
 /* ---- copies ---- */
 
 #define BLOCK ZERO_OFFLOAD_BLOCK /* elements: visits and pieces bring a block as a whole */
 _Static_assert(BLOCK * sizeof(float) <= ZERO_INSPECT_PIECE, "a block is one piece");
 
-/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node divide the
- * blocks of its copy between them, so their sums add up to the node's. */
+/* A sum of hashes of blocks, which are seeded with their numbers. The ranks of a node
+ * divide the blocks of its copy between them, so their sums add up to the node's. */
 struct hashing {
     uint64_t sum[2];
     int64_t number; /* of the present block */
     int64_t step;   /* or ZERO_ALL_STEPS: only blocks that are due in it are hashed */
     int64_t due;    /* such blocks so far; every ranks-th of them is this rank's */
     int rank, ranks;
+    bool are_copies[ZERO_STATES]; /* of the present group */
 };
 
-static bool is_mine(struct hashing *h, int period)
-{
-    bool is_due = h->step == ZERO_ALL_STEPS || (h->number + h->step) % period == 0;
-    return is_due && h->due++ % h->ranks == h->rank;
-}
-
-/* Moves to the next block that this rank hashes; false if there is none. Begin with one that is
- * empty. */
+/* Moves to the next block that this rank hashes; false if there is none. Begin with one
+ * that is empty. */
 static bool next_block(struct hashing *h, zero_range held, int period, zero_range *block)
 {
     while (block->end < held.end) {
         *block = (zero_range){block->end, zero_min(block->end + BLOCK, held.end)};
         h->number++;
-        if (is_mine(h, period)) return true;
+        bool is_due = h->step == ZERO_ALL_STEPS || (h->number + h->step) % period == 0;
+        if (is_due && h->due++ % h->ranks == h->rank) return true;
     }
     return false;
 }
@@ -219,64 +182,42 @@ static void add_bytes(void *arg, const void *x, size_t bytes)
     h->sum[1] += one.high64;
 }
 
-static zero_status add_parameters(zero_runner *r, int g, zero_copies kind,
-                                  struct hashing *h)
-{
-    const zero_schedule *s = r->schedule;
-    int buffer = s->groups[g].param, period = zero_compare_period(s, kind, true);
-    size_t size = zero_type_size(s->buffers[buffer].type);
-    zero_range held = zero_replicas_held(s, kind, g);
-    zero_range block = {held.begin, held.begin};
-    while (next_block(h, held, period, &block))
-        ZERO_TRY(zero_inspect(r, zero_runner_element(r, buffer, block.begin),
-                              (size_t)zero_range_len(block) * size, add_bytes, h));
-    return ZERO_OK;
-}
-
-struct adding {
-    struct hashing *h;
-    bool are_copies[ZERO_ARRAYS];
-};
-
 static zero_status add_block(void *arg, const zero_state_block *block)
 {
-    const struct adding *adding = arg;
-    const float *arrays[] = {[ZERO_ARRAY_MASTERS] = block->master,
-                             [ZERO_ARRAY_MOMENTUM] = block->momentum,
-                             [ZERO_ARRAY_VARIANCE] = block->variance};
-    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++)
-        if (adding->are_copies[a])
-            add_bytes(adding->h, arrays[a],
-                      (size_t)zero_range_len(block->range) * sizeof *arrays[a]);
-    return ZERO_OK;
-}
-
-static zero_status add_states(zero_runner *r, int g, zero_copies kind,
-                              struct adding *adding)
-{
-    int period = zero_compare_period(r->schedule, kind, false);
-    zero_range held = zero_states_held(r->schedule, g);
-    zero_range block = {held.begin, held.begin};
-    while (next_block(adding->h, held, period, &block))
-        ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, adding));
+    const struct hashing *h = arg;
+    for (int p = 0; p < ZERO_STATES; p++)
+        if (h->are_copies[p])
+            add_bytes(arg, block->part[p],
+                      (size_t)zero_range_len(block->range) * sizeof(float));
     return ZERO_OK;
 }
 
 static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct hashing *h)
 {
     const zero_schedule *s = r->schedule;
-    struct adding adding = {.h = h};
+    int param = s->groups[g].param, period = zero_compare_period(s, kind, true);
+    zero_range held = zero_replicas_held(s, kind, g);
+    zero_range block = {held.begin, held.begin};
     bool any = false;
     if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
-        ZERO_TRY(add_parameters(r, g, kind, h));
-    for (int a = ZERO_ARRAY_MASTERS; a < ZERO_ARRAYS; a++) {
-        adding.are_copies[a] = zero_copies_of(s, g, (zero_array)a) == kind;
-        any = any || adding.are_copies[a];
+        while (next_block(h, held, period, &block))
+            ZERO_TRY(zero_inspect(r, zero_runner_element(r, param, block.begin),
+                                  (size_t)zero_range_len(block) *
+                                      zero_type_size(s->buffers[param].type),
+                                  add_bytes, h));
+    for (int p = 0; p < ZERO_STATES; p++) {
+        h->are_copies[p] = zero_copies_of(s, g, ZERO_ARRAY_MASTERS + p) == kind;
+        any = any || h->are_copies[p];
     }
-    return any ? add_states(r, g, kind, &adding) : ZERO_OK;
+    held = zero_states_held(s, g);
+    block = (zero_range){held.begin, any ? held.begin : held.end};
+    while (next_block(h, held, zero_compare_period(s, kind, false), &block))
+        ZERO_TRY(zero_states_visit(r, g, block, ZERO_VISIT_READ, add_block, h));
+    return ZERO_OK;
 }
 
-/* The hash of what this rank holds, or its share of the node's; or of what is due in a step. */
+/* The hash of what this rank holds, or its share of the node's; or of what is due in a
+ * step. */
 static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
                                uint64_t words[2])
 {
@@ -329,8 +270,8 @@ int zero_replicas_first_beside(const zero_runner *r, int rank)
     return first;
 }
 
-/* All ranks learn the words of all copies and compare those that must be equal, so all have one
- * verdict. */
+/* All ranks learn the words of all copies and compare those that must be equal, so all have
+ * one verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
     uint64_t mine[2] = ZERO_FINDING_FAILED;
@@ -346,7 +287,8 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
     return ZERO_OK;
 }
 
-/* Masters come first: later an owner's masters decide which copy of a parameter is right. */
+/* Masters come first: later an owner's masters decide which copy of a parameter is
+ * right. */
 static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
                                     ZERO_COPIES_OF_NODES};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -354,7 +296,12 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
     const zero_schedule *s = r->schedule;
-    if (zero_has_rounded(s)) ZERO_TRY(compare_rounded(r));
+    if (zero_has_rounded(s)) {
+        zero_finding found;
+        zero_status st = find_changed(r, &found);
+        if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
+        ZERO_TRY(zero_finding_agree(r, &found, st, found_rounded));
+    }
     for (int k = 0; k < KINDS; k++)
         if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
     return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;

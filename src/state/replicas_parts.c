@@ -1,10 +1,12 @@
-/* Replicated tensors of a shared model. Each rank of a TP group computes their gradients and updates
- * them for itself, from equal inputs, so they have equal bits without any exchange. With hybrid
- * sharding each replica has its own T copies, so there are K * T of them.
+/* Replicated tensors of a shared model. Each rank of a TP group computes their gradients
+ * and updates them for itself, from equal inputs, so they have equal bits without any
+ * exchange. With hybrid sharding each replica has its own T copies, so there are K * T of
+ * them.
  *
- * Ranks of different p may own different elements of a tensor, as their groups have other lengths. So
- * the hash of a tensor is a sum over its elements, modulo 2^64, of a number that follows from tensor,
- * element and bits: it does not depend on who adds which of them. Each rank adds those that it owns. */
+ * Ranks of different p may own different elements of a tensor, as their groups have other
+ * lengths. So the hash of a tensor is a sum over its elements, modulo 2^64, of a number
+ * that follows from tensor, element and bits: it does not depend on who adds which of them.
+ * Each rank adds those that it owns. */
 #include "state/replicas.h"
 
 #include <string.h>
@@ -12,19 +14,10 @@
 #include "base/fail.h"
 #include "nn/share.h"
 #include "state/finding.h"
-#include "state/inspect.h"
-#include "state/visit.h"
 
-enum replicated { GRADIENTS, PARAMETERS, MASTERS, REPLICATED };
-
-static const char *const names[REPLICATED] = {"gradients", "parameters", "masters"};
-
-/* Elements of one array of one tensor. */
-struct place {
-    int tensor;
-    enum replicated array;
-    zero_range range;
-};
+static const zero_array replicated[] = {ZERO_ARRAY_GRADIENTS, ZERO_ARRAY_PARAMETERS,
+                                        ZERO_ARRAY_MASTERS};
+enum { REPLICATED = sizeof replicated / sizeof replicated[0] };
 
 /* Two words of a rank: the sum, and how many elements it has added. */
 struct sum {
@@ -36,7 +29,8 @@ struct sum {
 
 /* ---- adding ---- */
 
-/* Steele and others 2014, "Fast splittable pseudorandom number generators", figure 14, variant 13 */
+/* Steele and others 2014, "Fast splittable pseudorandom number generators", figure 14,
+ * variant 13 */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -44,40 +38,21 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static void add_elements(struct sum *sum, const void *x, int64_t n)
-{
-    const char *at = x;
-    for (int64_t i = 0; i < n; i++, at += sum->size) {
-        uint64_t bits = 0;
-        memcpy(&bits, at, sum->size);
-        sum->words[0] += mix(mix(sum->seed + (uint64_t)(sum->at + i)) ^ bits);
-    }
-    sum->at += n;
-    sum->words[1] += (uint64_t)n;
-}
-
 static void add_piece(void *arg, const void *piece, size_t bytes)
 {
     struct sum *sum = arg;
-    add_elements(sum, piece, (int64_t)(bytes / sum->size));
+    const char *at = piece;
+    for (const char *end = at + bytes; at < end; at += sum->size) {
+        uint64_t bits = 0;
+        memcpy(&bits, at, sum->size);
+        sum->words[0] += mix(mix(sum->seed + (uint64_t)sum->at++) ^ bits);
+        sum->words[1]++;
+    }
 }
 
-static zero_status add_masters(void *arg, const zero_state_block *block)
-{
-    add_elements(arg, block->master, zero_range_len(block->range));
-    return ZERO_OK;
-}
-
-static zero_status add_buffer(zero_runner *r, int buffer, zero_range own, struct sum *sum)
-{
-    sum->size = zero_type_size(r->schedule->buffers[buffer].type);
-    return zero_inspect(r, zero_runner_element(r, buffer, own.begin),
-                        (size_t)zero_range_len(own) * sum->size, add_piece, sum);
-}
-
-/* Adds the elements of a place that this rank owns. Parameters that are the masters are added once,
- * and those in a file are checked there. */
-static zero_status add_place(zero_runner *r, const struct place *place, struct sum *sum)
+/* Adds the elements of a place that this rank owns. Parameters that are the masters are
+ * added once, and those in a file are checked there. */
+static zero_status add_place(zero_runner *r, const zero_finding *place, struct sum *sum)
 {
     const zero_schedule *s = r->schedule;
     const zero_tensor *t = &s->input.model->tensors[place->tensor];
@@ -85,35 +60,33 @@ static zero_status add_place(zero_runner *r, const struct place *place, struct s
     zero_range range = {t->offset + place->range.begin, t->offset + place->range.end};
     zero_range own =
         zero_range_overlap(zero_partition_shard(&g->partition, s->shard.rank), range);
+    int buffer = zero_array_buffer(g, place->array);
+    bool is_param = place->array == ZERO_ARRAY_PARAMETERS;
     if (zero_range_is_empty(own)) return ZERO_OK;
-    sum->seed = mix((uint64_t)(place->tensor * REPLICATED) + place->array + 1);
-    sum->at = own.begin - t->offset;
-    sum->size = sizeof(float);
-    if (place->array == GRADIENTS) return add_buffer(r, g->grad, own, sum);
-    if (place->array == MASTERS)
-        return zero_states_visit(r, t->group, own, ZERO_VISIT_READ, add_masters, sum);
-    if (g->param == ZERO_NO_BUFFER || g->param == zero_master_buffer(s, t->group))
+    if (is_param && (buffer == ZERO_NO_BUFFER || buffer == zero_master_buffer(s, t->group)))
         return ZERO_OK;
-    return add_buffer(r, g->param, own, sum);
+    zero_finding mine = *place;
+    mine.range = (zero_range){own.begin - t->offset, own.end - t->offset};
+    sum->seed = mix((uint64_t)(place->tensor * (ZERO_ARRAYS + 1)) + place->array + 1);
+    sum->at = mine.range.begin;
+    sum->size = place->array == ZERO_ARRAY_MASTERS
+                    ? sizeof(float)
+                    : zero_type_size(s->buffers[buffer].type);
+    return zero_finding_inspect(r, &mine, add_piece, sum);
 }
 
-static zero_status add_tensor(zero_runner *r, int tensor, bool has_gradient,
-                              struct sum *sum)
+/* Adds all replicated tensors, or those that are due in a step. */
+static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, struct sum *sum)
 {
-    const zero_tensor *t = &r->schedule->input.model->tensors[tensor];
-    struct place place = {.tensor = tensor, .range = {0, t->rows * t->cols}};
-    if (!zero_tensor_is_replicated(t)) return ZERO_OK;
-    for (int a = has_gradient ? GRADIENTS : PARAMETERS; a < REPLICATED; a++) {
-        place.array = (enum replicated)a;
-        ZERO_TRY(add_place(r, &place, sum));
+    const zero_plan_input *in = &r->schedule->input;
+    for (int i = 0; i < in->model->n_tensors; i++) {
+        const zero_tensor *t = &in->model->tensors[i];
+        bool is_due = step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0;
+        if (!is_due || !zero_tensor_is_replicated(t)) continue;
+        for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
+            ZERO_TRY(add_place(r, &(zero_finding){i, replicated[a], {0, t->rows * t->cols}},
+                               sum));
     }
-    return ZERO_OK;
-}
-
-static zero_status add_all(zero_runner *r, bool has_gradient, struct sum *sum)
-{
-    for (int i = 0; i < r->schedule->input.model->n_tensors; i++)
-        ZERO_TRY(add_tensor(r, i, has_gradient, sum));
     return ZERO_OK;
 }
 
@@ -134,12 +107,9 @@ static int copy_of(const zero_runner *r, int rank)
 zero_status zero_replicas_add_parts(zero_runner *r, int64_t step, bool has_gradient,
                                     uint64_t *sum)
 {
-    const zero_plan_input *in = &r->schedule->input;
     struct sum mine = {.seed = 0};
     uint64_t copies = (uint64_t)n_copies(r);
-    for (int i = 0; i < in->model->n_tensors; i++)
-        if (step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0)
-            ZERO_TRY(add_tensor(r, i, has_gradient, &mine));
+    ZERO_TRY(add_all(r, step, has_gradient, &mine));
     /* as zero_copy_weight() */
     *sum += mine.words[0] * (copy_of(r, r->comm->rank) == 0 ? 1 - copies : 1);
     return ZERO_OK;
@@ -167,23 +137,23 @@ static zero_status exchange(zero_runner *r, const struct sum *sum, zero_status l
     return ZERO_OK;
 }
 
-static zero_status look(zero_runner *r, const struct place *place, bool *differ)
+static zero_status look(void *arg, const zero_finding *at, bool *differ)
 {
     struct sum sum = {.seed = 0};
-    return exchange(r, &sum, add_place(r, place, &sum), differ);
+    return exchange(arg, &sum, add_place(arg, at, &sum), differ);
 }
 
 /* ---- only a run that ends comes here ---- */
 
 /* Sets tensor -1 if nothing differs now. */
-static zero_status find_tensor(zero_runner *r, bool has_gradient, struct place *place)
+static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *place)
 {
     const zero_model *model = r->schedule->input.model;
-    for (int a = has_gradient ? GRADIENTS : PARAMETERS; a < REPLICATED; a++)
+    for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
         for (int i = 0; i < model->n_tensors; i++) {
             const zero_tensor *t = &model->tensors[i];
             bool differ = false;
-            *place = (struct place){i, (enum replicated)a, {0, t->rows * t->cols}};
+            *place = (zero_finding){i, replicated[a], {0, t->rows * t->cols}};
             if (!zero_tensor_is_replicated(t)) continue;
             ZERO_TRY(look(r, place, &differ));
             if (differ) return ZERO_OK;
@@ -192,95 +162,54 @@ static zero_status find_tensor(zero_runner *r, bool has_gradient, struct place *
     return ZERO_OK;
 }
 
-/* Shortens the place to its first element that differs, or to its last one. */
-static zero_status find_element(zero_runner *r, bool last, struct place *place)
-{
-    while (zero_range_len(place->range) > 1) {
-        int64_t middle = place->range.begin + zero_range_len(place->range) / 2;
-        struct place half = *place;
-        bool differ = false;
-        if (last)
-            half.range.begin = middle;
-        else
-            half.range.end = middle;
-        ZERO_TRY(look(r, &half, &differ));
-        if (differ)
-            *place = half;
-        else if (last)
-            place->range.end = middle;
-        else
-            place->range.begin = middle;
-    }
-    return ZERO_OK;
-}
-
-/* A copy whose sum most copies have; -1: there is no majority. */
-static int find_right(const zero_runner *r)
-{
-    for (int c = 0; c < n_copies(r); c++) {
-        int same = 0;
-        for (int q = 0; q < n_copies(r); q++) same += sum_of(r, q) == sum_of(r, c);
-        if (2 * same > n_copies(r)) return c;
-    }
-    return -1;
-}
-
-/* Finds the ranks that own what differs, in the copies that are wrong or, if that is not known, in
- * all. Their class_of[] becomes the lowest of them, which is returned; that of other ranks -1. */
-static int find_ranks(const zero_runner *r, int right, int *class_of)
+/* Names the ranks that own what differs, in the copies that are wrong or, if no copy is
+ * that of most, in all. */
+static zero_status tell(zero_runner *r, const zero_finding *place)
 {
     const uint64_t *words = zero_finding_space(r).words;
-    int lowest = -1;
+    int *class_of = zero_finding_space(r).class_of, n = n_copies(r);
+    int right = -1, lowest = -1;
+    for (int c = 0; c < n && right < 0; c++) {
+        int same = 0;
+        for (int q = 0; q < n; q++) same += sum_of(r, q) == sum_of(r, c);
+        if (2 * same > n) right = c;
+    }
     for (int rank = 0; rank < r->comm->size; rank++) {
         bool is_right = right >= 0 && sum_of(r, copy_of(r, rank)) == sum_of(r, right);
         bool is_named = !is_right && words[2 * rank + 1] > 0;
         if (is_named && lowest < 0) lowest = rank;
         class_of[rank] = is_named ? lowest : -1;
     }
-    return lowest;
-}
-
-static zero_status tell(zero_runner *r, const struct place *place)
-{
-    int right = find_right(r), *class_of = zero_finding_space(r).class_of;
-    int lowest = find_ranks(r, right, class_of);
     zero_sentence report = {.used = 0};
     zero_sentence_add_ranks(&report, r->comm->size, class_of, lowest);
-    if (right >= 0)
-        zero_sentence_add(&report,
-                          ": other bits than where the other parts of the model are, in ");
-    else
-        zero_sentence_add(&report, ": different bits in ");
-    zero_finding_add_elements(&report, names[place->array],
-                              &r->schedule->input.model->tensors[place->tensor],
-                              place->range);
+    zero_sentence_add(&report,
+                      right >= 0
+                          ? ": other bits than where the other parts of the model are, in "
+                          : ": different bits in ");
+    zero_finding_add_place(&report, r, place);
     zero_sentence_add(&report, ", which each rank of a TP group computes for itself");
     if (right < 0) zero_sentence_add(&report, "; it is not known which are wrong");
     ZERO_TRY(zero_finding_add_advice(&report, r, right >= 0 ? lowest : -1));
     return zero_fail(ZERO_ERR_CORRUPTED, "%s", report.chars);
 }
 
-static zero_status find(zero_runner *r, bool has_gradient)
-{
-    struct place first, last;
-    bool differ = false;
-    ZERO_TRY(find_tensor(r, has_gradient, &first));
-    if (first.tensor >= 0) {
-        last = first;
-        ZERO_TRY(find_element(r, false, &first));
-        last.range.begin = first.range.begin;
-        ZERO_TRY(find_element(r, true, &last));
-        first.range.end = last.range.end;
-        ZERO_TRY(look(r, &first, &differ));
-    }
-    return differ ? tell(r, &first)
-                  : zero_finding_lost("what the ranks of TP groups compute alike");
-}
-
 zero_status zero_replicas_compare_parts(zero_runner *r, bool has_gradient)
 {
     struct sum sum = {.seed = 0};
+    zero_finding first;
     bool differ = false;
-    ZERO_TRY(exchange(r, &sum, add_all(r, has_gradient, &sum), &differ));
-    return differ ? find(r, has_gradient) : ZERO_OK;
+    zero_status looked = add_all(r, ZERO_ALL_STEPS, has_gradient, &sum);
+    ZERO_TRY(exchange(r, &sum, looked, &differ));
+    if (!differ) return ZERO_OK;
+    ZERO_TRY(find_tensor(r, has_gradient, &first));
+    if (first.tensor >= 0) {
+        zero_finding last = first;
+        ZERO_TRY(zero_finding_narrow(&first, false, look, r));
+        last.range.begin = first.range.begin;
+        ZERO_TRY(zero_finding_narrow(&last, true, look, r));
+        first.range.end = last.range.end;
+        ZERO_TRY(look(r, &first, &differ));
+        if (differ) return tell(r, &first);
+    }
+    return zero_finding_lost("what the ranks of TP groups compute alike");
 }

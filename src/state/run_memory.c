@@ -58,32 +58,20 @@ void zero_lifetimes_close(const zero_runner *r)
     }
 }
 
-static bool has_lifetime(const zero_runner *r, const zero_buffer *b)
-{
-    return b->program < ZERO_PROGRAMS && can_poison(r, b->space);
-}
-
-void zero_lifetimes_begin(const zero_runner *r, const zero_instruction *i)
+void zero_lifetimes_change(const zero_runner *r, const zero_instruction *i, bool ends)
 {
     int list[ZERO_MAX_OPERANDS];
     int n = zero_instruction_operands(i, list);
     for (int k = 0; k < n; k++) {
         if (list[k] == ZERO_NO_BUFFER) continue;
         const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(r, b) && b->first == r->at)
-            zero_arena_unpoison(zero_runner_buffer(r, list[k]), b->bytes);
-    }
-}
-
-void zero_lifetimes_end(const zero_runner *r, const zero_instruction *i)
-{
-    int list[ZERO_MAX_OPERANDS];
-    int n = zero_instruction_operands(i, list);
-    for (int k = 0; k < n; k++) {
-        if (list[k] == ZERO_NO_BUFFER) continue;
-        const zero_buffer *b = &r->schedule->buffers[list[k]];
-        if (has_lifetime(r, b) && b->last == r->at)
-            zero_arena_poison(zero_runner_buffer(r, list[k]), b->bytes);
+        bool has_lifetime = b->program < ZERO_PROGRAMS && can_poison(r, b->space);
+        if (!has_lifetime || r->at != (ends ? b->last : b->first)) continue;
+        char *memory = zero_runner_buffer(r, list[k]);
+        if (ends)
+            zero_arena_poison(memory, b->bytes);
+        else
+            zero_arena_unpoison(memory, b->bytes);
     }
 }
 
@@ -95,10 +83,14 @@ typedef struct {
     bool beside;
 } column;
 
-/* change[at]: the bytes whose use begins at instruction `at`, less those whose use has ended. */
-static void add_lifetimes(const zero_runner *r, zero_program_kind program, column of,
-                          int64_t *change)
+static size_t worst_moment(const zero_runner *r, zero_program_kind program, column of,
+                           int64_t *change)
 {
+    int length = r->schedule->programs[program].length;
+    int64_t now = 0, most = 0;
+    memset(change, 0, ((size_t)length + 1) * sizeof *change);
+    /* change[at]: the bytes whose use begins at instruction `at`, less those whose
+     * use has ended. */
     const zero_schedule *s = r->schedule;
     for (int i = 0; i < s->n_buffers; i++) {
         const zero_buffer *b = &s->buffers[i];
@@ -113,15 +105,6 @@ static void add_lifetimes(const zero_runner *r, zero_program_kind program, colum
             change[t->last + 1] -= bytes;
         }
     }
-}
-
-static size_t worst_moment(const zero_runner *r, zero_program_kind program, column of,
-                           int64_t *change)
-{
-    int length = r->schedule->programs[program].length;
-    int64_t now = 0, most = 0;
-    memset(change, 0, ((size_t)length + 1) * sizeof *change);
-    add_lifetimes(r, program, of, change);
     for (int at = 0; at < length; at++) {
         now += change[at];
         most = zero_max(most, now);
@@ -129,37 +112,26 @@ static size_t worst_moment(const zero_runner *r, zero_program_kind program, colu
     return (size_t)most;
 }
 
-static size_t longest_program(const zero_schedule *s)
-{
-    size_t longest = 0;
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
-        longest = zero_max_size(longest, (size_t)s->programs[p].length);
-    return longest;
-}
-
-static zero_peak measure(const zero_runner *r, zero_program_kind program, int64_t *change)
-{
-    zero_peak now = {.bytes =
-                         worst_moment(r, program, (column){ZERO_CLASSES, false}, change)};
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        now.of_class[c] = worst_moment(r, program, (column){c, false}, change);
-    if (!r->schedule->input.device) return now;
-    now.host_bytes = worst_moment(r, program, (column){ZERO_CLASSES, true}, change);
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        now.host_of_class[c] = worst_moment(r, program, (column){c, true}, change);
-    return now;
-}
-
 zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
                                zero_peak *measured)
 {
-    int64_t *change = calloc(longest_program(r->schedule) + 2, sizeof *change);
-    if (!change) return zero_fail(ZERO_ERR_NOMEM, "no memory for the memory ledger");
+    size_t longest = 0;
+    for (int p = 0; p < ZERO_PROGRAMS; p++)
+        longest = zero_max_size(longest, (size_t)r->schedule->programs[p].length);
+    int64_t *change = calloc(longest + 2, sizeof *change);
+    ZERO_TRY(zero_allocated(change, "no memory for the memory ledger"));
     *planned = *measured = (zero_peak){0};
     for (int p = 0; p < ZERO_PROGRAMS; p++) {
         zero_program_kind program = (zero_program_kind)p;
         if (r->walks[p] == 0) continue;
-        zero_peak now = measure(r, program, change);
+        zero_peak now = {
+            .bytes = worst_moment(r, program, (column){ZERO_CLASSES, false}, change)};
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            now.of_class[c] = worst_moment(r, program, (column){c, false}, change);
+        if (r->schedule->input.device)
+            now.host_bytes = worst_moment(r, program, (column){ZERO_CLASSES, true}, change);
+        for (int c = 0; r->schedule->input.device && c < ZERO_CLASSES; c++)
+            now.host_of_class[c] = worst_moment(r, program, (column){c, true}, change);
         zero_peak_widen(measured, &now);
         zero_peak_widen(planned, &r->schedule->peak_of[p]);
     }

@@ -25,13 +25,15 @@ typedef struct {
     int n;
 } zero_runner_exchange;
 
-/* The one or two collectives of a JOIN or an ALL_REDUCE. The second needs the result of the first. */
+/* The one or two collectives of a JOIN or an ALL_REDUCE. The second needs the result of the
+ * first. */
 typedef struct {
     zero_collective ops[2];
     int n;
 } zero_runner_chain;
 
-/* A chain in flight (run_chain.c). Polls begin its second collective when the first has ended. */
+/* A chain in flight (run_exchange.c). Polls begin its second collective when the first has
+ * ended. */
 typedef struct {
     zero_runner_chain *chain; /* NULL: none is in flight */
     int begun;                /* collectives */

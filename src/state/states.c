@@ -10,82 +10,66 @@
 #include "state/digest.h"
 #include "state/host_copies.h"
 #include "state/inspect.h"
-#include "state/visit_file.h"
 
 #define WEIGHTS_AT_ONCE ((int64_t)1 << 20) /* floats; a checkpoint reads such blocks */
 
 /* ---- filling ---- */
 
 struct filling {
-    const zero_model *model;
+    const zero_plan_input *plan;
     const zero_weights *weights;
     int group;
+    /* Without masters: */
+    float *chunk;
+    int64_t at; /* the next element */
+    zero_status status;
 };
 
 static zero_status fill_block(void *arg, const zero_state_block *block)
 {
     const struct filling *f = arg;
-    return zero_weights_fill(f->weights, f->model, f->group, block->range, block->master);
+    return zero_weights_fill(f->weights, f->plan->model, f->group, block->range,
+                             block->master);
 }
-
-static zero_status fill_masters(zero_runner *r, const zero_weights *weights, int g)
-{
-    struct filling f = {r->schedule->input.model, weights, g};
-    return zero_states_visit(r, g, zero_states_held(r->schedule, g), ZERO_VISIT_CHANGE,
-                             fill_block, &f);
-}
-
-struct pieces {
-    const zero_plan_input *plan;
-    const zero_weights *weights;
-    int group;
-    int64_t at; /* the next element */
-    float *chunk;
-    zero_status status;
-};
 
 /* Writes the next elements, rounded, whose bytes fill a piece. */
 static void fill_piece(void *arg, void *piece, size_t bytes)
 {
-    struct pieces *p = arg;
-    size_t size = zero_type_size(p->plan->type);
-    for (int64_t left = (int64_t)(bytes / size); left > 0 && p->status == ZERO_OK;) {
+    struct filling *f = arg;
+    size_t size = zero_type_size(f->plan->type);
+    for (int64_t left = (int64_t)(bytes / size); left > 0 && f->status == ZERO_OK;) {
         int64_t n = zero_min(left, WEIGHTS_AT_ONCE);
-        p->status = zero_weights_fill(p->weights, p->plan->model, p->group,
-                                      (zero_range){p->at, p->at + n}, p->chunk);
-        zero_convert(ZERO_FP32, p->plan->type, n, p->chunk, piece);
+        f->status = zero_weights_fill(f->weights, f->plan->model, f->group,
+                                      (zero_range){f->at, f->at + n}, f->chunk);
+        zero_convert(ZERO_FP32, f->plan->type, n, f->chunk, piece);
         piece = (char *)piece + (size_t)n * size;
-        p->at += n;
+        f->at += n;
         left -= n;
     }
-}
-
-/* Fills without masters, by way of `chunk`. */
-static zero_status fill_rounded(zero_runner *r, const zero_weights *weights, int g,
-                                float *chunk)
-{
-    const zero_plan_input *plan = &r->schedule->input;
-    zero_range own = zero_states_held(r->schedule, g);
-    struct pieces p = {plan, weights, g, own.begin, chunk, ZERO_OK};
-    ZERO_TRY(zero_overwrite(
-        r, zero_runner_element(r, r->schedule->groups[g].param, own.begin),
-        (size_t)zero_range_len(own) * zero_type_size(plan->type), fill_piece, &p));
-    return p.status;
 }
 
 zero_status zero_states_fill(zero_runner *r, const zero_weights *weights)
 {
     const zero_plan_input *plan = &r->schedule->input;
     bool has_masters = plan->type == ZERO_FP32 || !plan->forward_only;
-    float *chunk = has_masters ? NULL : malloc(WEIGHTS_AT_ONCE * sizeof *chunk);
-    zero_status st = ZERO_OK;
-    if (!has_masters && !chunk)
-        st = zero_fail(ZERO_ERR_NOMEM, "no memory to round %" PRId64 " weights",
-                       WEIGHTS_AT_ONCE);
-    for (int g = 0; st == ZERO_OK && g < plan->model->n_groups; g++)
-        st = has_masters ? fill_masters(r, weights, g) : fill_rounded(r, weights, g, chunk);
-    free(chunk);
-    return st;
+    struct filling f = {.plan = plan, .weights = weights};
+    if (!has_masters) f.chunk = malloc(WEIGHTS_AT_ONCE * sizeof *f.chunk);
+    f.status = zero_allocated(has_masters || f.chunk,
+                              "no memory to round %" PRId64 " weights", WEIGHTS_AT_ONCE);
+    for (f.group = 0; f.status == ZERO_OK && f.group < plan->model->n_groups; f.group++) {
+        zero_range own = zero_states_held(r->schedule, f.group);
+        void *param = zero_runner_element(r, r->schedule->groups[f.group].param, own.begin);
+        f.at = own.begin;
+        zero_status st =
+            has_masters
+                ? zero_states_visit(r, f.group, own, ZERO_VISIT_CHANGE, fill_block, &f)
+                : zero_overwrite(r, param,
+                                 (size_t)zero_range_len(own) * zero_type_size(plan->type),
+                                 fill_piece, &f);
+        if (st != ZERO_OK) f.status = st;
+    }
+    free(f.chunk);
+    return f.status;
 }
 
 /* ---- rounding ---- */
@@ -99,72 +83,51 @@ static zero_status round_block(void *arg, const zero_state_block *block)
 {
     const struct rounding *to = arg;
     zero_runner *r = to->r;
-    r->backend->round(&r->math, r->schedule->input.type, zero_range_len(block->range),
-                      block->master, zero_runner_element(r, to->param, block->range.begin));
+    const zero_type type = r->schedule->input.type;
+    const int64_t n = zero_range_len(block->range);
+    void *param = zero_runner_element(r, to->param, block->range.begin);
+    if (zero_plan_updates_beside(&r->schedule->input)) { /* the host rounds, and copies */
+        zero_convert(ZERO_FP32, type, n, block->master, param);
+        return ZERO_OK;
+    }
+    r->backend->round(&r->math, type, n, block->master, param);
     return r->backend->sync(&r->math); /* the next block may lie where this one does */
 }
 
-/* Updates beside a device: the host rounds, and copies. */
-static zero_status round_block_beside(void *arg, const zero_state_block *block)
-{
-    const struct rounding *to = arg;
-    zero_convert(ZERO_FP32, to->r->schedule->input.type, zero_range_len(block->range),
-                 block->master, zero_runner_element(to->r, to->param, block->range.begin));
-    return ZERO_OK;
-}
-
-static zero_status round_beside(zero_runner *r, int g)
-{
-    const zero_group_state *state = &r->schedule->groups[g];
-    struct rounding to = {r, state->host_param};
-    zero_host_await(r, g);
-    if (state->host_param != state->master)
-        ZERO_TRY(zero_states_visit(r, g, zero_states_held(r->schedule, g), ZERO_VISIT_READ,
-                                   round_block_beside, &to));
-    zero_host_store(r, g, 0);
-    return ZERO_OK;
-}
-
-/* On a device masters and parameters lie beside each other. */
-static void round_group(zero_runner *r, int g)
-{
-    const zero_group_state *state = &r->schedule->groups[g];
-    zero_range held = zero_states_held(r->schedule, g);
-    r->backend->round(&r->math, r->schedule->input.type, zero_range_len(held),
-                      zero_runner_element(r, state->master, held.begin),
-                      zero_runner_element(r, state->param, held.begin));
-}
-
-/* In fp32 a delayed update works on a copy of the masters. */
-static void copy_late(zero_runner *r, int g)
+static zero_status round_group(zero_runner *r, int g)
 {
     const zero_schedule *s = r->schedule;
     const zero_group_state *state = &s->groups[g];
-    zero_range held = zero_states_held(s, g);
-    if (state->late_param == ZERO_NO_BUFFER || s->input.type != ZERO_FP32) return;
-    memcpy(zero_runner_element(r, state->late_param, held.begin),
-           zero_runner_element(r, state->param, held.begin),
-           (size_t)zero_range_len(held) * sizeof(float));
+    const zero_range held = zero_states_held(s, g);
+    const zero_type type = s->input.type;
+    const bool is_beside = zero_plan_updates_beside(&s->input);
+    struct rounding to = {r, is_beside ? state->host_param : state->param};
+    void *param = zero_runner_element(r, state->param, held.begin);
+    if (state->late_param != ZERO_NO_BUFFER && type == ZERO_FP32)
+        /* A delayed update works on a copy of the masters. */
+        memcpy(zero_runner_element(r, state->late_param, held.begin), param,
+               (size_t)zero_range_len(held) * sizeof(float));
+    if (is_beside) {
+        zero_host_await(r, g);
+        if (state->host_param != state->master)
+            ZERO_TRY(zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to));
+        zero_host_store(r, g, 0);
+        return ZERO_OK;
+    }
+    bool is_master = type == ZERO_FP32 || s->input.forward_only;
+    if (is_master || zero_offload_has_parameters(s, g)) return ZERO_OK;
+    if (!r->link.memory)
+        return zero_states_visit(r, g, held, ZERO_VISIT_READ, round_block, &to);
+    /* On a device masters and parameters lie beside each other. */
+    r->backend->round(&r->math, type, zero_range_len(held),
+                      zero_runner_element(r, state->master, held.begin), param);
+    return ZERO_OK;
 }
 
 zero_status zero_states_round(zero_runner *r)
 {
-    const zero_schedule *s = r->schedule;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        struct rounding to = {r, s->groups[g].param};
-        copy_late(r, g);
-        if (zero_plan_updates_beside(&s->input)) {
-            ZERO_TRY(round_beside(r, g));
-            continue;
-        }
-        bool is_master = s->input.type == ZERO_FP32 || s->input.forward_only;
-        if (is_master || zero_offload_has_parameters(s, g)) continue;
-        if (r->link.memory)
-            round_group(r, g);
-        else
-            ZERO_TRY(zero_states_visit(r, g, zero_states_held(s, g), ZERO_VISIT_READ,
-                                       round_block, &to));
-    }
+    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
+        ZERO_TRY(round_group(r, g));
     return ZERO_OK;
 }
 
@@ -181,8 +144,7 @@ zero_status zero_states_digest(zero_runner *r, char hex[33])
     const zero_schedule *s = r->schedule;
     int n = s->input.model->n_groups;
     const zero_partition **partitions = calloc((size_t)n, sizeof *partitions);
-    zero_status st =
-        partitions ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", n);
+    zero_status st = zero_allocated(partitions, "no memory for %d groups", n);
     st = zero_agree(r->comm, st);
     for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
     if (st == ZERO_OK)

@@ -9,39 +9,20 @@
 
 /* ---- opening ---- */
 
-static int count_blocks(const zero_schedule *s)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
-    return n;
-}
-
-/* Numbers the blocks in the order in which they lie in the file. */
-static void number_blocks(zero_tier *t, const zero_schedule *s, size_t *bytes)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_buffers; i++) {
-        t->number[i] = t->transfer[i] = NONE;
-        if (s->buffers[i].space != ZERO_SPACE_FILE) continue;
-        bytes[n] = s->buffers[i].bytes;
-        t->number[i] = n++;
-    }
-}
-
+/* Blocks lie in the file in the order of their buffers. */
 static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char *directory,
                                int n, size_t *bytes)
 {
-    size_t buffers = (size_t)s->n_buffers;
-    t->number = calloc(buffers, sizeof *t->number);
-    t->transfer = calloc(buffers, sizeof *t->transfer);
-    t->purpose = calloc(buffers, sizeof *t->purpose);
-    t->is_written = calloc(buffers, sizeof *t->is_written);
-    t->spans = calloc(buffers, sizeof *t->spans);
-    if (!bytes || !t->number || !t->transfer || !t->purpose || !t->is_written || !t->spans)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the %d blocks of a scratch file",
-                         n);
-    number_blocks(t, s, bytes);
-    int depth = zero_offload_in_flight(s);
+    int depth = zero_offload_in_flight(s), number = 0;
+    t->blocks = calloc((size_t)s->n_buffers, sizeof *t->blocks);
+    ZERO_TRY(zero_allocated(bytes && t->blocks,
+                            "no memory for the %d blocks of a scratch file", n));
+    for (int i = 0; i < s->n_buffers; i++) {
+        t->blocks[i].number = t->blocks[i].transfer = NONE;
+        if (s->buffers[i].space != ZERO_SPACE_FILE) continue;
+        bytes[number] = s->buffers[i].bytes;
+        t->blocks[i].number = number++;
+    }
     return zero_scratch_open(
         &(zero_scratch_input){.directory = directory,
                               .n_blocks = n,
@@ -53,12 +34,13 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
 
 zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *directory)
 {
-    int n = count_blocks(s);
+    int n = 0;
+    for (int i = 0; i < s->n_buffers; i++) n += s->buffers[i].space == ZERO_SPACE_FILE;
     *t = (zero_tier){.scratch = NULL};
     if (n == 0) return ZERO_OK;
     if (!directory)
-        return zero_fail(ZERO_ERR_INVALID, "no directory for the scratch file: give "
-                                           "--offload DIR");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "no directory for the scratch file: give --offload DIR");
     size_t *bytes = calloc((size_t)n, sizeof *bytes);
     zero_status st = open_blocks(t, s, directory, n, bytes);
     free(bytes);
@@ -69,16 +51,9 @@ zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *dir
 void zero_tier_close(zero_tier *t)
 {
     zero_scratch_close(t->scratch);
-    free(t->number);
-    free(t->transfer);
-    free(t->purpose);
-    free(t->is_written);
-    free(t->spans);
+    free(t->blocks);
     t->scratch = NULL;
-    t->number = t->transfer = NULL;
-    t->purpose = NULL;
-    t->is_written = NULL;
-    t->spans = NULL;
+    t->blocks = NULL;
 }
 
 /* ---- transfers ---- */
@@ -91,74 +66,63 @@ static void keep(zero_tier *t, zero_status st)
 }
 
 /* The clock is read for transfers that are recorded, and for no others. */
-static void note_begin(zero_tier *t, int file, bool is_write)
+static zero_tier_block *begin(zero_tier *t, zero_moved as, int file, bool is_write)
 {
+    zero_tier_block *b = &t->blocks[file];
     bool is_recorded = t->ring && t->ring->is_on;
-    t->spans[file] =
-        (zero_transfer_span){.file = is_recorded ? file : NONE,
-                             .label = t->label,
-                             .is_write = is_write,
-                             .begun = is_recorded ? zero_clock_seconds() : 0.0};
-}
-
-static void note_end(zero_tier *t, int file)
-{
-    zero_transfer_ring *ring = t->ring;
-    zero_transfer_span *span = &t->spans[file];
-    if (!ring || span->file == NONE) return;
-    span->ended = zero_scratch_last_ended(t->scratch);
-    ring->ring[ring->n++ % ring->capacity] = *span;
+    if (t->has_failed) return NULL;
+    b->purpose = as;
+    b->span = (zero_transfer_span){.file = is_recorded ? file : NONE,
+                                   .label = t->label,
+                                   .is_write = is_write,
+                                   .begun = is_recorded ? zero_clock_seconds() : 0.0};
+    return b;
 }
 
 void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
 {
-    if (t->has_failed) return;
-    t->purpose[file] = as;
-    note_begin(t, file, false);
-    keep(t,
-         zero_scratch_begin_read(t->scratch, t->number[file], memory, &t->transfer[file]));
+    zero_tier_block *b = begin(t, as, file, false);
+    if (b) keep(t, zero_scratch_begin_read(t->scratch, b->number, memory, &b->transfer));
 }
 
 void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory)
 {
-    if (t->has_failed) return;
-    t->purpose[file] = as;
-    note_begin(t, file, true);
-    keep(t,
-         zero_scratch_begin_write(t->scratch, t->number[file], memory, &t->transfer[file]));
-    t->is_written[file] = true;
+    zero_tier_block *b = begin(t, as, file, true);
+    if (!b) return;
+    keep(t, zero_scratch_begin_write(t->scratch, b->number, memory, &b->transfer));
+    b->is_written = true;
 }
 
 bool zero_tier_is_written(const zero_tier *t, int file)
 {
-    return t->is_written[file];
+    return t->blocks[file].is_written;
 }
 
 bool zero_tier_has_ended(const zero_tier *t, int file)
 {
-    return t->transfer[file] == NONE ||
-           zero_scratch_has_ended(t->scratch, t->transfer[file]);
-}
-
-/* Adds what the file has moved since `before`. */
-static void count(zero_file_traffic *sum, const zero_scratch_traffic *before,
-                  const zero_scratch_traffic *now)
-{
-    sum->bytes_read += now->bytes_read - before->bytes_read;
-    sum->bytes_written += now->bytes_written - before->bytes_written;
-    sum->reads += now->reads - before->reads;
-    sum->writes += now->writes - before->writes;
+    int transfer = t->blocks[file].transfer;
+    return transfer == NONE || zero_scratch_has_ended(t->scratch, transfer);
 }
 
 void zero_tier_end(zero_tier *t, int file)
 {
-    if (t->transfer[file] == NONE) return;
+    zero_tier_block *b = &t->blocks[file];
+    if (b->transfer == NONE) return;
     zero_scratch_traffic before = zero_scratch_get_traffic(t->scratch);
-    keep(t, zero_scratch_end(t->scratch, t->transfer[file]));
-    note_end(t, file);
+    keep(t, zero_scratch_end(t->scratch, b->transfer));
+    zero_transfer_ring *ring = t->ring;
+    if (ring && b->span.file != NONE) {
+        b->span.ended = zero_scratch_last_ended(t->scratch);
+        ring->ring[ring->n++ % ring->capacity] = b->span;
+    }
     zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
-    count(&t->moved[t->purpose[file]], &before, &now);
-    t->transfer[file] = NONE;
+    /* Adds what the file has moved since `before`. */
+    zero_file_traffic *sum = &t->moved[b->purpose];
+    sum->bytes_read += now.bytes_read - before.bytes_read;
+    sum->bytes_written += now.bytes_written - before.bytes_written;
+    sum->reads += now.reads - before.reads;
+    sum->writes += now.writes - before.writes;
+    b->transfer = NONE;
 }
 
 zero_status zero_tier_status(const zero_tier *t)

@@ -1,8 +1,9 @@
-/* tier.h - a run's scratch file: buffers of ZERO_SPACE_FILE, and what moves to and from them.
+/* tier.h - a run's scratch file: buffers of ZERO_SPACE_FILE, and what moves to and from
+ * them.
  *
- * A transfer that fails is kept, and ends the run at the next vote of all ranks: a rank that left
- * its program alone would let the others wait for ever. From then on nothing is moved any more.
- * Nothing here is collective. */
+ * A transfer that fails is kept, and ends the run at the next vote of all ranks: a rank
+ * that left its program alone would let the others wait for ever. From then on nothing is
+ * moved any more. Nothing here is collective. */
 #pragma once
 
 #include "base/fail.h"
@@ -19,13 +20,18 @@ typedef enum {
     ZERO_MOVED_KINDS
 } zero_moved;
 
+/* A buffer in the file. */
 typedef struct {
-    zero_scratch *scratch; /* NULL: this rank has nothing in a file */
-    int *number;           /* [n_buffers] of a buffer in the file: its block of `scratch` */
-    int *transfer;         /* [n_buffers] of such a buffer: its transfer in flight, or -1 */
-    zero_moved *purpose;   /* [n_buffers] of that transfer */
-    bool *is_written;      /* [n_buffers] */
-    zero_transfer_span *spans; /* [n_buffers] of that transfer; `file` < 0: not recorded */
+    int number;         /* its block of the scratch file, or -1: it is none */
+    int transfer;       /* in flight, or -1 */
+    zero_moved purpose; /* of that transfer */
+    bool is_written;
+    zero_transfer_span span; /* of that transfer; `file` < 0: not recorded */
+} zero_tier_block;
+
+typedef struct {
+    zero_scratch *scratch;   /* NULL: this rank has nothing in a file */
+    zero_tier_block *blocks; /* [n_buffers] of the schedule */
 
     zero_transfer_ring *ring; /* borrowed; NULL: nothing is recorded */
     int64_t label;            /* of the transfers that begin */
@@ -36,18 +42,18 @@ typedef struct {
     bool has_failed;
 } zero_tier;
 
-/* The most threads; they sleep in the kernel, or compute checksums. With 2 of them the disk waits for
- * checksums a quarter of the time (bench/README.md, bench_offload). */
+/* The most threads; they sleep in the kernel, or compute checksums. With 2 of them the disk
+ * waits for checksums a quarter of the time (bench/README.md, bench_offload). */
 #define ZERO_TIER_THREADS 4
 
-/* Makes the file of a schedule in a directory; does nothing if the schedule has nothing there.
- * ZERO_ERR_NOMEM, and the errors of zero_scratch_open(). Release with _close. */
+/* Makes the file of a schedule in a directory; does nothing if the schedule has nothing
+ * there. ZERO_ERR_NOMEM, and the errors of zero_scratch_open(). Release with _close. */
 ZERO_NODISCARD zero_status zero_tier_open(zero_tier *t, const zero_schedule *s,
                                           const char *directory);
 void zero_tier_close(zero_tier *t); /* accepts a zeroed one */
 
-/* Begins a transfer of a buffer in the file to or from `memory`, which belongs to it until its end.
- * Does nothing after a failure. */
+/* Begins a transfer of a buffer in the file to or from `memory`, which belongs to it until
+ * its end. Does nothing after a failure. */
 void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory);
 void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory);
 /* True if a transfer to the buffer has begun once. */

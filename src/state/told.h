@@ -1,10 +1,11 @@
-/* told.h - what a rank did in one instruction, as numbers that can be sent and put into words.
+/* told.h - what a rank did in one instruction, as numbers that can be sent and put into
+ * words.
  *
- * A walk fills these events if it is asked to (runner.h); lessons and `zero train --narrate` show
- * them. An event has neither pointers nor holes, so ranks send it as it is.
+ * A walk fills these events if it is asked to (runner.h); lessons and `zero train
+ * --narrate` show them. An event has neither pointers nor holes, so ranks send it as it is.
  *
- * The numbers are single elements, the same on all ranks: element 5 of each rank's piece of a group,
- * or the first one of a shorter piece. Pieces without parameters have none.
+ * The numbers are single elements, the same on all ranks: element 5 of each rank's piece of
+ * a group, or the first one of a shorter piece. Pieces without parameters have none.
  *
  *     LOAD           `tokens`: the first ones of the first sample
  *     FORWARD        [0] the first number of the output, or the mean loss of the microbatch
@@ -45,11 +46,11 @@ typedef struct {
     int64_t live_bytes;     /* of this rank, while the instruction runs */
     int64_t bytes;          /* of the buffer that the instruction names */
     int64_t sent, received; /* bytes, to and from other ranks */
-    /* Bytes by rank of all: that this one sends in messages, and that it reads from the other's memory,
-     * which so sent them. */
+    /* Bytes by rank of all: that this one sends in messages, and that it reads from the
+     * other's memory, which so sent them. */
     int64_t sent_to[ZERO_TOLD_RANKS], read_from[ZERO_TOLD_RANKS];
-    /* The elements of the group that are this rank's, or that it changes, and how many of them are
-     * no padding. */
+    /* The elements of the group that are this rank's, or that it changes, and how many of
+     * them are no padding. */
     int64_t begin, end, real;
     int64_t is_gradient; /* GATHER: of gradients, not of parameters */
     int64_t is_loss;     /* FORWARD, BACKWARD: numbers[0] is a loss */

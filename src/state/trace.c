@@ -42,8 +42,8 @@ static void add_program(const zero_schedule *s, zero_program_kind kind,
     }
 }
 
-/* Slots of the rings: what was in flight when the oldest step began ends in it, and takes the room
- * of one more step. */
+/* Slots of the rings: what was in flight when the oldest step began ends in it, and
+ * takes the room of one more step. */
 static int64_t slots(const zero_trace_window *w)
 {
     return w->keeps + 2;
@@ -63,27 +63,22 @@ zero_trace_size zero_trace_measure(const zero_schedule *s, const zero_trace_wind
 
 /* ---- opening and closing ---- */
 
-static zero_status open_transfers(zero_transfer_ring *ring, int64_t capacity)
-{
-    if (capacity == 0) return ZERO_OK;
-    ring->capacity = capacity;
-    ring->ring = calloc((size_t)capacity, sizeof *ring->ring);
-    if (ring->ring) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the spans of %" PRId64 " transfers",
-                     capacity);
-}
-
 static zero_status open_all(zero_trace *t, const zero_trace_size *size)
 {
     size_t n = (size_t)t->window.keeps + 1;
     t->room = (int)size->spans;
     t->spans = calloc(n * (size_t)size->spans, sizeof *t->spans);
     t->steps = calloc(n, sizeof *t->steps);
-    if (!t->spans || !t->steps)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace: %zu bytes", size->bytes);
+    ZERO_TRY(zero_allocated(t->spans && t->steps, "no memory for a trace: %zu bytes",
+                            size->bytes));
     int64_t flights = zero_max(slots(&t->window) * size->flights, 1);
     ZERO_TRY(zero_comm_spans_init(&t->flights, flights));
-    return open_transfers(&t->transfers, slots(&t->window) * size->transfers);
+    int64_t capacity = slots(&t->window) * size->transfers;
+    if (capacity == 0) return ZERO_OK;
+    t->transfers.capacity = capacity;
+    t->transfers.ring = calloc((size_t)capacity, sizeof *t->transfers.ring);
+    return zero_allocated(t->transfers.ring,
+                          "no memory for the spans of %" PRId64 " transfers", capacity);
 }
 
 zero_status zero_trace_init(zero_trace *t, const zero_schedule *s,
@@ -129,20 +124,19 @@ void zero_trace_step_begin(zero_trace *t, int64_t step, double now)
     record_others(t, true);
 }
 
-static int32_t count_spans(const zero_trace *t)
+static void end_step(zero_trace *t, double now, bool is_whole)
 {
-    return (int32_t)(t->next - (t->until - t->room));
+    t->now->n = (int32_t)(t->next - (t->until - t->room));
+    if (is_whole || t->now->n > 0) t->now->end = is_whole ? now : t->next[-1].end;
+    t->now->is_whole = is_whole;
+    t->now = NULL;
+    t->next = t->until = NULL;
+    record_others(t, false);
 }
 
 void zero_trace_step_end(zero_trace *t, double now)
 {
-    if (!t->now) return;
-    t->now->n = count_spans(t);
-    t->now->end = now;
-    t->now->is_whole = true;
-    t->now = NULL;
-    t->next = t->until = NULL;
-    record_others(t, false);
+    if (t->now) end_step(t, now, true);
 }
 
 void zero_trace_note_failure(zero_trace *t, zero_program_kind program, int at, double begin)
@@ -155,12 +149,7 @@ void zero_trace_note_failure(zero_trace *t, zero_program_kind program, int at, d
 
 void zero_trace_stop(zero_trace *t)
 {
-    if (!t->now) return;
-    t->now->n = count_spans(t);
-    if (t->now->n > 0) t->now->end = t->next[-1].end;
-    t->now = NULL;
-    t->next = t->until = NULL;
-    record_others(t, false);
+    if (t->now) end_step(t, 0.0, false);
 }
 
 /* ---- reading ---- */

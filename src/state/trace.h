@@ -5,14 +5,14 @@
  *     step 20    |F|F|B|R|B|..|U|
  *     step 21    |F|F|B                the slot of the present step
  *
- * A ring of `keeps` + 1 slots, so that the last `keeps` whole steps are there while the next one is
- * made. The walk (run.c) has read the clock between two instructions anyway and stores it here.
- * Instructions that ran ahead within another one (run_offload.c) are marked: they lie inside its
- * span. Collectives in flight go to a ring of their own (comm/spans.h), transfers of the scratch
- * file as well (transfers.h).
+ * A ring of `keeps` + 1 slots, so that the last `keeps` whole steps are there while the
+ * next one is made. The walk (run.c) has read the clock between two instructions anyway and
+ * stores it here. Instructions that ran ahead within another one (run_offload.c) are
+ * marked: they lie inside its span. Collectives in flight go to a ring of their own
+ * (comm/spans.h), transfers of the scratch file as well (transfers.h).
  *
- * Only steps are recorded: the programs STEP and EPILOGUE between _step_begin() and _step_end(). An
- * evaluation, a sample or a checkpoint between two steps leaves a gap. */
+ * Only steps are recorded: the programs STEP and EPILOGUE between _step_begin() and
+ * _step_end(). An evaluation, a sample or a checkpoint between two steps leaves a gap. */
 #pragma once
 
 #include "comm/spans.h"
@@ -73,7 +73,8 @@ ZERO_NODISCARD zero_status zero_trace_init(zero_trace *t, const zero_schedule *s
                                            const zero_trace_window *window);
 void zero_trace_destroy(zero_trace *t); /* accepts a zeroed one */
 
-/* The memory that _init() takes on this rank, and the spans, flights and transfers of one step. */
+/* The memory that _init() takes on this rank, and the spans, flights and transfers of one
+ * step. */
 typedef struct {
     int64_t spans, flights, transfers;
     size_t bytes;
@@ -87,8 +88,8 @@ void zero_trace_step_end(zero_trace *t, double now);
 /* Nothing is recorded any more. A step that has not ended keeps the spans that it has. */
 void zero_trace_stop(zero_trace *t);
 
-/* After _stop(): whole steps that the trace has, oldest first, and then the present one if it has not ended:
- * list[keeps + 1]. Returns their number. */
+/* After _stop(): whole steps that the trace has, oldest first, and then the present one if
+ * it has not ended: list[keeps + 1]. Returns their number. */
 int zero_trace_list(const zero_trace *t, const zero_traced_step **list);
 /* The spans of such a step. */
 const zero_run_span *zero_trace_spans(const zero_trace *t, const zero_traced_step *step);

@@ -1,4 +1,5 @@
-/* transfers.h - when transfers of a scratch file were in flight: a ring that tier.h fills. */
+/* transfers.h - when transfers of a scratch file were in flight: a ring that tier.h
+ * fills. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* weights.h - where the values of a model's parameters come from: drawn at random, a foreign
- * file, a checkpoint, an engine.
+/* weights.h - where the values of a model's parameters come from: drawn at random, a
+ * foreign file, a checkpoint, an engine.
  *
  * Tensors have names and shapes; groups are the same numbers as they lie in memory. Nothing
  * here is collective. */
@@ -10,8 +10,8 @@
 
 /* A source of tensor values. */
 typedef struct {
-    /* out[end - begin] = elements [begin, end) of a whole tensor of the model, by its number,
-     * row-major. A failure names the tensor. */
+    /* out[end - begin] = elements [begin, end) of a whole tensor of the model, by its
+     * number, row-major. A failure names the tensor. */
     zero_status (*fill)(void *arg, int tensor, int64_t begin, int64_t end, float *out);
     void *arg;
 } zero_weights;

@@ -49,7 +49,7 @@ zero_volume zero_trainer_moved(const zero_comm *comm)
     return zero_traffic_total(&sum);
 }
 
-static zero_status check_open(const zero_trainer_spec *spec, const zero_comm *comm,
+static zero_status check_open(const zero_trainer_spec *spec, zero_comm *comm,
                               zero_trainer **trainer, zero_engine_spec *e)
 {
     if (!trainer)

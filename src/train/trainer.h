@@ -21,8 +21,7 @@ struct zero_trainer {
 
 /* The engine's spec, or ZERO_ERR_INVALID with what is wrong. Local. */
 ZERO_NODISCARD zero_status zero_trainer_read_spec(const zero_trainer_spec *spec,
-                                                  const zero_comm *comm,
-                                                  zero_engine_spec *e);
+                                                  zero_comm *comm, zero_engine_spec *e);
 /* Where it computes, as the spec or the default says. */
 const char *zero_trainer_device(const zero_trainer_spec *spec);
 /* ZERO_ERR_INVALID, naming the field, if ranks were given different specs or models: they would

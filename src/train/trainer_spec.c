@@ -159,11 +159,12 @@ static int64_t or_else(int64_t value, int64_t standard)
     return value == 0 ? standard : value;
 }
 
-zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_comm *comm,
+zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,
                                    zero_engine_spec *e)
 {
     ZERO_TRY(check_spec(spec));
     zero_plan_input plan = zero_plan_input_standard(spec->model, comm->size, comm->rank);
+    plan = zero_engine_place(plan, spec->model, comm);
     plan.stage = spec->stage;
     plan.type = spec->type;
     plan.micro_batch = or_else(spec->micro_batch, plan.micro_batch);
@@ -179,7 +180,6 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, const zero_com
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
     plan.threads = or_else(spec->threads, plan.threads);
-    plan.layout = &comm->layout;
     *e = (zero_engine_spec){.plan = plan,
                             .seed = spec->seed,
                             .eval_batches = or_else(spec->eval_batches, 1),

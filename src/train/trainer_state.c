@@ -143,7 +143,7 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
 
 static zero_status copy_masters(zero_engine *e, int group, zero_range part, float *to)
 {
-    return zero_engine_visit(e, group, part, ZERO_VISIT_READ, copy_block,
+    return zero_states_visit(&e->runner, group, part, ZERO_VISIT_READ, copy_block,
                              &(struct place){part.begin, to});
 }
 
@@ -229,10 +229,10 @@ static zero_status write_block(void *arg, const zero_state_block *block)
 static zero_status write_own(zero_trainer *t, const zero_tensor *tensor, zero_range range,
                              const float *values)
 {
-    zero_range held = zero_engine_held(&t->engine, tensor->group);
+    zero_range held = zero_states_held(&t->engine.schedule, tensor->group);
     zero_range all = {tensor->offset + range.begin, tensor->offset + range.end};
-    return zero_engine_visit(&t->engine, tensor->group, zero_range_overlap(held, all),
-                             ZERO_VISIT_CHANGE, write_block,
+    return zero_states_visit(&t->engine.runner, tensor->group,
+                             zero_range_overlap(held, all), ZERO_VISIT_CHANGE, write_block,
                              &(struct source){all.begin, values});
 }
 

@@ -253,14 +253,14 @@ static void sums_of_squares_do_not_depend_on_aligned_cuts(void **state)
                                     128, 129, 1000, 4096, 4097, 10001};
     float x[10001];
     zero_rng_normal(&stream, 0, 10001, x);
-    assert_true(zero_tree_sum_squares(0, x) == 0.0);
+    assert_true(zero_tree_sum_squares(ZERO_FP32, 0, x) == 0.0);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         int64_t n = sizes[s];
-        double blocks[160], serial = 0.0, whole = zero_tree_sum_squares(n, x);
+        double blocks[160], serial = 0.0, whole = zero_tree_sum_squares(ZERO_FP32, n, x);
         int n_blocks = 0;
         for (int64_t at = 0; at < n; at += ZERO_TREE_BLOCK, n_blocks++)
             blocks[n_blocks] = zero_tree_sum_squares(
-                n - at < ZERO_TREE_BLOCK ? n - at : ZERO_TREE_BLOCK, x + at);
+                ZERO_FP32, n - at < ZERO_TREE_BLOCK ? n - at : ZERO_TREE_BLOCK, x + at);
         for (int64_t i = 0; i < n; i++) serial += (double)x[i] * (double)x[i];
         assert_true(zero_tree_sum_scalars(n_blocks, blocks) == whole);
         assert_true(fabs(whole - serial) <= 1e-13 * serial);

@@ -54,7 +54,7 @@ static void check_cuts(int64_t n, int n_spans, uint64_t *random)
         at = end;
     }
     zero_tree_span whole = merge_all(n_spans, spans, random);
-    double sum = zero_tree_sum_squares(n, x), found;
+    double sum = zero_tree_sum_squares(ZERO_FP32, n, x), found;
     assert_true(zero_tree_span_is_whole(&whole));
     found = zero_tree_span_sum(&whole);
     assert_memory_equal(&sum, &found, sizeof sum);

@@ -65,7 +65,7 @@ static zero_status fill_from_engine(void *arg, int tensor, int64_t begin, int64_
     zero_engine *e = arg;
     const zero_tensor *t = &e->schedule.input.model->tensors[tensor];
     zero_range range = {t->offset + begin, t->offset + end};
-    return zero_engine_visit(e, t->group, range, ZERO_VISIT_READ, copy_masters,
+    return zero_states_visit(&e->runner, t->group, range, ZERO_VISIT_READ, copy_masters,
                              &(struct place){range.begin, out});
 }
 
@@ -74,14 +74,9 @@ static zero_status fill_from_engine(void *arg, int tensor, int64_t begin, int64_
 static void open_engine(zero_engine *e, const zero_model *model,
                         const zero_weights *weights, zero_comm *comm)
 {
-    zero_engine_spec spec = {.plan = {.model = model,
-                                      .n_ranks = 1,
-                                      .micro_batch = 1,
-                                      .seq = model->seq,
-                                      .accumulation = 1,
-                                      .bucket = 1 << 20,
-                                      .forward_only = true,
-                                      .layout = &comm->layout},
+    const zero_plan_input plan = {
+        .micro_batch = 1, .accumulation = 1, .bucket = 1 << 20, .forward_only = true};
+    zero_engine_spec spec = {.plan = zero_engine_place(plan, model, comm),
                              .backend = &zero_backend_cpu,
                              .eval_batches = 1,
                              .weights = weights};

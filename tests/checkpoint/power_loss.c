@@ -93,7 +93,7 @@ static const char *verify(const char *dir, int64_t step)
     zero_checkpoint c = {0};
     zero_checkpoint_name(step, name);
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    zero_status st = zero_checkpoint_open(path, &c);
+    zero_status st = zero_checkpoint_open(path, NULL, &c);
     if (st == ZERO_OK) st = zero_checkpoint_verify(&c);
     zero_checkpoint_close(&c);
     return st == ZERO_OK ? NULL : zero_last_error();

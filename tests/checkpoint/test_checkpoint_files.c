@@ -35,7 +35,7 @@ static void ranks_that_own_nothing_write_valid_empty_shards(void **state)
 
         zero_checkpoint c;
         test_step_path(&place, SAVED, path);
-        assert_all(zero_checkpoint_open(path, &c) == ZERO_OK);
+        assert_all(zero_checkpoint_open(path, NULL, &c) == ZERO_OK);
         assert_all(zero_checkpoint_verify(&c) == ZERO_OK);
         assert_all(c.manifest.table.layout.n_ranks == test_size);
         if (scheme == ZERO_PARTITION_SLICE && test_rank > 0) {

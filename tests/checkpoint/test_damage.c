@@ -75,7 +75,7 @@ static void a_flipped_bit_of_data_is_found_and_file_and_tensor_named(void **stat
     char path[400];
     zero_checkpoint c;
     test_step_path(&run_place, 5, path);
-    assert_int_equal(zero_checkpoint_open(path, &c), ZERO_OK);
+    assert_int_equal(zero_checkpoint_open(path, NULL, &c), ZERO_OK);
     for (int rank = 0; rank < test_size; rank++) {
         const zero_shard_reader *shard;
         victim v = choose_shard(&run_place, 5, rank, test_size);

@@ -120,7 +120,7 @@ static zero_status verify_forged(const zero_bytes *good, const char *find,
     assert_int_equal(zero_bytes_append(&text, good->bytes + skip, body - skip), ZERO_OK);
     zero_manifest_tail(text.bytes, text.len, tail);
     assert_int_equal(zero_bytes_append(&text, tail, sizeof tail - 1), ZERO_OK);
-    zero_status st = zero_checkpoint_open_told(step_path, text.bytes, text.len, &c);
+    zero_status st = zero_checkpoint_open(step_path, &text, &c);
     if (st == ZERO_OK) {
         st = zero_checkpoint_verify(&c);
         zero_checkpoint_close(&c);

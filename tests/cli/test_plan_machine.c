@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "report/plan_json.h"
+#include "report/json_put.h"
+#include "report/plan_facts.h"
 #include "report/plan_machine.h"
-#include "report/plan_show.h"
 #include "support/plan_words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -161,8 +161,8 @@ static void the_head_names_the_machine_and_the_fit(void **state)
     make(DGX2 "--ranks 32", &o, words, &r);
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(out);
-    zero_plan_show(&r, out);
-    assert_int_equal(zero_plan_show_json(&r, out), ZERO_OK);
+    assert_int_equal(zero_plan_show(&r, out), ZERO_OK);
+    assert_int_equal(zero_json_print(zero_plan_facts(&r), 0, out), ZERO_OK);
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, "machine        v100-dgx2, 2026-11-23: a fit of ours"));
     assert_non_null(strstr(text, "22 % of its peak in fp16 at 2048 tokens"));

@@ -1,6 +1,4 @@
-# small_shm.sh PROGRAM LAUNCHER...: runs the program with a /dev/shm of 1 MiB, as in containers.
-program=$1
-shift
+# small_shm.sh COMMAND...: runs the command with a /dev/shm of 1 MiB, as in containers.
 alone='mount -t tmpfs -o size=1m tmpfs /dev/shm'
 if ! unshare -m sh -c "$alone" 2>/dev/null; then
     echo "skipped: a private /dev/shm needs root on Linux (unshare -m, mount)"
@@ -8,4 +6,4 @@ if ! unshare -m sh -c "$alone" 2>/dev/null; then
 fi
 # Open MPI's own files would not fit. The first name is that of Open MPI 4, the second that of 5.
 export OMPI_MCA_btl_vader_backing_directory=/tmp OMPI_MCA_btl_sm_backing_directory=/tmp
-exec unshare -m sh -c "$alone && exec \"\$@\"" _ "$@" "$program" small
+exec unshare -m sh -c "$alone && exec \"\$@\"" _ "$@"

@@ -157,7 +157,8 @@ static int64_t count_wrong_sums(int n, const zero_tree_span *spans, const float 
 {
     int64_t wrong = 0;
     for (int i = 0; i < n; i++) {
-        double sum = zero_tree_sum_squares(elements_of_tree(i), x + i % 7), found = -1.0;
+        double sum = zero_tree_sum_squares(ZERO_FP32, elements_of_tree(i), x + i % 7),
+               found = -1.0;
         if (zero_tree_span_is_whole(&spans[i])) found = zero_tree_span_sum(&spans[i]);
         wrong += memcmp(&sum, &found, sizeof sum) != 0;
     }

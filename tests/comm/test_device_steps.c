@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "lists/mirror.h"
-#include "lists/step_print.h"
+#include "support/step_print.h"
 #include "support/share.h"
 #include "support/step_cases.h"
 

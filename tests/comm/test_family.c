@@ -169,9 +169,9 @@ static void parts_have_the_nodes_that_the_whole_pretends(void **state)
     if (test_size < 4 || test_size % 2 != 0) return;
     assert_all(zero_comm_pretend_blocks(&world, 2) == ZERO_OK);
     bool fits = test_size % 4 == 0;
-    assert_all(zero_comm_find_spread(&world, 1) == -1);
-    assert_all(zero_comm_find_spread(&world, 2) == (fits ? -1 : test_size / 4));
-    assert_all(zero_comm_find_spread(&world, test_size) == 0);
+    assert_all(zero_member_find_spread(&world.layout, 1) == -1);
+    assert_all(zero_member_find_spread(&world.layout, 2) == (fits ? -1 : test_size / 4));
+    assert_all(zero_member_find_spread(&world.layout, test_size) == 0);
     assert_all(zero_comm_divide(&world, 2, 0) == ZERO_OK);
     assert_all(zero_comm_pretend_blocks(&world, 1) == ZERO_ERR_INVALID);
     const zero_layout *tp = &zero_comm_tp(&world)->layout;

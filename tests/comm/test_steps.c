@@ -1,5 +1,5 @@
 /* The step lists of all algorithms but `mpi`, run by the machine of step_machine.h. */
-#include "lists/step_print.h"
+#include "support/step_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -326,7 +326,9 @@ static void every_choice_is_written_somewhere(void **state)
     for (int v = 0; v < g->n_cast; v++) {
         bool named = false;
         for (int line = g->n_cast; line < g->n; line++) named |= always_names(g, line, v);
-        if (!named) fail_msg("%s is not named in every story", g->nodes[v].name);
+        if (!named)
+            fail_msg("%.*s is not named in every story", g->nodes[v].name.len,
+                     g->nodes[v].name.at);
         for (int i = 0; i < g->nodes[v].n_options; i++)
             for (int k = 0; k < i; k++)
                 assert_false(same_name(&g->nodes[v].options[i], &g->nodes[v].options[k]));

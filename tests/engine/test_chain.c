@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "comm/check.h"
-#include "engine/run_chain.h"
+#include "engine/walk.h"
 
 enum { PART = 64, ROUNDS = 5 };
 

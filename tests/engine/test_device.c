@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "math/fake.h"
+#include "fake/fake.h"
 
 typedef struct {
     int64_t count;

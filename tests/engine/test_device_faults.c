@@ -7,7 +7,7 @@
 #include "support/device_fault.h"
 #include "support/engine_test.h"
 
-#include "math/fake.h"
+#include "fake/fake.h"
 
 /* Everything that an engine does after it was opened. False if something failed. */
 static bool use(test_run *run, int call)

@@ -131,7 +131,7 @@ static zero_status visit_piece(int group, zero_range range, zero_state_visitor *
             arrays[a][i] = value(group, a, range.begin + (int64_t)i);
     }
     zero_status st =
-        visit(visit_arg, &(zero_state_block){range, arrays[0], arrays[1], arrays[2]});
+        visit(visit_arg, &(zero_state_block){range, {{arrays[0], arrays[1], arrays[2]}}});
     for (int a = 0; a < ARRAYS; a++) free(arrays[a]);
     return st;
 }

@@ -66,7 +66,7 @@ static zero_status read_piece(struct part *part, int group, zero_range range,
     bits += part->flipped;
     memcpy(arrays[1], &bits, sizeof bits);
     zero_status st =
-        visit(visit_arg, &(zero_state_block){range, arrays[0], arrays[1], arrays[2]});
+        visit(visit_arg, &(zero_state_block){range, {{arrays[0], arrays[1], arrays[2]}}});
     for (int a = 0; a < ARRAYS; a++) free(arrays[a]);
     return st;
 }

@@ -1,5 +1,6 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
 #include "engine/file_ledger.h"
+#include "fake/fake.h"
 #include "io/scratch_file.h"
 #include "state/run_memory.h"
 #include "support/disk_place.h"
@@ -16,7 +17,7 @@ static void run_begin(test_run *run, const test_setup *setup)
     *run = (test_run){.setup = *setup, .comm = &run->own};
     test_split(test_size, 0, &run->own);
     assert_int_equal(zero_gpt2_describe(&setup->shape, &run->model), ZERO_OK);
-    zero_engine_spec spec = {.plan = test_plan(&setup->plan, &run->model, run->comm),
+    zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, &run->model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
                              .eval_batches = 1,

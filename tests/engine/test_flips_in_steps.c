@@ -5,7 +5,7 @@
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
-#include "math/fake.h"
+#include "fake/fake.h"
 #include "sharding/checks.h"
 #include "state/inspect.h"
 

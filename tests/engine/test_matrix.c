@@ -71,7 +71,7 @@ static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
     zero_model model;
     assert_int_equal(zero_gpt2_describe(&setup->shape, &model), ZERO_OK);
     assert_int_equal(zero_model_activate(&model, setup->plan.activations), ZERO_OK);
-    int64_t least = test_least_bucket(test_plan(&setup->plan, &model, comm));
+    int64_t least = test_least_bucket(zero_engine_place(setup->plan, &model, comm));
     zero_model_destroy(&model);
     return least;
 }

@@ -139,7 +139,7 @@ static int some_states(const test_run *run)
 {
     const zero_schedule *s = &run->engine.schedule;
     for (int g = run->model.n_groups - 1; g >= 0; g--)
-        if (!zero_range_is_empty(zero_engine_held(&run->engine, g)))
+        if (!zero_range_is_empty(zero_states_held(&run->engine.schedule, g)))
             return s->groups[g].first_block;
     fail_msg("rank %d has no states", test_rank);
     return -1;
@@ -164,7 +164,7 @@ static void expect_place(const test_run *run, int buffer)
 {
     uint64_t place[2] = {0};
     if (test_rank == faulty_rank()) {
-        place[0] = (uint64_t)run->engine.runner.tier.number[buffer];
+        place[0] = (uint64_t)run->engine.runner.tier.blocks[buffer].number;
         place[1] = disk.begin;
     }
     MPI_Bcast(place, 2, MPI_UINT64_T, faulty_rank(), MPI_COMM_WORLD);
@@ -221,7 +221,8 @@ static zero_status change(test_run *run)
 {
     zero_status st = ZERO_OK;
     for (int g = 0; st == ZERO_OK && g < run->model.n_groups; g++)
-        st = zero_engine_visit(&run->engine, g, zero_engine_held(&run->engine, g),
+        st = zero_states_visit(&run->engine.runner, g,
+                               zero_states_held(&run->engine.schedule, g),
                                ZERO_VISIT_CHANGE, rest, NULL);
     return zero_agree(run->comm, st);
 }

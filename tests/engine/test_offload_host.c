@@ -3,7 +3,7 @@
  * all stages is shown by test_device.c. */
 #include "support/faulty_unit.h"
 
-#include "math/fake.h"
+#include "fake/fake.h"
 #include "sharding/checks.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -177,7 +177,8 @@ static test_digest write_states(const test_setup *setup)
     test_run_steps(&run, 0, 2);
     settle(&run);
     for (int g = 0; g < run.model.n_groups; g++)
-        assert_int_equal(zero_engine_visit(&run.engine, g, zero_engine_held(&run.engine, g),
+        assert_int_equal(zero_states_visit(&run.engine.runner, g,
+                                           zero_states_held(&run.engine.schedule, g),
                                            ZERO_VISIT_CHANGE, halve, NULL),
                          ZERO_OK);
     assert_all(zero_engine_publish(&run.engine) == ZERO_OK);

@@ -128,7 +128,7 @@ static zero_plan_input draw_plan(dice *d, const zero_model *model, zero_comm *co
         plan.message = ZERO_LEAST_MESSAGE + roll(d, 3000);
     bool may = is_power_of_two(data->size) && is_power_of_two(plan.accumulation);
     plan.reproducible = may && plan.collectives != ZERO_ALGORITHM_MPI && roll(d, 2) == 0;
-    plan = test_plan(&plan, model, comm);
+    plan = zero_engine_place(plan, model, comm);
     int64_t more = roll(d, 1000);
     if (roll(d, 3) > 0) plan.bucket = common_least_bucket(plan) + more;
     return plan;
@@ -374,7 +374,7 @@ static void tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned(void **s
                                 .check_replicas = 1,
                                 .collectives = ZERO_ALGORITHM_P2P,
                                 .bucket = 1 << 20};
-        plan = test_plan(&plan, &part, comm);
+        plan = zero_engine_place(plan, &part, comm);
         check_run(comm, &plan, stage);
     }
     zero_model_destroy(&part);
@@ -401,14 +401,9 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
         .layers = 20, .hidden = 32, .heads = 2, .seq = 8, .vocab = 40, .seed = 5};
     if (comm->size < 3) return; /* two ranks gain less than a gradient in flight costs */
     assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
-    zero_plan_input plan = {.model = &model,
-                            .micro_batch = 1,
-                            .seq = 8,
-                            .accumulation = 1,
-                            .n_ranks = comm->size,
-                            .rank = comm->rank,
-                            .layout = &comm->layout,
-                            .bucket = 1 << 20};
+    zero_plan_input plan = zero_engine_place(
+        (zero_plan_input){.micro_batch = 1, .accumulation = 1, .bucket = 1 << 20}, &model,
+        comm);
     size_t more = needed_in_stage(plan, 1), less = needed_in_stage(plan, 2);
     assert_all(less < more);
     zero_engine_spec spec = {.plan = plan,

@@ -9,7 +9,7 @@
 #include "support/pairs.h"
 
 #include "engine/walk.h"
-#include "math/fake.h"
+#include "fake/fake.h"
 #include "math/threads.h"
 #include "sharding/update.h"
 

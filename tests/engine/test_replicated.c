@@ -66,7 +66,7 @@ static void flip(test_run *run, const spot *s)
         *(char *)zero_runner_element(&e->runner, e->schedule.groups[t->group].grad, at) ^=
             1;
     else
-        assert_true(zero_engine_visit(e, t->group, (zero_range){at, at + 1},
+        assert_true(zero_states_visit(&e->runner, t->group, (zero_range){at, at + 1},
                                       ZERO_VISIT_CHANGE, flip_master, NULL) == ZERO_OK);
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/number.h"
-#include "math/fake.h"
+#include "fake/fake.h"
 #include "state/run_memory.h"
 
 enum { TEXTS = 3 };

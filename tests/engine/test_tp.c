@@ -182,7 +182,7 @@ static zero_status set_nan(void *arg, const zero_state_block *block)
 /* Elements that this rank owns of a matrix of the unit that is cut. */
 static zero_range owned_weights(test_run *run, const zero_unit *u)
 {
-    zero_range held = zero_engine_held(&run->engine, u->groups[0]);
+    zero_range held = zero_states_held(&run->engine.schedule, u->groups[0]);
     for (int t = 0; t < ZERO_BLOCK_TENSORS; t++) {
         const zero_tensor *tensor = &u->tensors[0][t];
         zero_range range = zero_range_overlap(zero_range_of_tensor(tensor), held);
@@ -201,7 +201,8 @@ static void spoil(test_run *run, int unit, int culprit)
     zero_status st = ZERO_OK;
     range.end = range.begin + 1;
     if (test_rank == culprit)
-        st = zero_engine_visit(e, u->groups[0], range, ZERO_VISIT_CHANGE, set_nan, NULL);
+        st = zero_states_visit(&e->runner, u->groups[0], range, ZERO_VISIT_CHANGE, set_nan,
+                               NULL);
     assert_all(st == ZERO_OK);
     assert_all(zero_engine_publish(e) == ZERO_OK);
 }

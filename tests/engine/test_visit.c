@@ -62,14 +62,16 @@ static zero_status see(void *arg, const zero_state_block *block)
 static void check_range(test_run *run, int group, zero_range range)
 {
     size_t bytes = (size_t)zero_range_len(range) * sizeof(float);
-    struct seen s = {range, range.begin, zero_engine_held(&run->engine, group).begin, {0}};
+    struct seen s = {
+        range, range.begin, zero_states_held(&run->engine.schedule, group).begin, {0}};
     float *room = malloc(3 * bytes + 1);
     zero_state_block view;
     for (int a = 0; a < 3; a++) s.copy[a] = malloc(bytes + 1);
-    assert_true(zero_engine_visit(&run->engine, group, range, ZERO_VISIT_READ, see, &s) ==
-                ZERO_OK);
+    assert_true(zero_states_visit(&run->engine.runner, group, range, ZERO_VISIT_READ, see,
+                                  &s) == ZERO_OK);
     assert_true(s.next == range.end);
-    assert_true(zero_engine_view(&run->engine, group, range, room, &view) == ZERO_OK);
+    assert_true(zero_states_view(&run->engine.runner, group, range, room, &view) ==
+                ZERO_OK);
     assert_true(is_same_range(view.range, range));
     assert_memory_equal(view.master, s.copy[0], bytes);
     assert_memory_equal(view.momentum, s.copy[1], bytes);
@@ -82,7 +84,7 @@ static void check_range(test_run *run, int group, zero_range range)
 static void check_ranges(test_run *run)
 {
     for (int g = 0; g < run->model.n_groups; g++) {
-        zero_range held = zero_engine_held(&run->engine, g);
+        zero_range held = zero_states_held(&run->engine.schedule, g);
         int64_t n = zero_range_len(held);
         if (n == 0) continue;
         check_range(run, g, held);
@@ -104,7 +106,7 @@ static void a_visit_hands_out_each_element_of_its_range_once_and_in_order(void *
 static void check_held(test_run *run)
 {
     for (int g = 0; g < run->model.n_groups; g++) {
-        zero_range held = zero_engine_held(&run->engine, g);
+        zero_range held = zero_states_held(&run->engine.schedule, g);
         int64_t sum = zero_range_len(held), n = run->model.groups[g].n_params;
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
         assert_all(sum == (run->setup.plan.stage == 0 ? n * test_size : n));
@@ -130,7 +132,8 @@ static zero_status negate(void *arg, const zero_state_block *block)
 static void negate_all(test_run *run)
 {
     for (int g = 0; g < run->model.n_groups; g++)
-        assert_true(zero_engine_visit(&run->engine, g, zero_engine_held(&run->engine, g),
+        assert_true(zero_states_visit(&run->engine.runner, g,
+                                      zero_states_held(&run->engine.schedule, g),
                                       ZERO_VISIT_CHANGE, negate, NULL) == ZERO_OK);
     assert_all(zero_engine_publish(&run->engine) == ZERO_OK);
 }
@@ -163,14 +166,14 @@ static zero_status refuse(void *arg, const zero_state_block *block)
 static void check_refusal(test_run *run)
 {
     for (int g = 0; g < run->model.n_groups; g++) {
-        zero_range held = zero_engine_held(&run->engine, g);
+        zero_range held = zero_states_held(&run->engine.schedule, g);
         zero_range none = {held.begin, held.begin};
         int calls = 0;
-        assert_true(zero_engine_visit(&run->engine, g, none, ZERO_VISIT_READ, refuse,
+        assert_true(zero_states_visit(&run->engine.runner, g, none, ZERO_VISIT_READ, refuse,
                                       &calls) == ZERO_OK);
         assert_int_equal(calls, 0);
         zero_status want = zero_range_is_empty(held) ? ZERO_OK : ZERO_ERR_FORMAT;
-        assert_true(zero_engine_visit(&run->engine, g, held, ZERO_VISIT_READ, refuse,
+        assert_true(zero_states_visit(&run->engine.runner, g, held, ZERO_VISIT_READ, refuse,
                                       &calls) == want);
         assert_int_equal(calls, !zero_range_is_empty(held));
     }

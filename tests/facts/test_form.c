@@ -8,10 +8,11 @@
 
 #include <cmocka.h>
 
-static const char facts[] = "{\"name\": \"<gpt2>\", \"ranks\": 3, \"mem\": {\"peak\": "
-                            "2048}, \"stages\": [{\"stage\": 0, \"sent\": 1024},"
-                            " {\"stage\": 3, \"sent\": 5}], \"unit\": \"bytes\", "
-                            "\"classes\": {\"a\": {\"n\": 1}, \"b\": {\"n\": 2}}}";
+static const char facts[] =
+    "{\"name\": \"<gpt2>\", \"ranks\": 3, \"mem\": {\"peak\": "
+    "2048, \"first\": 1}, \"stages\": [{\"stage\": 0, \"sent\": 1024},"
+    " {\"stage\": 3, \"sent\": 5}], \"unit\": \"bytes\", "
+    "\"classes\": {\"a\": {\"n\": 1}, \"b\": {\"n\": 2}}}";
 
 static zero_status print(const char *forms, const char *section, zero_put_text *put,
                          char **text)
@@ -48,6 +49,8 @@ static const struct {
     {"sent{each stages}{sent:>6}{end}\n", "sent  1024     5\n"},
     {"{each classes}{key}={n}{if index < 1}, {end}{end}\n", "a=1, b=2\n"},
     {"{each absent}{x}{end}none\n", "none\n"},
+    {"{each classes}{each stages}{classes/@key/n}{end}{end}\n", "1122\n"},
+    {"{with mem}{stages/@first/sent}{end}\n", "5\n"},
     {"{with mem}{peak} {ranks}{end}\n", "2048 3\n"},
     {"a \\\n    b\n", "a b\n"},
     {"  {if ranks}\n  x\n  {end}\ny\n", "  x\ny\n"},

@@ -1,7 +1,7 @@
 /* fuzz.h - common parts of the fuzzed readers.
  *
  * LLVMFuzzerTestOneInput() takes the bytes of a file, reads them, and checks the laws of anything
- * it accepts. libFuzzer calls it with files that it makes, replay.c with those of the corpus. */
+ * it accepts. libFuzzer calls it with files that it makes, replay.c.in with those of the corpus. */
 #pragma once
 
 #include <stddef.h>

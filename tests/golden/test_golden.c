@@ -135,14 +135,10 @@ static void train_in(struct golden *g, const zero_backend *backend, zero_comm *w
 {
     zero_engine e;
     zero_weights weights = {fill, g};
-    const zero_comm *data = zero_comm_data(world);
-    zero_engine_spec spec = {.plan = {.model = model,
-                                      .n_ranks = data->size,
-                                      .micro_batch = GOLDEN_BATCH / data->size,
-                                      .seq = golden_shape.seq,
-                                      .accumulation = 1,
-                                      .bucket = 1 << 16,
-                                      .rank = data->rank},
+    const zero_plan_input plan = {.micro_batch = GOLDEN_BATCH / zero_comm_data(world)->size,
+                                  .accumulation = 1,
+                                  .bucket = 1 << 16};
+    zero_engine_spec spec = {.plan = zero_engine_place(plan, model, world),
                              .backend = backend,
                              .weights = &weights,
                              .eval_batches = 1};

@@ -103,8 +103,8 @@ must_fail(src/checkpoint/a.c "zero_runner_buffer (&e->runner, g->grad);\n"
   "zero_runner_buffer: ${why}")
 must_fail(src/cli/a.c "void *x = zero_runner_use_element(r, 0, 1);\n"
   "zero_runner_use_element: ${why}")
-must_fail(src/sharding/a.h "zero_status f(void) { return zero_states_visit(r); }\n"
-  "zero_states_visit: ${why}")
+must_fail(src/sharding/a.h "zero_status f(void) { return zero_runner_use(r, 0); }\n"
+  "zero_runner_use: ${why}")
 must_fail(src/train/a.c "char *x = t->engine.runner.arena.base;\n" "runner.arena: ${why}")
 must_fail(src/train/a.c "char *x = t->engine.runner /* a */ -> window;\n" "runner -> window: ${why}")
 must_fail(src/report/a.c "zero_window_array(&v->engine->window, 0);\n"

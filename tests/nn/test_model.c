@@ -1,5 +1,6 @@
 /* GPT-2 as groups and units: its description and its first weights. */
 #include "support/gpt2_test.h"
+#include "support/model_writers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,12 +93,12 @@ the_tied_embedding_is_written_first_by_the_head_and_last_by_the_embedding(void *
     zero_model m = describe(&small);
     int tied = find_tensor(&m, "wte.weight")->group, head = m.n_units - 1;
     assert_int_equal(tied, find_tensor(&m, "wpe.weight")->group);
-    assert_int_equal(zero_model_first_writer(&m, tied), head);
-    assert_int_equal(zero_model_last_writer(&m, tied), 0);
+    assert_int_equal(first_writer(&m, tied), head);
+    assert_int_equal(last_writer(&m, tied), 0);
     for (int g = 0; g < m.n_groups; g++) {
         if (g == tied) continue;
-        int u = zero_model_first_writer(&m, g);
-        assert_int_equal(zero_model_last_writer(&m, g), u);
+        int u = first_writer(&m, g);
+        assert_int_equal(last_writer(&m, g), u);
         assert_int_equal(m.units[u].groups[0], g);
     }
     zero_model_destroy(&m);

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "math/cpu_state.h"
+#include "support/model_writers.h"
 
 #define MAX_UNITS 8
 
@@ -84,7 +85,7 @@ static zero_call make_call(const machine *m, int u, bool training)
         c.param[k] = m->param[unit->groups[k]];
         if (m->type != ZERO_FP32) c.param[k] = m->half[unit->groups[k]];
         c.grad[k] = m->grad[unit->groups[k]];
-        c.accumulate[k] = u != zero_model_first_writer(&m->model, unit->groups[k]);
+        c.accumulate[k] = u != first_writer(&m->model, unit->groups[k]);
     }
     return c;
 }

@@ -22,7 +22,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 {
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
     assert_non_null(out);
-    zero_plan_show_chart(report, out);
+    assert_int_equal(zero_plan_show_chart(report, out), ZERO_OK);
     assert_false(ferror(out));
     assert_int_equal(fclose(out), 0);
     assert_true(strlen(text) < TEXT_SIZE - 1);

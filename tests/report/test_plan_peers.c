@@ -123,7 +123,7 @@ static void matrices_fit_a_terminal(void **state)
             asked.config.fake_nodes = nodes;
             asked.config.global_batch = ranks[i];
             make(&r, &asked);
-            zero_plan_show_peers(&r, out);
+            assert_int_equal(zero_plan_show_peers(&r, out), ZERO_OK);
             assert_int_equal(fclose(out), 0);
             for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
                 assert_true(strcspn(line, "\n") <= 80);

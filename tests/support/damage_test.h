@@ -93,7 +93,7 @@ static inline void put_byte(int fd, size_t at, unsigned char byte)
 static inline zero_status verify(const char *path)
 {
     zero_checkpoint c;
-    ZERO_TRY(zero_checkpoint_open(path, &c));
+    ZERO_TRY(zero_checkpoint_open(path, NULL, &c));
     zero_status st = zero_checkpoint_verify(&c);
     zero_checkpoint_close(&c);
     return st;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "math/fake.h"
+#include "fake/fake.h"
 
 #define assert_ok(call) \
     do { \

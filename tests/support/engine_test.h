@@ -56,22 +56,6 @@ typedef struct {
     zero_run_output last; /* of the last step */
 } test_run;
 
-/* The plan of this model, or part of a model, on these ranks. */
-static inline zero_plan_input test_plan(const zero_plan_input *given,
-                                        const zero_model *model, zero_comm *comm)
-{
-    const zero_comm *data = zero_comm_data(comm), *tp = zero_comm_tp(comm);
-    zero_plan_input plan = *given;
-    plan.model = model;
-    plan.seq = model->seq;
-    plan.n_ranks = data->size;
-    plan.rank = data->rank;
-    plan.layout = &data->layout;
-    plan.tp_layout = tp ? &tp->layout : NULL;
-    plan.world_layout = &comm->layout;
-    return plan;
-}
-
 /* The smallest bucket below 2^20 with which a plan is not refused. */
 static inline int64_t test_least_bucket(zero_plan_input plan)
 {
@@ -108,7 +92,7 @@ static inline zero_status test_run_init(test_run *run)
     ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
     ZERO_TRY(zero_model_activate(&run->model, setup->plan.activations));
     ZERO_TRY(test_run_share(run, &model));
-    zero_engine_spec spec = {.plan = test_plan(&setup->plan, model, run->comm),
+    zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
                              .awaits_states = setup->awaits_states,

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "nn/mark.h"
+#include "support/model_writers.h"
 
 /* ---- memory ---- */
 
@@ -126,7 +127,7 @@ static zero_call make_call(const lockstep *l, const lockstep_rank *r, zero_pass 
         int g = unit->groups[k];
         if (!back || !unit->backward_without_params) c.param[k] = r->param[g];
         if (back) c.grad[k] = r->grad[g];
-        c.accumulate[k] = back && u != zero_model_first_writer(&r->part, g);
+        c.accumulate[k] = back && u != first_writer(&r->part, g);
     }
     return c;
 }

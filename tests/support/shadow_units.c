@@ -1,6 +1,7 @@
 /* The reads and writes of units. */
 #include "base/number.h"
 #include "sharding/schedule_device.h"
+#include "support/model_writers.h"
 #include "support/shadow_ops.h"
 
 #define BYTES_OF(floats) ((size_t)(floats) * sizeof(float))
@@ -290,7 +291,7 @@ static void add_gradient(shadow *w, int k, term backward)
 {
     const zero_instruction *i = shadow_now(w);
     int g = unit_now(w)->groups[k];
-    bool is_first = i->unit == zero_model_first_writer(shadow_plan(w)->input.model, g);
+    bool is_first = i->unit == first_writer(shadow_plan(w)->input.model, g);
     shadow_expect(w, i->accumulate[k] == !is_first);
     for (int p = 0; p < shadow_pieces(w); p++) {
         if (shadow_is_empty(w, g, p)) continue;

@@ -75,7 +75,7 @@ static inline zero_status view(void *arg, int group, zero_range range, float *ro
     assert_true(own.begin <= range.begin && range.end <= own.end);
     for (int state = 0; state < ZERO_STATES; state++)
         fill(&part->model, group, range, state, room + state * n);
-    *block = (zero_state_block){range, room, room + n, room + 2 * n};
+    *block = (zero_state_block){range, {{room, room + n, room + 2 * n}}};
     return ZERO_OK;
 }
 
@@ -142,16 +142,15 @@ static inline void write_checkpoint(const zero_model *whole,
 
 /* ---- reading ---- */
 
-static inline zero_status receive(void *arg, int group, zero_range range,
-                                  const float *const parts[ZERO_STATES])
+static inline zero_status receive(void *arg, int group, const zero_state_block *states)
 {
     struct part *part = arg;
-    int64_t n = zero_range_len(range);
+    int64_t n = zero_range_len(states->range);
     float *expected = malloc((size_t)n * sizeof *expected);
     assert_non_null(expected);
     for (int state = 0; state < ZERO_STATES; state++) {
-        fill(&part->model, group, range, state, expected);
-        assert_memory_equal(parts[state], expected, (size_t)n * sizeof *expected);
+        fill(&part->model, group, states->range, state, expected);
+        assert_memory_equal(states->part[state], expected, (size_t)n * sizeof *expected);
     }
     free(expected);
     part->received += n;
@@ -161,7 +160,8 @@ static inline zero_status receive(void *arg, int group, zero_range range,
 static inline zero_checkpoint open_step(void)
 {
     zero_checkpoint c;
-    if (zero_checkpoint_open(step_path, &c) != ZERO_OK) fail_msg("%s", zero_last_error());
+    if (zero_checkpoint_open(step_path, NULL, &c) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
     return c;
 }
 
@@ -171,13 +171,13 @@ static inline zero_status read_part(const zero_model *whole,
 {
     struct part part;
     zero_checkpoint c = open_step();
-    zero_checkpoint_wish wishes[CUT_GROUPS];
+    zero_range wishes[CUT_GROUPS];
     int64_t wanted = 0;
     part_open(&part, whole, layout, rank);
     for (int g = 0; g < CUT_GROUPS; g++) {
         zero_range held = zero_partition_shard(&part.partitions[g], part.d);
         if (all) held = (zero_range){0, part.model.groups[g].n_params};
-        wishes[g] = (zero_checkpoint_wish){held, {true, true, true}};
+        wishes[g] = held;
         wanted += zero_range_len(held);
     }
     zero_status st = zero_checkpoint_fetch(&c, &part.model, wishes,

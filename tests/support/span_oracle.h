@@ -17,8 +17,9 @@ static inline zero_tree_span span_of(int64_t n, const float *x, int64_t first, i
     for (int64_t size, at = first; at < end; at += size) {
         size = zero_tree_span_next(at, end - at);
         int64_t from = at * ZERO_TREE_BLOCK, to = from + size * ZERO_TREE_BLOCK;
-        zero_tree_span_append(&span, size,
-                              zero_tree_sum_squares((to < n ? to : n) - from, x + from));
+        zero_tree_span_append(
+            &span, size,
+            zero_tree_sum_squares(ZERO_FP32, (to < n ? to : n) - from, x + from));
     }
     return span;
 }

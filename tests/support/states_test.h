@@ -10,7 +10,8 @@
 static inline zero_state_block test_states(zero_engine *e, int group)
 {
     zero_state_block view;
-    if (zero_engine_view(e, group, zero_engine_held(e, group), NULL, &view) == ZERO_OK)
+    if (zero_states_view(&e->runner, group, zero_states_held(&e->schedule, group), NULL,
+                         &view) == ZERO_OK)
         return view;
     fprintf(stderr, "%s\n", zero_last_error());
     abort();

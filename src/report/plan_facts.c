@@ -1,0 +1,427 @@
+#include "report/plan_facts.h"
+
+#include <math.h>
+
+#include "report/json_put.h"
+#include "report/plan_peers.h"
+#include "report/plan_pipeline.h"
+#include "sharding/checks.h"
+#include "sharding/formula.h"
+#include "sharding/instruction_text.h"
+#include "sharding/schedule_exchange.h"
+#include "sharding/stages.h"
+
+/* ---- memory ---- */
+
+static json_t *class_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++) {
+        json_t *one =
+            json_pack("{s:I, s:I}", "own_peak", s->class_peak[c], "at_peak", l->at_peak[c]);
+        if (s->input.device) put_whole(one, "host_peak", (int64_t)s->host_class_peak[c]);
+        if (l->file_bytes > 0) put_whole(one, "in_file", (int64_t)l->file[c]);
+        json_object_set_new(classes, zero_class_name((zero_class)c), one);
+    }
+    return classes;
+}
+
+static json_t *peak_facts(const zero_schedule *s)
+{
+    const zero_program *p = &s->programs[s->peak_program];
+    char text[ZERO_PLAN_TEXT];
+    zero_text_instruction(s->input.model, &p->code[s->peak_at], text);
+    return json_pack("{s:I, s:s, s:i, s:i, s:s}", "bytes", s->peak_bytes, "program",
+                     zero_program_name(s->peak_program), "index", s->peak_at + 1, "of",
+                     p->length, "instruction", text);
+}
+
+static json_t *moved_facts(const zero_file_traffic *t)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", t->bytes_read, "bytes_written",
+                     t->bytes_written, "reads", t->reads, "writes", t->writes);
+}
+
+/* The scratch file: what lies there, and what a step moves. */
+static json_t *file_facts(const zero_plan_ledger *l)
+{
+    const zero_offload_traffic *t = &l->file_step;
+    zero_file_traffic all = zero_offload_total(t);
+    json_t *classes = json_object();
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        put_whole(classes, zero_class_name((zero_class)c), (int64_t)l->file[c]);
+    return json_pack("{s:o, s:I, s:I, s:{s:o, s:o, s:o, s:o}}", "classes", classes, "bytes",
+                     l->file_bytes, "page_padding", l->file_padding, "step",
+                     zero_class_name(ZERO_CLASS_OPTIMIZER), moved_facts(&t->states),
+                     zero_class_name(ZERO_CLASS_PARAMETERS), moved_facts(&t->parameters),
+                     zero_class_name(ZERO_CLASS_KEPT), moved_facts(&t->activations), "all",
+                     moved_facts(&all));
+}
+
+/* What a rank needs: `limit` and `device_limit` are of its memory and its device's; 0:
+ * none. */
+static json_t *memory_facts(const zero_schedule *s, const zero_plan_ledger *l,
+                            size_t context, size_t limit, size_t device_limit)
+{
+    json_t *object = json_pack("{s:o, s:o, s:I, s:f, s:f}", "classes", class_facts(s, l),
+                               "peak", peak_facts(s), "states", l->states, "formula",
+                               l->formula, "padding", l->padding);
+    json_t *host = object;
+    if (s->input.device) {
+        size_t needed = l->device_needed + context;
+        json_t *device = json_pack("{s:I, s:I, s:I}", "arena", s->own_bytes,
+                                   "context_bytes", context, "needed", needed);
+        if (device_limit > 0)
+            put_flag(device, "fits_device_memory", needed <= device_limit);
+        json_object_set_new(object, "device", device);
+        host = json_pack("{s:I}", "peak_bytes", s->host_peak_bytes);
+        json_object_set_new(object, "host", host);
+    }
+    put_whole(host, "arena", (int64_t)(s->input.device ? s->host_bytes : s->own_bytes));
+    put_whole(host, "window", (int64_t)s->window_bytes);
+    if (s->n_joins > 0) put_whole(host, "tp_window", (int64_t)s->tp_window_bytes);
+    put_whole(host, "process_bytes", (int64_t)zero_plan_process(s));
+    put_whole(host, "needed", (int64_t)l->needed);
+    if (limit > 0) put_flag(host, "fits_memory_limit", l->needed <= limit);
+    return object;
+}
+
+/* ---- communication ---- */
+
+static json_t *traffic_facts(const zero_traffic *t)
+{
+    zero_volume v = zero_traffic_total(t);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "bytes_sent", v.bytes_sent,
+                     "bytes_received", v.bytes_received, "bytes_sent_across",
+                     t->bytes_sent[ZERO_ACROSS], "bytes_received_across",
+                     t->bytes_received[ZERO_ACROSS], "messages_sent", v.messages_sent,
+                     "messages_received", v.messages_received);
+}
+
+static json_t *exchange_facts(const zero_plan_exchange *x)
+{
+    json_t *object = traffic_facts(&x->traffic);
+    put_whole(object, "collectives", x->collectives);
+    put_real(object, "formula_bytes", x->formula);
+    return object;
+}
+
+/* Of REDUCE, GATHER and what replicas add up. */
+static zero_plan_exchange data_of(const zero_plan_ledger *l)
+{
+    const zero_plan_exchange *others[] = {&l->all_reduce, &l->gather};
+    zero_plan_exchange sum = l->reduce;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        sum.collectives += others[i]->collectives;
+        sum.formula += others[i]->formula;
+        zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
+    }
+    return sum;
+}
+
+zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s)
+{
+    const zero_plan_input *in = &s->input;
+    const zero_gpt2_shape *shape = in->model->units->shape;
+    const int sums = zero_formula_tp_sums(in->recompute),
+              papers = zero_formula_tp_sums_of_paper(in->recompute);
+    int64_t elements = in->micro_batch * in->seq * shape->hidden;
+    /* JOINs carry fp32. */
+    double times = (double)shape->layers * in->accumulation * (double)sizeof(float);
+    int T = in->model->share.ranks;
+    return (zero_plan_blocks){2 * sums, 2 * papers,
+                              times * zero_formula_tp_volume(elements, sums, T),
+                              times * zero_formula_tp_volume(elements, papers, T)};
+}
+
+static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    zero_plan_blocks b = zero_plan_blocks_of(s);
+    json_t *object = exchange_facts(&l->join);
+    put_real(object, "blocks_formula_bytes", b.ours);
+    put_real(object, "blocks_paper_bytes", b.papers);
+    put_whole(object, "blocks_elements", b.elements);
+    put_whole(object, "blocks_paper_elements", b.papers_elements);
+    return object;
+}
+
+/* P_a: the pieces that wait for their backward pass, and what makes them whole again. */
+static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
+    const int ranks = s->input.model->share.ranks;
+    int64_t pieces = 0;
+    double added = 0.0; /* if they go by messages */
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        if (i->op != ZERO_OP_KEEP) continue;
+        int64_t piece = zero_range_len(i->range) * (int64_t)sizeof(float);
+        if (i->microbatch == 0) pieces += piece;
+        added += zero_formula_tp_collected(piece * ranks, ranks);
+    }
+    json_t *object = exchange_facts(&l->collect);
+    put_whole(object, "kept_bytes", pieces);
+    put_whole(object, "whole_bytes", pieces * ranks);
+    put_real(object, "by_messages_bytes", added);
+    put_flag(object, "kept_in_file", s->input.offload_activations);
+    return object;
+}
+
+static json_t *communication_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    zero_plan_exchange sum = data_of(l);
+    json_t *compare = traffic_facts(&l->compare);
+    put_flag(compare, "used", zero_is_compared(s));
+    return json_pack("{s:o, s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}", "reduce",
+                     exchange_facts(&l->reduce), "all_reduce",
+                     s->shard.replicas > 1 ? exchange_facts(&l->all_reduce) : NULL,
+                     "gather", exchange_facts(&l->gather), "sum", exchange_facts(&sum),
+                     "join", s->n_joins > 0 ? join_facts(s, l) : NULL, "collect",
+                     s->input.partition_activations ? collect_facts(s, l) : NULL, "control",
+                     traffic_facts(&l->control), "compare", compare);
+}
+
+/* Bytes between the host and the device in a step; logits: for each token generated. */
+static json_t *copies_facts(const zero_schedule *s, const zero_plan_ledger *l)
+{
+    const zero_copied_bytes *c = &l->copies;
+    const zero_traffic *reduce = &l->reduce.traffic, *gather = &l->gather.traffic;
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "reduce_stored",
+        reduce->bytes_stored, "reduce_fetched", reduce->bytes_fetched, "gather_stored",
+        gather->bytes_stored, "gather_fetched", gather->bytes_fetched, "tokens_stored",
+        c->tokens, "losses_fetched", c->row_losses, "squares_fetched", c->squares,
+        "logits_fetched", c->logits, "gradients_fetched", c->gradients, "parameters_stored",
+        c->parameters, "updates_beside", zero_plan_updates_beside(&s->input));
+}
+
+/* ---- beside the plan ---- */
+
+static json_t *kept_facts(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    json_t *groups = json_array();
+    for (int i = 0; i < stage->n_kept; i++)
+        json_array_append_new(groups, json_string(r->model.groups[stage->kept[i]].name));
+    return json_pack("{s:I, s:o}", "bytes", stage->kept_bytes, "groups", groups);
+}
+
+static json_t *partition_facts(const zero_plan_stage *stage)
+{
+    json_t *object = json_object();
+    for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++) {
+        const zero_plan_spread *of = &stage->spread[k];
+        const zero_plan_bounds *n = &of->needed, *s = &of->sent, *g = &of->received;
+        if (of->n_ranks > 0)
+            json_object_set_new(
+                object, zero_partition_scheme_name((zero_partition_scheme)k),
+                json_pack("{s:i, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:I, s:I}}",
+                          "ranks_looked_at", of->n_ranks, "needed", "least", n->least,
+                          "most", n->most, "bytes_sent", "least", s->least, "most", s->most,
+                          "bytes_received", "least", g->least, "most", g->most));
+    }
+    return object;
+}
+
+/* The same step with --reproducible toggled. */
+static json_t *price_facts(const zero_plan_stage *stage)
+{
+    const zero_plan_price *p = &stage->price;
+    const zero_plan_input *in = &stage->schedule.input;
+    if (!p->is_possible) return json_pack("{s:s}", "not_possible", p->why_not);
+    zero_plan_exchange now = data_of(&stage->ledger), then = data_of(&p->ledger);
+    int64_t needed = (int64_t)zero_plan_scarce(in, &p->ledger);
+    return json_pack("{s:I, s:I, s:I, s:o}", "needed", needed, "needed_more",
+                     needed - (int64_t)zero_plan_scarce(in, &stage->ledger),
+                     "bytes_sent_more",
+                     zero_traffic_total(&then.traffic).bytes_sent -
+                         zero_traffic_total(&now.traffic).bytes_sent,
+                     "communication", communication_facts(&stage->schedule, &p->ledger));
+}
+
+json_t *zero_plan_time_facts(const zero_plan_report *r, const zero_plan_time *t)
+{
+    json_t *object = json_pack("{s:f, s:f, s:f, s:f}", "step_seconds", t->step,
+                               "compute_seconds", t->compute, "communication_seconds",
+                               t->communication, "exposed_seconds", t->exposed);
+    if (zero_tp_ranks(&r->config.tp) > 1) {
+        put_real(object, "join_seconds", t->joins);
+        put_real(object, "join_exposed_seconds", t->join_exposed);
+    }
+    if (r->config.partition_activations) {
+        put_real(object, "collect_seconds", t->collects);
+        put_real(object, "collect_exposed_seconds", t->collect_exposed);
+    }
+    put_real(object, "tokens_per_second",
+             (double)(r->config.global_batch * r->shape.seq) / t->step);
+    return object;
+}
+
+/* Whether a step hides its transfers. It computes 6 Psi flops for each token and moves 24
+ * Psi bytes (fp32: 16 Psi); a forward pass is a third of the work and must hide half of the
+ * bytes. The nodes share both, so neither Psi nor the number of nodes matters. */
+static json_t *disk_facts(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_plan_machine *m = &r->request.machine;
+    const zero_plan_time *t = &stage->time;
+    const zero_schedule *s = &stage->schedule;
+    const double bytes = s->input.type == ZERO_FP32 ? 16.0 : 24.0;
+    const double tokens = (double)(r->config.global_batch * r->shape.seq);
+    int sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank);
+    zero_file_traffic all = zero_offload_total(&stage->ledger.file_step);
+    double flops = m->flops * sharers;
+    double mixed = 2.0 / (1.0 / m->disk_read + 1.0 / m->disk_write);
+    double hidden = tokens * stage->hidden_times; /* not finite: no number does */
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:f, s:f, s:o*, s:f}", "seconds",
+                     t->disk, "exposed_seconds", t->disk_exposed, "first_exposed_seconds",
+                     t->disk_first, "resident_step_seconds", stage->resident.step,
+                     "efficiency", stage->resident.step / t->step, "ranks_sharing_it",
+                     sharers, "tokens_hiding_all", bytes / 6.0 * flops / mixed,
+                     "tokens_hiding_reads", bytes / 4.0 * flops / m->disk_read,
+                     "tokens_hidden", json_real(hidden), "bytes_written_per_day",
+                     86400.0 / t->step * sharers * (double)all.bytes_written);
+}
+
+static json_t *fitted_facts(const zero_plan_fitted *f)
+{
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:b}", "layers", f->layers, "parameters", f->n_params,
+                  "needed", f->needed, "is_deepest", f->layers == ZERO_GPT2_LAYERS);
+    if (f->host > 0) put_whole(object, "host", (int64_t)f->host);
+    if (f->file > 0) put_whole(object, "file", (int64_t)f->file);
+    return object;
+}
+
+/* The run with the stage's largest micro batch; if none fits, both batches are 0. */
+static json_t *batch_facts(const zero_plan_report *r, const zero_plan_batch *b)
+{
+    int64_t sequences = r->config.data_ranks * b->accumulation * b->micro_batch;
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:i, s:I, s:I, s:b}", "bytes", r->request.fit_memory,
+                  "micro_batch", b->micro_batch, "needed", b->needed, "accumulation",
+                  b->accumulation, "global_batch", sequences, "tokens_per_step",
+                  sequences * r->shape.seq, "grows_with_ranks", zero_plan_batch_grows(r));
+    if (b->next > 0) {
+        put_whole(object, "next_micro_batch", b->next);
+        put_whole(object, "next_needed", (int64_t)b->next_needed);
+    }
+    return object;
+}
+
+static json_t *ablation_facts(const zero_plan_stage *stage)
+{
+    const zero_ablation *a = &stage->ablation;
+    json_t *without = json_array();
+    for (int p = 0; p < ZERO_ABLATIONS; p++) {
+        const zero_ablation_line *line = &a->of[p];
+        json_t *one = json_pack("{s:s, s:b}", "part", zero_ablation_name((zero_ablated)p),
+                                "used", line->is_used);
+        if (line->is_used && !line->is_possible)
+            put_text(one, "not_possible", line->why_not);
+        if (line->is_used && line->is_possible) {
+            put_text(one, "instead", line->instead);
+            put_whole(one, "needed", (int64_t)line->needed);
+            put_whole(one, "more", (int64_t)line->needed - (int64_t)a->needed);
+            put_flag(one, "by_formula", line->by_formula);
+        }
+        json_array_append_new(without, one);
+    }
+    return json_pack("{s:I, s:I, s:I, s:b, s:o}", "needed", a->needed, "laid_out", a->arena,
+                     "alive", a->alive, "has_windows", a->arena > stage->schedule.own_bytes,
+                     "without", without);
+}
+
+/* ---- a stage ---- */
+
+static json_t *input_facts(const zero_plan_input *input)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < ZERO_PLAN_FIELDS; i++) {
+        const zero_field *field = &zero_plan_fields[i];
+        const void *at = (const char *)input + field->offset;
+        char text[ZERO_FIELD_TEXT_BYTES];
+        json_t *value = NULL;
+        switch (field->word ? ZERO_FIELD_TEXT : field->kind) {
+        case ZERO_FIELD_FLAG: value = json_boolean(*(const bool *)at); break;
+        case ZERO_FIELD_INT: value = json_integer(*(const int *)at); break;
+        case ZERO_FIELD_WHOLE: value = json_integer(*(const int64_t *)at); break;
+        case ZERO_FIELD_REAL: value = json_real(*(const double *)at); break;
+        case ZERO_FIELD_TEXT:
+            zero_field_write(field, input, text);
+            value = json_string(text);
+        }
+        json_object_set_new(object, field->name, value);
+    }
+    return object;
+}
+
+static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
+{
+    json_t *programs = json_object();
+    for (int p = 0; p < ZERO_PROGRAMS; p++) {
+        json_t *program = json_array();
+        for (int at = 0; at < s->programs[p].length; at++) {
+            const zero_instruction *i = &s->programs[p].code[at];
+            int64_t bytes = zero_plan_instruction_bytes(s, i);
+            json_t *one =
+                json_pack("{s:s, s:s, s:I}", "op", zero_op_name(i->op), "operand",
+                          zero_text_operand(&r->model, i), "live_bytes", i->live_bytes);
+            if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
+            if (zero_ops[i->op].has_microbatch)
+                put_whole(one, "microbatch", i->microbatch);
+            if (bytes >= 0) put_whole(one, "bytes", bytes);
+            if (i->host != ZERO_NO_BUFFER)
+                put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
+            json_array_append_new(program, one);
+        }
+        json_object_set_new(programs, zero_program_name((zero_program_kind)p), program);
+    }
+    return programs;
+}
+
+static json_t *stage_facts(const zero_plan_report *r, const zero_plan_stage *stage)
+{
+    const zero_plan_request *o = &r->request;
+    const zero_schedule *s = &stage->schedule;
+    const zero_plan_ledger *l = &stage->ledger;
+    bool is_sharded = zero_stage_at(s->input.stage)->parameters == ZERO_HOLD_PIECE;
+    json_t *price = r->config.accumulation > 1 ? price_facts(stage) : NULL;
+    return json_pack(
+        "{s:i, s:o, s:o, s:o, s:o*, s:o*, s:b, s:b, s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*,"
+        " s:o*, s:o*, s:o*}",
+        "stage", s->input.stage, "input", input_facts(&s->input), "memory",
+        memory_facts(s, l, zero_config_context(&r->config),
+                     (size_t)zero_max(r->config.memory_limit, 0),
+                     (size_t)r->config.device_memory),
+        "communication", communication_facts(s, l), "file",
+        zero_plan_uses_file(&s->input) ? file_facts(l) : NULL, "copies",
+        s->input.device ? copies_facts(s, l) : NULL, "shards_parameters", is_sharded,
+        "parameters_once_per_node", zero_schedule_shares(s), "kept", kept_facts(r, stage),
+        "partitions", partition_facts(stage),
+        r->config.reproducible ? "without_reproducible" : "with_reproducible", price,
+        "time", o->has_time ? zero_plan_time_facts(r, &stage->time) : NULL, "disk",
+        o->has_disk ? disk_facts(r, stage) : NULL, "fits",
+        o->fit > 0 ? fitted_facts(&stage->fitted) : NULL, "ablation",
+        o->ablation ? ablation_facts(stage) : NULL, "fits_batch",
+        o->fit_batch ? batch_facts(r, &stage->batch) : NULL, "peers",
+        o->peers ? zero_plan_peers_json(r, stage) : NULL, "programs",
+        o->show_schedule ? program_facts(r, s) : NULL);
+}
+
+json_t *zero_plan_facts(const zero_plan_report *r)
+{
+    json_t *object = zero_plan_setup_facts(r), *stages = json_array();
+    for (int k = 0; k < r->n; k++)
+        json_array_append_new(stages, stage_facts(r, &r->stages[k]));
+    json_object_set_new(object, "stages", stages);
+    if (r->request.pipeline > 0) zero_plan_put_pipelines(r, object);
+    return object;
+}
+
+zero_status zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger *l,
+                                  size_t context, FILE *out)
+{
+    json_t *memory = memory_facts(s, l, context, 0, 0);
+    json_t *file = l->file_bytes > 0 ? file_facts(l) : NULL;
+    return zero_plan_print("memory",
+                           json_pack("{s:o, s:o*}", "memory", memory, "file", file), out);
+}

@@ -1,0 +1,44 @@
+/* plan_facts.h - a plan as one tree of facts, and the texts that show it.
+ *
+ * plan_facts.c puts every number into the tree once: `zero plan --json` prints that tree,
+ * and forms/plan.txt says which of it a text shows. */
+#pragma once
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "report/plan_report.h"
+
+/* A new tree: all of the report. Sizes are bytes. NULL without memory, as below. */
+json_t *zero_plan_facts(const zero_plan_report *report);
+/* What the plan is for: model, ranks, batch, options. */
+json_t *zero_plan_setup_facts(const zero_plan_report *report);
+/* A step of alpha-beta. */
+json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
+
+/* Prints a section of forms/plan.txt and releases the tree, which may be NULL.
+ * ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_print(const char *section, json_t *facts, FILE *out);
+
+/* One stage in full, with advice if it does not fit; or all side by side; in 100
+ * columns. */
+ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *out);
+/* The section "title", in 80 columns: WHAT "a training step of gpt2, ...". */
+ZERO_NODISCARD zero_status zero_plan_show_title(const zero_plan_report *report,
+                                                const char *what, FILE *out);
+/* The section "setup", above other pictures of a plan. */
+void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
+/* The memory of a plan that belongs to no report. `context`: bytes that a device's library
+ * takes there. */
+ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
+                                                 const zero_plan_ledger *ledger,
+                                                 size_t context, FILE *out);
+
+/* Bytes that a rank sends for the blocks, per step, if JOINs go by messages. A sum counts
+ * twice: 10 elements are 5 sums. */
+typedef struct {
+    int elements, papers_elements; /* of b s h (T-1)/T, for each block and microbatch */
+    double ours, papers;
+} zero_plan_blocks;
+zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s);
