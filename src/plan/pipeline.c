@@ -9,7 +9,8 @@
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_live.h"
 
-/* Forward passes of all units in a step. The programs of a pipeline with that many take 1 GB. */
+/* Forward passes of all units in a step. The programs of a pipeline with that many take 1
+ * GB. */
 #define MOST_PASSES (INT64_C(1) << 20)
 
 const char *zero_pipeline_name(zero_pipeline_kind kind)

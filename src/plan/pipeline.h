@@ -1,14 +1,16 @@
 /* pipeline.h - pipeline parallelism: the alternative that the ZeRO paper compares with.
  *
- * The model's units are dealt to P pipeline stages, in order: the first stage has the first unit, the
- * last stage the last one, and the units between them are dealt evenly. D replicas of the pipeline
- * share the global batch, so there are D * P ranks: rank s*D + d is stage s of replica d. The program
- * of each stage is a schedule (sharding/writer_pipeline.c); only `plan` walks them, no run does.
+ * The model's units are dealt to P pipeline stages, in order: the first stage has the first
+ * unit, the last stage the last one, and the units between them are dealt evenly. D
+ * replicas of the pipeline share the global batch, so there are D * P ranks: rank s*D + d
+ * is stage s of replica d. The program of each stage is a schedule
+ * (sharding/writer_pipeline.c); only `plan` walks them, no run does.
  *
- * A step's time is that of plan_time.h, with one clock for each stage. A SEND takes no time and its
- * message latency + bytes / bandwidth; a pair of neighbours has a wire in each direction. TIE waits for
- * all stages that hold the group: 2 (n-1) latencies + bytes / bandwidth. Every replica does the same at
- * the same time. Gradients are reduced after the last BACKWARD of their stage. */
+ * A step's time is that of plan_time.h, with one clock for each stage. A SEND takes no time
+ * and its message latency + bytes / bandwidth; a pair of neighbours has a wire in each
+ * direction. TIE waits for all stages that hold the group: 2 (n-1) latencies + bytes /
+ * bandwidth. Every replica does the same at the same time. Gradients are reduced after the
+ * last BACKWARD of their stage. */
 #pragma once
 
 #include "plan/plan_time.h"
@@ -31,17 +33,18 @@ typedef struct {
 typedef struct {
     zero_pipeline_kind kind;
     int n_stages; /* P */
-    /* Of one replica's rank: n_ranks is D, accumulation the microbatches of a pipeline and step. */
+    /* Of one replica's rank: n_ranks is D, accumulation the microbatches of a pipeline and
+     * step. */
     zero_plan_input plan;
     zero_pipe_stage *stages; /* [n_stages], owned */
     int *holders;            /* [n_groups], owned: stages that have the group */
 } zero_pipeline;
 
-/* Compiles the programs, and adds up what they need and move. `plan` is of one replica's rank; what a
- * pipeline does not have is left out of it. ZERO_ERR_INVALID unless there is at least one microbatch and
- * one replica, each stage has a unit other than the model's first and last, so 1 <= P <= units - 2 (1 if
- * there are fewer), and units times microbatches is at most 2^20; ZERO_ERR_NOMEM. Release with
- * zero_pipeline_destroy(). */
+/* Compiles the programs, and adds up what they need and move. `plan` is of one replica's
+ * rank; what a pipeline does not have is left out of it. ZERO_ERR_INVALID unless there is
+ * at least one microbatch and one replica, each stage has a unit other than the model's
+ * first and last, so 1 <= P <= units - 2 (1 if there are fewer), and units times
+ * microbatches is at most 2^20; ZERO_ERR_NOMEM. Release with zero_pipeline_destroy(). */
 ZERO_NODISCARD zero_status zero_pipeline_make(zero_pipeline *p, zero_pipeline_kind kind,
                                               const zero_plan_input *plan, int n_stages);
 void zero_pipeline_destroy(zero_pipeline *p); /* accepts a zeroed one */
@@ -64,9 +67,9 @@ typedef struct {
     double idle;
 } zero_pipeline_time;
 
-/* Walks all stages together (plan_time.c). ZERO_ERR_INVALID, with stage and instruction, if stages wait
- * for each other for ever, or if a stage receives another microbatch than the one it expects;
- * ZERO_ERR_NOMEM. */
+/* Walks all stages together (plan_time.c). ZERO_ERR_INVALID, with stage and instruction, if
+ * stages wait for each other for ever, or if a stage receives another microbatch than the
+ * one it expects; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_pipeline_walk(const zero_pipeline *p,
                                               const zero_plan_machine *machine,
                                               zero_pipeline_time *time);

@@ -150,7 +150,8 @@ zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least
     *least = (zero_plan_bound){.bytes = arena + ZERO_PROCESS_BYTES + tables,
                                .device_bytes = input->device ? s.bytes : 0,
                                .instructions = s.instructions};
-    /* The stream of optimizer states has about five instructions for each block of the file. */
+    /* The stream of optimizer states has about five instructions for each block of the
+     * file. */
     int ranks = input->shard_ranks > 0 ? input->shard_ranks : input->n_ranks;
     int64_t held = input->model->n_params / (input->stage > 0 ? ranks : 1);
     if (zero_plan_uses_file(input)) least->instructions += 5 * (held / ZERO_OFFLOAD_BLOCK);

@@ -59,7 +59,8 @@ static enum wire wire_of(const zero_schedule *s, const zero_layout *layout)
     return is_within ? WITHIN_NODE : NETWORK;
 }
 
-/* The time of an instruction that communicates. The bytes of JOINs and COLLECTs grow with the tokens. */
+/* The time of an instruction that communicates. The bytes of JOINs and COLLECTs grow with
+ * the tokens. */
 static double seconds_of(const struct clocks *c, const zero_instruction *i,
                          const zero_layout *layout)
 {

@@ -45,7 +45,8 @@ static zero_copies copies_of_pieces(const zero_schedule *s)
     return s->shard.replicas > 1 ? ZERO_COPIES_OF_REPLICAS : ZERO_COPIES_NONE;
 }
 
-/* A shard group on one node has one copy in its window; each replica has another one in its own. */
+/* A shard group on one node has one copy in its window; each replica has another one in its
+ * own. */
 static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
 {
     bool are_compared = zero_schedule_layout(s)->n_nodes > 1 || s->shard.replicas > 1;
@@ -100,7 +101,8 @@ bool zero_is_checked(const zero_schedule *s)
            (zero_has_rounded(s) || is_held_twice(s));
 }
 
-/* A device's parameters are compared with masters beside it, where UPDATE does not see them. */
+/* A device's parameters are compared with masters beside it, where UPDATE does not see
+ * them. */
 bool zero_is_compared(const zero_schedule *s)
 {
     return zero_is_checked(s) && (zero_plan_updates_beside(&s->input) || is_held_twice(s));
@@ -151,8 +153,8 @@ int64_t zero_copy_weight(const zero_schedule *s, zero_copies kind)
     return c.mine == 0 ? 1 - c.n : 1;
 }
 
-/* A rank that computes 6 * 4096 operations per parameter hashes its copies of 16 bits in 0.06 % of
- * that time (engine/README.md). The ranks of a node divide theirs. */
+/* A rank that computes 6 * 4096 operations per parameter hashes its copies of 16 bits in
+ * 0.06 % of that time (engine/README.md). The ranks of a node divide theirs. */
 #define TOKENS_PER_COMPARISON 4096
 
 int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_parameters)

@@ -123,8 +123,9 @@ static zero_status add_groups(zero_schedule *s)
 
 /* ---- the cache ---- */
 
-/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
- * every other unit still has its output, and what it saved unless that is computed again. */
+/* Bytes of activations that no order of instructions avoids: when the last unit's forward
+ * runs, every other unit still has its output, and what it saved unless that is computed
+ * again. */
 static size_t least_activations(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
@@ -222,8 +223,8 @@ static zero_status hold(zero_schedule *s)
         s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
                          .program = ZERO_PROGRAM_ALL,
                          .bytes = (size_t)scratch * sizeof(float)});
-    /* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
-     * bounds do not depend on their pieces. */
+    /* The samples of a run have a cache if its steps need that memory anyway. All ranks
+     * decide alike: the bounds do not depend on their pieces. */
     const zero_plan_input *in = &s->input;
     bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
     if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;

@@ -255,7 +255,8 @@ static zero_status check_shards(const zero_plan_input *in)
 /* The places of a shard group's ranks. */
 enum spread { ALL_APART, ONE_NODE, SEVERAL_NODES };
 
-/* Looks at neighbours only: algorithms that share memory have the ranks of a node in blocks. */
+/* Looks at neighbours only: algorithms that share memory have the ranks of a node in
+ * blocks. */
 static enum spread spread_of(const zero_layout *data, int first, int size)
 {
     int together = 0;
@@ -294,7 +295,8 @@ zero_status zero_check_node_memory(const zero_schedule *s)
 
 /* ---- activations ---- */
 
-/* Units compute with what the model says; plans say it again, so that ranks and files can compare it. */
+/* Units compute with what the model says; plans say it again, so that ranks and files can
+ * compare it. */
 static zero_status check_activations(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
@@ -312,7 +314,8 @@ static zero_status check_activations(const zero_plan_input *in)
             "activations of %s with parameters of %s: expected fp32, or the type of "
             "the parameters",
             type, zero_type_name(in->type));
-    /* The ranks of a TP group divide what all of them have; a rank alone has nothing to divide. */
+    /* The ranks of a TP group divide what all of them have; a rank alone has nothing to
+     * divide. */
     if (in->partition_activations && !in->recompute)
         return zero_fail(ZERO_ERR_INVALID,
                          "--partition-activations needs --recompute: it divides what "

@@ -52,8 +52,8 @@ double zero_formula_reductions(int stage, int64_t microbatches)
     return is_cut ? (double)microbatches : 1.0;
 }
 
-/* Parameters in pieces are gathered for each forward and each backward; others once, after the
- * update. Stage 0 gathers the sum of gradients instead. */
+/* Parameters in pieces are gathered for each forward and each backward; others once, after
+ * the update. Stage 0 gathers the sum of gradients instead. */
 double zero_formula_gathers(int stage, int64_t microbatches)
 {
     bool is_cut = zero_stage_at(stage)->parameters == ZERO_HOLD_PIECE;

@@ -1,19 +1,19 @@
 /* formula.h - the paper's arithmetic: what a stage keeps and what it moves, in closed form.
  *
- * Bytes of model states per rank under Adam; Psi parameters, N ranks. What a stage holds in pieces
- * (stages.h) is divided by N:
+ * Bytes of model states per rank under Adam; Psi parameters, N ranks. What a stage holds in
+ * pieces (stages.h) is divided by N:
  *
  *     stage          0        1 (P_os)           2 (P_os+g)         3 (P_os+g+p)
  *     bf16, fp16     16 Psi   4 Psi + 12 Psi/N   2 Psi + 14 Psi/N   16 Psi/N
  *     fp32           16 Psi   8 Psi +  8 Psi/N   4 Psi + 12 Psi/N   16 Psi/N
  *
  * With 16 bits a parameter costs 2 bytes, its gradient 2, and the optimizer 12 (the paper's
- * K): fp32 master weight, momentum and variance. In fp32 the parameter is its own master: 4,
- * 4 and 8. Padding, buckets, accumulators and activations come on top; a schedule's ledger
- * has them all.
+ * K): fp32 master weight, momentum and variance. In fp32 the parameter is its own master:
+ * 4, 4 and 8. Padding, buckets, accumulators and activations come on top; a schedule's
+ * ledger has them all.
  *
- * Elements that a rank sends, and the same number that it receives, per optimizer step with M
- * microbatches per rank; a ring, pairs or shared memory move the same:
+ * Elements that a rank sends, and the same number that it receives, per optimizer step with
+ * M microbatches per rank; a ring, pairs or shared memory move the same:
  *
  *     stage 0, 1     2 (N-1)/N Psi       reduce-scatter once, all-gather once
  *     stage 2        (M+1) (N-1)/N Psi   reduces every microbatch
@@ -79,8 +79,8 @@ double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbat
 
 /* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. */
 double zero_formula_exchanged(int64_t psi, int n_ranks);
-/* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is cut
- * over shard_ranks. */
+/* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is
+ * cut over shard_ranks. */
 double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas);
 
 /* The all-reduces of a block per microbatch: ours, and Megatron's. */

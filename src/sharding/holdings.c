@@ -82,7 +82,8 @@ static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gath
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
-/* The last step's gradient, and the parameters that it makes while this step reads the old ones. */
+/* The last step's gradient, and the parameters that it makes while this step reads the old
+ * ones. */
 static void hold_late(zero_schedule *s, int g, zero_holding what)
 {
     s->groups[g].late_grad =
@@ -101,8 +102,9 @@ static void hold_states(zero_schedule *s, int g, zero_holding what, zero_space s
     state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
 }
 
-/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those rounded;
- * until they are copied nothing on the device changes, so a delayed update needs no other copy. */
+/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those
+ * rounded; until they are copied nothing on the device changes, so a delayed update needs
+ * no other copy. */
 static void hold_beside(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];

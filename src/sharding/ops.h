@@ -82,7 +82,7 @@ const char *zero_op_name(zero_op op); /* "FORWARD" */
 #define ZERO_LEGEND_WORD 19
 #define ZERO_LEGEND_TEXT 57
 
-/* A change of memory that programs show beside their instructions, since no instruction says it: the
- * gradient of a group has been used for the last time (sharding/freed.h). */
+/* A change of memory that programs show beside their instructions, since no instruction
+ * says it: the gradient of a group has been used for the last time (sharding/freed.h). */
 #define ZERO_FREED_NAME    "(freed)"
 #define ZERO_FREED_MEANING "a gradient in flight, after its last use; no instruction"

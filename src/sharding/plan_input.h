@@ -1,8 +1,8 @@
 /* plan_input.h - everything that decides a schedule.
  *
- * The members are listed once, in zero_plan_fields. Whether all ranks were given the same, the
- * JSON of a plan and a message about what differs come from that list: a new member needs a row
- * there, and a value in zero_plan_input_standard(). */
+ * The members are listed once, in zero_plan_fields. Whether all ranks were given the same,
+ * the JSON of a plan and a message about what differs come from that list: a new member
+ * needs a row there, and a value in zero_plan_input_standard(). */
 #pragma once
 
 #include <stdbool.h>
@@ -41,11 +41,12 @@ typedef struct {
     zero_type activations; /* as the model's units have it: fp32, or `type` */
     zero_partition_scheme partition;
     int n_ranks; /* N_d: the ranks that see data of their own */
-    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h), and
-     * exchange parameters and gradients inside a node without the host. */
+    /* 1, with a device: ranks reach the devices of their neighbours (comm/device_window.h),
+     * and exchange parameters and gradients inside a node without the host. */
     int ipc;
-    /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of parameters
-     * and gradients passes through the host. As wide as its neighbours: an int would leave a hole. */
+    /* 1, with a device: MPI's messages read and write its memory (p2p), so that nothing of
+     * parameters and gradients passes through the host. As wide as its neighbours: an int
+     * would leave a hole. */
     int64_t device_messages;
     int64_t micro_batch; /* sequences per microbatch and rank */
     int64_t seq;         /* T */
@@ -72,9 +73,11 @@ typedef struct {
     int64_t partition_activations;
     int device; /* 1: arithmetic on a device, whose memory the host cannot touch */
     int offload_host; /* 1, with a device and `offload`: that tier is the host's memory, not a file */
-    /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all N_d. */
+    /* R: stages shard over R neighbours, and N_d / R such groups are replicas; 0: over all
+     * N_d. */
     int shard_ranks;
-    /* 1, stage 3: gathered parameters stay in node memory until their last use in a program. */
+    /* 1, stage 3: gathered parameters stay in node memory until their last use in a
+     * program. */
     int node_parameters;
     int64_t
         threads; /* of a rank, that compute; 0 counts as 1; a device has its own. Equal bits */
@@ -85,28 +88,30 @@ typedef struct {
     const zero_layout *layout;
     /* Borrowed, of the TP group's model->share.ranks ranks; NULL: they share a node. */
     const zero_layout *tp_layout;
-    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p. NULL: all
-     * TP groups are spread over nodes as this rank's is. */
+    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p.
+     * NULL: all TP groups are spread over nodes as this rank's is. */
     const zero_layout *world_layout;
 } zero_plan_input;
 
-/* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
- * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may
- * know better. */
+/* A plan for stage 0 in fp32, with one sequence of the model's length per step and the
+ * standard bucket, prefetch and comparison of copies. It names p2p, which runs on any
+ * nodes; the caller may know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
 /* All members but model, rank and the layouts: what must be equal on all ranks. */
 #define ZERO_PLAN_FIELDS 33
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
-/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where
- * a node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
+/* Whether the plan's collectives could be made between the devices of each node: with shm
+ * or hier, where a node has several ranks. *why is the reason, for texts. Whether the
+ * devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* Likewise whether messages could be made from and to devices: with p2p. */
 bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
 
-/* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or "staged". */
+/* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or
+ * "staged". */
 const char *zero_plan_device_exchange(const zero_plan_input *in);
 
 /* True if optimizer states lie in a file. */
@@ -115,14 +120,15 @@ static inline bool zero_plan_uses_file(const zero_plan_input *in)
     return in->offload != ZERO_OFFLOAD_OFF && !in->offload_host;
 }
 
-/* True if the host's CPU updates beside a device: states in its memory, or blocks of the file. */
+/* True if the host's CPU updates beside a device: states in its memory, or blocks of the
+ * file. */
 static inline bool zero_plan_updates_beside(const zero_plan_input *in)
 {
     return in->device && in->offload != ZERO_OFFLOAD_OFF;
 }
 
-/* True if unit u's passes are computed again, if it saves anything. The last one's backward follows its
- * forward at once. */
+/* True if unit u's passes are computed again, if it saves anything. The last one's backward
+ * follows its forward at once. */
 static inline bool zero_plan_recomputes(const zero_plan_input *in, int u)
 {
     return in->recompute && u < in->model->n_units - 1;

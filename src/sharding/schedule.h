@@ -12,19 +12,20 @@
  *     token       FORWARD 0..U-1: the next position of each of plan.texts texts, by the cache
  *     epilogue    waits for what the last step left in flight
  *
- * A step may leave gathers of updated parameters in flight. The next program, whichever it is,
- * waits for each group before its first use; a second wait for the same gather is over at once.
+ * A step may leave gathers of updated parameters in flight. The next program, whichever it
+ * is, waits for each group before its first use; a second wait for the same gather is over
+ * at once.
  *
- * A buffer of a program lives from the first instruction that names it to the last. Buffers of
- * no program (parameters, optimizer states) live for the whole run. The cache of keys and values
- * lives in two programs, generate and token, and between them, until another program is walked.
- * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no
- * step, and of the model states the parameters alone.
+ * A buffer of a program lives from the first instruction that names it to the last. Buffers
+ * of no program (parameters, optimizer states) live for the whole run. The cache of keys
+ * and values lives in two programs, generate and token, and between them, until another
+ * program is walked. All memory is laid out before step 1 (schedule_memory.h). A schedule
+ * that is `forward_only` has no step, and of the model states the parameters alone.
  *
- * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's memory beside
- * a device (schedule_device.h), else in a file (offload.h), where UPDATE works on one block at a time,
- * between its FETCH and its STORE. With `lazy` these stand in the next step, before the first use of the
- * group.
+ * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's
+ * memory beside a device (schedule_device.h), else in a file (offload.h), where UPDATE
+ * works on one block at a time, between its FETCH and its STORE. With `lazy` these stand in
+ * the next step, before the first use of the group.
  *
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
@@ -127,8 +128,8 @@ typedef struct {
      * the global batch. */
     int rank_stride, microbatch_stride;
 
-    /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may run, earlier
-     * than it stands (engine/run_offload.c); -1: from the program's start. */
+    /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may
+     * run, earlier than it stands (engine/run_offload.c); -1: from the program's start. */
     int after;
     size_t live_bytes; /* of this rank, while the instruction runs; as peak_bytes */
 } zero_instruction;
@@ -139,17 +140,18 @@ typedef struct {
     int64_t capacity;
 } zero_program;
 
-/* The route of a group's data. The buffers are those of the first REDUCE or GATHER; later ones
- * have the same form. */
+/* The route of a group's data. The buffers are those of the first REDUCE or GATHER; later
+ * ones have the same form. */
 typedef struct {
     bool is_used;
     int in, out;
     zero_traffic traffic; /* of this rank, each time */
 } zero_exchange;
 
-/* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces, then an
- * all-gather of them; a gather is one all-gather. COLLECTs are gathers with rows of their own.
- * The buffers are those of the first such JOIN; later ones have the same form. */
+/* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces,
+ * then an all-gather of them; a gather is one all-gather. COLLECTs are gathers with rows
+ * of their own. The buffers are those of the first such JOIN; later ones have the same
+ * form. */
 typedef struct {
     zero_join kind;
     bool collects; /* COLLECT; if in place, KEEP wrote each piece where it belongs */
@@ -182,8 +184,9 @@ typedef struct {
     zero_exchange all_reduce; /* among replicas; in place: `in` is `out` */
 } zero_group_state;
 
-/* The most bytes alive at once: of all classes together, and of each class by itself. With a device
- * the first two are the device's, and the others the host's; without one these are 0. */
+/* The most bytes alive at once: of all classes together, and of each class by itself. With
+ * a device the first two are the device's, and the others the host's; without one these are
+ * 0. */
 typedef struct {
     size_t bytes, of_class[ZERO_CLASSES];
     size_t host_bytes, host_of_class[ZERO_CLASSES];
@@ -206,8 +209,8 @@ typedef enum {
     ZERO_PIPELINE_KINDS
 } zero_pipeline_kind;
 
-/* The stage of a pipeline whose program this is (sharding/writer_pipeline.c). Without a pipeline
- * n_stages is 0, and the units are all of the model's. */
+/* The stage of a pipeline whose program this is (sharding/writer_pipeline.c). Without a
+ * pipeline n_stages is 0, and the units are all of the model's. */
 typedef struct {
     zero_pipeline_kind kind;
     int n_stages, stage;
@@ -277,7 +280,8 @@ int zero_schedule_world_rank(const zero_schedule *s);
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
 /* True if the program uses the buffer, which lives only there. Lifetimes are known. */
 bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
-/* True if the buffer lives throughout the program: for the whole run, or while texts are generated. */
+/* True if the buffer lives throughout the program: for the whole run, or while texts are
+ * generated. */
 bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program);
 
 /* True for generate and token, whose batches are texts. */
@@ -295,8 +299,8 @@ int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program
 size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
                            zero_space space);
 
-/* An instruction without operands, at the end of a program; valid until the next one. A failure
- * is kept in s->status. */
+/* An instruction without operands, at the end of a program; valid until the next one. A
+ * failure is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 

@@ -46,9 +46,9 @@ static size_t bytes_of(const zero_schedule *s, int buffer, int64_t n)
     return (size_t)n * zero_type_size(s->buffers[buffer].type);
 }
 
-/* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in place lies
- * in a whole group; any other lies by itself. (Bytes do not tell them apart: a piece that comes from
- * a file is padded, and may be as long as its group.) */
+/* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
+ * place lies in a whole group; any other lies by itself. (Bytes do not tell them apart: a
+ * piece that comes from a file is padded, and may be as long as its group.) */
 static size_t between_pieces(const zero_schedule *s, const zero_partition *p,
                              const zero_exchange *x)
 {
@@ -111,8 +111,9 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                   .unit = g};
 }
 
-/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging, or reach the
- * arrays themselves: then the distance only says that they can be read. Messages may reach them, too. */
+/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging,
+ * or reach the arrays themselves: then the distance only says that they can be read.
+ * Messages may reach them, too. */
 static void put_on_device(const zero_schedule *s, const zero_exchange *x,
                           zero_collective_spec *spec)
 {
@@ -124,8 +125,8 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
 }
 
-/* Bytes that the algorithm itself stages, without the mirrors of a device's data: the bucket bounds
- * these alone. A direct collective has no mirrors. */
+/* Bytes that the algorithm itself stages, without the mirrors of a device's data: the
+ * bucket bounds these alone. A direct collective has no mirrors. */
 static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
 {
     if (!spec.direct) spec.on_device = spec.in_place = false;
@@ -166,9 +167,9 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
  * reduction among all.
  *
  * Replicas use messages even on one node: ranks of another shard group cannot read where
- * `buffer` lies. It may lie in this rank's part of the shard group's window. Neighbours have
- * read it when REDUCE_WAIT ends. They read this piece again, if at all, in a GATHER of the same
- * group, which begins after ALL_REDUCE_WAIT. */
+ * `buffer` lies. It may lie in this rank's part of the shard group's window. Neighbours
+ * have read it when REDUCE_WAIT ends. They read this piece again, if at all, in a GATHER of
+ * the same group, which begins after ALL_REDUCE_WAIT. */
 static zero_collective_spec added_by_replicas(const zero_schedule *s, int g, int k)
 {
     int64_t count = s->groups[g].partition.shard_len / s->shard.replicas;
@@ -217,9 +218,9 @@ int zero_exchange_collectives(const zero_schedule *s, zero_op op, int number)
                : (int)zero_range_len(zero_partition_owners(p));
 }
 
-/* True if the collectives of an exchange share their staging: those of a chain, and with some
- * algorithms a group's concurrent ones, when a rank stages only for the piece that it owns. Mirrors
- * of a device's data are needed at the same time. */
+/* True if the collectives of an exchange share their staging: those of a chain, and with
+ * some algorithms a group's concurrent ones, when a rank stages only for the piece that it
+ * owns. Mirrors of a device's data are needed at the same time. */
 static bool is_staging_shared(const zero_schedule *s, zero_op op)
 {
     return zero_ops[op].among != ZERO_SHARD_GROUP ||

@@ -1,5 +1,5 @@
-/* schedule_exchange.h - REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT as collectives, and the
- * bytes that they move.
+/* schedule_exchange.h - REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT as collectives, and
+ * the bytes that they move.
  *
  * With partition `slice` a group is one collective of equal shards. With `owner` it is one
  * collective per rank that owns a piece of the group. */
@@ -11,18 +11,18 @@
 extern const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES];
 extern const zero_collective_kind zero_gather_kinds[ZERO_PARTITION_SCHEMES];
 
-/* True if data of groups lies in the node's window: never with a device, whose own parameters each
- * rank needs. */
+/* True if data of groups lies in the node's window: never with a device, whose own
+ * parameters each rank needs. */
 bool zero_schedule_shares(const zero_schedule *s);
 
-/* The algorithm of the shard group: the input's, but with hybrid sharding shm instead of hier
- * if the group is on one node. */
+/* The algorithm of the shard group: the input's, but with hybrid sharding shm instead of
+ * hier if the group is on one node. */
 zero_algorithm zero_schedule_algorithm(const zero_schedule *s);
 
 /* ---- any exchange ----
  *
- * Those of one kind are numbered: REDUCE, ALL_REDUCE and GATHER as their groups, JOIN and COLLECT as
- * zero_schedule.joins. */
+ * Those of one kind are numbered: REDUCE, ALL_REDUCE and GATHER as their groups, JOIN and
+ * COLLECT as zero_schedule.joins. */
 
 static inline int zero_exchange_number(const zero_instruction *i)
 {
@@ -31,18 +31,20 @@ static inline int zero_exchange_number(const zero_instruction *i)
 /* How many numbers there are. */
 int zero_exchange_count(const zero_schedule *s, zero_op op);
 
-/* The nodes of the ranks among which it, or its wait, communicates, and this rank's number there. */
+/* The nodes of the ranks among which it, or its wait, communicates, and this rank's number
+ * there. */
 const zero_layout *zero_exchange_layout(const zero_schedule *s, zero_op op);
 int zero_exchange_rank(const zero_schedule *s, zero_op op);
 
-/* REDUCE and GATHER begin all their collectives at once. The others are chains: ALL_REDUCE, and JOIN of
- * a sum, are a reduce-scatter, then an all-gather. */
+/* REDUCE and GATHER begin all their collectives at once. The others are chains: ALL_REDUCE,
+ * and JOIN of a sum, are a reduce-scatter, then an all-gather. */
 int zero_exchange_collectives(const zero_schedule *s, zero_op op, int number);
-/* The k-th of them. The bucket bounds its staging, except for `mpi`, which stages as it likes. */
+/* The k-th of them. The bucket bounds its staging, except for `mpi`, which stages as it
+ * likes. */
 zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op,
                                               int number, int k);
-/* The start of the k-th one's staging within the instruction's, in bytes. For k = the number of
- * collectives: the bytes of all. */
+/* The start of the k-th one's staging within the instruction's, in bytes. For k = the
+ * number of collectives: the bytes of all. */
 size_t zero_exchange_staging(const zero_schedule *s, zero_op op, int number, int k);
 
 /* The least bucket for every exchange among N_d ranks, and among replicas. Fails as
@@ -63,8 +65,8 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
 
 /* Fills in the traffic of every exchange that the programs use. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
-/* This rank's traffic in an exchange, in a SEND to a pipeline stage and in a TIE of these; zeros for
- * other instructions. */
+/* This rank's traffic in an exchange, in a SEND to a pipeline stage and in a TIE of these;
+ * zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
 /* This rank's small messages in a program: the losses, the norms and the vote on overflow. */
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
@@ -79,10 +81,12 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s);
 /* True if `joint` and `joined` lie in the TP group's window. */
 bool zero_schedule_join_shares(const zero_schedule *s);
-/* The index of all JOINs, or COLLECTs, of this form; `in` and `out` are the buffers of one of
- * them. Their traffic is counted later. A failure is kept in s->status; then the index is -1. */
+/* The index of all JOINs, or COLLECTs, of this form; `in` and `out` are the buffers of one
+ * of them. Their traffic is counted later. A failure is kept in s->status; then the index
+ * is -1. */
 int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form);
-/* The k-th collective of a JOIN, whose staging is not bounded yet; their `unit` is its index. */
+/* The k-th collective of a JOIN, whose staging is not bounded yet; their `unit` is its
+ * index. */
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k);
 
 /* ZERO_ERR_INVALID if the bucket is too small for a JOIN; ZERO_ERR_UNSUPPORTED if the

@@ -87,8 +87,8 @@ static size_t between_parts(const zero_schedule *s)
     return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
 }
 
-/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's length
- * from the next. */
+/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's
+ * length from the next. */
 static void find_neighbours(const zero_schedule *s, const zero_join_exchange *join,
                             zero_collective_spec *spec)
 {

@@ -13,8 +13,8 @@ static size_t aligned(const zero_schedule *s, size_t bytes)
     return zero_round_up_size(bytes, s->align);
 }
 
-/* This rank's share of memory that its group has once per node. Without any there may be no group,
- * and no layout. */
+/* This rank's share of memory that its group has once per node. Without any there may be no
+ * group, and no layout. */
 static size_t share_of_node(const zero_layout *layout, int rank, size_t bytes)
 {
     if (bytes == 0) return 0;
@@ -123,15 +123,16 @@ struct gap {
     size_t begin, end;
 };
 
-/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each often. */
+/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each
+ * often. */
 struct hint {
     size_t need, offset;
 };
 
 #define HINTS 32
 
-/* The state of memory between two instructions: the sums of the buffers alive, and the gaps between
- * them. The gaps are kept only if the sweep places buffers. */
+/* The state of memory between two instructions: the sums of the buffers alive, and the gaps
+ * between them. The gaps are kept only if the sweep places buffers. */
 struct sweep {
     bool places;
     struct gap *gaps[ZERO_SPACES]; /* sorted, never adjacent; the last one has no end */

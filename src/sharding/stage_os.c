@@ -2,9 +2,9 @@
  *
  *     16-bit types   4 Psi + 12 Psi/N_d bytes          fp32   8 Psi + 8 Psi/N_d
  *
- * Gradients are reduce-scattered: a rank needs the sum of its own pieces only. It updates those,
- * and the parameters are gathered while the next step's forward pass runs: again 2 (N-1)/N Psi
- * elements per rank and step. Section 5.1 of the paper.
+ * Gradients are reduce-scattered: a rank needs the sum of its own pieces only. It updates
+ * those, and the parameters are gathered while the next step's forward pass runs: again 2
+ * (N-1)/N Psi elements per rank and step. Section 5.1 of the paper.
  *
  *     GATHER_WAIT 0, FORWARD 0, GATHER_WAIT 1, FORWARD 1, ...
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, NORM 2, ...

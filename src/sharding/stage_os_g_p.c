@@ -4,8 +4,8 @@
  *
  * A unit's parameters are gathered before they are used and released after, forward and
  * backward: with the reduction of gradients at most 3 (N-1)/N Psi elements per rank and
- * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch` are
- * gathered ahead:
+ * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch`
+ * are gathered ahead:
  *
  *     uses         F0  F1  F2  B2  B1  B0        prefetch = 1, each unit with its own group:
  *
@@ -85,7 +85,8 @@ static bool is_read_again(const struct uses *uses, int64_t at, int g)
     return false;
 }
 
-/* The place of the whole parameters. Pieces that lie end to end already are gathered in place. */
+/* The place of the whole parameters. Pieces that lie end to end already are gathered in
+ * place. */
 static int place_for(zero_writer *w, int g)
 {
     const zero_schedule *s = w->s;

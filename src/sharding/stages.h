@@ -6,10 +6,10 @@
  *     2        P_os+g       whole            pieces      pieces
  *     3        P_os+g+p     pieces           pieces      pieces
  *
- * A new stage is a file stage_NAME.c, which defines zero_stage_NAME, and its name in ZERO_STAGES.
- * Its number follows from its place there; formulas, reports, options and help follow from its
- * fields.
- * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and figure 1. */
+ * A new stage is a file stage_NAME.c, which defines zero_stage_NAME, and its name in
+ * ZERO_STAGES. Its number follows from its place there; formulas, reports, options and help
+ * follow from its fields. Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and
+ * figure 1. */
 #pragma once
 
 #include "sharding/schedule.h"
@@ -23,8 +23,8 @@ typedef struct {
     /* By rule; small groups may stay whole. */
     zero_holding parameters, gradients, optimizer;
     const zero_gradient_path *path; /* of its steps */
-    /* Writes programs and their buffers; fails in s->status. NULL: zero_write_programs() does, as ranks
-     * have all parameters whenever they compute. */
+    /* Writes programs and their buffers; fails in s->status. NULL: zero_write_programs()
+     * does, as ranks have all parameters whenever they compute. */
     void (*write)(zero_schedule *s);
 } zero_stage;
 

@@ -3,16 +3,17 @@
 
 #include "sharding/schedule.h"
 
-/* Flops of a unit's forward pass over a microbatch, and of its recomputation, which leaves the output
- * out if the unit can. BACKWARD counts as two forward passes. */
+/* Flops of a unit's forward pass over a microbatch, and of its recomputation, which leaves
+ * the output out if the unit can. BACKWARD counts as two forward passes. */
 double zero_plan_forward_flops(const zero_plan_input *input, int unit);
 double zero_plan_recompute_flops(const zero_plan_input *input, int unit);
 
-/* Flops of an instruction; 0 unless it computes. A part has an equal share of its pass, or none if it
- * only takes what others joined. *share: of the pass; a walk's parts 0, 1, ... keep it. */
+/* Flops of an instruction; 0 unless it computes. A part has an equal share of its pass, or
+ * none if it only takes what others joined. *share: of the pass; a walk's parts 0, 1, ...
+ * keep it. */
 double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double *share);
 
-/* Seconds of a transfer that has the disk to itself; `read` and `write` are bytes per second. 0 if
- * `read` is 0. */
+/* Seconds of a transfer that has the disk to itself; `read` and `write` are bytes per
+ * second. 0 if `read` is 0. */
 double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,
                               double read, double write);

@@ -81,8 +81,8 @@ static void find_writers(zero_writer *w)
             w->last_writer[model->units[u].groups[k]] = u;
 }
 
-/* Updates are made in the order in which the next forward pass needs the parameters, or in that in
- * which backward completes gradients. */
+/* Updates are made in the order in which the next forward pass needs the parameters, or in
+ * that in which backward completes gradients. */
 static void order_updates(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
@@ -204,8 +204,8 @@ static void number_microbatches(const zero_writer *w, zero_instruction *i)
     i->microbatch_stride = w->microbatch_stride;
 }
 
-/* With a device one buffer serves all microbatches: rows are copied to the host while the next
- * microbatch is computed. */
+/* With a device one buffer serves all microbatches: rows are copied to the host while the
+ * next microbatch is computed. */
 static void hold_row_losses(zero_writer *w)
 {
     int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
@@ -222,7 +222,8 @@ void zero_write_load(zero_writer *w, int m)
     bool generates = zero_program_generates(w->program);
     w->microbatch = w->turn = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
-    /* The gradient stream runs in place through all units: it is as long as the longest output. */
+    /* The gradient stream runs in place through all units: it is as long as the longest
+     * output. */
     int64_t longest = 0;
     for (int u = 0; u < model->n_units; u++)
         longest = zero_max(longest, zero_write_out_floats(w, u));
@@ -306,8 +307,8 @@ static bool fetches_logits(const zero_writer *w)
     return w->s->input.device && zero_program_generates(w->program);
 }
 
-/* Floats of the last unit's logits. To generate on a device it needs only those of the texts' last
- * positions, which are few beside a device's chunk. */
+/* Floats of the last unit's logits. To generate on a device it needs only those of the
+ * texts' last positions, which are few beside a device's chunk. */
 static int64_t logits_of(const zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
@@ -316,9 +317,10 @@ static int64_t logits_of(const zero_writer *w)
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
 }
 
-/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which hides it. Beside
- * a device all of them do: the host updates while the device executes the pass before, and STORE_PARAM,
- * whose copy waits for all calls that are queued, does not wait for this one. */
+/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which
+ * hides it. Beside a device all of them do: the host updates while the device executes the
+ * pass before, and STORE_PARAM, whose copy waits for all calls that are queued, does not
+ * wait for this one. */
 static void write_due_ahead(zero_writer *w, int u)
 {
     bool is_beside = zero_plan_updates_beside(&w->s->input) && !w->s->input.serial;
@@ -360,7 +362,8 @@ void zero_write_forward(zero_writer *w, int u)
     zero_write_keep_after(w, u);
 }
 
-/* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
+/* The output is known already. A unit that cannot leave it out writes it to workspace,
+ * unread. */
 static void compute_again(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
@@ -372,9 +375,9 @@ static void compute_again(zero_writer *w, int u)
     zero_write_parts(w, ZERO_PASS_RECOMPUTE);
 }
 
-/* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty. Any
- * other is in flight until it is rounded, added or reduced. One that is reduced as it is lies
- * where neighbours can read it. */
+/* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty.
+ * Any other is in flight until it is rounded, added or reduced. One that is reduced as it
+ * is lies where neighbours can read it. */
 static int choose_gradient(zero_writer *w, int g)
 {
     const zero_plan_input *in = &w->s->input;

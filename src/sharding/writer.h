@@ -1,8 +1,8 @@
 /* writer.h - the verbs with which stages write their programs.
  *
- * A writer is a program in the making. It knows where the microbatch's data is, which parameters
- * are whole here, and where gradients go. Stages hold memory (holdings.h) and call the verbs in
- * order. */
+ * A writer is a program in the making. It knows where the microbatch's data is, which
+ * parameters are whole here, and where gradients go. Stages hold memory (holdings.h) and
+ * call the verbs in order. */
 #pragma once
 
 #include "sharding/stages.h"
@@ -112,15 +112,16 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer);
 
 /* With offload_parameters: FETCH_PARAM of group g, unless its piece is on its way. */
 void zero_write_fetch_params(zero_writer *w, int g);
-/* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes from the
- * file. */
+/* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes
+ * from the file. */
 int zero_write_await_piece(zero_writer *w, int g);
-/* NORM of the group `unsquared`: beside the collective that has begun since its sum became whole. It
- * stays at the end of the step where squares are taken on a device, with offload, with `serial`, and in
- * stage 0, where the sum belongs to a GATHER until then. */
+/* NORM of the group `unsquared`: beside the collective that has begun since its sum became
+ * whole. It stays at the end of the step where squares are taken on a device, with offload,
+ * with `serial`, and in stage 0, where the sum belongs to a GATHER until then. */
 void zero_write_early_norm(zero_writer *w);
-/* LOSS, NORM of the groups that are left, OVERFLOW, the checks that are planned; then, unless they stand
- * elsewhere (zero_offload), UPDATE of all groups in the order of their use. */
+/* LOSS, NORM of the groups that are left, OVERFLOW, the checks that are planned; then,
+ * unless they stand elsewhere (zero_offload), UPDATE of all groups in the order of their
+ * use. */
 void zero_write_update(zero_writer *w);
 /* UPDATE of group g, followed by the GATHER of its parameters if it is published. */
 void zero_write_update_of(zero_writer *w, int g);
@@ -128,8 +129,8 @@ void zero_write_update_of(zero_writer *w, int g);
 void zero_write_late_update(zero_writer *w);
 /* UPDATE of a block of group g in a slot: range and slot are still to be set. */
 zero_instruction *zero_write_update_block(zero_writer *w, int g);
-/* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
- * updated from here on; with updates beside a device FETCH_GRAD stands here. */
+/* To be called when the gradient of group g is what NORM and UPDATE read. With `backward`
+ * it may be updated from here on; with updates beside a device FETCH_GRAD stands here. */
 void zero_write_gradient_is_final(zero_writer *w, int g);
 
 /* ---- a slower tier: writer_offload.c ---- */
@@ -157,7 +158,8 @@ int64_t zero_write_out_floats(const zero_writer *w, int u);
 int zero_write_output(zero_writer *w, int u);
 /* The node's buffer in which KEEP will put FORWARD u's input; ZERO_NO_BUFFER: none. */
 int zero_write_place_kept(zero_writer *w, int u);
-/* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the file. */
+/* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the
+ * file. */
 void zero_write_keep_after(zero_writer *w, int u);
 /* To be called before BACKWARD of unit u: they come from the file, and are collected. */
 void zero_write_bring_back_for(zero_writer *w, int u);
@@ -172,12 +174,12 @@ void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffe
 
 /* Calls `completed` for each group whose gradient u's backward completes. */
 void zero_write_complete(zero_writer *w, int u);
-/* Ends what is in flight, and calls `reduced` for each sum: the REDUCE, and with replicas its
- * ALL_REDUCE and the one before. */
+/* Ends what is in flight, and calls `reduced` for each sum: the REDUCE, and with replicas
+ * its ALL_REDUCE and the one before. */
 void zero_write_finish_reduce(zero_writer *w);
 
-/* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one, REDUCE
- * of that sum, in place. */
+/* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one,
+ * REDUCE of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
 /* The two halves of this: the sum, and REDUCE in place. */
 void zero_write_join_whole(zero_writer *w, int g);
@@ -185,8 +187,8 @@ void zero_write_reduce_whole(zero_writer *w, int g);
 /* `reduced`: this rank's piece of the sum is rounded to where the gradient belongs. */
 void zero_write_round_sum(zero_writer *w);
 
-/* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this rank's
- * piece, which is all that remains, joins the sum of pieces. */
+/* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this
+ * rank's piece, which is all that remains, joins the sum of pieces. */
 void zero_write_reduce_leaf(zero_writer *w, int g);
 void zero_write_sum_pieces(zero_writer *w);
 extern const zero_gradient_path zero_gradient_in_pieces; /* these two */

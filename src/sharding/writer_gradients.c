@@ -3,9 +3,10 @@
  *     leaf     a microbatch's gradient, rounded to the type of gradients
  *     sum      of leaves, in fp32, rounded to that type once
  *
- * Gradients held whole: a rank adds its leaves and reduces their sum. Gradients held in pieces:
- * it reduces every leaf, and owners add what arrives. With `reproducible` both walk one tree
- * over the step's microbatches; otherwise a rank adds in the order in which it computes. */
+ * Gradients held whole: a rank adds its leaves and reduces their sum. Gradients held in
+ * pieces: it reduces every leaf, and owners add what arrives. With `reproducible` both walk
+ * one tree over the step's microbatches; otherwise a rank adds in the order in which it
+ * computes. */
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -145,8 +146,8 @@ static void finish_crossing(zero_writer *w)
     w->crossing.group = -1;
 }
 
-/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight. Only
- * one ALL_REDUCE is in flight at a time, so the one before ends first. */
+/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight.
+ * Only one ALL_REDUCE is in flight at a time, so the one before ends first. */
 static void cross(zero_writer *w, zero_instruction sum)
 {
     zero_instruction before = w->crossing;

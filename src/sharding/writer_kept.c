@@ -9,9 +9,10 @@
  *                      RESTORE u, BACKWARD u+3, RESTORE_WAIT u, COLLECT u, BACKWARD u+2,
  *                      COLLECT_WAIT u, RECOMPUTE u+1, BACKWARD u+1
  *
- * The pieces are the paper's P_a (section 6.1): all ranks of a TP group have the same output, so each
- * of T ranks keeps 1/T of it until they collect it again. Only inputs of units that are computed
- * again are cut. The last unit reads its input again at once, and units that save nothing are rare.
+ * The pieces are the paper's P_a (section 6.1): all ranks of a TP group have the same
+ * output, so each of T ranks keeps 1/T of it until they collect it again. Only inputs of
+ * units that are computed again are cut. The last unit reads its input again at once, and
+ * units that save nothing are rare.
  *
  *                      KEEP writes                      COLLECT writes
  *     messages         own [n / T]                      own [n]
@@ -19,8 +20,8 @@
  *     several nodes,   TP_PART [n / T]                  TP_NODE [n]
  *     or with a file
  *
- * In the second row a rank has no whole copy of its own, and COLLECT moves nothing. schedule_join.c
- * says why no rank overwrites there what another one still reads. */
+ * In the second row a rank has no whole copy of its own, and COLLECT moves nothing.
+ * schedule_join.c says why no rank overwrites there what another one still reads. */
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -130,7 +131,8 @@ static void move(zero_writer *w, zero_op op, int u)
     i->buffer = *held(w, u);
 }
 
-/* After a failure nothing is held: a piece that cannot be cut has no buffer, and the plan is refused. */
+/* After a failure nothing is held: a piece that cannot be cut has no buffer, and the plan
+ * is refused. */
 static void save(zero_writer *w, int u)
 {
     if (w->s->status != ZERO_OK) return;
@@ -158,8 +160,8 @@ static void await_restored(zero_writer *w, int u)
 
 /* ---- pieces ---- */
 
-/* Pieces are whole floats: two numbers of 16 bits each. A JOIN has to stand in the forward pass of the
- * unit that reads them, the last one that was written. */
+/* Pieces are whole floats: two numbers of 16 bits each. A JOIN has to stand in the forward
+ * pass of the unit that reads them, the last one that was written. */
 static zero_status check_keep(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];

@@ -8,9 +8,9 @@
 
 /* ---- the stream of optimizer states ----
  *
- * All blocks of a program, in the order of their UPDATEs. Block k is in slot k modulo the number
- * of slots. While one block is updated, half of the slots are read ahead; the others are being
- * written.
+ * All blocks of a program, in the order of their UPDATEs. Block k is in slot k modulo the
+ * number of slots. While one block is updated, half of the slots are read ahead; the others
+ * are being written.
  *
  *     STORE_WAIT k-2, FETCH k+2, FETCH_WAIT k, UPDATE k, STORE k,
  *     STORE_WAIT k-1, FETCH k+3, FETCH_WAIT k+1, UPDATE k+1, STORE k+1, ... */
@@ -126,8 +126,9 @@ void zero_write_all_due(zero_writer *w)
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
-/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in length: no
- * neighbour reads them, and in the window they would move what lies after them. */
+/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in
+ * length: no neighbour reads them, and in the window they would move what lies after
+ * them. */
 static int place_for_piece(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];

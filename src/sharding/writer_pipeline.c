@@ -1,16 +1,16 @@
 /* The step of a pipeline stage: the alternative that the ZeRO paper compares with.
  *
- * Stage s computes its units for one microbatch after another. It takes its input from stage s-1 and
- * gives its output to stage s+1; their gradients travel back. All else is stage 0's step with these
- * units. The first of two stages, of four microbatches:
+ * Stage s computes its units for one microbatch after another. It takes its input from
+ * stage s-1 and gives its output to stage s+1; their gradients travel back. All else is
+ * stage 0's step with these units. The first of two stages, of four microbatches:
  *
  *     gpipe  F0 F1 F2 F3 | B3 B2 B1 B0           all microbatches are alive at once
  *     1f1b   F0 | F1 B0 | F2 B1 | F3 B2 | B3     at most P - s of them; the same bubble
  *
- * A message's buffer stays with its sender until the neighbour has taken the message, so one message
- * at most is under way in each direction. A group that units of several stages read, such as the tied
- * embedding, is held by each of these stages, and TIE adds up their gradients.
- * Sources: Huang et al., GPipe, arXiv:1811.06965; Narayanan et al., Megatron-LM,
+ * A message's buffer stays with its sender until the neighbour has taken the message, so
+ * one message at most is under way in each direction. A group that units of several stages
+ * read, such as the tied embedding, is held by each of these stages, and TIE adds up their
+ * gradients. Sources: Huang et al., GPipe, arXiv:1811.06965; Narayanan et al., Megatron-LM,
  * arXiv:2104.04473, section 2.2 (1F1B); Harlap et al., PipeDream, arXiv:1806.03377. */
 #include <stdlib.h>
 
@@ -107,8 +107,8 @@ static void backward(struct pipe *p, int m, int turn)
     if (at->stage > 0) send(p, at->first_unit - 1, w->stream, true);
 }
 
-/* A stage of 1F1B first starts one microbatch for each stage after it. Then it starts one before each
- * that it ends. */
+/* A stage of 1F1B first starts one microbatch for each stage after it. Then it starts one
+ * before each that it ends. */
 static void write_passes(struct pipe *p)
 {
     int m = p->w.s->input.accumulation;
@@ -122,7 +122,8 @@ static void write_passes(struct pipe *p)
     }
 }
 
-/* Bytes that messages of a TIE take while the stages, on as many nodes, add up their pieces. */
+/* Bytes that messages of a TIE take while the stages, on as many nodes, add up their
+ * pieces. */
 static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type type)
 {
     int64_t count = s->groups[g].partition.padded / holders;
@@ -155,8 +156,8 @@ static void tie(zero_writer *w, int g, int holders)
     i->rank_stride = holders;
 }
 
-/* A tied gradient waits for the first stage, whose backward pass is the last to end. A stage reduces
- * all its other gradients before that. */
+/* A tied gradient waits for the first stage, whose backward pass is the last to end. A
+ * stage reduces all its other gradients before that. */
 static void write_sums(struct pipe *p)
 {
     zero_writer *w = &p->w;

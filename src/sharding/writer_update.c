@@ -1,5 +1,5 @@
-/* The end of a step: NORM, OVERFLOW, checks, UPDATE; and GATHER, which makes updated parameters
- * whole. */
+/* The end of a step: NORM, OVERFLOW, checks, UPDATE; and GATHER, which makes updated
+ * parameters whole. */
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
@@ -8,8 +8,8 @@
 
 /* ---- parameters ---- */
 
-/* A gather may end in the next program: then its staging lives for the whole run. With a device it is
- * as long as the group, and lives no longer than it must. */
+/* A gather may end in the next program: then its staging lives for the whole run. With a
+ * device it is as long as the group, and lives no longer than it must. */
 static int gather_staging(zero_writer *w, int g)
 {
     zero_schedule *s = w->s;
@@ -138,8 +138,8 @@ static void store_param(zero_writer *w, int g, int after)
     i->after = after;
 }
 
-/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and STORE_PARAM
- * write. */
+/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and
+ * STORE_PARAM write. */
 static void publish(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -205,8 +205,8 @@ void zero_write_update(zero_writer *w)
         agree->in = w->s->squares;
         agree->host = w->s->squares_host;
     }
-    /* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
-     * it has. */
+    /* Parameters are whole now, on all ranks, and nothing of this step has changed them;
+     * with `backward` it has. */
     if (place != ZERO_OFFLOAD_BACKWARD && place != ZERO_OFFLOAD_DELAYED) {
         if (w->s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = w->s->check;
         if (zero_is_checked(w->s)) zero_write(w, ZERO_OP_COMPARE)->buffer = w->s->check;

@@ -72,8 +72,8 @@ static zero_status add_begin(builder *b, const zero_instruction *i, zero_action 
     return ZERO_OK;
 }
 
-/* Every wait finds its begin before it, in this step or at the end of the one before. A wait that
- * only the latter has is looked at again in link_waits(). */
+/* Every wait finds its begin before it, in this step or at the end of the one before. A
+ * wait that only the latter has is looked at again in link_waits(). */
 static void add_wait(builder *b, const zero_instruction *i, zero_action *action)
 {
     const last_begin *begin = &b->last[exchange_of(b, i)];

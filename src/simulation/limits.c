@@ -11,8 +11,8 @@
 #include "simulation/agreements.h"
 #include "simulation/step_lists.h"
 
-/* Bytes of a rank's links, messages and steps in flight: 12 to 15 KiB have been measured with 1024
- * and 4096 ranks. */
+/* Bytes of a rank's links, messages and steps in flight: 12 to 15 KiB have been measured
+ * with 1024 and 4096 ranks. */
 #define IN_FLIGHT 16384
 
 /* ---- one collective ---- */
@@ -64,7 +64,8 @@ static zero_status measure(const zero_collective_spec *spec, const zero_layout *
     return ZERO_OK;
 }
 
-/* A broadcast is a chain over ranks, or over nodes; all messages of a reduce end at the root. */
+/* A broadcast is a chain over ranks, or over nodes; all messages of a reduce end at the
+ * root. */
 static int64_t messages_of(const zero_collective_spec *spec, const zero_layout *layout,
                            const list_size *first, const list_size *second)
 {
@@ -79,8 +80,8 @@ static int64_t messages_of(const zero_collective_spec *spec, const zero_layout *
     return layout->size * zero_max(first->sent, second->sent);
 }
 
-/* Messages and reads of one collective over all members, and bytes of its packed lists: counted from
- * the lists of the root, or the first member, and of another one. */
+/* Messages and reads of one collective over all members, and bytes of its packed lists:
+ * counted from the lists of the root, or the first member, and of another one. */
 zero_status zero_exchange_estimate(const zero_collective_spec *spec,
                                    const zero_layout *layout, int64_t *messages,
                                    int64_t *bytes)
@@ -109,8 +110,8 @@ typedef struct {
     int64_t *begins; /* [n_specs] */
 } uses;
 
-/* Products and sums of counts, of which the largest stands for all that are larger: a million
- * ranks in a thousand steps send more messages than an int64_t can count. */
+/* Products and sums of counts, of which the largest stands for all that are larger: a
+ * million ranks in a thousand steps send more messages than an int64_t can count. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
@@ -123,9 +124,9 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* The last few collectives that were estimated on a layout. Layers are equal, and with --partition
- * owner only roots differ, so most collectives are found here: to write the lists of 64000 ranks
- * for each of 64000 roots would take minutes. */
+/* The last few collectives that were estimated on a layout. Layers are equal, and with
+ * --partition owner only roots differ, so most collectives are found here: to write the
+ * lists of 64000 ranks for each of 64000 roots would take minutes. */
 #define KNOWN 4
 
 typedef struct {

@@ -43,8 +43,8 @@ static bool has_reached(const zero_exchanges *x, const zero_part *p, int member,
     return m->is_over || (m->part >= 0 && x->parts[m->part].phase >= phase);
 }
 
-/* The first neighbour whose phase the step still has to await, or -1. Members of a node need not
- * follow each other. */
+/* The first neighbour whose phase the step still has to await, or -1. Members of a node
+ * need not follow each other. */
 static int find_missing(const zero_exchanges *x, const zero_part *p,
                         const zero_packed_step *step)
 {

@@ -65,7 +65,8 @@ static bool waits(const packer *p, const zero_collective_step *step)
     return step->received > p->waited_received || step->sent > p->waited_sent;
 }
 
-/* Makes packed step i wait for what the step still has to wait for, since steps run in order. */
+/* Makes packed step i wait for what the step still has to wait for, since steps run in
+ * order. */
 static void set_waits(packer *p, int64_t i, const zero_collective_step *step)
 {
     if (p->failed) return;
@@ -96,8 +97,8 @@ static void open_work(packer *p, const zero_collective_step *step)
     set_waits(p, first, step);
 }
 
-/* The last WORK reads bytes of another member first, in one READ: each owner's link carries no more
- * than the reader's. */
+/* The last WORK reads bytes of another member first, in one READ: each owner's link carries
+ * no more than the reader's. */
 static void read_first(packer *p, int owner, int64_t bytes)
 {
     if (p->failed || owner == p->from->rank || bytes == 0) return;
@@ -138,8 +139,8 @@ static void pack_add(packer *p, const zero_collective_step *step)
     }
 }
 
-/* With one `out` a piece that a neighbour wrote is in its place: it is read later, where the model
- * uses it, but counts here, as in a run. */
+/* With one `out` a piece that a neighbour wrote is in its place: it is read later, where
+ * the model uses it, but counts here, as in a run. */
 static void pack_copy(packer *p, const zero_collective_step *step)
 {
     bool is_there = p->from->spec.one_out && step->from.place == ZERO_OUT;

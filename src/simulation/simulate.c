@@ -27,8 +27,8 @@ typedef struct {
 
 /* ---- programs ---- */
 
-/* Pieces of --partition owner differ in length, so a file has more blocks of one rank than of
- * another. All other programs differ only in what takes no time. */
+/* Pieces of --partition owner differ in length, so a file has more blocks of one rank than
+ * of another. All other programs differ only in what takes no time. */
 static bool has_own_programs(const zero_schedule *s)
 {
     return s->input.partition == ZERO_PARTITION_OWNER && zero_plan_uses_file(&s->input) &&
@@ -71,7 +71,8 @@ static zero_link_rate inside_rate(const simulation *x)
     if (is_one_node) return (zero_link_rate){m->latency, m->bandwidth};
     if (m->node_bandwidth > 0.0)
         return (zero_link_rate){m->node_latency, m->node_bandwidth};
-    /* A group of the job on one of several nodes: then plan_time.h charges what passes there. */
+    /* A group of the job on one of several nodes: then plan_time.h charges what passes
+     * there. */
     for (int k = 0; k < x->groups.n_layouts; k++)
         if (x->groups.layouts[k]->n_nodes == 1 && x->groups.layouts[k]->size > 1)
             return (zero_link_rate){m->latency, m->bandwidth};

@@ -121,11 +121,12 @@ double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a)
  * reported. */
 void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end);
 
-/* ---- transfers, and the stream of optimizer states, which runs ahead of the walk (engine/run_offload.c) ---- */
+/* ---- transfers, and the stream of optimizer states, which runs ahead of the walk
+ * (engine/run_offload.c) ---- */
 
 void zero_walker_begin_transfer(zero_walkers *w, int rank, const zero_action *a);
 bool zero_walker_transfer_is_over(const zero_walkers *w, int rank, const zero_action *a);
 
-/* Executes actions of the stream before the walk comes to them, in their order, as far as that
- * needs no waiting. */
+/* Executes actions of the stream before the walk comes to them, in their order, as far as
+ * that needs no waiting. */
 void zero_walker_run_ahead(zero_walkers *w, int rank);

@@ -235,8 +235,8 @@ static zero_status take(void *arg, int rank, const void *data, size_t bytes)
     return ZERO_OK;
 }
 
-/* The begin of the first step and both ends of the steps, as doubles, which ranks exchange; a rank
- * without steps changes nothing of a minimum. */
+/* The begin of the first step and both ends of the steps, as doubles, which ranks exchange;
+ * a rank without steps changes nothing of a minimum. */
 typedef struct {
     double origin, first, minus_last;
 } extent;

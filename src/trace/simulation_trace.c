@@ -18,8 +18,8 @@
 #include "trace/trace_name.h"
 #include "zero/version.h"
 
-/* A rank's step program: what the file says of each instruction. Ranks of a TP group have equal
- * ones, as in the simulation. */
+/* A rank's step program: what the file says of each instruction. Ranks of a TP group have
+ * equal ones, as in the simulation. */
 typedef struct {
     size_t (*live)[ZERO_CLASSES]; /* [length], owned */
     int64_t *bytes;               /* [length], owned */
@@ -152,8 +152,8 @@ static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span
     zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
 }
 
-/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the one that
- * begins with it. */
+/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the
+ * one that begins with it. */
 static bool takes_time(const zero_simulated_span *span)
 {
     return llround(1e9 * span->begin) < llround(1e9 * span->end);

@@ -1,5 +1,5 @@
-/* traced.h - a trace that has been read: what trace_read.h gives. Times are nanoseconds from the start
- * of the trace. */
+/* traced.h - a trace that has been read: what trace_read.h gives. Times are nanoseconds
+ * from the start of the trace. */
 #pragma once
 
 #include <jansson.h>
@@ -30,8 +30,8 @@ typedef struct {
     int64_t line;        /* of the file */
 } zero_traced_span;
 
-/* A collective in flight on a rank. Flights with equal step, sequence and first on several ranks are
- * one collective. */
+/* A collective in flight on a rank. Flights with equal step, sequence and first on several
+ * ranks are one collective. */
 typedef struct {
     int64_t begin, end;
     int row;                /* below its rank, from 1: flights of a row do not overlap */
