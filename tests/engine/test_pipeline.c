@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -132,6 +133,36 @@ static void every_microbatch_passes_each_stage_once(void **state)
 {
     (void)state;
     for_all(check_order);
+}
+
+/* The microbatches in each gradient, a bit each: no sum loses one or has one twice. */
+static void check_sums_of(const zero_pipeline *p)
+{
+    const uint32_t all = (UINT32_C(1) << p->plan.accumulation) - 1;
+    for (int s = 0; s < p->n_stages; s++) {
+        uint32_t *has = calloc((size_t)p->stages[s].schedule.n_buffers, sizeof *has);
+        assert_non_null(has);
+        for (int at = 0; at < step_of(p, s)->length; at++) {
+            const zero_instruction *i = &step_of(p, s)->code[at];
+            for (int k = 0; i->op == ZERO_OP_BACKWARD && k < ZERO_UNIT_GROUPS; k++)
+                if (i->grad[k] != ZERO_NO_BUFFER && !i->accumulate[k])
+                    has[i->grad[k]] = UINT32_C(1) << i->microbatch;
+            uint32_t sum = i->sum == ZERO_NO_BUFFER ? 0 : has[i->sum];
+            if (i->op == ZERO_OP_ACCUMULATE) {
+                assert_int_equal(sum & has[i->in], 0);
+                has[i->buffer] = sum | has[i->in];
+            }
+            if (i->op == ZERO_OP_ROUND) has[i->buffer] = has[i->in];
+            if (i->op == ZERO_OP_REDUCE) assert_int_equal(has[i->in], all);
+        }
+        free(has);
+    }
+}
+
+static void every_sum_has_each_microbatch_once(void **state)
+{
+    (void)state;
+    for_all(check_sums_of);
 }
 
 static void check_groups(const zero_pipeline *p)
@@ -412,6 +443,7 @@ int main(void)
         cmocka_unit_test(blocks_are_dealt_evenly),
         cmocka_unit_test(every_receive_has_its_send),
         cmocka_unit_test(every_microbatch_passes_each_stage_once),
+        cmocka_unit_test(every_sum_has_each_microbatch_once),
         cmocka_unit_test(tied_groups_meet),
         cmocka_unit_test(the_bubble_is_that_of_the_formula),
         cmocka_unit_test(messages_take_their_time),
