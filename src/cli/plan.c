@@ -36,8 +36,7 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
     }
     if (options->json) return zero_json_print(zero_plan_facts(r), JSON_INDENT(2), stdout);
     if (asked->ablation) return zero_plan_show(r, stdout);
-    if (asked->pipeline > 0) zero_plan_show_pipelines(r, stdout);
-    if (asked->pipeline > 0) return ZERO_OK;
+    if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
     if (asked->peers) return zero_plan_show_peers(r, stdout);
     if (options->chart || asked->show_schedule) return show_steps(r, options);
     return zero_plan_show(r, stdout);

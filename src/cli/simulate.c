@@ -6,8 +6,6 @@
 #include "cli/notes.h"
 #include "comm/launch.h"
 #include "report/plan_machine.h"
-#include "report/simulation_json.h"
-#include "report/simulation_show.h"
 
 static zero_status make_traced(const zero_simulate_options *o, zero_simulation_report *r)
 {

@@ -4,7 +4,7 @@
 #include "cli/job_options.h"
 #include "cli/words.h"
 #include "sharding/stages.h"
-#include "simulation/simulated.h"
+#include "simulation/simulate.h"
 
 #define ZERO_SWEEP_RANKS 64 /* different numbers of ranks, at most */
 

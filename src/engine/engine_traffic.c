@@ -35,7 +35,7 @@ zero_traffic zero_engine_measured_control(const zero_engine *e)
 /* A replica group has no collectives but those of ALL_REDUCEs. */
 static bool is_kind_of(zero_collective_kind kind, zero_op op)
 {
-    if (op == ZERO_OP_ALL_REDUCE) return true;
+    if (zero_ops[op].among == ZERO_REPLICA_GROUP) return true;
     const zero_collective_kind *kinds =
         op == ZERO_OP_REDUCE ? zero_reduce_kinds : zero_gather_kinds;
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
@@ -57,7 +57,7 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     const zero_runner *r = &e->runner;
     *traffic = (zero_traffic){0};
     *duration = (zero_duration){0};
-    if (op == ZERO_OP_JOIN || op == ZERO_OP_COLLECT) {
+    if (zero_ops[op].among == ZERO_TP_GROUP) {
         /* Adds the collectives of JOINs or of COLLECTs. The TP group has both, so its
          * sums do not tell them apart. */
         bool collects = op == ZERO_OP_COLLECT;
@@ -72,7 +72,7 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     }
     /* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group.
      * NULL without replicas. */
-    const zero_comm *group = op == ZERO_OP_ALL_REDUCE ? r->replicas : r->shard;
+    const zero_comm *group = zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
     for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
         if (is_kind_of((zero_collective_kind)k, op))
             add_measured(&group->traffic[k], &group->duration[k], traffic, duration);

@@ -62,7 +62,7 @@ zero_status zero_chain_wait(const zero_runner *r, zero_chained *c)
 static char *staging_at(zero_walk *w, const zero_instruction *i, int k)
 {
     char *staging = zero_use(w, i->staging);
-    return staging ? staging + zero_schedule_staging(w->r->schedule, i->op, i->group, k)
+    return staging ? staging + zero_exchange_staging(w->r->schedule, i->op, i->group, k)
                    : NULL;
 }
 

@@ -48,16 +48,13 @@ static zero_status init_exchange(zero_runner *r, zero_op op, int of,
                                  zero_runner_exchange *x)
 {
     const zero_schedule *s = r->schedule;
-    const bool joins = op == ZERO_OP_JOIN, adds = op == ZERO_OP_ALL_REDUCE;
-    int n = joins  ? zero_schedule_join_collectives(&s->joins[of])
-            : adds ? ZERO_ALL_REDUCE_COLLECTIVES
-                   : zero_schedule_collectives(s, of);
+    int n = zero_exchange_collectives(s, op, of);
     ZERO_TRY(zero_new(&x->ops, n + 1, "collectives"));
     for (int k = 0; k < n; k++) {
-        zero_collective_spec spec = joins  ? zero_schedule_join(s, of, k)
-                                    : adds ? zero_schedule_all_reduce(s, of, k)
-                                           : zero_schedule_collective(s, op, of, k);
-        zero_comm *comm = joins ? r->tp : adds ? r->replicas : r->shard;
+        zero_collective_spec spec = zero_exchange_collective(s, op, of, k);
+        zero_comm *comm = op == ZERO_OP_JOIN         ? r->tp
+                          : op == ZERO_OP_ALL_REDUCE ? r->replicas
+                                                     : r->shard;
         ZERO_TRY(r->link.memory && comm == r->shard
                      ? zero_collective_init_on_device(&x->ops[k], comm, &spec, &r->copier)
                      : zero_collective_init(&x->ops[k], comm, &spec));

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "lesson/lines.h"
 #include "lesson/tale.h"
-#include "sharding/legend.h"
 #include "sharding/schedule.h"
 
 zero_status zero_narrate_check(const zero_model *model, int n_ranks)
@@ -331,26 +330,30 @@ static void put_size(zero_lines *p, const zero_narrator *n, const zero_tale *tal
 
 typedef void printer(zero_lines *p, const zero_narrator *n, const zero_tale *tale, int at);
 
-/* The numbers of an instruction; NULL: its meaning says all (sharding/legend.h). */
+/* The numbers of an instruction; NULL: its meaning says all (ops.def). */
 static printer *const printers[ZERO_OP_KINDS] = {
-    [ZERO_OP_LOAD] = put_samples,         [ZERO_OP_GATHER] = put_traffic,
-    [ZERO_OP_GATHER_WAIT] = put_gathered, [ZERO_OP_FORWARD] = put_pass,
-    [ZERO_OP_RECOMPUTE] = put_pass,       [ZERO_OP_BACKWARD] = put_pass,
-    [ZERO_OP_JOIN] = put_traffic,         [ZERO_OP_COLLECT] = put_traffic,
-    [ZERO_OP_RELEASE] = put_size,         [ZERO_OP_ROUND] = put_elements,
-    [ZERO_OP_ACCUMULATE] = put_elements,  [ZERO_OP_REDUCE] = put_traffic,
-    [ZERO_OP_REDUCE_WAIT] = put_sums,     [ZERO_OP_ALL_REDUCE] = put_traffic,
-    [ZERO_OP_LOSS] = put_agreed,          [ZERO_OP_NORM] = put_numbers,
-    [ZERO_OP_OVERFLOW] = put_agreed,      [ZERO_OP_UPDATE] = put_updates,
-    [ZERO_OP_FETCH] = put_size,           [ZERO_OP_STORE] = put_size,
-    [ZERO_OP_FETCH_PARAM] = put_size,     [ZERO_OP_SAVE] = put_size,
-    [ZERO_OP_RESTORE] = put_size,
+    [ZERO_OP_LOAD] = put_samples,     [ZERO_OP_GATHER_WAIT] = put_gathered,
+    [ZERO_OP_FORWARD] = put_pass,     [ZERO_OP_RECOMPUTE] = put_pass,
+    [ZERO_OP_BACKWARD] = put_pass,    [ZERO_OP_RELEASE] = put_size,
+    [ZERO_OP_ROUND] = put_elements,   [ZERO_OP_ACCUMULATE] = put_elements,
+    [ZERO_OP_REDUCE_WAIT] = put_sums, [ZERO_OP_LOSS] = put_agreed,
+    [ZERO_OP_NORM] = put_numbers,     [ZERO_OP_OVERFLOW] = put_agreed,
+    [ZERO_OP_UPDATE] = put_updates,
 };
+
+static printer *printer_of(int64_t op)
+{
+    switch (zero_ops[op].kind) {
+    case ZERO_WORK_EXCHANGE: return put_traffic;
+    case ZERO_WORK_TRANSFER: return put_size;
+    default: return printers[op];
+    }
+}
 
 /* In stage 0 ranks gather sums of gradients: they all update everything. */
 static const char *meaning_of(const zero_told *t)
 {
-    if (!t->is_gradient) return zero_op_meaning((zero_op)t->op);
+    if (!t->is_gradient) return zero_ops[(zero_op)t->op].meaning;
     return t->op == ZERO_OP_GATHER
                ? "begins to collect the sums of a group from their owners"
                : "waits until the group's gradient is whole";
@@ -382,7 +385,7 @@ void zero_narrate_instruction(const zero_narrator *n, const zero_tale *tale, int
     zero_lines_put(&p, " ");
     zero_lines_put_words(&p, meaning_of(t));
     zero_lines_end(&p);
-    if (printers[t->op]) printers[t->op](&p, n, tale, at);
+    if (printer_of(t->op)) printer_of(t->op)(&p, n, tale, at);
 }
 
 void zero_narrate_step(const zero_narrator *n, const zero_tale *tale, FILE *out)

@@ -8,8 +8,6 @@
 #include "base/number.h"
 #include "sharding/stages.h"
 
-#define FLOAT sizeof(float)
-
 const char *zero_ablation_name(zero_ablated part)
 {
     static const char *const names[ZERO_ABLATIONS] = {[ZERO_ABLATE_RECOMPUTE] = "recompute",
@@ -19,53 +17,6 @@ const char *zero_ablation_name(zero_ablated part)
                                                       [ZERO_ABLATE_CONSTANT_BUFFERS] =
                                                           "C_B"};
     return names[part];
-}
-
-/* ---- one part taken away ---- */
-
-/* P_a and the file take what --recompute keeps. */
-static void take_recompute(zero_plan_input *in, zero_ablation_line *line)
-{
-    line->is_used = in->recompute;
-    in->recompute = false;
-    in->offload_activations = 0;
-    in->partition_activations = 0;
-    snprintf(line->instead, sizeof line->instead, "all activations kept");
-}
-
-static void take_partition(zero_plan_input *in, zero_ablation_line *line)
-{
-    line->is_used = in->partition_activations;
-    in->partition_activations = 0;
-    snprintf(line->instead, sizeof line->instead, "whole activations kept");
-}
-
-/* Only the last stage has pieces of parameters, which a file takes or a node gathers. */
-static void take_stage(zero_plan_input *in, zero_ablation_line *line)
-{
-    line->is_used = in->stage > 0;
-    if (!line->is_used) return;
-    in->stage--;
-    in->offload_parameters = 0;
-    in->node_parameters = 0;
-    snprintf(line->instead, sizeof line->instead, "stage %d", in->stage);
-}
-
-static int64_t largest_group(const zero_schedule *s)
-{
-    int64_t most = 1;
-    for (int g = 0; g < s->input.model->n_groups; g++)
-        most = zero_max(most, s->groups[g].partition.padded);
-    return most;
-}
-
-static void take_bucket(const zero_schedule *s, zero_plan_input *in,
-                        zero_ablation_line *line)
-{
-    int64_t most = largest_group(s);
-    line->is_used = in->bucket < most;
-    in->bucket = zero_max(in->bucket, most);
-    snprintf(line->instead, sizeof line->instead, "--bucket %" PRId64, in->bucket);
 }
 
 static zero_status measure(const zero_plan_input *in, zero_ablation_line *line)
@@ -80,17 +31,6 @@ static zero_status measure(const zero_plan_input *in, zero_ablation_line *line)
     return ZERO_OK;
 }
 
-static void add_fused_buffer(const zero_schedule *s, size_t needed,
-                             zero_ablation_line *line)
-{
-    size_t psi = (size_t)s->input.model->n_params;
-    *line = (zero_ablation_line){.is_used = true,
-                                 .is_possible = true,
-                                 .needed = needed + psi * FLOAT,
-                                 .by_formula = true};
-    snprintf(line->instead, sizeof line->instead, "a fused fp32 buffer, 4 Psi");
-}
-
 zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation)
 {
     zero_ablation a = {.alive = s->peak_bytes};
@@ -100,13 +40,47 @@ zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation)
     a.needed = zero_plan_scarce(&s->input, &given);
     a.arena = s->own_bytes + (s->input.device ? 0 : s->window_bytes + s->tp_window_bytes);
     for (int p = 0; p < ZERO_ABLATIONS; p++) without[p] = s->input;
-    take_recompute(&without[ZERO_ABLATE_RECOMPUTE], &a.of[ZERO_ABLATE_RECOMPUTE]);
-    take_partition(&without[ZERO_ABLATE_PARTITION], &a.of[ZERO_ABLATE_PARTITION]);
-    take_stage(&without[ZERO_ABLATE_STAGE], &a.of[ZERO_ABLATE_STAGE]);
-    take_bucket(s, &without[ZERO_ABLATE_BUCKET], &a.of[ZERO_ABLATE_BUCKET]);
+    zero_plan_input *in = &without[ZERO_ABLATE_RECOMPUTE];
+    zero_ablation_line *line = &a.of[ZERO_ABLATE_RECOMPUTE];
+    line->is_used = in->recompute; /* P_a and the file take what it keeps */
+    in->recompute = false;
+    in->offload_activations = 0;
+    in->partition_activations = 0;
+    snprintf(line->instead, sizeof line->instead, "all activations kept");
+
+    in = &without[ZERO_ABLATE_PARTITION];
+    line = &a.of[ZERO_ABLATE_PARTITION];
+    line->is_used = in->partition_activations;
+    in->partition_activations = 0;
+    snprintf(line->instead, sizeof line->instead, "whole activations kept");
+
+    /* Only the last stage has pieces of parameters, which a file takes or a node gathers. */
+    in = &without[ZERO_ABLATE_STAGE];
+    line = &a.of[ZERO_ABLATE_STAGE];
+    line->is_used = in->stage > 0;
+    if (line->is_used)
+        snprintf(line->instead, sizeof line->instead, "stage %d", --in->stage);
+    in->offload_parameters = 0;
+    in->node_parameters = 0;
+
+    in = &without[ZERO_ABLATE_BUCKET];
+    line = &a.of[ZERO_ABLATE_BUCKET];
+    int64_t largest = 1;
+    for (int g = 0; g < s->input.model->n_groups; g++)
+        largest = zero_max(largest, s->groups[g].partition.padded);
+    line->is_used = in->bucket < largest;
+    in->bucket = zero_max(in->bucket, largest);
+    snprintf(line->instead, sizeof line->instead, "--bucket %" PRId64, in->bucket);
+
     for (int p = 0; p < ZERO_ABLATE_CONSTANT_BUFFERS; p++)
         ZERO_TRY(measure(&without[p], &a.of[p]));
-    add_fused_buffer(s, a.needed, &a.of[ZERO_ABLATE_CONSTANT_BUFFERS]);
+    line = &a.of[ZERO_ABLATE_CONSTANT_BUFFERS];
+    *line = (zero_ablation_line){.is_used = true,
+                                 .is_possible = true,
+                                 .needed = a.needed +
+                                           (size_t)s->input.model->n_params * sizeof(float),
+                                 .by_formula = true};
+    snprintf(line->instead, sizeof line->instead, "a fused fp32 buffer, 4 Psi");
     *ablation = a;
     return ZERO_OK;
 }

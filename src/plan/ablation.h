@@ -1,12 +1,13 @@
 /* ablation.h - what a plan would take with one part of ZeRO and ZeRO-R taken away.
  *
- * Each line is the given plan without one part, compiled and added up like any other. Options that
- * need the part are taken away with it. C_B alone has no plan of its own, because no exchange
- * here uses a buffer as large as the model: its line adds 4 Psi, the paper's fused fp32 buffer.
+ * Each line is the given plan without one part, compiled and added up like any other.
+ * Options that need the part are taken away with it. C_B alone has no plan of its own,
+ * because no exchange here uses a buffer as large as the model: its line adds 4 Psi, the
+ * paper's fused fp32 buffer.
  *
- * M_D is the layout itself, so it has no line: what would be needed without it depends on the policy
- * of an allocator (bench_memory plays a plan's lifetimes through one). The gaps that the layout
- * leaves are given instead.
+ * M_D is the layout itself, so it has no line: what would be needed without it depends on
+ * the policy of an allocator (bench_memory plays a plan's lifetimes through one). The gaps
+ * that the layout leaves are given instead.
  *
  * Nothing here is collective. */
 #pragma once
@@ -38,7 +39,7 @@ typedef struct {
     zero_ablation_line of[ZERO_ABLATIONS];
 } zero_ablation;
 
-/* Fails as zero_schedule_compile() does, but a part that cannot be taken away is no failure: its line
- * says why. */
+/* Fails as zero_schedule_compile() does, but a part that cannot be taken away is no
+ * failure: its line says why. */
 ZERO_NODISCARD zero_status zero_plan_ablate(const zero_schedule *s,
                                             zero_ablation *ablation);

@@ -50,16 +50,6 @@ static void add_states(const zero_schedule *s, zero_plan_ledger *l)
     l->padding = bytes(l->padded - psi, s->shard.size, in->stage, in->type);
 }
 
-static void add_file(const zero_schedule *s, zero_plan_ledger *l)
-{
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        l->file[c] = zero_offload_bytes(s, (zero_class)c);
-        l->file_bytes += l->file[c];
-    }
-    l->file_padding = zero_offload_padding(s);
-    l->file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
-}
-
 /* ---- traffic ---- */
 
 /* With node_parameters a step gathers each group once. */
@@ -76,7 +66,7 @@ static double formula_of_once(const zero_schedule *s)
 }
 
 /* REDUCE's or GATHER's part of what the formula says of both. */
-static double formula_of(const zero_schedule *s, zero_op op)
+static double formula_of_groups(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
     if (in->node_parameters && op == ZERO_OP_GATHER) return formula_of_once(s);
@@ -95,50 +85,31 @@ static double formula_of(const zero_schedule *s, zero_op op)
     return share * sum;
 }
 
-static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
+/* The same of one ALL_REDUCE, JOIN or COLLECT. */
+static double formula_of(const zero_schedule *s, const zero_instruction *i)
 {
-    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
-                            .formula = formula_of(s, op)};
-    for (int at = 0; at < step->length; at++)
-        if (step->code[at].op == op)
-            x.collectives += zero_schedule_collectives(s, step->code[at].group);
-    return x;
-}
-
-static zero_plan_exchange all_reduces_of(const zero_schedule *s)
-{
-    const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {
-        .traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ZERO_OP_ALL_REDUCE)};
-    for (int at = 0; at < step->length; at++) {
-        if (step->code[at].op != ZERO_OP_ALL_REDUCE) continue;
-        const zero_partition *p = &s->groups[step->code[at].group].partition;
-        x.collectives += ZERO_ALL_REDUCE_COLLECTIVES;
-        x.formula += zero_formula_all_reduced(p->padded, s->shard.size, s->shard.replicas) *
-                     sizeof(float);
-    }
-    return x;
-}
-
-static double formula_of_join(const zero_schedule *s, const zero_join_exchange *x)
-{
+    if (zero_ops[i->op].among == ZERO_REPLICA_GROUP)
+        return zero_formula_all_reduced(s->groups[i->group].partition.padded, s->shard.size,
+                                        s->shard.replicas) *
+               sizeof(float);
+    const zero_join_exchange *x = &s->joins[i->join];
     int ranks = s->input.model->share.ranks;
     double elements = x->kind == ZERO_JOIN_SUM ? zero_formula_tp_volume(x->count, 1, ranks)
                                                : zero_formula_tp_gathered(x->count, ranks);
     return elements * sizeof(float);
 }
 
-/* The step's instructions of this kind: JOIN or COLLECT. */
-static zero_plan_exchange joins_of(const zero_schedule *s, zero_op op)
+static zero_plan_exchange exchange_of(const zero_schedule *s, zero_op op)
 {
     const zero_program *step = &s->programs[ZERO_PROGRAM_STEP];
-    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op)};
+    bool of_groups = zero_ops[op].among == ZERO_SHARD_GROUP;
+    zero_plan_exchange x = {.traffic = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, op),
+                            .formula = of_groups ? formula_of_groups(s, op) : 0.0};
     for (int at = 0; at < step->length; at++) {
-        if (step->code[at].op != op) continue;
-        const zero_join_exchange *join = &s->joins[step->code[at].join];
-        x.collectives += zero_schedule_join_collectives(join);
-        x.formula += formula_of_join(s, join);
+        const zero_instruction *i = &step->code[at];
+        if (i->op != op) continue;
+        x.collectives += zero_exchange_collectives(s, op, zero_exchange_number(i));
+        if (!of_groups) x.formula += formula_of(s, i);
     }
     return x;
 }
@@ -147,9 +118,9 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
 {
     zero_plan_ledger l = {.reduce = exchange_of(s, ZERO_OP_REDUCE),
                           .gather = exchange_of(s, ZERO_OP_GATHER),
-                          .all_reduce = all_reduces_of(s),
-                          .join = joins_of(s, ZERO_OP_JOIN),
-                          .collect = joins_of(s, ZERO_OP_COLLECT),
+                          .all_reduce = exchange_of(s, ZERO_OP_ALL_REDUCE),
+                          .join = exchange_of(s, ZERO_OP_JOIN),
+                          .collect = exchange_of(s, ZERO_OP_COLLECT),
                           .control = zero_schedule_control_traffic(s, ZERO_PROGRAM_STEP),
                           .copies = zero_schedule_copies(s, ZERO_PROGRAM_STEP)};
     if (zero_is_compared(s)) l.compare = zero_schedule_compare_traffic(s);
@@ -159,16 +130,15 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
     add_states(s, &l);
-    if (zero_plan_uses_file(&s->input)) add_file(s, &l);
+    for (int c = 0; c < ZERO_CLASSES && zero_plan_uses_file(&s->input); c++) {
+        l.file[c] = zero_offload_bytes(s, (zero_class)c);
+        l.file_bytes += l.file[c];
+    }
+    if (zero_plan_uses_file(&s->input)) {
+        l.file_padding = zero_offload_padding(s);
+        l.file_step = zero_offload_count(s, ZERO_PROGRAM_STEP);
+    }
     *ledger = l;
-}
-
-/* The stream of optimizer states has about five instructions for each block of the file. */
-static int64_t stream_length(const zero_plan_input *in)
-{
-    int ranks = in->shard_ranks > 0 ? in->shard_ranks : in->n_ranks;
-    int64_t held = in->model->n_params / (in->stage > 0 ? ranks : 1);
-    return !zero_plan_uses_file(in) ? 0 : 5 * (held / ZERO_OFFLOAD_BLOCK);
 }
 
 zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least)
@@ -179,7 +149,12 @@ zero_status zero_plan_least(const zero_plan_input *input, zero_plan_bound *least
     size_t arena = input->device ? s.host_bytes : s.bytes;
     *least = (zero_plan_bound){.bytes = arena + ZERO_PROCESS_BYTES + tables,
                                .device_bytes = input->device ? s.bytes : 0,
-                               .instructions = s.instructions + stream_length(input)};
+                               .instructions = s.instructions};
+    /* The stream of optimizer states has about five instructions for each block of the
+     * file. */
+    int ranks = input->shard_ranks > 0 ? input->shard_ranks : input->n_ranks;
+    int64_t held = input->model->n_params / (input->stage > 0 ? ranks : 1);
+    if (zero_plan_uses_file(input)) least->instructions += 5 * (held / ZERO_OFFLOAD_BLOCK);
     return ZERO_OK;
 }
 
@@ -194,25 +169,12 @@ zero_status zero_plan_measure(const zero_plan_input *input, zero_plan_ledger *le
 
 /* ---- parameters that stay ---- */
 
-static int first_backward(const zero_program *p)
-{
-    int at = 0;
-    while (at < p->length && p->code[at].op != ZERO_OP_BACKWARD) at++;
-    return at;
-}
-
-static bool is_among(int n, const int *list, int x)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i] == x) return true;
-    return false;
-}
-
 /* Searches backwards: the last units' parameters stay longest. */
 int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    int turn = first_backward(p), n = 0;
+    int turn = 0, n = 0;
+    while (turn < p->length && p->code[turn].op != ZERO_OP_BACKWARD) turn++;
     *bytes = 0;
     for (int at = turn - 1; at >= 0; at--) {
         const zero_instruction *i = &p->code[at];
@@ -222,7 +184,9 @@ int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes)
             const zero_buffer *b = &s->buffers[i->param[k]];
             bool stays = zero_buffer_lives_at(b, ZERO_PROGRAM_STEP, turn);
             if (b->class != ZERO_CLASS_GATHERED || !stays) continue;
-            if (is_among(n, groups, unit->groups[k])) continue;
+            int other = 0;
+            while (other < n && groups[other] != unit->groups[k]) other++;
+            if (other < n) continue;
             groups[n++] = unit->groups[k];
             *bytes += zero_schedule_cost(s, b);
         }

@@ -8,8 +8,8 @@
 
 /* The step's REDUCE, GATHER, ALL_REDUCE, JOIN or COLLECT instructions, and what they move. */
 typedef struct {
-    /* One for each instruction, or (owner) one per owner of its group; two for an ALL_REDUCE
-     * and for a JOIN that sums. */
+    /* One for each instruction, or (owner) one per owner of its group; two for an
+     * ALL_REDUCE and for a JOIN that sums. */
     int64_t collectives;
     zero_traffic traffic;
     /* The bytes of padded groups by zero_formula_volume(), or for ALL_REDUCEs by
@@ -51,15 +51,15 @@ size_t zero_plan_process(const zero_schedule *s);
  * parts of both windows, and its process. This number decides whether a run is refused, and
  * what --fit fits. */
 size_t zero_plan_needed(const zero_schedule *s);
-/* Bytes that a rank takes on its device: the arena there; 0 without one. What the device's library
- * takes comes on top: ZERO_DEVICE_CONTEXT_BYTES. With a device --fit fits these. */
+/* Bytes that a rank takes on its device: the arena there; 0 without one. What the device's
+ * library takes comes on top: ZERO_DEVICE_CONTEXT_BYTES. With a device --fit fits these. */
 size_t zero_plan_device_needed(const zero_schedule *s);
 
 /* Bytes of the memory that is scarcer: with a device what is needed there. */
 size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *ledger);
 
-/* The memory of a CUDA context with cuBLAS and its kernels: 692 MiB were measured (an H200, CUDA
- * 13.0, bench/results/2026-11-28-h200.md). */
+/* The memory of a CUDA context with cuBLAS and its kernels: 692 MiB were measured (an H200,
+ * CUDA 13.0, bench/results/2026-11-28-h200.md). */
 #define ZERO_DEVICE_CONTEXT_BYTES ((size_t)704 << 20)
 
 void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
@@ -67,9 +67,9 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger);
 /* Plans of up to this many instructions compile in a fraction of a second. */
 #define ZERO_PLAN_QUICK 10000
 
-/* Bytes that zero_plan_needed() and zero_plan_device_needed() cannot fall below, and the least number
- * of instructions: compiling takes time in proportion, or with its square as long as there are few
- * (schedule_places.h). */
+/* Bytes that zero_plan_needed() and zero_plan_device_needed() cannot fall below, and the
+ * least number of instructions: compiling takes time in proportion, or with its square as
+ * long as there are few (schedule_places.h). */
 typedef struct {
     size_t bytes, device_bytes;
     int64_t instructions;
@@ -83,7 +83,8 @@ ZERO_NODISCARD zero_status zero_plan_least(const zero_plan_input *input,
 ZERO_NODISCARD zero_status zero_plan_measure(const zero_plan_input *input,
                                              zero_plan_ledger *ledger);
 
-/* The groups whose gathered parameters stay from a forward call of the step's first microbatch to
- * its backward pass, so that they are gathered once less or not at all. Writes their numbers to
- * groups[n_groups] and returns how many there are; *bytes is their size. */
+/* The groups whose gathered parameters stay from a forward call of the step's first
+ * microbatch to its backward pass, so that they are gathered once less or not at all.
+ * Writes their numbers to groups[n_groups] and returns how many there are; *bytes is their
+ * size. */
 int zero_plan_kept(const zero_schedule *s, int *groups, size_t *bytes);

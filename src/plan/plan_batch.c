@@ -87,8 +87,8 @@ static void set_next(zero_plan_batch *fitted, int64_t next, const plan *p)
 
 /* ---- any micro batch ---- */
 
-/* The smallest micro batch above `within` whose bytes alive exceed the room: doubles, then bisects.
- * One that no plan can have counts as too large. */
+/* The smallest micro batch above `within` whose bytes alive exceed the room: doubles, then
+ * bisects. One that no plan can have counts as too large. */
 static zero_status find_beyond(const search *s, int64_t within, int64_t *beyond)
 {
     plan p;
@@ -108,8 +108,8 @@ static zero_status find_beyond(const search *s, int64_t within, int64_t *beyond)
     return ZERO_OK;
 }
 
-/* Below that number only gaps can keep a micro batch from fitting. They are a few percent of the
- * bytes, so each smaller number is tried in turn. */
+/* Below that number only gaps can keep a micro batch from fitting. They are a few percent
+ * of the bytes, so each smaller number is tried in turn. */
 static zero_status find_any(const search *s, zero_plan_batch *fitted)
 {
     plan p, next;
@@ -136,7 +136,8 @@ static bool may_be(const search *s, int64_t parts)
     return !s->input->reproducible || zero_is_power_of_two(parts);
 }
 
-/* A lower bound of the plan's bytes, without a schedule: it rules out most micro batches quickly. */
+/* A lower bound of the plan's bytes, without a schedule: it rules out most micro batches
+ * quickly. */
 static zero_status find_least(const search *s, int64_t micro_batch, size_t *bytes)
 {
     zero_plan_input in = input_with(s, micro_batch);
@@ -149,8 +150,8 @@ static zero_status find_least(const search *s, int64_t micro_batch, size_t *byte
     return st;
 }
 
-/* A single microbatch needs no accumulators, so a larger micro batch may need fewer bytes. So the
- * divisors are tried, the largest first, and not bisected. */
+/* A single microbatch needs no accumulators, so a larger micro batch may need fewer bytes.
+ * So the divisors are tried, the largest first, and not bisected. */
 static zero_status find_divisor(const search *s, zero_plan_batch *fitted)
 {
     plan p = {.is_possible = false};

@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "plan/pipeline.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/work.h"
@@ -16,22 +17,22 @@ enum wire { NETWORK, WITHIN_NODE, WIRES };
 struct clocks {
     const zero_schedule *s;
     const zero_plan_machine *machine;
-    double sharers;             /* of the disk: ranks of the node */
-    double work;                /* tokens of a step, in those of the plan */
-    double now;                 /* the rank's clock */
-    double idle[WIRES];         /* when a wire is idle again */
-    double joined, collected;   /* when the last JOIN, the last COLLECT ends */
-    double part;                /* of a pass: the share of one of its parts that compute */
-    double disk;                /* when the rank's share of the disk is */
-    double *reduced, *gathered; /* [n_groups] when a group's last REDUCE, GATHER ends */
-    double *all_reduced;        /* [n_groups] when its last ALL_REDUCE ends */
-    double *fetched;            /* [n_groups] when a group's last FETCH_PARAM ends */
-    double *moved;              /* [n_buffers] when the last transfer of a buffer ends */
-    double *done;               /* [length of the step] when an instruction is over */
-    double start;               /* of the step */
-    double stream;              /* the clock of the stream of optimizer states */
-    int ahead;                  /* its next instruction */
+    double sharers;     /* of the disk: ranks of the node */
+    double work;        /* tokens of a step, in those of the plan */
+    double now;         /* the rank's clock */
+    double idle[WIRES]; /* when a wire is idle again */
+    double part;        /* of a pass: the share of one of its parts that compute */
+    double disk;        /* when the rank's share of the disk is */
+    size_t most;        /* exchanges of a kind */
+    double *ends;       /* [ZERO_OP_KINDS][most] when the last of each ends */
+    double *moved; /* [n_buffers + n_groups] the same of transfers of a block, a group */
+    double *done;  /* [length of the step] when an instruction is over */
+    double start;  /* of the step */
+    double stream; /* the clock of the stream of optimizer states */
+    int ahead;     /* its next instruction */
     bool has_computed;
+    int at;           /* the instruction, of a pipeline stage */
+    double last_pass; /* of a pipeline stage: when its last pass ended */
     zero_plan_time spent;
 };
 
@@ -58,14 +59,15 @@ static enum wire wire_of(const zero_schedule *s, const zero_layout *layout)
     return is_within ? WITHIN_NODE : NETWORK;
 }
 
-/* The time of an instruction that communicates in a group with this layout. Its bytes are
- * multiplied by `times`. */
+/* The time of an instruction that communicates. The bytes of JOINs and COLLECTs grow with
+ * the tokens. */
 static double seconds_of(const struct clocks *c, const zero_instruction *i,
-                         const zero_layout *layout, double times)
+                         const zero_layout *layout)
 {
     const zero_plan_machine *m = c->machine;
     zero_traffic t = zero_instruction_traffic(c->s, i);
     zero_volume v = volume_of(&t, layout);
+    double times = zero_ops[i->op].among == ZERO_TP_GROUP ? c->work : 1.0;
     bool has_rate = wire_of(c->s, layout) == WITHIN_NODE && m->node_bandwidth > 0.0;
     double bandwidth = has_rate ? m->node_bandwidth : m->bandwidth;
     double seconds =
@@ -74,88 +76,66 @@ static double seconds_of(const struct clocks *c, const zero_instruction *i,
     return m->host_bandwidth > 0.0 ? fmax(seconds, copied / m->host_bandwidth) : seconds;
 }
 
-static void delay_those(const struct clocks *c, double *ends, double seconds)
+static double *end_of(const struct clocks *c, zero_op begun_by, int number)
 {
-    for (int g = 0; g < c->s->input.model->n_groups; g++)
-        if (ends[g] > c->now) ends[g] += seconds;
+    return &c->ends[(size_t)begun_by * c->most + (size_t)number];
 }
 
-/* Exchanges in flight on a wire end `seconds` later. */
+/* Exchanges in flight on a wire end `seconds` later: a JOIN begins at once. */
 static void delay(struct clocks *c, enum wire wire, double seconds)
 {
-    bool is_idle = c->idle[wire] <= c->now;
-    if (!is_idle && wire_of(c->s, zero_schedule_layout(c->s)) == wire) {
-        delay_those(c, c->reduced, seconds);
-        delay_those(c, c->gathered, seconds);
+    for (int k = 0; k < ZERO_EXCHANGES && c->idle[wire] > c->now; k++) {
+        zero_op op = zero_exchange_ops[k];
+        bool waits =
+            op != ZERO_OP_JOIN && wire_of(c->s, zero_exchange_layout(c->s, op)) == wire;
+        for (int x = 0; waits && x < zero_exchange_count(c->s, op); x++)
+            if (*end_of(c, op, x) > c->now) *end_of(c, op, x) += seconds;
     }
-    if (!is_idle && wire_of(c->s, &c->s->replica_layout) == wire)
-        delay_those(c, c->all_reduced, seconds);
+}
+
+static void begin_exchange(struct clocks *c, const zero_instruction *i)
+{
+    const zero_layout *layout = zero_exchange_layout(c->s, i->op);
+    enum wire wire = wire_of(c->s, layout);
+    double seconds = seconds_of(c, i, layout);
+    bool is_join = i->op == ZERO_OP_JOIN;
+    if (is_join) delay(c, wire, seconds);
     c->idle[wire] = fmax(c->idle[wire], c->now) + seconds;
-}
-
-/* The bytes of JOINs and COLLECTs grow with the tokens. */
-static void begin_join(struct clocks *c, const zero_instruction *i)
-{
-    const zero_layout *tp = zero_schedule_tp_layout(c->s);
-    double seconds = seconds_of(c, i, tp, c->work);
-    c->joined = c->now + seconds;
-    delay(c, wire_of(c->s, tp), seconds);
-    if (c->collected > c->now) c->collected += seconds;
+    *end_of(c, i->op, zero_exchange_number(i)) = is_join ? c->now + seconds : c->idle[wire];
     c->spent.communication += seconds;
-    c->spent.joins += seconds;
+    if (is_join) c->spent.joins += seconds;
+    if (i->op == ZERO_OP_COLLECT) c->spent.collects += seconds;
 }
 
-static void begin_collect(struct clocks *c, const zero_instruction *i)
+static void end_exchange(struct clocks *c, const zero_instruction *i)
 {
-    const zero_layout *tp = zero_schedule_tp_layout(c->s);
-    double seconds = seconds_of(c, i, tp, c->work), *idle = &c->idle[wire_of(c->s, tp)];
-    *idle = fmax(*idle, c->now) + seconds;
-    c->collected = *idle;
-    c->spent.communication += seconds;
-    c->spent.collects += seconds;
-}
-
-static void begin(struct clocks *c, const zero_instruction *i, const zero_layout *layout,
-                  double *ends)
-{
-    double seconds = seconds_of(c, i, layout, 1.0), *idle = &c->idle[wire_of(c->s, layout)];
-    *idle = fmax(*idle, c->now) + seconds;
-    ends[i->group] = *idle;
-    c->spent.communication += seconds;
-}
-
-static void wait_until(struct clocks *c, double end)
-{
+    zero_op begun_by = zero_ops[i->op].begun_by;
+    double end = *end_of(c, begun_by, zero_exchange_number(i));
     if (end <= c->now) return;
     c->spent.exposed += end - c->now;
+    if (begun_by == ZERO_OP_JOIN) c->spent.join_exposed += end - c->now;
+    if (begun_by == ZERO_OP_COLLECT) c->spent.collect_exposed += end - c->now;
     c->now = end;
-}
-
-/* Waits for a JOIN or COLLECT that ends at `end`. */
-static void wait_for_part(struct clocks *c, double end, double *exposed)
-{
-    double before = c->spent.exposed;
-    wait_until(c, end);
-    *exposed += c->spent.exposed - before;
 }
 
 /* ---- the disk ---- */
 
-static double disk_seconds(const struct clocks *c, const zero_instruction *i)
+/* When the last transfer of an instruction's block, or of its group's parameters, ends. */
+static double *moved_at(const struct clocks *c, const zero_instruction *i)
 {
-    const zero_plan_machine *m = c->machine;
-    bool grows = i->op == ZERO_OP_SAVE || i->op == ZERO_OP_RESTORE;
-    return (grows ? c->work : 1.0) * c->sharers *
-           zero_work_disk_seconds(c->s, i, m->disk_read, m->disk_write);
+    return &c->moved[i->file != ZERO_NO_BUFFER ? i->file : c->s->n_buffers + i->group];
 }
 
 /* A transfer that begins at a time, after those before it. */
-static double transfer(struct clocks *c, const zero_instruction *i, double from)
+static void transfer(struct clocks *c, const zero_instruction *i, double from)
 {
-    double seconds = disk_seconds(c, i);
+    const zero_plan_machine *m = c->machine;
+    bool grows = zero_ops[i->op].moves == ZERO_MOVES_ACTIVATIONS;
+    double seconds = (grows ? c->work : 1.0) * c->sharers *
+                     zero_work_disk_seconds(c->s, i, m->disk_read, m->disk_write);
     c->disk = fmax(c->disk, from) + seconds;
     c->spent.disk += seconds;
-    return c->disk;
+    *moved_at(c, i) = c->disk;
 }
 
 static void wait_for_disk(struct clocks *c, double end)
@@ -170,16 +150,14 @@ static void wait_for_disk(struct clocks *c, double end)
 static double ready(const struct clocks *c, const zero_instruction *i)
 {
     double from = i->after < 0 ? c->start : c->done[i->after];
-    bool waits = i->op == ZERO_OP_FETCH_WAIT || i->op == ZERO_OP_STORE_WAIT;
-    if (waits) from = fmax(from, c->moved[i->file]);
+    if (zero_ops[i->op].kind == ZERO_WORK_TRANSFER_WAIT) from = fmax(from, *moved_at(c, i));
     return fmax(from, c->stream);
 }
 
 static void advance(struct clocks *c, const zero_instruction *i)
 {
     c->stream = ready(c, i);
-    if (i->op == ZERO_OP_FETCH || i->op == ZERO_OP_STORE)
-        c->moved[i->file] = transfer(c, i, c->stream);
+    if (zero_ops[i->op].kind == ZERO_WORK_TRANSFER) transfer(c, i, c->stream);
 }
 
 /* The stream executes all that it can before the walk executes instruction `at`. */
@@ -204,60 +182,29 @@ static void join_stream(struct clocks *c, int at)
     wait_for_disk(c, c->stream);
 }
 
-static void use_disk(struct clocks *c, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH_PARAM: c->fetched[i->group] = transfer(c, i, c->now); break;
-    case ZERO_OP_FETCH_PARAM_WAIT: wait_for_disk(c, c->fetched[i->group]); break;
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: c->moved[i->file] = transfer(c, i, c->now); break;
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE_WAIT: wait_for_disk(c, c->moved[i->file]); break;
-    default: break;
-    }
-}
-
 /* ---- a step ---- */
 
 static void compute(struct clocks *c, const zero_instruction *i)
 {
     double seconds = c->work * zero_work_flops(c->s, i, &c->part) / c->machine->flops;
     c->now += seconds;
+    c->last_pass = c->now;
     c->spent.compute += seconds;
     c->has_computed = c->has_computed || i->op == ZERO_OP_FORWARD;
 }
 
-static void begin_exchange(struct clocks *c, const zero_instruction *i)
-{
-    const zero_layout *layout = zero_work_layout(c->s, i->op);
-    switch (i->op) {
-    case ZERO_OP_REDUCE: begin(c, i, layout, c->reduced); break;
-    case ZERO_OP_GATHER: begin(c, i, layout, c->gathered); break;
-    case ZERO_OP_ALL_REDUCE: begin(c, i, layout, c->all_reduced); break;
-    case ZERO_OP_JOIN: begin_join(c, i); break;
-    default: begin_collect(c, i);
-    }
-}
-
-static void end_exchange(struct clocks *c, const zero_instruction *i)
-{
-    switch (zero_work_of(i->op).begun_by) {
-    case ZERO_OP_REDUCE: wait_until(c, c->reduced[i->group]); break;
-    case ZERO_OP_GATHER: wait_until(c, c->gathered[i->group]); break;
-    case ZERO_OP_ALL_REDUCE: wait_until(c, c->all_reduced[i->group]); break;
-    case ZERO_OP_JOIN: wait_for_part(c, c->joined, &c->spent.join_exposed); break;
-    default: wait_for_part(c, c->collected, &c->spent.collect_exposed);
-    }
-}
-
 static void execute(struct clocks *c, const zero_instruction *i)
 {
-    switch (zero_work_of(i->op).kind) {
+    switch (zero_ops[i->op].kind) {
     case ZERO_WORK_COMPUTE: compute(c, i); break;
     case ZERO_WORK_EXCHANGE: begin_exchange(c, i); break;
     case ZERO_WORK_EXCHANGE_WAIT: end_exchange(c, i); break;
-    case ZERO_WORK_TRANSFER:
-    case ZERO_WORK_TRANSFER_WAIT: use_disk(c, i); break;
+    case ZERO_WORK_TRANSFER: transfer(c, i, c->now); break;
+    case ZERO_WORK_TRANSFER_WAIT: wait_for_disk(c, *moved_at(c, i)); break;
+    case ZERO_WORK_SEND: /* of pipelines: below */
+    case ZERO_WORK_SEND_WAIT:
+    case ZERO_WORK_RECEIVE:
+    case ZERO_WORK_TIE:
     case ZERO_WORK_AGREE: /* too small for this model */
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
@@ -283,33 +230,40 @@ static void step(struct clocks *c)
     c->spent.step = c->now - c->start;
 }
 
-/* Only the first step begins with an idle network; the second is like all others. */
-static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
-                             double work, zero_plan_time *time)
+/* Release c->ends. */
+static zero_status open_clocks(struct clocks *c, const zero_schedule *s,
+                               const zero_plan_machine *machine, double work)
 {
-    size_t groups = (size_t)s->input.model->n_groups, buffers = (size_t)s->n_buffers;
+    size_t most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t exchanges = ZERO_OP_KINDS * most;
+    size_t transfers = (size_t)s->n_buffers + (size_t)s->input.model->n_groups;
     size_t length = (size_t)s->programs[ZERO_PROGRAM_STEP].length;
-    double *ends = calloc(4 * groups + buffers + length + 1, sizeof *ends);
-    if (!ends)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu groups", groups);
-    struct clocks c = {
+    double *ends = calloc(exchanges + transfers + length + 1, sizeof *ends);
+    if (!ends) return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu clocks", transfers);
+    *c = (struct clocks){
         .s = s,
         .machine = machine,
         .sharers = zero_layout_local_size(zero_schedule_data_layout(s), s->input.rank),
         .work = work,
-        .reduced = ends,
-        .gathered = ends + groups,
-        .all_reduced = ends + 2 * groups,
-        .fetched = ends + 3 * groups,
-        .moved = ends + 4 * groups,
-        .done = ends + 4 * groups + buffers};
-    step(&c);
-    step(&c);
-    *time = c.spent;
-    free(ends);
+        .most = most,
+        .ends = ends,
+        .moved = ends + exchanges,
+        .done = ends + exchanges + transfers};
     return ZERO_OK;
 }
 
+/* Only the first step begins with an idle network; the second is like all others. */
+static zero_status time_step(const zero_schedule *s, const zero_plan_machine *machine,
+                             double work, zero_plan_time *time)
+{
+    struct clocks c;
+    ZERO_TRY(open_clocks(&c, s, machine, work));
+    step(&c);
+    step(&c);
+    *time = c.spent;
+    free(c.ends);
+    return ZERO_OK;
+}
 zero_status zero_plan_time_step(const zero_schedule *s, const zero_plan_machine *machine,
                                 zero_plan_time *time)
 {
@@ -349,4 +303,142 @@ zero_status zero_plan_time_hidden(const zero_schedule *s, const zero_schedule *r
             *times = high = middle;
     }
     return ZERO_OK;
+}
+
+/* ---- pipelines ---- */
+
+/* The messages from a stage to a neighbour: one at most is under way. */
+struct link {
+    int sent, taken; /* so far */
+    int microbatch;  /* of the last one */
+    double arrives, taken_at, idle_from;
+};
+
+/* The sum of a group over the stages that have it. */
+struct meeting {
+    int n;       /* stages that have arrived */
+    double last; /* the latest arrival */
+};
+
+struct stages {
+    int n;
+    struct clocks *clocks;    /* [n] */
+    struct link (*links)[2];  /* [n]: to the next stage, to the one before */
+    struct meeting *meetings; /* [n_groups] */
+    bool *has_come;           /* [n]: the stage has arrived at its TIE, and waits there */
+};
+
+static double seconds_across(const struct clocks *c, const zero_instruction *i)
+{
+    zero_traffic t = zero_instruction_traffic(c->s, i);
+    zero_volume v = zero_traffic_total(&t);
+    return seconds_for(&v, c->machine->latency, c->machine->bandwidth);
+}
+
+/* False if the instruction has to wait for another stage. */
+static zero_status execute_with_others(struct stages *all, int stage,
+                                       const zero_instruction *i, bool *is_over)
+{
+    struct clocks *c = &all->clocks[stage];
+    const zero_op_row *row = &zero_ops[i->op];
+    bool receives = row->kind == ZERO_WORK_RECEIVE;
+    int from = !receives ? stage : row->goes_back ? stage + 1 : stage - 1;
+    struct link *link = &all->links[from][row->goes_back];
+    *is_over = true;
+    switch (row->kind) {
+    case ZERO_WORK_SEND:
+        link->idle_from = fmax(link->idle_from, c->now) + seconds_across(c, i);
+        link->arrives = link->idle_from;
+        link->microbatch = i->microbatch;
+        link->sent++;
+        break;
+    case ZERO_WORK_SEND_WAIT:
+        *is_over = link->taken == link->sent;
+        if (*is_over) c->now = fmax(c->now, link->taken_at);
+        break;
+    case ZERO_WORK_RECEIVE:
+        *is_over = link->taken < link->sent;
+        if (!*is_over) break;
+        if (link->microbatch != i->microbatch)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "pipeline stage %d: %s expects microbatch %d, but %d arrives",
+                             stage, row->name, i->microbatch, link->microbatch);
+        c->now = link->taken_at = fmax(c->now, link->arrives);
+        link->taken++;
+        break;
+    case ZERO_WORK_TIE: {
+        struct meeting *m = &all->meetings[i->group];
+        if (!all->has_come[stage]) m->n++;
+        m->last = fmax(m->last, c->now);
+        *is_over = m->n == i->rank_stride;
+        all->has_come[stage] = !*is_over;
+        if (*is_over) c->now = m->last + seconds_across(c, i);
+        break;
+    }
+    default: execute(c, i);
+    }
+    return ZERO_OK;
+}
+
+/* Each stage walks until it has to wait, as long as any moves. */
+static zero_status walk_stages(struct stages *all)
+{
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int k = 0; k < all->n; k++) {
+            struct clocks *c = &all->clocks[k];
+            const zero_program *p = &c->s->programs[ZERO_PROGRAM_STEP];
+            for (bool is_over = true; is_over && c->at < p->length;) {
+                ZERO_TRY(execute_with_others(all, k, &p->code[c->at], &is_over));
+                c->at += is_over;
+                moved = moved || is_over;
+            }
+        }
+    }
+    for (int k = 0; k < all->n; k++) {
+        const zero_program *p = &all->clocks[k].s->programs[ZERO_PROGRAM_STEP];
+        int at = all->clocks[k].at;
+        if (at < p->length)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "pipeline stage %d waits for ever at instruction %d, %s of "
+                             "microbatch %d",
+                             k, at + 1, zero_op_name(p->code[at].op),
+                             p->code[at].microbatch);
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_pipeline_walk(const zero_pipeline *p, const zero_plan_machine *machine,
+                               zero_pipeline_time *time)
+{
+    size_t n = (size_t)p->n_stages;
+    struct stages all = {.n = p->n_stages,
+                         .clocks = calloc(n, sizeof *all.clocks),
+                         .links = calloc(n, sizeof *all.links),
+                         .meetings =
+                             calloc((size_t)p->plan.model->n_groups, sizeof *all.meetings),
+                         .has_come = calloc(n, sizeof *all.has_come)};
+    zero_status st = ZERO_OK;
+    if (!all.clocks || !all.links || !all.meetings || !all.has_come)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the clocks of %zu stages", n);
+    for (size_t k = 0; st == ZERO_OK && k < n; k++)
+        st = open_clocks(&all.clocks[k], &p->stages[k].schedule, machine, 1.0);
+    if (st == ZERO_OK) st = walk_stages(&all);
+    zero_pipeline_time t = {0};
+    double computed = 0.0;
+    for (size_t k = 0; st == ZERO_OK && k < n; k++) {
+        const struct clocks *c = &all.clocks[k];
+        t.step = fmax(t.step, c->now);
+        t.passes = fmax(t.passes, c->last_pass);
+        t.compute = fmax(t.compute, c->spent.compute);
+        computed += c->spent.compute;
+    }
+    t.idle = 1.0 - computed / ((double)n * t.passes);
+    if (st == ZERO_OK) *time = t;
+    for (size_t k = 0; all.clocks && k < n; k++) free(all.clocks[k].ends);
+    free(all.clocks);
+    free(all.links);
+    free(all.meetings);
+    free(all.has_come);
+    return st;
 }

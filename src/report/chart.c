@@ -7,7 +7,6 @@
 #include "report/legend_show.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
-#include "sharding/legend.h"
 #include "sharding/schedule_live.h"
 #include "sharding/stages.h"
 

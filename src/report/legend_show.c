@@ -1,6 +1,5 @@
 #include "report/legend_show.h"
 
-#include "sharding/legend.h"
 
 /* Transfers name the class of the block that they move, and of the host's side. */
 static void add_class(zero_legend *l, const zero_schedule *s, int buffer)
@@ -32,8 +31,8 @@ void zero_legend_show(const zero_legend *l, FILE *out)
 {
     fputc('\n', out);
     for (int i = 0; i < ZERO_OP_KINDS; i++)
-        if (l->ops[i]) show(zero_op_name((zero_op)i), zero_op_meaning((zero_op)i), out);
-    if (l->has_freed) show(ZERO_FREED_NAME, zero_freed_meaning(), out);
+        if (l->ops[i]) show(zero_op_name((zero_op)i), zero_ops[(zero_op)i].meaning, out);
+    if (l->has_freed) show(ZERO_FREED_NAME, ZERO_FREED_MEANING, out);
     for (int c = 0; c < ZERO_CLASSES; c++)
         if (l->classes[c])
             show(zero_class_name((zero_class)c), zero_class_meaning((zero_class)c), out);

@@ -1,4 +1,4 @@
-/* legend_show.h - the words that a picture used, each with its line (sharding/legend.h). */
+/* legend_show.h - the words that a picture used, each with its line (ops.def). */
 #pragma once
 
 #include <stdio.h>

@@ -70,7 +70,7 @@ static void print_words(const table *t, const zero_plan_row *row, FILE *out)
     fprintf(out, "%-*s %-*s", t->name_width, zero_plan_entry_name(line), t->operand_width,
             operand);
     if (!t->has_microbatches) return;
-    if (line->at >= 0 && zero_instruction_has_microbatch(line->i))
+    if (line->at >= 0 && zero_ops[line->i->op].has_microbatch)
         fprintf(out, " %3d", line->i->microbatch);
     else
         fprintf(out, " %3s", "");
@@ -148,12 +148,10 @@ static void print_sum(const table *t, const char *name,
 
 static int64_t sent(const table *t, int k)
 {
-    static const zero_op ops[] = {ZERO_OP_REDUCE, ZERO_OP_ALL_REDUCE, ZERO_OP_GATHER,
-                                  ZERO_OP_JOIN, ZERO_OP_COLLECT};
     int64_t sum = 0;
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        zero_traffic one =
-            zero_schedule_traffic(&t->r->stages[k].schedule, ZERO_PROGRAM_STEP, ops[i]);
+    for (int i = 0; i < ZERO_EXCHANGES; i++) {
+        zero_traffic one = zero_schedule_traffic(&t->r->stages[k].schedule,
+                                                 ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
         sum += zero_traffic_total(&one).bytes_sent;
     }
     return sum;

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "sharding/freed.h"
-#include "sharding/legend.h"
 
 /* The pass that instructions without a microbatch belong to: forward and backward of each
  * microbatch, and what follows the losses. */
@@ -35,7 +34,7 @@ static zero_plan_entry instruction(const zero_schedule *s, const zero_program *p
                                    const pass *now)
 {
     const zero_instruction *i = &p->code[at];
-    uint64_t when = zero_instruction_has_microbatch(i) ? (uint64_t)i->microbatch
+    uint64_t when = zero_ops[i->op].has_microbatch ? (uint64_t)i->microbatch
                     : now->is_over                     ? 0x3fffffff
                                                        : now->number;
     int operand = i->unit >= 0 ? i->unit : i->group;

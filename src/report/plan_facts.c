@@ -368,7 +368,7 @@ static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
                 json_pack("{s:s, s:s, s:I}", "op", zero_op_name(i->op), "operand",
                           zero_text_operand(&r->model, i), "live_bytes", i->live_bytes);
             if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-            if (zero_instruction_has_microbatch(i))
+            if (zero_ops[i->op].has_microbatch)
                 put_whole(one, "microbatch", i->microbatch);
             if (bytes >= 0) put_whole(one, "bytes", bytes);
             if (i->host != ZERO_NO_BUFFER)

@@ -17,8 +17,9 @@ ZERO_NODISCARD zero_status zero_plan_pipelines_check(const zero_plan_report *rep
 /* Fills in report->pipelines; the stages are there. Fails as zero_pipeline_make(). */
 ZERO_NODISCARD zero_status zero_plan_pipelines_make(zero_plan_report *report);
 
-/* The table; or, if the request shows schedules, the programs of the rank's stage. */
-void zero_plan_show_pipelines(const zero_plan_report *report, FILE *out);
+/* The table; or, if the request shows schedules, the programs of the rank's stage. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_plan_show_pipelines(const zero_plan_report *report,
+                                                    FILE *out);
 
 /* The member "pipelines", in which the request's rank has its programs if they are
  * shown. */
@@ -28,6 +29,3 @@ void zero_plan_put_pipelines(const zero_plan_report *report, json_t *object);
 int zero_plan_pipeline_stage(const zero_plan_report *report);
 /* The stage that needs most memory, or least. */
 int zero_plan_pipeline_extreme(const zero_pipeline *pipeline, bool most);
-/* The words for an instruction's operand: "blocks 0 to 5"; a group's name. */
-void zero_plan_pipe_operand(const zero_pipeline *pipeline, int stage,
-                            const zero_pipe_instruction *i, char text[64]);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "base/fail.h"
-#include "report/legend_show.h"
 #include "report/plan_entries.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
@@ -12,6 +11,7 @@
 static int name_width(const zero_schedule *s)
 {
     if (s->input.offload != ZERO_OFFLOAD_OFF || s->shard.replicas > 1) return 16;
+    if (s->pipe.n_stages > 0) return 14;
     return s->input.partition_activations ? 12 : 11;
 }
 
@@ -50,7 +50,7 @@ static void show_instruction(const zero_plan_entries *e, const zero_plan_entry *
     zero_plan_entry_operand(e, line, operand);
     fprintf(out, "%6d  %-*s  %-12s", line->at + 1, name_width(s),
             zero_plan_entry_name(line), operand);
-    if (zero_instruction_has_microbatch(i))
+    if (zero_ops[i->op].has_microbatch)
         fprintf(out, " %5d", i->microbatch);
     else
         fprintf(out, " %5s", "");
@@ -71,8 +71,8 @@ static void show_freed(const zero_plan_entries *e, const zero_plan_entry *line, 
     fputc('\n', out);
 }
 
-static zero_status show_program(const zero_schedule *s, zero_program_kind kind,
-                                zero_legend *legend, FILE *out)
+zero_status zero_plan_show_program(const zero_schedule *s, zero_program_kind kind,
+                                   zero_legend *legend, FILE *out)
 {
     zero_plan_entries e;
     if (s->programs[kind].length == 0) return ZERO_OK;
@@ -114,10 +114,10 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         fputs("KEEP, COLLECT  bytes of a piece that is kept, and sent to make the whole\n",
               out);
     if (s->input.device) fputs("               on the device\n", out);
-    ZERO_TRY(show_program(s, ZERO_PROGRAM_STEP, &legend, out));
+    ZERO_TRY(zero_plan_show_program(s, ZERO_PROGRAM_STEP, &legend, out));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP)
-            ZERO_TRY(show_program(s, (zero_program_kind)p, &legend, out));
+            ZERO_TRY(zero_plan_show_program(s, (zero_program_kind)p, &legend, out));
     zero_legend_show(&legend, out);
     return ZERO_OK;
 }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "plan/ablation.h"
-#include "plan/pipeline_time.h"
+#include "plan/pipeline.h"
 #include "plan/plan.h"
 #include "plan/plan_batch.h"
 #include "plan/plan_fit.h"

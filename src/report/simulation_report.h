@@ -1,8 +1,8 @@
-/* simulation_report.h - everything that `zero simulate` shows, before it is shown.
- *
- * Each picture of it is a file of its own: simulation_show.h, simulation_json.h. A
+/* simulation_report.h - everything that `zero simulate` shows, before it is shown, and its forms. A
  * higher floor may watch the simulation while it runs: trace/simulation_trace.h. */
 #pragma once
+
+#include <stdio.h>
 
 #include "report/plan_report.h"
 #include "simulation/simulate.h"
@@ -45,3 +45,13 @@ double zero_simulation_ratio(const zero_simulated *s);
 double zero_simulation_busy(const zero_simulated *s);
 double zero_simulation_tokens(const zero_simulation_report *report,
                               const zero_simulated *s); /* per second */
+
+/* Prints at most 100 columns: a stage in full, all stages a row each. */
+void zero_simulation_show(const zero_simulation_report *report, FILE *out);
+/* One JSON object; its keys: README.md. The same simulation gives the same text. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_simulation_show_json(const zero_simulation_report *report,
+                                                     FILE *out);
+
+#define ZERO_LINK_TEXT 64
+/* "adapter of node 3, out" */
+void zero_simulation_link(const zero_link_use *link, char text[ZERO_LINK_TEXT]);

@@ -1,4 +1,4 @@
-#include "report/simulation_show.h"
+#include "report/simulation_report.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -45,7 +45,8 @@ static zero_copies copies_of_pieces(const zero_schedule *s)
     return s->shard.replicas > 1 ? ZERO_COPIES_OF_REPLICAS : ZERO_COPIES_NONE;
 }
 
-/* A shard group on one node has one copy in its window; each replica has another one in its own. */
+/* A shard group on one node has one copy in its window; each replica has another one in its
+ * own. */
 static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
 {
     bool are_compared = zero_schedule_layout(s)->n_nodes > 1 || s->shard.replicas > 1;
@@ -100,7 +101,8 @@ bool zero_is_checked(const zero_schedule *s)
            (zero_has_rounded(s) || is_held_twice(s));
 }
 
-/* A device's parameters are compared with masters beside it, where UPDATE does not see them. */
+/* A device's parameters are compared with masters beside it, where UPDATE does not see
+ * them. */
 bool zero_is_compared(const zero_schedule *s)
 {
     return zero_is_checked(s) && (zero_plan_updates_beside(&s->input) || is_held_twice(s));
@@ -151,8 +153,8 @@ int64_t zero_copy_weight(const zero_schedule *s, zero_copies kind)
     return c.mine == 0 ? 1 - c.n : 1;
 }
 
-/* A rank that computes 6 * 4096 operations per parameter hashes its copies of 16 bits in 0.06 % of
- * that time (engine/README.md). The ranks of a node divide theirs. */
+/* A rank that computes 6 * 4096 operations per parameter hashes its copies of 16 bits in
+ * 0.06 % of that time (engine/README.md). The ranks of a node divide theirs. */
 #define TOKENS_PER_COMPARISON 4096
 
 int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_parameters)
@@ -243,20 +245,16 @@ static int for_the_run(zero_schedule *s, size_t bytes)
                                                      .bytes = bytes});
 }
 
-static void hold_records(zero_schedule *s, int g)
-{
-    size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
-    if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
-}
-
 void zero_hold_checks(zero_schedule *s)
 {
     size_t block =
         zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_checked(s) || s->input.check_memory)
         s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
-    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++)
-        hold_records(s, g);
+    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++) {
+        size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
+        if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+    }
 }
 
 zero_traffic zero_schedule_compare_traffic(const zero_schedule *s)

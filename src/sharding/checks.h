@@ -1,4 +1,5 @@
-/* checks.h - the memory that a run can check for flipped bits, and the buffers that this takes.
+/* checks.h - the memory that a run can check for flipped bits, and the buffers that this
+ * takes.
  *
  *     UPDATE           this rank's 16-bit parameters: they are its masters, rounded
  *     COMPARE          what is held more than once: the copies have equal bits
@@ -10,15 +11,15 @@
  *     parameters, 16 bits         as masters   by ranks, nodes   once
  *     of these, this rank's       their masters, rounded, are a second copy in all stages
  *
- * Those are copies of the N_d ranks of a ZeRO group. With hybrid sharding each shard group has
- * a window of its own, so each replica has its own copy of parameters that nodes hold. And
- * pieces that are held once above are held K times, by the ranks with the same number in
- * their shard groups. Of a shared model each rank of a TP group also has its own replicated
- * tensors (nn/share.h): gradients, parameters and masters are compared.
+ * Those are copies of the N_d ranks of a ZeRO group. With hybrid sharding each shard group
+ * has a window of its own, so each replica has its own copy of parameters that nodes hold.
+ * And pieces that are held once above are held K times, by the ranks with the same number
+ * in their shard groups. Of a shared model each rank of a TP group also has its own
+ * replicated tensors (nn/share.h): gradients, parameters and masters are compared.
  *
- * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist` keeps
- * whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it follows from
- * the buffers that they hold. */
+ * Parameters are held by nodes where they lie in the nodes' windows. Groups that `persist`
+ * keeps whole at stage 3 are held as in stages 1 and 2. Stages do not know this table: it
+ * follows from the buffers that they hold. */
 #pragma once
 
 #include "sharding/schedule.h"
@@ -45,7 +46,8 @@ typedef enum {
 const char *zero_array_name(zero_array array); /* "momentum" */
 /* The array's buffer, or ZERO_NO_BUFFER. */
 int zero_array_buffer(const zero_group_state *group, zero_array array);
-/* The buffer of group g's masters: in fp32 the parameters, unless these are a device's copy of them. */
+/* The buffer of group g's masters: in fp32 the parameters, unless these are a device's copy
+ * of them. */
 int zero_master_buffer(const zero_schedule *s, int g);
 
 /* The copies of an array of group g that must have equal bits. */
@@ -55,30 +57,33 @@ bool zero_has_copies(const zero_schedule *s, zero_copies kind);
 /* True if parameters are masters, rounded to their type, in a place of their own. */
 bool zero_has_rounded(const zero_schedule *s);
 
-/* True if the ranks of a TP group have tensors that are not cut: each computes them for itself. */
+/* True if the ranks of a TP group have tensors that are not cut: each computes them for
+ * itself. */
 bool zero_has_replicated(const zero_schedule *s);
 
 /* True if the schedule has COMPARE: the input asks for it, and something is held twice. */
 bool zero_is_checked(const zero_schedule *s);
-/* True if it does something in each step, for what UPDATE does not see. Else only in a step that
- * overflows, which has no UPDATE. */
+/* True if it does something in each step, for what UPDATE does not see. Else only in a step
+ * that overflows, which has no UPDATE. */
 bool zero_is_compared(const zero_schedule *s);
 
-/* UPDATE compares each of this rank's 16-bit parameters with its master once in this many steps; 0: it
- * does not. A file checks parameters itself, and a delayed update overwrites others than those in use.
- * On a device groups have turns, as an update does nothing there but wait for memory. */
+/* UPDATE compares each of this rank's 16-bit parameters with its master once in this many
+ * steps; 0: it does not. A file checks parameters itself, and a delayed update overwrites
+ * others than those in use. On a device groups have turns, as an update does nothing there
+ * but wait for memory. */
 int zero_update_period(const zero_schedule *s);
 
-/* COMPARE takes some blocks in each step, and each block once in this many steps; copies of this kind
- * of parameters, or of states. A copy of parameters lives for one step. So with many tokens in a step,
- * which then takes long, more of them are compared. */
+/* COMPARE takes some blocks in each step, and each block once in this many steps; copies of
+ * this kind of parameters, or of states. A copy of parameters lives for one step. So with
+ * many tokens in a step, which then takes long, more of them are compared. */
 int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_parameters);
 
 /* In how many steps all copies of an array of any group are compared; 0: it has none. */
 int zero_compared_in(const zero_schedule *s, zero_array array);
 
-/* Sums over what this rank holds, times this, add up to zero over all ranks if the copies of this kind
- * are equal: it is 1 for each copy but the first, and 1 less their number for that. */
+/* Sums over what this rank holds, times this, add up to zero over all ranks if the copies
+ * of this kind are equal: it is 1 for each copy but the first, and 1 less their number for
+ * that. */
 int64_t zero_copy_weight(const zero_schedule *s, zero_copies kind);
 
 /* Adds the buffers of the checks that the input asks for, once states are held. */
@@ -89,8 +94,8 @@ zero_range zero_states_held(const zero_schedule *s, int g);
 
 /* Elements under one record. Records never span tensors, so an error can name the tensor. */
 #define ZERO_RECORD_BLOCK 4096
-/* The arrays of group g's states that lie in memory: masters, momentum, variance, or with offload the
- * masters alone in fp32. A scratch file checks what it holds itself. */
+/* The arrays of group g's states that lie in memory: masters, momentum, variance, or with
+ * offload the masters alone in fp32. A scratch file checks what it holds itself. */
 #define ZERO_RECORDED_ARRAYS 3
 int zero_recorded_arrays(const zero_schedule *s, int g);
 /* The records of one array of group g on this rank. */

@@ -9,11 +9,12 @@
 #include "nn/share.h"
 #include "sharding/checks.h"
 #include "sharding/compile_checks.h"
+#include "sharding/holdings.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/schedule_memory.h"
-#include "sharding/stages.h"
+#include "sharding/writer.h"
 
 /* ---- nodes ---- */
 
@@ -120,19 +121,11 @@ static zero_status add_groups(zero_schedule *s)
 
 /* ---- compiling ---- */
 
-static void add_scratch(zero_schedule *s)
-{
-    const int64_t floats = zero_math_scratch() * zero_plan_threads(&s->input);
-    size_t bytes = (size_t)floats * sizeof(float);
-    s->scratch = zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                                                           .program = ZERO_PROGRAM_ALL,
-                                                           .bytes = bytes});
-}
-
 /* ---- the cache ---- */
 
-/* Bytes of activations that no order of instructions avoids: when the last unit's forward runs,
- * every other unit still has its output, and what it saved unless that is computed again. */
+/* Bytes of activations that no order of instructions avoids: when the last unit's forward
+ * runs, every other unit still has its output, and what it saved unless that is computed
+ * again. */
 static size_t least_activations(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
@@ -141,9 +134,8 @@ static size_t least_activations(const zero_plan_input *in)
     for (int u = 0; u < model->n_units; u++) {
         const zero_unit *unit = &model->units[u];
         zero_unit_sizes sizes = unit->sizes(unit, in->micro_batch, in->seq);
-        bool is_last = u == model->n_units - 1;
         floats += in->offload_activations ? 0 : zero_unit_out_room(unit, &sizes) / parts;
-        floats += in->recompute && !is_last ? 0 : sizes.saved;
+        floats += zero_plan_recomputes(in, u) ? 0 : sizes.saved;
     }
     return (size_t)floats * sizeof(float);
 }
@@ -169,15 +161,6 @@ static size_t most_of_texts(const zero_plan_input *in)
         most = zero_max(most, unit_floats(model, u, in->texts, 1));
     }
     return (size_t)(cached + most) * sizeof(float);
-}
-
-/* The samples of a run have a cache if its steps need that memory anyway. All ranks decide alike: the
- * bounds do not depend on their pieces. */
-static void decide_cache(zero_schedule *s)
-{
-    const zero_plan_input *in = &s->input;
-    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
-    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
 }
 
 /* One for each unit, also for those that keep nothing. */
@@ -213,6 +196,7 @@ static zero_schedule begin(const zero_plan_input *input)
     bool is_moved = zero_plan_uses_file(input);
     size_t align = is_moved ? ZERO_SCRATCH_ALIGN : ZERO_BUFFER_ALIGN;
     return (zero_schedule){.input = *input,
+                           .pipe = {.end_unit = input->model ? input->model->n_units : 0},
                            .shard = place_of(input),
                            .check = ZERO_NO_BUFFER,
                            .first_slot = ZERO_NO_BUFFER,
@@ -231,9 +215,20 @@ static zero_status hold(zero_schedule *s)
     ZERO_TRY(zero_check_plan_input(&s->input));
     ZERO_TRY(choose_layout(s));
     ZERO_TRY(add_groups(s));
-    add_scratch(s);
-    decide_cache(s);
-    zero_stage_at(s->input.stage)->hold(s);
+    for (int u = s->pipe.first_unit; u < s->pipe.end_unit; u++)
+        for (int k = 0; k < s->input.model->units[u].n_groups; k++)
+            s->groups[s->input.model->units[u].groups[k]].is_here = true;
+    int64_t scratch = zero_math_scratch() * zero_plan_threads(&s->input);
+    s->scratch = zero_schedule_add_buffer(
+        s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
+                         .program = ZERO_PROGRAM_ALL,
+                         .bytes = (size_t)scratch * sizeof(float)});
+    /* The samples of a run have a cache if its steps need that memory anyway. All ranks
+     * decide alike: the bounds do not depend on their pieces. */
+    const zero_plan_input *in = &s->input;
+    bool is_free = in->forward_only || most_of_texts(in) <= least_activations(in);
+    if (!zero_schedule_has_cache(s) || !is_free) s->input.texts = 0;
+    zero_hold_groups(s);
     zero_offload_hold_slots(s);
     add_caches(s);
     if (s->input.device) zero_device_hold(s);
@@ -244,8 +239,14 @@ static zero_status hold(zero_schedule *s)
 static zero_status compile(zero_schedule *s)
 {
     ZERO_TRY(hold(s));
+    const zero_stage *stage = zero_stage_at(s->input.stage);
     ZERO_TRY(zero_schedule_check_exchange(s));
-    zero_stage_at(s->input.stage)->write(s);
+    if (s->pipe.n_stages > 0)
+        zero_write_pipeline(s);
+    else if (stage->write)
+        stage->write(s);
+    else
+        zero_write_programs(s, stage->path);
     ZERO_TRY(s->status);
     ZERO_TRY(zero_schedule_check_joins(s));
     ZERO_TRY(zero_schedule_lay_out(s));
@@ -260,29 +261,28 @@ zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input
     return st;
 }
 
-/* ---- the least ---- */
-
-static zero_status find_least_bucket(zero_schedule *s, int64_t *least)
+zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
+                                        const zero_pipeline_place *place)
 {
-    ZERO_TRY(zero_check_plan_input(&s->input));
-    ZERO_TRY(choose_layout(s));
-    ZERO_TRY(add_groups(s));
-    return zero_schedule_find_least_bucket(s, least);
+    *s = begin(input);
+    s->pipe = *place;
+    zero_status st = compile(s);
+    if (st != ZERO_OK) zero_schedule_destroy(s);
+    return st;
 }
+
+/* ---- the least ---- */
 
 int64_t zero_schedule_least_bucket(const zero_plan_input *input)
 {
     int64_t least = 0;
     zero_schedule s = begin(input);
-    zero_status st = find_least_bucket(&s, &least);
+    zero_status st = zero_check_plan_input(input);
+    if (st == ZERO_OK) st = choose_layout(&s);
+    if (st == ZERO_OK) st = add_groups(&s);
+    if (st == ZERO_OK) st = zero_schedule_find_least_bucket(&s, &least);
     zero_schedule_destroy(&s);
     return st == ZERO_OK ? least : 0;
-}
-
-static int64_t least_instructions(const zero_plan_input *in)
-{
-    int64_t units = in->model->n_units;
-    return in->forward_only ? units : 2 * units * in->accumulation;
 }
 
 zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_bound *least)
@@ -292,10 +292,11 @@ zero_status zero_schedule_least(const zero_plan_input *input, zero_schedule_boun
     if (st == ZERO_OK) {
         zero_schedule_place_persistent(&s);
         size_t beside = s.host_bytes + s.window_bytes + s.tp_window_bytes;
-        *least = (zero_schedule_bound){.bytes = s.own_bytes + least_activations(input) +
-                                                (input->device ? 0 : beside),
-                                       .host_bytes = input->device ? beside : 0,
-                                       .instructions = least_instructions(input)};
+        *least = (zero_schedule_bound){
+            .bytes = s.own_bytes + least_activations(input) + (input->device ? 0 : beside),
+            .host_bytes = input->device ? beside : 0,
+            .instructions = input->model->n_units *
+                            (input->forward_only ? 1 : 2 * (int64_t)input->accumulation)};
     }
     zero_schedule_destroy(&s);
     return st;

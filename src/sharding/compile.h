@@ -6,16 +6,23 @@
 
 #include "sharding/schedule.h"
 
-/* Compiles input->model for input->stage. ZERO_ERR_INVALID unless all numbers are in range, the
- * model has at most 2^56 parameters and takes the sequences, a microbatch has at most 2^24
- * tokens, a step at most 2^17 microbatches per rank, the bucket holds the smallest pieces that
- * N_d ranks can exchange, and for `reproducible` N_d and M are powers of two; ZERO_ERR_NOMEM.
- * Not collective; release with zero_schedule_destroy(). */
+/* Compiles input->model for input->stage. ZERO_ERR_INVALID unless all numbers are in range,
+ * the model has at most 2^56 parameters and takes the sequences, a microbatch has at most
+ * 2^24 tokens, a step at most 2^17 microbatches per rank, the bucket holds the smallest
+ * pieces that N_d ranks can exchange, and for `reproducible` N_d and M are powers of two;
+ * ZERO_ERR_NOMEM. Not collective; release with zero_schedule_destroy(). */
 ZERO_NODISCARD zero_status zero_schedule_compile(zero_schedule *s,
                                                  const zero_plan_input *input);
 
-/* The least bucket with which the input compiles, as far as groups and replicas exchange; 0 if it
- * does not compile with any. The input's own bucket does not matter. */
+/* The same for a rank of a pipeline stage, of which the input's n_ranks ranks are replicas:
+ * it has a step and no other program. The input is plain: stage 0, no checks, no texts, one
+ * CPU. */
+ZERO_NODISCARD zero_status zero_schedule_compile_stage(zero_schedule *s,
+                                                       const zero_plan_input *input,
+                                                       const zero_pipeline_place *place);
+
+/* The least bucket with which the input compiles, as far as groups and replicas exchange; 0
+ * if it does not compile with any. The input's own bucket does not matter. */
 int64_t zero_schedule_least_bucket(const zero_plan_input *input);
 
 /* Bounds from below of a schedule: quick to find for any model. */
@@ -25,8 +32,9 @@ typedef struct {
     int64_t instructions; /* of all programs */
 } zero_schedule_bound;
 
-/* The least that zero_schedule_compile() could find, from the buffers that live for the whole run
- * and the outputs of units: it takes milliseconds where a step has millions of instructions. Fails
- * as zero_schedule_compile() does, apart from what it says of buckets. */
+/* The least that zero_schedule_compile() could find, from the buffers that live for the
+ * whole run and the outputs of units: it takes milliseconds where a step has millions of
+ * instructions. Fails as zero_schedule_compile() does, apart from what it says of
+ * buckets. */
 ZERO_NODISCARD zero_status zero_schedule_least(const zero_plan_input *input,
                                                zero_schedule_bound *least);

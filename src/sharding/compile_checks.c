@@ -16,35 +16,6 @@
 #define MAX_PARAMS       (INT64_C(1) << 56)
 #define MAX_ACCUMULATION (1 << (ZERO_COUNTER_LEVELS - 1))
 
-static zero_status check_sizes(const zero_plan_input *in)
-{
-    if (in->micro_batch > MAX_TOKENS / in->seq)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "a microbatch of %" PRId64 " sequences of %" PRId64
-            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
-            in->micro_batch, in->seq);
-    if (in->model->n_params <= MAX_PARAMS && in->accumulation <= MAX_ACCUMULATION)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "a plan for %" PRId64
-                     " parameters and %d microbatches per rank: expected at most 2^56 and "
-                     "%d",
-                     in->model->n_params, in->accumulation, MAX_ACCUMULATION);
-}
-
-/* The bounds of a message are those of each collective. */
-static zero_status check_message(const zero_plan_input *in)
-{
-    if (in->message == 0 || !zero_algorithm_get(in->collectives)->posts_mpi_collectives)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--message %" PRId64
-                     " with --collectives %s, which cuts messages as it likes: use "
-                     "--collectives auto, p2p or hier",
-                     in->message, zero_algorithm_name(in->collectives));
-}
-
 static zero_status check_input(const zero_plan_input *in)
 {
     if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
@@ -69,7 +40,27 @@ static zero_status check_input(const zero_plan_input *in)
                          "a plan for sequences of %" PRId64
                          " tokens: the model takes 1 to %" PRId64,
                          in->seq, in->model->seq);
-    return check_sizes(in);
+    if (in->micro_batch > MAX_TOKENS / in->seq)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a microbatch of %" PRId64 " sequences of %" PRId64
+            " tokens: expected at most 2^24 tokens; give a smaller --micro-batch",
+            in->micro_batch, in->seq);
+    if (in->model->n_params > MAX_PARAMS || in->accumulation > MAX_ACCUMULATION)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "a plan for %" PRId64
+            " parameters and %d microbatches per rank: expected at most 2^56 and "
+            "%d",
+            in->model->n_params, in->accumulation, MAX_ACCUMULATION);
+    /* The bounds of a message are those of each collective. */
+    if (in->message != 0 && zero_algorithm_get(in->collectives)->posts_mpi_collectives)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--message %" PRId64
+                         " with --collectives %s, which cuts messages as it likes: use "
+                         "--collectives auto, p2p or hier",
+                         in->message, zero_algorithm_name(in->collectives));
+    return ZERO_OK;
 }
 
 /* Only complete subtrees may move from one rank to another without changing the sum. */
@@ -115,12 +106,46 @@ static zero_status check_offload(const zero_plan_input *in)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload-activations needs --recompute: it moves what "
                          "--recompute keeps");
+    if (in->offload_host && !in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload host without --device: optimizer states lie in the "
+                         "host's memory already; give a device, or --offload DIR");
+    if (in->offload_host && !is_on)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "offload_host without offload: a plan with optimizer states in the "
+            "host's memory also says when they are updated");
+    /* With `backward` a group is updated before all gradients are known. */
+    bool is_early = in->offload == ZERO_OFFLOAD_BACKWARD;
+    if (is_early && in->type == ZERO_FP16)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with fp16, which must skip steps that "
+                         "overflow: use lazy or end");
+    if (is_early && in->check_memory)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-when backward with --check-memory, which must look at "
+                         "all states before the first update: use lazy or end");
+    bool is_delayed = in->offload == ZERO_OFFLOAD_DELAYED;
+    if (is_delayed && in->delayed_from < 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "delayed updates from step %" PRId64 " on: expected 1 or more",
+                         in->delayed_from);
+    if (is_delayed && in->check_memory)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--delayed-update with --check-memory, which must look at all states "
+            "before the first update: give one of them");
+    if (is_delayed && in->offload_parameters)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--delayed-update with --offload-parameters: the new parameters "
+                         "wait in memory until the step has ended; give one of them");
     return ZERO_OK;
 }
 
 static zero_status check_device(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
+    const char *why;
     for (int u = 0; in->device && u < model->n_units; u++)
         if (!model->units[u].computes_by_layers)
             return zero_fail(ZERO_ERR_INVALID,
@@ -134,84 +159,28 @@ static zero_status check_device(const zero_plan_input *in)
                          "--offload-%s with --device: only optimizer states move between "
                          "a device and a file; give one of them",
                          in->offload_parameters ? "parameters" : "activations");
-    return ZERO_OK;
-}
-
-static zero_status check_ipc(const zero_plan_input *in)
-{
-    const char *why;
-    if (!in->ipc) return ZERO_OK;
-    if (!in->device)
+    if (in->ipc && !in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--device-exchange ipc without --device: ranks reach each other's "
                          "memory already; give a device as well");
-    if (zero_plan_can_reach_devices(in, &why)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--device-exchange ipc with %d rank%s and --collectives %s: %s; use "
-                     "auto or staged, or for a plan --fake-nodes 1",
-                     in->n_ranks, in->n_ranks == 1 ? "" : "s",
-                     zero_algorithm_name(in->collectives), why);
-}
-
-static zero_status check_device_messages(const zero_plan_input *in)
-{
-    const char *why;
-    if (!in->device_messages) return ZERO_OK;
-    if (!in->device)
+    if (in->ipc && !zero_plan_can_reach_devices(in, &why))
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--device-exchange ipc with %d rank%s and --collectives %s: %s; use "
+            "auto or staged, or for a plan --fake-nodes 1",
+            in->n_ranks, in->n_ranks == 1 ? "" : "s", zero_algorithm_name(in->collectives),
+            why);
+    if (in->device_messages && !in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--device-exchange mpi without --device: messages reach the "
                          "host's memory already; give a device as well");
-    if (zero_plan_can_message_devices(in, &why)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--device-exchange mpi with %d rank%s and --collectives %s: %s; use "
-                     "--collectives p2p, or --device-exchange auto or staged",
-                     in->n_ranks, in->n_ranks == 1 ? "" : "s",
-                     zero_algorithm_name(in->collectives), why);
-}
-
-static zero_status check_offload_host(const zero_plan_input *in)
-{
-    if (!in->offload_host) return ZERO_OK;
-    if (!in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload host without --device: optimizer states lie in the "
-                         "host's memory already; give a device, or --offload DIR");
-    if (in->offload != ZERO_OFFLOAD_OFF) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "offload_host without offload: a plan with optimizer states in the "
-                     "host's memory also says when they are updated");
-}
-
-static zero_status check_delayed(const zero_plan_input *in)
-{
-    if (in->offload != ZERO_OFFLOAD_DELAYED) return ZERO_OK;
-    if (in->delayed_from < 1)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "delayed updates from step %" PRId64 " on: expected 1 or more",
-                         in->delayed_from);
-    if (in->check_memory)
+    if (in->device_messages && !zero_plan_can_message_devices(in, &why))
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--delayed-update with --check-memory, which must look at all states "
-            "before the first update: give one of them");
-    if (!in->offload_parameters) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--delayed-update with --offload-parameters: the new parameters "
-                     "wait in memory until the step has ended; give one of them");
-}
-
-/* With `backward` a group is updated before all gradients are known. */
-static zero_status check_backward(const zero_plan_input *in)
-{
-    if (in->offload != ZERO_OFFLOAD_BACKWARD) return ZERO_OK;
-    if (in->type == ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-when backward with fp16, which must skip steps that "
-                         "overflow: use lazy or end");
-    if (in->check_memory)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-when backward with --check-memory, which must look at "
-                         "all states before the first update: use lazy or end");
+            "--device-exchange mpi with %d rank%s and --collectives %s: %s; use "
+            "--collectives p2p, or --device-exchange auto or staged",
+            in->n_ranks, in->n_ranks == 1 ? "" : "s", zero_algorithm_name(in->collectives),
+            why);
     return ZERO_OK;
 }
 
@@ -243,37 +212,51 @@ static zero_status check_share(const zero_plan_input *in)
 
 /* ---- hybrid sharding ---- */
 
-static zero_status refuse_shard_ranks(const zero_plan_input *in)
+/* R of hybrid sharding; parameters in the node's memory. */
+static zero_status check_shards(const zero_plan_input *in)
 {
-    char list[ZERO_SHARD_TEXT];
-    zero_list_shards(in->n_ranks, list);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--shard-ranks %d of %d data-parallel ranks: expected a power of two "
-                     "that divides them, or all of them: %s",
-                     in->shard_ranks, in->n_ranks, list);
-}
-
-static zero_status check_shard_ranks(const zero_plan_input *in)
-{
-    if (in->shard_ranks == 0 || in->shard_ranks == in->n_ranks) return ZERO_OK;
-    if (!zero_can_shard(in->n_ranks, in->shard_ranks)) return refuse_shard_ranks(in);
-    if (in->partition == ZERO_PARTITION_OWNER)
+    bool has_replicas = in->shard_ranks != 0 && in->shard_ranks != in->n_ranks;
+    if (has_replicas && !zero_can_shard(in->n_ranks, in->shard_ranks)) {
+        char list[ZERO_SHARD_TEXT];
+        zero_list_shards(in->n_ranks, list);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--shard-ranks %d of %d data-parallel ranks: expected a power of two "
+            "that divides them, or all of them: %s",
+            in->shard_ranks, in->n_ranks, list);
+    }
+    if (has_replicas && in->partition == ZERO_PARTITION_OWNER)
         return zero_fail(ZERO_ERR_INVALID,
                          "--shard-ranks %d with --partition owner, whose pieces are not "
                          "equally long: replicas cannot divide them; use --partition slice",
                          in->shard_ranks);
-    if (in->device)
+    if (has_replicas && in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--shard-ranks %d with --device: sums across replicas are not yet "
                          "made beside a device; give one of them",
                          in->shard_ranks);
+    if (in->node_parameters && in->stage != 3)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters needs --stage 3, got stage %d: below it all "
+                         "parameters stay whole",
+                         in->stage);
+    if (in->node_parameters && in->device)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --device: whole parameters lie in each "
+                         "rank's device, not in the node's memory; give one of them");
+    if (in->node_parameters && in->partition != ZERO_PARTITION_SLICE)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--node-parameters with --partition owner, where each rank has whole "
+            "parameters by itself: use --partition slice");
     return ZERO_OK;
 }
 
 /* The places of a shard group's ranks. */
 enum spread { ALL_APART, ONE_NODE, SEVERAL_NODES };
 
-/* Looks at neighbours only: algorithms that share memory have the ranks of a node in blocks. */
+/* Looks at neighbours only: algorithms that share memory have the ranks of a node in
+ * blocks. */
 static enum spread spread_of(const zero_layout *data, int first, int size)
 {
     int together = 0;
@@ -297,24 +280,6 @@ zero_status zero_check_shard_nodes(const zero_plan_input *in, const zero_layout 
     return ZERO_OK;
 }
 
-static zero_status check_node_parameters(const zero_plan_input *in)
-{
-    if (!in->node_parameters) return ZERO_OK;
-    if (in->stage != 3)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters needs --stage 3, got stage %d: below it all "
-                         "parameters stay whole",
-                         in->stage);
-    if (in->device)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--node-parameters with --device: whole parameters lie in each "
-                         "rank's device, not in the node's memory; give one of them");
-    if (in->partition == ZERO_PARTITION_SLICE) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--node-parameters with --partition owner, where each rank has whole "
-                     "parameters by itself: use --partition slice");
-}
-
 zero_status zero_check_node_memory(const zero_schedule *s)
 {
     if (!s->input.node_parameters || zero_schedule_shares(s)) return ZERO_OK;
@@ -328,27 +293,10 @@ zero_status zero_check_node_memory(const zero_schedule *s)
                      zero_algorithm_name(given), remedy);
 }
 
-/* ---- activations in pieces ---- */
-
-/* The ranks of a TP group divide what all of them have; a rank alone has nothing to divide. */
-static zero_status check_partition_activations(const zero_plan_input *in)
-{
-    if (!in->partition_activations) return ZERO_OK;
-    if (!in->recompute)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--partition-activations needs --recompute: it divides what "
-                         "--recompute keeps");
-    if (in->model->share.ranks > 1) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--partition-activations needs --tp 2 or more: the ranks of a TP group "
-        "divide the activations that all of them have; --offload-activations "
-        "moves those of any rank to a file");
-}
-
 /* ---- activations ---- */
 
-/* Units compute with what the model says; plans say it again, so that ranks and files can compare it. */
+/* Units compute with what the model says; plans say it again, so that ranks and files can
+ * compare it. */
 static zero_status check_activations(const zero_plan_input *in)
 {
     const zero_model *model = in->model;
@@ -360,12 +308,25 @@ static zero_status check_activations(const zero_plan_input *in)
                              "zero_model_activate() sets all units'",
                              type, model->units[u].name,
                              zero_type_name(model->units[u].activations));
-    if (in->activations == ZERO_FP32 || in->activations == in->type) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "activations of %s with parameters of %s: expected fp32, or the type of "
-        "the parameters",
-        type, zero_type_name(in->type));
+    if (in->activations != ZERO_FP32 && in->activations != in->type)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "activations of %s with parameters of %s: expected fp32, or the type of "
+            "the parameters",
+            type, zero_type_name(in->type));
+    /* The ranks of a TP group divide what all of them have; a rank alone has nothing to
+     * divide. */
+    if (in->partition_activations && !in->recompute)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--partition-activations needs --recompute: it divides what "
+                         "--recompute keeps");
+    if (in->partition_activations && in->model->share.ranks <= 1)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--partition-activations needs --tp 2 or more: the ranks of a TP group "
+            "divide the activations that all of them have; --offload-activations "
+            "moves those of any rank to a file");
+    return ZERO_OK;
 }
 
 /* ---- all of them ---- */
@@ -373,19 +334,11 @@ static zero_status check_activations(const zero_plan_input *in)
 zero_status zero_check_plan_input(const zero_plan_input *in)
 {
     ZERO_TRY(check_input(in));
-    ZERO_TRY(check_message(in));
-    ZERO_TRY(check_shard_ranks(in));
-    ZERO_TRY(check_node_parameters(in));
+    ZERO_TRY(check_shards(in));
     ZERO_TRY(check_reproducible(in));
     ZERO_TRY(check_offload(in));
-    ZERO_TRY(check_offload_host(in));
-    ZERO_TRY(check_backward(in));
-    ZERO_TRY(check_delayed(in));
     ZERO_TRY(check_share(in));
-    ZERO_TRY(check_partition_activations(in));
     ZERO_TRY(check_device(in));
-    ZERO_TRY(check_ipc(in));
-    ZERO_TRY(check_device_messages(in));
     ZERO_TRY(check_activations(in));
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

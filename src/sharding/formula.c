@@ -52,8 +52,8 @@ double zero_formula_reductions(int stage, int64_t microbatches)
     return is_cut ? (double)microbatches : 1.0;
 }
 
-/* Parameters in pieces are gathered for each forward and each backward; others once, after the
- * update. Stage 0 gathers the sum of gradients instead. */
+/* Parameters in pieces are gathered for each forward and each backward; others once, after
+ * the update. Stage 0 gathers the sum of gradients instead. */
 double zero_formula_gathers(int stage, int64_t microbatches)
 {
     bool is_cut = zero_stage_at(stage)->parameters == ZERO_HOLD_PIECE;
@@ -80,14 +80,14 @@ double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas)
     return 2.0 * zero_formula_exchanged(psi, replicas) / shard_ranks;
 }
 
-int zero_formula_tp_sums(bool recompute)
+int zero_formula_tp_sums(bool again)
 {
-    return recompute ? 5 : 4;
+    return again ? 5 : 4;
 }
 
-int zero_formula_tp_sums_of_paper(bool recompute)
+int zero_formula_tp_sums_of_paper(bool again)
 {
-    return recompute ? 6 : 4;
+    return again ? 6 : 4;
 }
 
 /* A reduce-scatter, and an all-gather. */

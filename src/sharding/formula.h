@@ -1,19 +1,19 @@
 /* formula.h - the paper's arithmetic: what a stage keeps and what it moves, in closed form.
  *
- * Bytes of model states per rank under Adam; Psi parameters, N ranks. What a stage holds in pieces
- * (stages.h) is divided by N:
+ * Bytes of model states per rank under Adam; Psi parameters, N ranks. What a stage holds in
+ * pieces (stages.h) is divided by N:
  *
  *     stage          0        1 (P_os)           2 (P_os+g)         3 (P_os+g+p)
  *     bf16, fp16     16 Psi   4 Psi + 12 Psi/N   2 Psi + 14 Psi/N   16 Psi/N
  *     fp32           16 Psi   8 Psi +  8 Psi/N   4 Psi + 12 Psi/N   16 Psi/N
  *
  * With 16 bits a parameter costs 2 bytes, its gradient 2, and the optimizer 12 (the paper's
- * K): fp32 master weight, momentum and variance. In fp32 the parameter is its own master: 4,
- * 4 and 8. Padding, buckets, accumulators and activations come on top; a schedule's ledger
- * has them all.
+ * K): fp32 master weight, momentum and variance. In fp32 the parameter is its own master:
+ * 4, 4 and 8. Padding, buckets, accumulators and activations come on top; a schedule's
+ * ledger has them all.
  *
- * Elements that a rank sends, and the same number that it receives, per optimizer step with M
- * microbatches per rank; a ring, pairs or shared memory move the same:
+ * Elements that a rank sends, and the same number that it receives, per optimizer step with
+ * M microbatches per rank; a ring, pairs or shared memory move the same:
  *
  *     stage 0, 1     2 (N-1)/N Psi       reduce-scatter once, all-gather once
  *     stage 2        (M+1) (N-1)/N Psi   reduces every microbatch
@@ -33,9 +33,9 @@
  * activations; b*s*h elements are the output of a block of h channels for b samples of s
  * positions. All-reduces of them, per block and microbatch:
  *
- *                          forward   recompute   backward   elements sent by each rank
- *     without recompute    2         -           2          8 b*s*h (T-1)/T
- *     ours, recompute      2         1           2          10 b*s*h (T-1)/T
+ *                          forward   again       backward   elements sent by each rank
+ *     ours, once           2         -           2          8 b*s*h (T-1)/T
+ *     ours, again          2         1           2          10 b*s*h (T-1)/T
  *     Megatron, the paper  2         2           2          12 b*s*h (T-1)/T
  *
  * Ours leaves out the recomputation of the last product: its result is known. Beside the
@@ -79,13 +79,13 @@ double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbat
 
 /* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. */
 double zero_formula_exchanged(int64_t psi, int n_ranks);
-/* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is cut
- * over shard_ranks. */
+/* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is
+ * cut over shard_ranks. */
 double zero_formula_all_reduced(int64_t psi, int shard_ranks, int replicas);
 
 /* The all-reduces of a block per microbatch: ours, and Megatron's. */
-int zero_formula_tp_sums(bool recompute);
-int zero_formula_tp_sums_of_paper(bool recompute);
+int zero_formula_tp_sums(bool again);
+int zero_formula_tp_sums_of_paper(bool again);
 /* Elements sent per rank by `sums` all-reduces of that many elements among n_ranks of a TP
  * group, by messages. elements, sums >= 0, n_ranks >= 1. */
 double zero_formula_tp_volume(int64_t elements, int64_t sums, int n_ranks);

@@ -4,17 +4,12 @@
 #include "sharding/schedule_exchange.h"
 #include "sharding/stages.h"
 
-static zero_range range_of(const zero_schedule *s, int g, zero_holding what)
-{
-    const zero_partition *p = &s->groups[g].partition;
-    if (what == ZERO_HOLD_PIECE) return zero_partition_piece(p, s->shard.rank);
-    return (zero_range){0, p->padded};
-}
-
 int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls, int g,
                      zero_holding what, zero_space space, zero_type type)
 {
-    zero_range range = range_of(s, g, what);
+    const zero_partition *p = &s->groups[g].partition;
+    zero_range range = what == ZERO_HOLD_PIECE ? zero_partition_piece(p, s->shard.rank)
+                                               : (zero_range){0, p->padded};
     return zero_schedule_add_buffer(
         s, (zero_buffer){.class = cls,
                          .program = program,
@@ -32,15 +27,8 @@ static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,
 
 /* ---- parameters ---- */
 
-void zero_hold_own_parameters(zero_schedule *s, int g)
-{
-    s->groups[g].param_held = ZERO_HOLD_WHOLE;
-    s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
-                                   ZERO_SPACE_OWN, s->input.type);
-}
-
 /* Neighbours' pieces are not adjacent with `owner`: each rank keeps a whole copy. */
-void zero_hold_parameters(zero_schedule *s, int g, zero_holding what)
+static void hold_parameters(zero_schedule *s, int g, zero_holding what)
 {
     bool slice = s->input.partition == ZERO_PARTITION_SLICE;
     bool one_node = zero_schedule_layout(s)->n_nodes == 1;
@@ -75,7 +63,7 @@ static zero_space read_by_neighbours(const zero_schedule *s)
     return zero_schedule_shares(s) ? ZERO_SPACE_PART : ZERO_SPACE_OWN;
 }
 
-void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered)
+static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gathered)
 {
     zero_group_state *state = &s->groups[g];
     zero_type type = s->input.type;
@@ -94,7 +82,8 @@ void zero_hold_gradients(zero_schedule *s, int g, zero_holding what, bool gather
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
-/* The last step's gradient, and the parameters that it makes while this step reads the old ones. */
+/* The last step's gradient, and the parameters that it makes while this step reads the old
+ * ones. */
 static void hold_late(zero_schedule *s, int g, zero_holding what)
 {
     s->groups[g].late_grad =
@@ -113,8 +102,9 @@ static void hold_states(zero_schedule *s, int g, zero_holding what, zero_space s
     state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
 }
 
-/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those rounded;
- * until they are copied nothing on the device changes, so a delayed update needs no other copy. */
+/* The host's sides of gradient and parameters. New parameters are fp32 masters, or those
+ * rounded; until they are copied nothing on the device changes, so a delayed update needs
+ * no other copy. */
 static void hold_beside(zero_schedule *s, int g, zero_holding what)
 {
     zero_group_state *state = &s->groups[g];
@@ -139,7 +129,7 @@ static void hold_in_file(zero_schedule *s, int g, zero_holding what)
     if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) hold_late(s, g, what);
 }
 
-void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
+static void hold_optimizer(zero_schedule *s, int g, zero_holding what)
 {
     s->groups[g].optimizer_held = what;
     if (s->input.forward_only) return;
@@ -148,4 +138,21 @@ void zero_hold_optimizer(zero_schedule *s, int g, zero_holding what)
     else
         hold_states(s, g, what, s->input.offload_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN);
     if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
+}
+
+void zero_hold_groups(zero_schedule *s)
+{
+    const zero_stage *stage = zero_stage_at(s->input.stage);
+    bool is_plain = stage->optimizer == ZERO_HOLD_WHOLE;
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        if (!s->groups[g].is_here) continue;
+        bool stays = s->groups[g].partition.n_params <= s->input.persist;
+        if (is_plain)
+            s->groups[g].param = whole_run(s, ZERO_CLASS_PARAMETERS, g, ZERO_HOLD_WHOLE,
+                                           ZERO_SPACE_OWN, s->input.type);
+        else
+            hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : stage->parameters);
+        hold_gradients(s, g, stage->gradients, is_plain);
+        hold_optimizer(s, g, stage->optimizer);
+    }
 }

@@ -1,8 +1,7 @@
-/* instruction_text.h - an instruction in words and in bytes, as programs are printed, traced and
- * recorded. */
+/* instruction_text.h - an instruction in words and in bytes, as programs are printed,
+ * traced and recorded. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sharding/schedule.h"
@@ -19,9 +18,6 @@ void zero_text_part(const zero_model *model, const zero_instruction *i,
 void zero_text_instruction(const zero_model *model, const zero_instruction *i,
                            char text[ZERO_PLAN_TEXT]);
 
-/* True if an instruction belongs to a microbatch. Gathers do not: parameters may be gathered
- * for the next one. */
-bool zero_instruction_has_microbatch(const zero_instruction *i);
-
-/* The bytes that an instruction sends, writes for others to read, or gives back; -1 for others. */
+/* The bytes that an instruction sends, writes for others to read, or gives back; -1 for
+ * others. */
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i);

@@ -1,9 +1,9 @@
 /* loss_scale.h - dynamic loss scaling: keeps the gradients of fp16 in its narrow range.
  *
- * The loss is multiplied by the scale before the backward pass, and gradients are divided by it
- * afterwards. The scale is found by trial. It doubles after 1000 clean steps. A step with an
- * overflow is skipped on all ranks (parameters, moments, Adam's count and learning rate stay),
- * and the scale halves. One overflow per growth is forgiven (hysteresis 2):
+ * The loss is multiplied by the scale before the backward pass, and gradients are divided
+ * by it afterwards. The scale is found by trial. It doubles after 1000 clean steps. A step
+ * with an overflow is skipped on all ranks (parameters, moments, Adam's count and learning
+ * rate stay), and the scale halves. One overflow per growth is forgiven (hysteresis 2):
  *
  *     step          scale    gradients   afterwards
  *     1             65536    overflow    skipped, forgiven
@@ -20,15 +20,15 @@
  *     does not grow: gradients that are all zeros would take it to infinity.
  *   - The scale does not fall below 1: an overflow there ends the run.
  *
- * Order within a step: gradients are divided by the scale they were made with, norm and update
- * follow, and only then zero_loss_scale_update() makes the next step's scale. (DeepSpeed updates
- * the scale first, and halves the gradient of each step at which it grows.)
+ * Order within a step: gradients are divided by the scale they were made with, norm and
+ * update follow, and only then zero_loss_scale_update() makes the next step's scale.
+ * (DeepSpeed updates the scale first, and halves the gradient of each step at which it
+ * grows.)
  *
- * bf16 and fp32 have the range they need: their scale is always 1, and an overflow ends the run.
- * The state is plain data, which checkpoints keep. It is equal on all ranks, since ranks agree
- * on every overflow.
- * Source: Micikevicius et al. 2018, arXiv:1710.03740, section 3.2; DeepSpeed's documented
- * defaults. */
+ * bf16 and fp32 have the range they need: their scale is always 1, and an overflow ends the
+ * run. The state is plain data, which checkpoints keep. It is equal on all ranks, since
+ * ranks agree on every overflow. Source: Micikevicius et al. 2018, arXiv:1710.03740,
+ * section 3.2; DeepSpeed's documented defaults. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,6 +53,6 @@ typedef struct {
 
 zero_loss_scale zero_loss_scale_init(zero_type type);
 
-/* Call it after each step; `overflow`: a gradient of any rank was not finite. Not collective.
- * ZERO_ERR_DIVERGED, with *s unchanged, if no smaller scale can help. */
+/* Call it after each step; `overflow`: a gradient of any rank was not finite. Not
+ * collective. ZERO_ERR_DIVERGED, with *s unchanged, if no smaller scale can help. */
 ZERO_NODISCARD zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow);

@@ -35,15 +35,11 @@ zero_range zero_offload_range(const zero_schedule *s, int g, int k)
     return (zero_range){begin, zero_min(begin + ZERO_OFFLOAD_BLOCK, all.end)};
 }
 
-/* Arrays of a block of states: in fp32 the masters are the parameters. */
-static int n_arrays(const zero_schedule *s)
-{
-    return s->input.type == ZERO_FP32 ? 2 : 3;
-}
-
 static size_t state_bytes(const zero_schedule *s, zero_range range)
 {
-    return (size_t)(zero_range_len(range) * n_arrays(s)) * sizeof(float);
+    int arrays =
+        s->input.type == ZERO_FP32 ? 2 : 3; /* in fp32 the masters are the parameters */
+    return (size_t)(zero_range_len(range) * arrays) * sizeof(float);
 }
 
 static size_t param_bytes(const zero_schedule *s, zero_range range)
@@ -61,21 +57,16 @@ static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t by
     return block;
 }
 
-static zero_status check_blocks(const zero_schedule *s, int64_t n_blocks)
-{
-    if (s->n_buffers + n_blocks <= ZERO_OFFLOAD_MAX_BLOCKS) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--offload: the scratch file of rank %d would have more than %d blocks "
-        "of %d parameters; use more ranks, or a --stage above 0",
-        s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
-}
-
 void zero_offload_hold(zero_schedule *s, int g)
 {
     zero_group_state *state = &s->groups[g];
     int64_t n_blocks = zero_divide_up(zero_range_len(held(s, g)), ZERO_OFFLOAD_BLOCK);
-    if (s->status == ZERO_OK) s->status = check_blocks(s, n_blocks);
+    if (s->status == ZERO_OK && s->n_buffers + n_blocks > ZERO_OFFLOAD_MAX_BLOCKS)
+        s->status = zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload: the scratch file of rank %d would have more than %d blocks "
+            "of %d parameters; use more ranks, or a --stage above 0",
+            s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
     if (s->status != ZERO_OK) return;
     state->first_block = s->n_buffers;
     state->n_blocks = (int)n_blocks;
@@ -159,15 +150,8 @@ void zero_offload_hold_slots(zero_schedule *s)
 
 bool zero_offload_is_of_stream(const zero_instruction *i)
 {
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT:
-    case ZERO_OP_STORE_PARAM: return true;
-    case ZERO_OP_UPDATE: return i->file != ZERO_NO_BUFFER || i->on_host;
-    default: return false;
-    }
+    return zero_ops[i->op].is_of_stream ||
+           (i->op == ZERO_OP_UPDATE && (i->file != ZERO_NO_BUFFER || i->on_host));
 }
 
 /* ---- sums ---- */
@@ -212,53 +196,33 @@ size_t zero_offload_padding(const zero_schedule *s)
     return sum;
 }
 
-static void add_read(zero_file_traffic *t, size_t bytes)
+static void add_block_of(const zero_schedule *s, int block, bool writes,
+                         zero_file_traffic *t)
 {
-    t->bytes_read += bytes;
-    t->reads++;
-}
-
-static void add_written(zero_file_traffic *t, size_t bytes)
-{
-    t->bytes_written += bytes;
-    t->writes++;
-}
-
-/* The parameters that an update moves with the states. */
-static void add_parameters(const zero_schedule *s, const zero_instruction *i,
-                           zero_file_traffic *t)
-{
-    const zero_group_state *state = &s->groups[i->group];
-    if (!zero_offload_has_parameters(s, i->group)) return;
-    int k = i->file - state->first_block;
-    size_t bytes = s->buffers[state->first_param_block + k].bytes;
-    if (i->op == ZERO_OP_STORE) add_written(t, bytes);
-    if (i->op == ZERO_OP_FETCH && s->input.type == ZERO_FP32) add_read(t, bytes);
-}
-
-static void add_piece(const zero_schedule *s, int g, zero_file_traffic *t)
-{
-    const zero_group_state *state = &s->groups[g];
-    for (int k = 0; k < state->n_blocks; k++)
-        add_read(t, s->buffers[state->first_param_block + k].bytes);
+    *(writes ? &t->bytes_written : &t->bytes_read) += s->buffers[block].bytes;
+    ++*(writes ? &t->writes : &t->reads);
 }
 
 static void add(const zero_schedule *s, const zero_instruction *i, zero_offload_traffic *t)
 {
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-        add_read(&t->states, s->buffers[i->file].bytes);
-        add_parameters(s, i, &t->states);
-        break;
-    case ZERO_OP_STORE:
-        add_written(&t->states, s->buffers[i->file].bytes);
-        add_parameters(s, i, &t->states);
-        break;
-    case ZERO_OP_FETCH_PARAM: add_piece(s, i->group, &t->parameters); break;
-    case ZERO_OP_SAVE: add_written(&t->activations, s->buffers[i->file].bytes); break;
-    case ZERO_OP_RESTORE: add_read(&t->activations, s->buffers[i->file].bytes); break;
-    default: break;
+    const zero_op_row *row = &zero_ops[i->op];
+    if (row->kind != ZERO_WORK_TRANSFER) return;
+    if (row->moves == ZERO_MOVES_ACTIVATIONS) {
+        add_block_of(s, i->file, row->writes, &t->activations);
+        return;
     }
+    const zero_group_state *state = &s->groups[i->group];
+    if (row->moves == ZERO_MOVES_PARAMETERS) {
+        for (int k = 0; k < state->n_blocks; k++)
+            add_block_of(s, state->first_param_block + k, row->writes, &t->parameters);
+        return;
+    }
+    add_block_of(s, i->file, row->writes, &t->states);
+    /* An update moves the parameters with the states; only in fp32 does it read them. */
+    if (zero_offload_has_parameters(s, i->group) &&
+        (row->writes || s->input.type == ZERO_FP32))
+        add_block_of(s, state->first_param_block + i->file - state->first_block,
+                     row->writes, &t->states);
 }
 
 zero_offload_traffic zero_offload_traffic_of(const zero_schedule *s,
@@ -294,20 +258,6 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
     return t;
 }
 
-/* Counts transfers without a slot. */
-static int change_in_flight(const zero_schedule *s, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_SAVE:
-    case ZERO_OP_RESTORE: return 1;
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE_WAIT: return -1;
-    case ZERO_OP_FETCH_PARAM: return s->groups[i->group].n_blocks;
-    case ZERO_OP_FETCH_PARAM_WAIT: return -s->groups[i->group].n_blocks;
-    default: return 0;
-    }
-}
-
 /* Transfers of slots may begin early (engine/run_offload.c): states and parameters of each. */
 int zero_offload_in_flight(const zero_schedule *s)
 {
@@ -316,7 +266,12 @@ int zero_offload_in_flight(const zero_schedule *s)
         const zero_program *p = &s->programs[k];
         int now = 0;
         for (int at = 0; at < p->length; at++) {
-            now += change_in_flight(s, &p->code[at]);
+            const zero_instruction *i = &p->code[at];
+            const zero_op_row *row = &zero_ops[i->op];
+            int n = row->moves == ZERO_MOVES_PARAMETERS    ? s->groups[i->group].n_blocks
+                    : row->moves == ZERO_MOVES_ACTIVATIONS ? 1
+                                                           : 0; /* a slot */
+            now += row->kind == ZERO_WORK_TRANSFER ? n : -n;
             if (now > most) most = now;
         }
     }

@@ -1,7 +1,7 @@
 /* offload.h - a slower tier: what lies in a scratch file, and its places in memory.
  *
- * The optimizer states of a group that this rank holds are cut into blocks. UPDATE works on one
- * block at a time, which lies in a slot of memory then.
+ * The optimizer states of a group that this rank holds are cut into blocks. UPDATE works on
+ * one block at a time, which lies in a slot of memory then.
  *
  *     states       master | momentum | variance | padding to ZERO_SCRATCH_ALIGN
  *                  (fp32: momentum | variance; the masters are the parameters, and
@@ -13,11 +13,11 @@
  *     slot 0       | FETCH 0 | UPDATE 0 |    STORE 0    | FETCH 4 | ...
  *     slot 1            | FETCH 1 | ... | UPDATE 1 |    STORE 1    | ...
  *
- * So a rank reads and writes 12 (fp32: 8) bytes for each element that it updates, and page padding,
- * whatever the depth. Slots take as much memory for any model. With offload_parameters STORE writes
- * them, too; FETCH_PARAM reads a group's piece, all its blocks, before each GATHER; in fp32 FETCH
- * also reads them.
- * Source: Rajbhandari et al., ZeRO-Infinity, arXiv:2104.07857, section 5. */
+ * So a rank reads and writes 12 (fp32: 8) bytes for each element that it updates, and page
+ * padding, whatever the depth. Slots take as much memory for any model. With
+ * offload_parameters STORE writes them, too; FETCH_PARAM reads a group's piece, all its
+ * blocks, before each GATHER; in fp32 FETCH also reads them. Source: Rajbhandari et al.,
+ * ZeRO-Infinity, arXiv:2104.07857, section 5. */
 #pragma once
 
 #include "sharding/schedule.h"
@@ -26,8 +26,8 @@
  * checkpoints. */
 #define ZERO_OFFLOAD_BLOCK     (INT64_C(1) << 18)
 #define ZERO_OFFLOAD_MAX_DEPTH 64
-/* Blocks of states of one rank: 275 G parameters, whose gradients alone take 512 GiB of its memory.
- * Each block is a few instructions and a buffer, in memory too. */
+/* Blocks of states of one rank: 275 G parameters, whose gradients alone take 512 GiB of its
+ * memory. Each block is a few instructions and a buffer, in memory too. */
 #define ZERO_OFFLOAD_MAX_BLOCKS (1 << 20)
 
 /* The bytes of a transfer for this many bytes of content. */
@@ -58,9 +58,10 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 /* The parameters of the slot's block, where their transfers begin. */
 void *zero_offload_params_in(const zero_schedule *s, int g, int k, void *slot);
 
-/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between them. Beside a
- * device STORE_PARAM is of the stream, too, and so is UPDATE of states in the host's memory. The stream
- * may run ahead of the rest of the program (engine/run_offload.c). */
+/* True for the stream of optimizer states: transfers of their blocks, and UPDATE between
+ * them. Beside a device STORE_PARAM is of the stream, too, and so is UPDATE of states in
+ * the host's memory. The stream may run ahead of the rest of the program
+ * (engine/run_offload.c). */
 bool zero_offload_is_of_stream(const zero_instruction *i);
 
 /* ---- sums ---- */

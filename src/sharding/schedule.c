@@ -8,63 +8,32 @@
 #include "base/number.h"
 #include "nn/share.h"
 
-static const char *const op_names[ZERO_OP_KINDS] = {
-    [ZERO_OP_LOAD] = "LOAD",
-    [ZERO_OP_GATHER] = "GATHER",
-    [ZERO_OP_GATHER_WAIT] = "GATHER_WAIT",
-    [ZERO_OP_FORWARD] = "FORWARD",
-    [ZERO_OP_RECOMPUTE] = "RECOMPUTE",
-    [ZERO_OP_BACKWARD] = "BACKWARD",
-    [ZERO_OP_JOIN] = "JOIN",
-    [ZERO_OP_JOIN_WAIT] = "JOIN_WAIT",
-    [ZERO_OP_KEEP] = "KEEP",
-    [ZERO_OP_COLLECT] = "COLLECT",
-    [ZERO_OP_COLLECT_WAIT] = "COLLECT_WAIT",
-    [ZERO_OP_RELEASE] = "RELEASE",
-    [ZERO_OP_ROUND] = "ROUND",
-    [ZERO_OP_ACCUMULATE] = "ACCUMULATE",
-    [ZERO_OP_REDUCE] = "REDUCE",
-    [ZERO_OP_REDUCE_WAIT] = "REDUCE_WAIT",
-    [ZERO_OP_ALL_REDUCE] = "ALL_REDUCE",
-    [ZERO_OP_ALL_REDUCE_WAIT] = "ALL_REDUCE_WAIT",
-    [ZERO_OP_LOSS] = "LOSS",
-    [ZERO_OP_NORM] = "NORM",
-    [ZERO_OP_OVERFLOW] = "OVERFLOW",
-    [ZERO_OP_VERIFY] = "VERIFY",
-    [ZERO_OP_COMPARE] = "COMPARE",
-    [ZERO_OP_UPDATE] = "UPDATE",
-    [ZERO_OP_RECORD] = "RECORD",
-    [ZERO_OP_FETCH_GRAD] = "FETCH_GRAD",
-    [ZERO_OP_STORE_PARAM] = "STORE_PARAM",
-    [ZERO_OP_PUBLISH] = "PUBLISH",
-    [ZERO_OP_DELAY] = "DELAY",
-    [ZERO_OP_FETCH] = "FETCH",
-    [ZERO_OP_FETCH_WAIT] = "FETCH_WAIT",
-    [ZERO_OP_STORE] = "STORE",
-    [ZERO_OP_STORE_WAIT] = "STORE_WAIT",
-    [ZERO_OP_FETCH_PARAM] = "FETCH_PARAM",
-    [ZERO_OP_FETCH_PARAM_WAIT] = "FETCH_PARAM_WAIT",
-    [ZERO_OP_SAVE] = "SAVE",
-    [ZERO_OP_SAVE_WAIT] = "SAVE_WAIT",
-    [ZERO_OP_RESTORE] = "RESTORE",
-    [ZERO_OP_RESTORE_WAIT] = "RESTORE_WAIT",
-};
-
-static const char *const class_names[ZERO_CLASSES] = {
-    [ZERO_CLASS_PARAMETERS] = "parameters",
-    [ZERO_CLASS_GRADIENTS] = "gradients",
-    [ZERO_CLASS_OPTIMIZER] = "optimizer states",
-    [ZERO_CLASS_GATHERED] = "gathered parameters",
-    [ZERO_CLASS_IN_FLIGHT] = "gradients in flight",
-    [ZERO_CLASS_ACCUMULATORS] = "accumulators",
-    [ZERO_CLASS_BUCKETS] = "buckets",
-    [ZERO_CLASS_SLOTS] = "offload slots",
-    [ZERO_CLASS_KEPT] = "activations kept",
-    [ZERO_CLASS_CACHE] = "key/value cache",
-    [ZERO_CLASS_ACTIVATIONS] = "activations",
-    [ZERO_CLASS_LOGITS] = "logits",
-    [ZERO_CLASS_WORKSPACE] = "workspace",
-    [ZERO_CLASS_DATA] = "data",
+static const struct {
+    const char *name, *meaning;
+} classes[ZERO_CLASSES] = {
+    [ZERO_CLASS_PARAMETERS] = {"parameters", "those that a rank holds all the time"},
+    [ZERO_CLASS_GRADIENTS] = {"gradients", "those that a rank holds all the time"},
+    [ZERO_CLASS_OPTIMIZER] = {"optimizer states",
+                              "momentum, variance; of 16-bit runs master weights, too"},
+    [ZERO_CLASS_GATHERED] = {"gathered parameters",
+                             "other ranks' parameters, while they are needed"},
+    [ZERO_CLASS_IN_FLIGHT] = {"gradients in flight",
+                              "a group's gradient from BACKWARD until it is reduced"},
+    [ZERO_CLASS_ACCUMULATORS] = {"accumulators",
+                                 "sums of gradients over microbatches, fp32"},
+    [ZERO_CLASS_BUCKETS] = {"buckets", "staging of collectives"},
+    [ZERO_CLASS_SLOTS] = {"offload slots", "blocks of the file while they are in memory"},
+    [ZERO_CLASS_KEPT] = {"activations kept",
+                         "what is kept of a unit to compute it once more"},
+    [ZERO_CLASS_CACHE] = {"key/value cache",
+                          "keys and values of the texts that are being generated"},
+    [ZERO_CLASS_ACTIVATIONS] = {"activations",
+                                "what FORWARD leaves for BACKWARD, and outputs"},
+    [ZERO_CLASS_LOGITS] = {"logits",
+                           "scores of all words at each position, and their losses"},
+    [ZERO_CLASS_WORKSPACE] = {"workspace",
+                              "what a unit needs only while it computes; sums, checks"},
+    [ZERO_CLASS_DATA] = {"data", "tokens of a microbatch"},
 };
 
 static const char *const program_names[ZERO_PROGRAMS] = {
@@ -73,14 +42,14 @@ static const char *const program_names[ZERO_PROGRAMS] = {
     [ZERO_PROGRAM_TOKEN] = "token",       [ZERO_PROGRAM_EPILOGUE] = "epilogue",
 };
 
-const char *zero_op_name(zero_op op)
-{
-    return op_names[op];
-}
-
 const char *zero_class_name(zero_class cls)
 {
-    return class_names[cls];
+    return classes[cls].name;
+}
+
+const char *zero_class_meaning(zero_class cls)
+{
+    return classes[cls].meaning;
 }
 
 const char *zero_program_name(zero_program_kind program)

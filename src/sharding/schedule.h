@@ -12,19 +12,20 @@
  *     token       FORWARD 0..U-1: the next position of each of plan.texts texts, by the cache
  *     epilogue    waits for what the last step left in flight
  *
- * A step may leave gathers of updated parameters in flight. The next program, whichever it is,
- * waits for each group before its first use; a second wait for the same gather is over at once.
+ * A step may leave gathers of updated parameters in flight. The next program, whichever it
+ * is, waits for each group before its first use; a second wait for the same gather is over
+ * at once.
  *
- * A buffer of a program lives from the first instruction that names it to the last. Buffers of
- * no program (parameters, optimizer states) live for the whole run. The cache of keys and values
- * lives in two programs, generate and token, and between them, until another program is walked.
- * All memory is laid out before step 1 (schedule_memory.h). A schedule that is `forward_only` has no
- * step, and of the model states the parameters alone.
+ * A buffer of a program lives from the first instruction that names it to the last. Buffers
+ * of no program (parameters, optimizer states) live for the whole run. The cache of keys
+ * and values lives in two programs, generate and token, and between them, until another
+ * program is walked. All memory is laid out before step 1 (schedule_memory.h). A schedule
+ * that is `forward_only` has no step, and of the model states the parameters alone.
  *
- * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's memory beside
- * a device (schedule_device.h), else in a file (offload.h), where UPDATE works on one block at a time,
- * between its FETCH and its STORE. With `lazy` these stand in the next step, before the first use of the
- * group.
+ * With `offload` optimizer states lie in a slower tier: with `offload_host` in the host's
+ * memory beside a device (schedule_device.h), else in a file (offload.h), where UPDATE
+ * works on one block at a time, between its FETCH and its STORE. With `lazy` these stand in
+ * the next step, before the first use of the group.
  *
  * Nothing here communicates, and no memory of the model's size is needed. */
 #pragma once
@@ -35,57 +36,10 @@
 
 #include "lists/algorithm.h"
 #include "nn/model.h"
+#include "sharding/ops.h"
 #include "sharding/partition.h"
 #include "sharding/plan_input.h"
 #include "zero/status.h"
-
-typedef enum {
-    ZERO_OP_LOAD,        /* microbatch m's tokens */
-    ZERO_OP_GATHER,      /* group g: begins to collect all ranks' `in` in `buffer` */
-    ZERO_OP_GATHER_WAIT, /* `buffer` is whole */
-    ZERO_OP_FORWARD,     /* unit u */
-    ZERO_OP_RECOMPUTE,   /* unit u once more: writes what its backward reads */
-    ZERO_OP_BACKWARD,    /* unit u */
-    ZERO_OP_JOIN,        /* unit u: begins to sum or gather `in` over the TP group */
-    ZERO_OP_JOIN_WAIT,   /* `buffer` has the result */
-    ZERO_OP_KEEP,    /* unit u: copies this rank's piece of its output, `in`, to `buffer` */
-    ZERO_OP_COLLECT, /* unit u: begins to gather the pieces, `in`, of the TP group */
-    ZERO_OP_COLLECT_WAIT, /* `buffer` has the whole output */
-    ZERO_OP_RELEASE,      /* group g: `buffer` has been read for the last time */
-    ZERO_OP_ROUND,        /* group g: `in`, fp32, to the type of `buffer` */
-    ZERO_OP_ACCUMULATE,  /* group g: buffer = sum + (in rounded to the type of gradients) */
-    ZERO_OP_REDUCE,      /* group g: begins to add up all ranks' `in` for the owners */
-    ZERO_OP_REDUCE_WAIT, /* `buffer` has this rank's piece of the sum */
-    ZERO_OP_ALL_REDUCE,  /* group g: begins to add up replicas' pieces in `buffer` */
-    ZERO_OP_ALL_REDUCE_WAIT, /* `buffer` has the sum of all N_d ranks */
-    ZERO_OP_LOSS,            /* all ranks' losses, summed over the tree of microbatches */
-    ZERO_OP_NORM,            /* group g: squares of this rank's piece of the gradient */
-    ZERO_OP_OVERFLOW,        /* all squares are added; ranks agree whether all are finite */
-    ZERO_OP_VERIFY,          /* no state has changed since its RECORD */
-    ZERO_OP_COMPARE,         /* copies are equal; a share in each step (checks.h) */
-    ZERO_OP_UPDATE,          /* group g: the optimizer step, if OVERFLOW allows it */
-    ZERO_OP_RECORD,          /* group g: hashes of what UPDATE has written */
-
-    /* With updates beside a device, between it and the host. */
-    ZERO_OP_FETCH_GRAD,  /* group g: begins to copy the gradient `in` to `host` */
-    ZERO_OP_STORE_PARAM, /* group g: begins to copy new parameters, `host`, to `buffer` */
-
-    ZERO_OP_PUBLISH, /* group g: `in`, new parameters, to `buffer` */
-    ZERO_OP_DELAY,   /* group g: `in`, the gradient, to `buffer` for the next step */
-
-    /* Transfers between a block of the file, `file`, and memory, `buffer`. */
-    ZERO_OP_FETCH,       /* group g: begins to read a block of optimizer states */
-    ZERO_OP_FETCH_WAIT,  /* they are in `buffer` */
-    ZERO_OP_STORE,       /* group g: begins to write them back */
-    ZERO_OP_STORE_WAIT,  /* `buffer` is free */
-    ZERO_OP_FETCH_PARAM, /* group g: begins to read this rank's piece of its parameters */
-    ZERO_OP_FETCH_PARAM_WAIT, /* it is in `buffer` */
-    ZERO_OP_SAVE,             /* unit u: begins to write its output */
-    ZERO_OP_SAVE_WAIT,        /* `buffer` is free */
-    ZERO_OP_RESTORE,          /* unit u: begins to read its output */
-    ZERO_OP_RESTORE_WAIT,     /* it is in `buffer` */
-    ZERO_OP_KINDS
-} zero_op;
 
 /* The purpose of a byte of memory: the lines of the memory ledger. */
 typedef enum {
@@ -97,7 +51,7 @@ typedef enum {
     ZERO_CLASS_ACCUMULATORS, /* M > 1: fp32 sums over microbatches */
     ZERO_CLASS_BUCKETS,      /* staging of collectives */
     ZERO_CLASS_SLOTS,        /* blocks of a file while they are in memory */
-    ZERO_CLASS_KEPT,         /* what `recompute` keeps of a unit's input */
+    ZERO_CLASS_KEPT,         /* inputs of units that are computed again */
     ZERO_CLASS_CACHE,        /* keys and values of the texts that are generated */
     ZERO_CLASS_ACTIVATIONS,
     ZERO_CLASS_LOGITS,
@@ -169,12 +123,13 @@ typedef struct {
     zero_range range; /* ROUND, ACCUMULATE, NORM, UPDATE, copies: in the group's space */
     zero_type type;   /* ACCUMULATE: `in` is rounded to this type */
 
+    /* TIE: rank_stride is the number of stages that hold the group. */
     /* LOAD, LOSS: microbatch m of rank r is number rank_stride*r + microbatch_stride*m of
      * the global batch. */
     int rank_stride, microbatch_stride;
 
-    /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may run, earlier
-     * than it stands (engine/run_offload.c); -1: from the program's start. */
+    /* In the stream (zero_offload_is_of_stream()): the instruction after which this one may
+     * run, earlier than it stands (engine/run_offload.c); -1: from the program's start. */
     int after;
     size_t live_bytes; /* of this rank, while the instruction runs; as peak_bytes */
 } zero_instruction;
@@ -185,17 +140,18 @@ typedef struct {
     int64_t capacity;
 } zero_program;
 
-/* The route of a group's data. The buffers are those of the first REDUCE or GATHER; later ones
- * have the same form. */
+/* The route of a group's data. The buffers are those of the first REDUCE or GATHER; later
+ * ones have the same form. */
 typedef struct {
     bool is_used;
     int in, out;
     zero_traffic traffic; /* of this rank, each time */
 } zero_exchange;
 
-/* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces, then an
- * all-gather of them; a gather is one all-gather. COLLECTs are gathers with rows of their own.
- * The buffers are those of the first such JOIN; later ones have the same form. */
+/* All JOINs of one kind and length do the same: a sum is a reduce-scatter of pieces,
+ * then an all-gather of them; a gather is one all-gather. COLLECTs are gathers with rows
+ * of their own. The buffers are those of the first such JOIN; later ones have the same
+ * form. */
 typedef struct {
     zero_join kind;
     bool collects; /* COLLECT; if in place, KEEP wrote each piece where it belongs */
@@ -209,6 +165,7 @@ typedef enum { ZERO_HOLD_WHOLE, ZERO_HOLD_PIECE } zero_holding;
 /* The memory of one group, by buffer index. */
 typedef struct {
     zero_partition partition;
+    bool is_here; /* a unit of this pipeline stage reads it; true without a pipeline */
     zero_holding param_held, grad_held;
     zero_holding optimizer_held; /* says who updates; set even if forward_only */
     int param;                   /* ZERO_NO_BUFFER: in a file */
@@ -227,8 +184,9 @@ typedef struct {
     zero_exchange all_reduce; /* among replicas; in place: `in` is `out` */
 } zero_group_state;
 
-/* The most bytes alive at once: of all classes together, and of each class by itself. With a device
- * the first two are the device's, and the others the host's; without one these are 0. */
+/* The most bytes alive at once: of all classes together, and of each class by itself. With
+ * a device the first two are the device's, and the others the host's; without one these are
+ * 0. */
 typedef struct {
     size_t bytes, of_class[ZERO_CLASSES];
     size_t host_bytes, host_of_class[ZERO_CLASSES];
@@ -245,8 +203,24 @@ typedef struct {
     int replicas, replica; /* N_d / R, and the number of this rank's shard group */
 } zero_shard_place;
 
+typedef enum {
+    ZERO_PIPELINE_GPIPE,
+    ZERO_PIPELINE_1F1B,
+    ZERO_PIPELINE_KINDS
+} zero_pipeline_kind;
+
+/* The stage of a pipeline whose program this is (sharding/writer_pipeline.c). Without a
+ * pipeline n_stages is 0, and the units are all of the model's. */
+typedef struct {
+    zero_pipeline_kind kind;
+    int n_stages, stage;
+    int first_unit, end_unit; /* its units: [first_unit, end_unit) */
+    const int *holders;       /* [n_groups] the stages that have the group; borrowed */
+} zero_pipeline_place;
+
 typedef struct {
     zero_plan_input input;
+    zero_pipeline_place pipe;
     zero_shard_place shard;
     zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */
     zero_layout shard_layout, replica_layout; /* of this rank's groups, if R < N_d; owned */
@@ -306,7 +280,8 @@ int zero_schedule_world_rank(const zero_schedule *s);
 int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer);
 /* True if the program uses the buffer, which lives only there. Lifetimes are known. */
 bool zero_buffer_is_of(const zero_buffer *b, zero_program_kind program);
-/* True if the buffer lives throughout the program: for the whole run, or while texts are generated. */
+/* True if the buffer lives throughout the program: for the whole run, or while texts are
+ * generated. */
 bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program);
 
 /* True for generate and token, whose batches are texts. */
@@ -324,8 +299,8 @@ int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program
 size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
                            zero_space space);
 
-/* An instruction without operands, at the end of a program; valid until the next one. A failure
- * is kept in s->status. */
+/* An instruction without operands, at the end of a program; valid until the next one. A
+ * failure is kept in s->status. */
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,
                                      zero_op op);
 
@@ -336,6 +311,7 @@ int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERA
 /* LOAD fills one buffer: first the inputs of this many positions, from here on the targets. */
 size_t zero_schedule_targets_at(const zero_model *model, int64_t positions);
 
-const char *zero_op_name(zero_op op);                     /* "FORWARD" */
-const char *zero_class_name(zero_class cls);              /* "optimizer states" */
+const char *zero_class_name(zero_class cls); /* "optimizer states" */
+/* The legend of "buckets": "staging of collectives". */
+const char *zero_class_meaning(zero_class cls);
 const char *zero_program_name(zero_program_kind program); /* "step" */

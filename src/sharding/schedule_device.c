@@ -33,8 +33,9 @@ static void hold_tokens(zero_schedule *s)
         for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
 }
 
-/* The search for an origin (engine/origin.c) needs one double, also where the rank owns nothing or
- * NORM computes on the host. The last word is UPDATE's (zero_schedule_changed_at()). */
+/* The search for an origin (engine/origin.c) needs one double, also where the rank owns
+ * nothing or NORM computes on the host. The last word is UPDATE's
+ * (zero_schedule_changed_at()). */
 static void hold_squares(zero_schedule *s)
 {
     bool is_beside = zero_plan_updates_beside(&s->input);

@@ -46,9 +46,9 @@ static size_t bytes_of(const zero_schedule *s, int buffer, int64_t n)
     return (size_t)n * zero_type_size(s->buffers[buffer].type);
 }
 
-/* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in place lies
- * in a whole group; any other lies by itself. (Bytes do not tell them apart: a piece that comes from
- * a file is padded, and may be as long as its group.) */
+/* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
+ * place lies in a whole group; any other lies by itself. (Bytes do not tell them apart: a
+ * piece that comes from a file is padded, and may be as long as its group.) */
 static size_t between_pieces(const zero_schedule *s, const zero_partition *p,
                              const zero_exchange *x)
 {
@@ -111,8 +111,9 @@ static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int
                                   .unit = g};
 }
 
-/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging, or reach the
- * arrays themselves: then the distance only says that they can be read. Messages may reach them, too. */
+/* With a device neighbours find the mirrors of `in` and of `out` in each other's staging,
+ * or reach the arrays themselves: then the distance only says that they can be read.
+ * Messages may reach them, too. */
 static void put_on_device(const zero_schedule *s, const zero_exchange *x,
                           zero_collective_spec *spec)
 {
@@ -124,8 +125,8 @@ static void put_on_device(const zero_schedule *s, const zero_exchange *x,
     spec->in_apart = spec->out_apart = is_near ? between_parts(s) : 0;
 }
 
-/* Bytes that the algorithm itself stages, without the mirrors of a device's data: the bucket bounds
- * these alone. A direct collective has no mirrors. */
+/* Bytes that the algorithm itself stages, without the mirrors of a device's data: the
+ * bucket bounds these alone. A direct collective has no mirrors. */
 static size_t own_staging(zero_collective_spec spec, const zero_layout *layout)
 {
     if (!spec.direct) spec.on_device = spec.in_place = false;
@@ -153,48 +154,108 @@ void zero_exchange_bound(zero_collective_spec *spec, const zero_layout *layout,
         spec->max_chunk = most / least * ZERO_SHARD_GRANULE;
 }
 
-int zero_schedule_collectives(const zero_schedule *s, int g)
+/* ---- ALL_REDUCE ----
+ *
+ * The ranks of a replica group hold the same pieces.
+ *
+ *     piece of group g      | part 0 | part 1 | ...    shard_len / K floats each
+ *     reduce-scatter        replica r adds all replicas' part r
+ *     all-gather            all replicas have all parts
+ *
+ * They follow the tree over replicas. A shard group's sum is a complete subtree of the tree
+ * over N_d ranks, and replicas are its subtrees in order: so the bits are those of one
+ * reduction among all.
+ *
+ * Replicas use messages even on one node: ranks of another shard group cannot read where
+ * `buffer` lies. It may lie in this rank's part of the shard group's window. Neighbours
+ * have read it when REDUCE_WAIT ends. They read this piece again, if at all, in a GATHER of
+ * the same group, which begins after ALL_REDUCE_WAIT. */
+static zero_collective_spec added_by_replicas(const zero_schedule *s, int g, int k)
 {
-    const zero_partition *p = &s->groups[g].partition;
-    if (p->scheme == ZERO_PARTITION_SLICE) return 1;
-    return (int)zero_range_len(zero_partition_owners(p));
+    int64_t count = s->groups[g].partition.shard_len / s->shard.replicas;
+    bool is_mpi = s->input.collectives == ZERO_ALGORITHM_MPI;
+    return (zero_collective_spec){.kind = k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+                                  .algorithm =
+                                      is_mpi ? ZERO_ALGORITHM_MPI : ZERO_ALGORITHM_P2P,
+                                  .message = s->input.message,
+                                  .type = ZERO_FP32,
+                                  .result = ZERO_FP32,
+                                  .count = count,
+                                  .stride = count,
+                                  .unit = g};
 }
 
-/* True if a group's concurrent collectives share their staging: then a rank stages only for the
- * piece that it owns. Mirrors of a device's data are needed at the same time. */
-static bool is_staging_shared(const zero_schedule *s)
+/* ---- any exchange ---- */
+
+const zero_layout *zero_exchange_layout(const zero_schedule *s, zero_op op)
 {
-    return (!s->input.device || s->input.device_messages) &&
-           zero_algorithm_get(zero_schedule_algorithm(s))->stages_on_root_only;
+    switch (zero_ops[op].among) {
+    case ZERO_TP_GROUP: return zero_schedule_tp_layout(s);
+    case ZERO_REPLICA_GROUP: return &s->replica_layout;
+    default: return zero_schedule_layout(s);
+    }
 }
 
-/* Elements that one of the group's collectives may stage. */
-static int64_t share_of_bucket(const zero_schedule *s, int g)
+int zero_exchange_rank(const zero_schedule *s, zero_op op)
 {
-    return s->input.bucket / (is_staging_shared(s) ? 1 : zero_schedule_collectives(s, g));
+    switch (zero_ops[op].among) {
+    case ZERO_TP_GROUP: return s->input.model->share.rank;
+    case ZERO_REPLICA_GROUP: return s->shard.replica;
+    default: return s->shard.rank;
+    }
 }
 
-zero_collective_spec zero_schedule_collective(const zero_schedule *s, zero_op op, int g,
-                                              int k)
+int zero_exchange_collectives(const zero_schedule *s, zero_op op, int number)
 {
-    const zero_group_state *state = &s->groups[g];
-    const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
-    zero_collective_spec spec = state->partition.scheme == ZERO_PARTITION_SLICE
-                                    ? sliced(s, op, g, x)
-                                    : owned(s, op, g, k, x);
-    if (s->input.device) put_on_device(s, x, &spec);
-    zero_exchange_bound(&spec, zero_schedule_layout(s), share_of_bucket(s, g));
+    switch (zero_ops[op].among) {
+    case ZERO_TP_GROUP: return s->joins[number].kind == ZERO_JOIN_SUM ? 2 : 1;
+    case ZERO_REPLICA_GROUP: return 2;
+    default: break;
+    }
+    const zero_partition *p = &s->groups[number].partition;
+    return p->scheme == ZERO_PARTITION_SLICE
+               ? 1
+               : (int)zero_range_len(zero_partition_owners(p));
+}
+
+/* True if the collectives of an exchange share their staging: those of a chain, and with
+ * some algorithms a group's concurrent ones, when a rank stages only for the piece that it
+ * owns. Mirrors of a device's data are needed at the same time. */
+static bool is_staging_shared(const zero_schedule *s, zero_op op)
+{
+    return zero_ops[op].among != ZERO_SHARD_GROUP ||
+           ((!s->input.device || s->input.device_messages) &&
+            zero_algorithm_get(zero_schedule_algorithm(s))->stages_on_root_only);
+}
+
+zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op,
+                                              int number, int k)
+{
+    int at_once = is_staging_shared(s, op) ? 1 : zero_exchange_collectives(s, op, number);
+    zero_collective_spec spec;
+    if (zero_ops[op].among == ZERO_TP_GROUP) {
+        spec = zero_join_collective(s, number, k);
+    } else if (zero_ops[op].among == ZERO_REPLICA_GROUP) {
+        spec = added_by_replicas(s, number, k);
+    } else {
+        const zero_group_state *state = &s->groups[number];
+        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
+        spec = state->partition.scheme == ZERO_PARTITION_SLICE ? sliced(s, op, number, x)
+                                                               : owned(s, op, number, k, x);
+        if (s->input.device) put_on_device(s, x, &spec);
+    }
+    zero_exchange_bound(&spec, zero_exchange_layout(s, op), s->input.bucket / at_once);
     return spec;
 }
 
-size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k)
+size_t zero_exchange_staging(const zero_schedule *s, zero_op op, int number, int k)
 {
-    int n = zero_schedule_collectives(s, g);
-    bool shared = is_staging_shared(s);
+    int n = zero_exchange_collectives(s, op, number);
+    bool shared = is_staging_shared(s, op);
     size_t sum = 0, most = 0;
     for (int i = 0; i < (shared ? n : k); i++) {
-        zero_collective_spec spec = zero_schedule_collective(s, op, g, i);
-        size_t bytes = zero_collective_staging(&spec, zero_schedule_layout(s));
+        zero_collective_spec spec = zero_exchange_collective(s, op, number, i);
+        size_t bytes = zero_collective_staging(&spec, zero_exchange_layout(s, op));
         bytes = zero_round_up_size(bytes, ZERO_BUFFER_ALIGN);
         sum += bytes;
         most = zero_max_size(most, bytes);
@@ -202,6 +263,8 @@ size_t zero_schedule_staging(const zero_schedule *s, zero_op op, int g, int k)
     if (shared) return k < n ? 0 : most;
     return sum;
 }
+
+/* ---- the least bucket ---- */
 
 /* The smallest exchange needs the same staging for shards of any length and type. */
 static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
@@ -223,72 +286,135 @@ static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
     return ZERO_OK;
 }
 
+static int64_t least_of_replicas(const zero_schedule *s, int g)
+{
+    int64_t most = 0;
+    for (int k = 0; s->shard.replicas > 1 && k < 2; k++) {
+        zero_collective_spec spec = added_by_replicas(s, g, k);
+        most = zero_max(most, zero_exchange_least_staging(&spec, &s->replica_layout));
+    }
+    return most;
+}
+
 zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *least)
 {
     int64_t most = 0;
     for (int g = 0; g < s->input.model->n_groups; g++) {
         int64_t of_group;
         ZERO_TRY(least_of_group(s, g, &of_group));
-        most = zero_max(most, of_group);
-        for (int k = 0; s->shard.replicas > 1 && k < ZERO_ALL_REDUCE_COLLECTIVES; k++)
-            most = zero_max(most, zero_schedule_least_all_reduce(s, g, k));
+        most = zero_max(most, zero_max(of_group, least_of_replicas(s, g)));
     }
     *least = most;
     return ZERO_OK;
 }
 
+static zero_status check_bucket(const zero_schedule *s, int64_t least, const char *among,
+                                int n, const char *whom, const char *else_)
+{
+    if (s->input.bucket >= least) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--bucket %" PRId64 " is below the %" PRId64
+                     " elements that %s %d %s needs: give --bucket %" PRId64 " or more%s",
+                     s->input.bucket, least, among, n, whom, least, else_);
+}
+
 zero_status zero_schedule_check_exchange(const zero_schedule *s)
 {
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    int n_groups = s->input.model->n_groups;
+    for (int g = 0; g < n_groups; g++) {
         int64_t least;
         ZERO_TRY(least_of_group(s, g, &least));
-        if (s->input.bucket < least)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--bucket %" PRId64 " is below the %" PRId64
-                             " elements that an exchange among %d ranks needs: give "
-                             "--bucket %" PRId64 " or more",
-                             s->input.bucket, least, s->shard.size, least);
+        ZERO_TRY(check_bucket(s, least, "an exchange among", s->shard.size, "ranks", ""));
     }
-    return zero_schedule_check_all_reduce(s);
+    for (int g = 0; s->shard.replicas > 1 && g < n_groups; g++) {
+        zero_collective_spec spec = added_by_replicas(s, g, 0);
+        ZERO_TRY(zero_collective_check(&spec, &s->replica_layout));
+        ZERO_TRY(check_bucket(s, least_of_replicas(s, g), "a sum among", s->shard.replicas,
+                              "replicas", ", or more --shard-ranks"));
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_schedule_check_joins(const zero_schedule *s)
+{
+    for (int join = 0; join < s->n_joins; join++)
+        for (int k = 0; k < zero_exchange_collectives(s, ZERO_OP_JOIN, join); k++) {
+            zero_collective_spec spec = zero_join_collective(s, join, k);
+            ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
+            int64_t least = zero_exchange_least_staging(&spec, zero_schedule_tp_layout(s));
+            ZERO_TRY(check_bucket(s, least, "a JOIN of the", s->input.model->share.ranks,
+                                  "ranks of a TP group", ""));
+        }
+    return ZERO_OK;
 }
 
 /* ---- traffic ---- */
 
-static zero_status count_of(const zero_schedule *s, zero_op op, int g,
-                            zero_traffic_memo *memo, zero_traffic *traffic)
+/* NULL: there is none. */
+static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
 {
-    *traffic = (zero_traffic){0};
-    for (int k = 0; k < zero_schedule_collectives(s, g); k++) {
-        zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
-        zero_traffic one;
-        ZERO_TRY(zero_collective_traffic_again(memo, &spec, zero_schedule_layout(s),
-                                               s->shard.rank, &one));
-        zero_traffic_add(traffic, 1, &one);
+    if (zero_ops[op].among == ZERO_TP_GROUP) {
+        zero_join_exchange *join = &s->joins[number];
+        return join->collects == (op == ZERO_OP_COLLECT) ? &join->traffic : NULL;
+    }
+    zero_group_state *g = &s->groups[number];
+    zero_exchange *x = zero_ops[op].among == ZERO_REPLICA_GROUP ? &g->all_reduce
+                       : op == ZERO_OP_REDUCE                   ? &g->reduce
+                                                                : &g->gather;
+    return x->is_used ? &x->traffic : NULL;
+}
+
+int zero_exchange_count(const zero_schedule *s, zero_op op)
+{
+    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->input.model->n_groups;
+}
+
+static zero_status count_kind(zero_schedule *s, zero_op op)
+{
+    zero_traffic_memo memos[2] = {0}; /* of a chain: each of both */
+    for (int number = 0; number < zero_exchange_count(s, op); number++) {
+        zero_traffic *sum = traffic_of(s, op, number);
+        if (!sum) continue;
+        *sum = (zero_traffic){0};
+        for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
+            zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
+            zero_traffic one;
+            ZERO_TRY(zero_collective_traffic_again(&memos[k % 2], &spec,
+                                                   zero_exchange_layout(s, op),
+                                                   zero_exchange_rank(s, op), &one));
+            zero_traffic_add(sum, 1, &one);
+        }
     }
     return ZERO_OK;
 }
 
 zero_status zero_schedule_count_traffic(zero_schedule *s)
 {
-    zero_traffic_memo reduced = {0}, gathered = {0};
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_group_state *state = &s->groups[g];
-        if (state->reduce.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_REDUCE, g, &reduced, &state->reduce.traffic));
-        if (state->gather.is_used)
-            ZERO_TRY(count_of(s, ZERO_OP_GATHER, g, &gathered, &state->gather.traffic));
-    }
-    ZERO_TRY(zero_schedule_count_all_reduces(s));
-    return zero_schedule_count_joins(s);
+    for (int k = 0; k < ZERO_EXCHANGES; k++) ZERO_TRY(count_kind(s, zero_exchange_ops[k]));
+    return ZERO_OK;
+}
+
+static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[i->buffer].type);
 }
 
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
-    if (i->op == ZERO_OP_REDUCE) return s->groups[i->group].reduce.traffic;
-    if (i->op == ZERO_OP_ALL_REDUCE) return s->groups[i->group].all_reduce.traffic;
-    if (i->op == ZERO_OP_GATHER) return s->groups[i->group].gather.traffic;
-    if (i->op == ZERO_OP_JOIN || i->op == ZERO_OP_COLLECT) return s->joins[i->join].traffic;
-    return (zero_traffic){0};
+    zero_traffic t = {0};
+    if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
+        return *traffic_of(s, i->op, zero_exchange_number(i));
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
+        t.messages_sent[ZERO_ACROSS] = 1;
+        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
+    }
+    if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
+        int n = i->rank_stride;
+        t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
+            2 * range_bytes(s, i) * (n - 1) / n;
+    }
+    return t;
 }
 
 zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
@@ -297,8 +423,9 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
     const zero_program *p = &s->programs[program];
     zero_traffic sum = {0};
     for (int at = 0; at < p->length; at++) {
+        if (p->code[at].op != op) continue;
         zero_traffic one = zero_instruction_traffic(s, &p->code[at]);
-        if (p->code[at].op == op) zero_traffic_add(&sum, 1, &one);
+        zero_traffic_add(&sum, 1, &one);
     }
     return sum;
 }

@@ -41,11 +41,8 @@
  *
  * Programs follow one another in the same order on all ranks, so this holds from one
  * program to the next as well. Nothing else lies in the TP group's window. */
-#include <inttypes.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
-#include "base/number.h"
 #include "sharding/schedule_exchange.h"
 
 zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s)
@@ -62,15 +59,12 @@ bool zero_schedule_join_shares(const zero_schedule *s)
                                        zero_schedule_tp_layout(s));
 }
 
-static bool is_same_form(const zero_join_exchange *a, const zero_join_exchange *b)
-{
-    return a->kind == b->kind && a->count == b->count && a->collects == b->collects;
-}
-
 int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 {
     for (int k = 0; k < s->n_joins; k++)
-        if (is_same_form(&s->joins[k], &form)) return k;
+        if (s->joins[k].kind == form.kind && s->joins[k].count == form.count &&
+            s->joins[k].collects == form.collects)
+            return k;
     zero_join_exchange *grown =
         zero_grow(s->joins, s->n_joins, &s->join_capacity, sizeof *grown);
     if (!grown) {
@@ -85,11 +79,6 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 
 /* ---- collectives ---- */
 
-int zero_schedule_join_collectives(const zero_join_exchange *join)
-{
-    return join->kind == ZERO_JOIN_SUM ? 2 : 1;
-}
-
 /* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is
  * laid out, any distance other than 0 will do. */
 static size_t between_parts(const zero_schedule *s)
@@ -98,8 +87,8 @@ static size_t between_parts(const zero_schedule *s)
     return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
 }
 
-/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's length
- * from the next. */
+/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's
+ * length from the next. */
 static void find_neighbours(const zero_schedule *s, const zero_join_exchange *join,
                             zero_collective_spec *spec)
 {
@@ -110,19 +99,15 @@ static void find_neighbours(const zero_schedule *s, const zero_join_exchange *jo
     spec->one_out = spec->kind == ZERO_ALL_GATHER;
 }
 
-/* Elements that each rank gives. A COLLECT in place moves none: ranks only wait until all
- * pieces have been written. */
-static int64_t moved(const zero_schedule *s, const zero_join_exchange *x)
-{
-    if (x->collects && x->in == x->out) return 0;
-    return x->kind == ZERO_JOIN_SUM ? x->count / s->input.model->share.ranks : x->count;
-}
-
-zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
+zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
     bool sums = x->kind == ZERO_JOIN_SUM;
-    int64_t count = moved(s, x);
+    /* A COLLECT in place moves nothing: ranks only wait until all pieces have been written. */
+    bool is_in_place = x->collects && x->in == x->out;
+    int64_t count = is_in_place ? 0
+                    : sums      ? x->count / s->input.model->share.ranks
+                                : x->count;
     zero_collective_spec spec = {.kind =
                                      sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                  .algorithm = zero_schedule_join_algorithm(s),
@@ -133,59 +118,5 @@ zero_collective_spec zero_schedule_join(const zero_schedule *s, int join, int k)
                                  .stride = count,
                                  .unit = join};
     if (zero_schedule_join_shares(s)) find_neighbours(s, x, &spec);
-    zero_exchange_bound(&spec, zero_schedule_tp_layout(s), s->input.bucket);
     return spec;
-}
-
-size_t zero_schedule_join_staging(const zero_schedule *s, int join)
-{
-    size_t most = 0;
-    for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-        zero_collective_spec spec = zero_schedule_join(s, join, k);
-        most =
-            zero_max_size(most, zero_collective_staging(&spec, zero_schedule_tp_layout(s)));
-    }
-    return most;
-}
-
-/* ---- checks ---- */
-
-static zero_status check_bucket(const zero_schedule *s, const zero_collective_spec *spec)
-{
-    int64_t least = zero_exchange_least_staging(spec, zero_schedule_tp_layout(s));
-    if (s->input.bucket >= least) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--bucket %" PRId64 " is below the %" PRId64
-                     " elements that a JOIN of the %d ranks of a TP group needs: give "
-                     "--bucket %" PRId64 " or more",
-                     s->input.bucket, least, s->input.model->share.ranks, least);
-}
-
-zero_status zero_schedule_check_joins(const zero_schedule *s)
-{
-    for (int join = 0; join < s->n_joins; join++)
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, join, k);
-            ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
-            ZERO_TRY(check_bucket(s, &spec));
-        }
-    return ZERO_OK;
-}
-
-/* ---- traffic ---- */
-
-zero_status zero_schedule_count_joins(zero_schedule *s)
-{
-    for (int join = 0; join < s->n_joins; join++) {
-        zero_traffic sum = {0};
-        for (int k = 0; k < zero_schedule_join_collectives(&s->joins[join]); k++) {
-            zero_collective_spec spec = zero_schedule_join(s, join, k);
-            zero_traffic one;
-            ZERO_TRY(zero_collective_traffic(&spec, zero_schedule_tp_layout(s),
-                                             s->input.model->share.rank, &one));
-            zero_traffic_add(&sum, 1, &one);
-        }
-        s->joins[join].traffic = sum;
-    }
-    return ZERO_OK;
 }

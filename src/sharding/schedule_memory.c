@@ -13,8 +13,8 @@ static size_t aligned(const zero_schedule *s, size_t bytes)
     return zero_round_up_size(bytes, s->align);
 }
 
-/* This rank's share of memory that its group has once per node. Without any there may be no group,
- * and no layout. */
+/* This rank's share of memory that its group has once per node. Without any there may be no
+ * group, and no layout. */
 static size_t share_of_node(const zero_layout *layout, int rank, size_t bytes)
 {
     if (bytes == 0) return 0;
@@ -123,15 +123,16 @@ struct gap {
     size_t begin, end;
 };
 
-/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each often. */
+/* No gap that begins before `offset` has `need` bytes: a program asks for few sizes, each
+ * often. */
 struct hint {
     size_t need, offset;
 };
 
 #define HINTS 32
 
-/* The state of memory between two instructions: the sums of the buffers alive, and the gaps between
- * them. The gaps are kept only if the sweep places buffers. */
+/* The state of memory between two instructions: the sums of the buffers alive, and the gaps
+ * between them. The gaps are kept only if the sweep places buffers. */
 struct sweep {
     bool places;
     struct gap *gaps[ZERO_SPACES]; /* sorted, never adjacent; the last one has no end */
@@ -160,15 +161,6 @@ static void note(zero_schedule *s, const struct sweep *w, zero_program_kind kind
     s->peak_at = at;
 }
 
-static void find_class_peaks(zero_schedule *s)
-{
-    zero_peak all = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) zero_peak_widen(&all, &s->peak_of[p]);
-    memcpy(s->class_peak, all.of_class, sizeof s->class_peak);
-    memcpy(s->host_class_peak, all.host_of_class, sizeof s->host_class_peak);
-    s->host_peak_bytes = all.host_bytes;
-}
-
 static void remove_gap(struct sweep *w, zero_space space, int k)
 {
     struct gap *gaps = w->gaps[space];
@@ -190,20 +182,6 @@ static int find_gap(const struct sweep *w, zero_space space, size_t offset)
     return low;
 }
 
-static struct hint *hint_of(struct sweep *w, zero_space space, size_t need)
-{
-    struct hint *hint = &w->hints[space][need / ZERO_BUFFER_ALIGN * 0x9E3779B1 % HINTS];
-    if (hint->need != need) *hint = (struct hint){.need = need};
-    return hint;
-}
-
-static void lower_hints(struct sweep *w, zero_space space, const struct gap *made)
-{
-    for (struct hint *h = w->hints[space]; h < w->hints[space] + HINTS; h++)
-        if (h->offset > made->begin && h->need <= made->end - made->begin)
-            h->offset = made->begin;
-}
-
 /* Takes the start of the first gap that is long enough. */
 static void place(zero_schedule *s, struct sweep *w, int id)
 {
@@ -211,7 +189,8 @@ static void place(zero_schedule *s, struct sweep *w, int id)
     size_t need = aligned(s, b->bytes);
     b->offset = zero_schedule_floor(s, b->program, b->space);
     if (need == 0) return;
-    struct hint *hint = hint_of(w, b->space, need);
+    struct hint *hint = &w->hints[b->space][need / ZERO_BUFFER_ALIGN * 0x9E3779B1 % HINTS];
+    if (hint->need != need) *hint = (struct hint){.need = need};
     struct gap *gap = w->gaps[b->space] + find_gap(w, b->space, hint->offset);
     while (gap->end - gap->begin < need) gap++;
     b->offset = hint->offset = gap->begin;
@@ -240,20 +219,9 @@ static void drop(const zero_schedule *s, struct sweep *w, int id)
         gaps[k].begin = gaps[k - 1].begin;
         remove_gap(w, b->space, --k);
     }
-    lower_hints(w, b->space, &gaps[k]);
-}
-
-static void begin_life(zero_schedule *s, struct sweep *w, int id)
-{
-    if (w->places) place(s, w, id);
-    count(s, w, &s->buffers[id], zero_schedule_cost(s, &s->buffers[id]));
-}
-
-static void end_life(const zero_schedule *s, struct sweep *w, int id)
-{
-    const zero_buffer *b = &s->buffers[id];
-    if (w->places) drop(s, w, id);
-    count(s, w, b, (size_t)0 - zero_schedule_cost(s, b));
+    for (struct hint *h = w->hints[b->space]; h < w->hints[b->space] + HINTS; h++)
+        if (h->offset > gaps[k].begin && h->need <= gaps[k].end - gaps[k].begin)
+            h->offset = gaps[k].begin;
 }
 
 static int key(const zero_buffer *b, bool by_last)
@@ -298,15 +266,6 @@ static zero_status open_sweep(const zero_schedule *s, struct sweep *w)
     return zero_fail(ZERO_ERR_NOMEM, "no memory to lay out %d buffers", s->n_buffers);
 }
 
-static void close_sweep(struct sweep *w)
-{
-    for (int space = 0; space < ZERO_SPACES; space++) free(w->gaps[space]);
-    free(w->births.ids);
-    free(w->births.ends);
-    free(w->deaths.ids);
-    free(w->deaths.ends);
-}
-
 static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind kind)
 {
     struct row *births = &w->births, *deaths = &w->deaths;
@@ -323,22 +282,19 @@ static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind k
     sort_row(s, kind, false, births);
     sort_row(s, kind, true, deaths);
     for (int at = 0; at < s->programs[kind].length; at++) {
-        while (at > 0 && deaths->next < deaths->ends[at - 1])
-            end_life(s, w, deaths->ids[deaths->next++]);
-        while (births->next < births->ends[at])
-            begin_life(s, w, births->ids[births->next++]);
+        while (at > 0 && deaths->next < deaths->ends[at - 1]) {
+            int id = deaths->ids[deaths->next++];
+            if (w->places) drop(s, w, id);
+            count(s, w, &s->buffers[id],
+                  (size_t)0 - zero_schedule_cost(s, &s->buffers[id]));
+        }
+        while (births->next < births->ends[at]) {
+            int id = births->ids[births->next++];
+            if (w->places) place(s, w, id);
+            count(s, w, &s->buffers[id], zero_schedule_cost(s, &s->buffers[id]));
+        }
         note(s, w, kind, at);
     }
-}
-
-static zero_status lay_out_program(zero_schedule *s, struct sweep *w,
-                                   zero_program_kind kind)
-{
-    find_lifetimes(s, kind);
-    w->places = !zero_places_are_few(s, kind);
-    if (!w->places) ZERO_TRY(zero_places_find(s, kind));
-    sweep_program(s, w, kind);
-    return ZERO_OK;
 }
 
 zero_status zero_schedule_lay_out(zero_schedule *s)
@@ -347,12 +303,25 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
     zero_status st = open_sweep(s, &w);
     if (st == ZERO_OK) zero_schedule_place_persistent(s);
     if (st == ZERO_OK) place_cache(s);
-    for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++)
-        st = lay_out_program(s, &w, (zero_program_kind)p);
+    for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++) {
+        zero_program_kind kind = (zero_program_kind)p;
+        find_lifetimes(s, kind);
+        w.places = !zero_places_are_few(s, kind);
+        if (!w.places) st = zero_places_find(s, kind);
+        if (st == ZERO_OK) sweep_program(s, &w, kind);
+    }
     if (st == ZERO_OK) {
-        find_class_peaks(s);
+        zero_peak all = {0};
+        for (int p = 0; p < ZERO_PROGRAMS; p++) zero_peak_widen(&all, &s->peak_of[p]);
+        memcpy(s->class_peak, all.of_class, sizeof s->class_peak);
+        memcpy(s->host_class_peak, all.host_of_class, sizeof s->host_class_peak);
+        s->host_peak_bytes = all.host_bytes;
         add_spaces(s);
     }
-    close_sweep(&w);
+    for (int space = 0; space < ZERO_SPACES; space++) free(w.gaps[space]);
+    free(w.births.ids);
+    free(w.births.ends);
+    free(w.deaths.ids);
+    free(w.deaths.ends);
     return st;
 }

@@ -1,12 +1,12 @@
-/* schedule_peers.h - the bytes that REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT move, by peer
- * (lists/peers.h). Small messages are left out, since MPI chooses their routes. */
+/* schedule_peers.h - the bytes that REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT move, by
+ * peer (lists/peers.h). Small messages are left out, since MPI chooses their routes. */
 #pragma once
 
 #include "lists/peers.h"
 #include "sharding/schedule.h"
 
-/* Adds what this rank moves in walks[program] walks of each program, by rank of the world. Nothing
- * in a world of more than ZERO_MOST_PEERS ranks. ZERO_ERR_NOMEM. */
+/* Adds what this rank moves in walks[program] walks of each program, by rank of the world.
+ * Nothing in a world of more than ZERO_MOST_PEERS ranks. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_schedule_peers(const zero_schedule *s,
                                                const int64_t walks[ZERO_PROGRAMS],
                                                zero_peer_bytes *bytes);

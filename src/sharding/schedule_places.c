@@ -80,15 +80,6 @@ static size_t count_alive(struct places *p)
     return most;
 }
 
-static void find_fullest(struct places *p)
-{
-    for (struct place *x = p->all; x < p->all + p->n; x++) {
-        x->fullest = 0;
-        for (int at = x->first; at <= x->last; at++)
-            x->fullest = zero_max_size(x->fullest, p->alive[at]);
-    }
-}
-
 /* ---- places ---- */
 
 /* The first gap between those that live at the same time. */
@@ -130,7 +121,11 @@ static size_t place_well(struct places *p)
 {
     size_t least = p->floor + count_alive(p), end = place_all(p, by_size);
     if (end == least) return end;
-    find_fullest(p);
+    for (struct place *x = p->all; x < p->all + p->n; x++) {
+        x->fullest = 0;
+        for (int at = x->first; at <= x->last; at++)
+            x->fullest = zero_max_size(x->fullest, p->alive[at]);
+    }
     size_t other = place_all(p, by_fullness);
     return other <= end ? other : place_all(p, by_size);
 }

@@ -8,7 +8,6 @@
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
 #include "sharding/holdings.h"
-#include "sharding/stages.h"
 #include "sharding/writer.h"
 
 /* A sum is whole when its GATHER has ended. An update during backward needs it soon. */
@@ -48,24 +47,9 @@ static const zero_gradient_path all_reduced = {.deal = ZERO_DEAL_BLOCKS,
                                                .reduced = gather_sum,
                                                .summed = wait_for_sums};
 
-static void hold(zero_schedule *s)
-{
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_hold_own_parameters(s, g);
-        zero_hold_gradients(s, g, ZERO_HOLD_WHOLE, true);
-        zero_hold_optimizer(s, g, ZERO_HOLD_WHOLE);
-    }
-}
-
-static void write_programs(zero_schedule *s)
-{
-    zero_write_programs(s, &all_reduced);
-}
-
 const zero_stage zero_stage_none = {.name = "none",
                                     .words = "nothing",
                                     .parameters = ZERO_HOLD_WHOLE,
                                     .gradients = ZERO_HOLD_WHOLE,
                                     .optimizer = ZERO_HOLD_WHOLE,
-                                    .hold = hold,
-                                    .write = write_programs};
+                                    .path = &all_reduced};

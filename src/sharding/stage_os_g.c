@@ -9,27 +9,11 @@
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, REDUCE 1, NORM 2, ...   the gradient
  *     LOSS, OVERFLOW, UPDATE 0, GATHER 0, ...                          of 2 ends with its wait */
 #include "sharding/holdings.h"
-#include "sharding/stages.h"
 #include "sharding/writer.h"
-
-static void hold(zero_schedule *s)
-{
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        zero_hold_parameters(s, g, ZERO_HOLD_WHOLE);
-        zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
-        zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
-    }
-}
-
-static void write_programs(zero_schedule *s)
-{
-    zero_write_programs(s, &zero_gradient_in_pieces);
-}
 
 const zero_stage zero_stage_os_g = {.name = "P_os+g",
                                     .words = "+ gradients",
                                     .parameters = ZERO_HOLD_WHOLE,
                                     .gradients = ZERO_HOLD_PIECE,
                                     .optimizer = ZERO_HOLD_PIECE,
-                                    .hold = hold,
-                                    .write = write_programs};
+                                    .path = &zero_gradient_in_pieces};

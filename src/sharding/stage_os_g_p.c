@@ -4,8 +4,8 @@
  *
  * A unit's parameters are gathered before they are used and released after, forward and
  * backward: with the reduction of gradients at most 3 (N-1)/N Psi elements per rank and
- * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch` are
- * gathered ahead:
+ * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch`
+ * are gathered ahead:
  *
  *     uses         F0  F1  F2  B2  B1  B0        prefetch = 1, each unit with its own group:
  *
@@ -29,7 +29,6 @@
 #include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/stages.h"
 #include "sharding/writer.h"
 
 /* Uses whose parameters are read from the file before they are gathered. */
@@ -86,7 +85,8 @@ static bool is_read_again(const struct uses *uses, int64_t at, int g)
     return false;
 }
 
-/* The place of the whole parameters. Pieces that lie end to end already are gathered in place. */
+/* The place of the whole parameters. Pieces that lie end to end already are gathered in
+ * place. */
 static int place_for(zero_writer *w, int g)
 {
     const zero_schedule *s = w->s;
@@ -206,16 +206,6 @@ static void write_program(zero_schedule *s, zero_program_kind program)
     zero_writer_close(&w);
 }
 
-static void hold(zero_schedule *s)
-{
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        bool stays = s->groups[g].partition.n_params <= s->input.persist;
-        zero_hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : ZERO_HOLD_PIECE);
-        zero_hold_gradients(s, g, ZERO_HOLD_PIECE, false);
-        zero_hold_optimizer(s, g, ZERO_HOLD_PIECE);
-    }
-}
-
 static void write_programs(zero_schedule *s)
 {
     if (!s->input.forward_only) write_program(s, ZERO_PROGRAM_STEP);
@@ -230,5 +220,5 @@ const zero_stage zero_stage_os_g_p = {.name = "P_os+g+p",
                                       .parameters = ZERO_HOLD_PIECE,
                                       .gradients = ZERO_HOLD_PIECE,
                                       .optimizer = ZERO_HOLD_PIECE,
-                                      .hold = hold,
+                                      .path = &zero_gradient_in_pieces,
                                       .write = write_programs};

@@ -6,22 +6,26 @@
  *     2        P_os+g       whole            pieces      pieces
  *     3        P_os+g+p     pieces           pieces      pieces
  *
- * A new stage is a file stage_NAME.c, which defines zero_stage_NAME, and its name in ZERO_STAGES.
- * Its number follows from its place there; formulas, reports, options and help follow from its
- * fields.
- * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and figure 1. */
+ * A new stage is a file stage_NAME.c, which defines zero_stage_NAME, and its name in
+ * ZERO_STAGES. Its number follows from its place there; formulas, reports, options and help
+ * follow from its fields. Source: Rajbhandari et al., ZeRO, arXiv:1910.02054, section 5 and
+ * figure 1. */
 #pragma once
 
 #include "sharding/schedule.h"
+
+/* The path of a gradient from BACKWARD to UPDATE (writer.h). */
+typedef struct zero_gradient_path zero_gradient_path;
 
 typedef struct {
     const char *name;  /* the paper's: "P_os+g" */
     const char *words; /* what it shards beyond the stage before: "+ gradients" */
     /* By rule; small groups may stay whole. */
     zero_holding parameters, gradients, optimizer;
-    /* Both fail in s->status. */
-    void (*hold)(zero_schedule *s);  /* adds the buffers that live for the whole run */
-    void (*write)(zero_schedule *s); /* writes programs and their buffers */
+    const zero_gradient_path *path; /* of its steps */
+    /* Writes programs and their buffers; fails in s->status. NULL: zero_write_programs()
+     * does, as ranks have all parameters whenever they compute. */
+    void (*write)(zero_schedule *s);
 } zero_stage;
 
 #define ZERO_STAGES(ROW) ROW(none) ROW(os) ROW(os_g) ROW(os_g_p)

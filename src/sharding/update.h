@@ -1,7 +1,7 @@
 /* update.h - AdamW over any part of a group.
  *
- * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it, or one
- * rank's shard. Weight decay acts only on tensors that say so. */
+ * The arrays hold elements [range.begin, range.end) of the group's flat space: all of it,
+ * or one rank's shard. Weight decay acts only on tensors that say so. */
 #pragma once
 
 #include "base/tree.h"
@@ -13,27 +13,29 @@ typedef struct {
     const void *grad;
     void *param; /* 16-bit types: receives the rounded master; fp32: NULL */
     float *master, *momentum, *variance;
-    /* NULL, or where AdamW notes a parameter that was not its master, rounded (math/backend.h). */
+    /* NULL, or where AdamW notes a parameter that was not its master, rounded
+     * (math/backend.h). */
     uint64_t *changed;
 } zero_update_state;
 
-/* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay, clip,
- * 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
+/* ZERO_ERR_INVALID, with the number, unless AdamW can work with it: 0 <= lr, weight_decay,
+ * clip, 0 <= beta1, beta2 < 1, 0 < eps, all finite. */
 ZERO_NODISCARD zero_status zero_update_check(const zero_adamw *hyper, double clip);
 
-/* The factor of gradients before the update: it undoes the loss scale and clips their norm to
- * `clip` (0: no clipping). `norm` is without the scale. */
+/* The factor of gradients before the update: it undoes the loss scale and clips their norm
+ * to `clip` (0: no clipping). `norm` is without the scale. */
 float zero_update_grad_scale(double norm, double clip, double scale);
 
-/* The squares of elements `range` of a flat space of n_params, as subtrees of the tree over the
- * whole space; x[0] is the first of them. Unless the range is empty, range.begin is a multiple
- * of ZERO_TREE_BLOCK, and so is range.end, unless it is n_params. */
+/* The squares of elements `range` of a flat space of n_params, as subtrees of the tree over
+ * the whole space; x[0] is the first of them. Unless the range is empty, range.begin is a
+ * multiple of ZERO_TREE_BLOCK, and so is range.end, unless it is n_params. */
 zero_tree_span zero_gradient_squares(const zero_backend *backend, const zero_math *math,
                                      zero_type type, int64_t n_params, zero_range range,
                                      const void *x);
 
-/* The same in two halves, for a backend whose sums the host cannot read at once: the sums of the
- * subtrees, sums[zero_gradient_pieces(range)] in the backend's memory; and their span. */
+/* The same in two halves, for a backend whose sums the host cannot read at once: the sums
+ * of the subtrees, sums[zero_gradient_pieces(range)] in the backend's memory; and their
+ * span. */
 int64_t zero_gradient_pieces(zero_range range); /* at most ZERO_TREE_SPAN_TERMS */
 void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero_type type,
                         zero_range range, const void *x, double *sums);

@@ -2,59 +2,6 @@
 
 #include "sharding/offload.h"
 
-#define EXCHANGE(op, among) \
-    [op] = {.kind = ZERO_WORK_EXCHANGE, .begun_by = op, .part = among}
-#define EXCHANGE_WAIT(op, begins, among) \
-    [op] = {.kind = ZERO_WORK_EXCHANGE_WAIT, .begun_by = begins, .part = among}
-
-static const zero_work works[ZERO_OP_KINDS] = {
-    [ZERO_OP_FORWARD] = {.kind = ZERO_WORK_COMPUTE},
-    [ZERO_OP_RECOMPUTE] = {.kind = ZERO_WORK_COMPUTE},
-    [ZERO_OP_BACKWARD] = {.kind = ZERO_WORK_COMPUTE},
-    EXCHANGE(ZERO_OP_GATHER, ZERO_SHARD_GROUP),
-    EXCHANGE_WAIT(ZERO_OP_GATHER_WAIT, ZERO_OP_GATHER, ZERO_SHARD_GROUP),
-    EXCHANGE(ZERO_OP_REDUCE, ZERO_SHARD_GROUP),
-    EXCHANGE_WAIT(ZERO_OP_REDUCE_WAIT, ZERO_OP_REDUCE, ZERO_SHARD_GROUP),
-    EXCHANGE(ZERO_OP_ALL_REDUCE, ZERO_REPLICA_GROUP),
-    EXCHANGE_WAIT(ZERO_OP_ALL_REDUCE_WAIT, ZERO_OP_ALL_REDUCE, ZERO_REPLICA_GROUP),
-    EXCHANGE(ZERO_OP_JOIN, ZERO_TP_GROUP),
-    EXCHANGE_WAIT(ZERO_OP_JOIN_WAIT, ZERO_OP_JOIN, ZERO_TP_GROUP),
-    EXCHANGE(ZERO_OP_COLLECT, ZERO_TP_GROUP),
-    EXCHANGE_WAIT(ZERO_OP_COLLECT_WAIT, ZERO_OP_COLLECT, ZERO_TP_GROUP),
-    [ZERO_OP_LOAD] = {.kind = ZERO_WORK_COPY},
-    [ZERO_OP_FETCH_GRAD] = {.kind = ZERO_WORK_COPY},
-    [ZERO_OP_STORE_PARAM] = {.kind = ZERO_WORK_COPY},
-    [ZERO_OP_LOSS] = {.kind = ZERO_WORK_AGREE},
-    [ZERO_OP_OVERFLOW] = {.kind = ZERO_WORK_AGREE},
-    [ZERO_OP_VERIFY] = {.kind = ZERO_WORK_AGREE},
-    [ZERO_OP_FETCH] = {.kind = ZERO_WORK_TRANSFER},
-    [ZERO_OP_FETCH_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
-    [ZERO_OP_STORE] = {.kind = ZERO_WORK_TRANSFER},
-    [ZERO_OP_STORE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
-    [ZERO_OP_FETCH_PARAM] = {.kind = ZERO_WORK_TRANSFER},
-    [ZERO_OP_FETCH_PARAM_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
-    [ZERO_OP_SAVE] = {.kind = ZERO_WORK_TRANSFER},
-    [ZERO_OP_SAVE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
-    [ZERO_OP_RESTORE] = {.kind = ZERO_WORK_TRANSFER},
-    [ZERO_OP_RESTORE_WAIT] = {.kind = ZERO_WORK_TRANSFER_WAIT},
-};
-
-zero_work zero_work_of(zero_op op)
-{
-    return works[op];
-}
-
-const zero_layout *zero_work_layout(const zero_schedule *s, zero_op op)
-{
-    switch (works[op].part) {
-    case ZERO_TP_GROUP: return zero_schedule_tp_layout(s);
-    case ZERO_REPLICA_GROUP: return &s->replica_layout;
-    default: return zero_schedule_layout(s);
-    }
-}
-
-/* ---- flops ---- */
-
 double zero_plan_forward_flops(const zero_plan_input *in, int u)
 {
     const zero_unit *unit = &in->model->units[u];

@@ -1,6 +1,7 @@
 #include "sharding/writer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
@@ -11,39 +12,47 @@
 
 /* ---- opening ---- */
 
-static size_t count_blocks(const zero_schedule *s)
-{
-    size_t n = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) n += (size_t)s->groups[g].n_blocks;
-    return n;
-}
-
+/* All tables lie in one block of memory. */
 static bool allocate(zero_writer *w)
 {
-    size_t units = (size_t)w->s->input.model->n_units;
-    size_t groups = (size_t)w->s->input.model->n_groups;
-    w->out = calloc(units, sizeof *w->out);
-    w->saved = calloc(units, sizeof *w->saved);
-    w->kept = calloc(units, sizeof *w->kept);
-    w->param = calloc(groups, sizeof *w->param);
-    w->piece = calloc(groups, sizeof *w->piece);
-    w->sent = calloc(groups, sizeof *w->sent);
-    w->mirrors = calloc(groups, sizeof *w->mirrors);
-    w->arrived = calloc(groups, sizeof *w->arrived);
-    w->grad = calloc(groups, sizeof *w->grad);
-    w->first_writer = calloc(groups, sizeof *w->first_writer);
-    w->last_writer = calloc(groups, sizeof *w->last_writer);
-    w->partial = calloc(groups, sizeof *w->partial);
-    w->order = calloc(groups, sizeof *w->order);
-    w->is_due = calloc(groups, sizeof *w->is_due);
-    w->saved_file = calloc(units, sizeof *w->saved_file);
-    w->final_at = calloc(groups, sizeof *w->final_at);
-    w->has_norm = calloc(groups, sizeof *w->has_norm);
-    w->blocks.list = calloc(count_blocks(w->s) + 1, sizeof *w->blocks.list);
-    return w->out && w->saved && w->kept && w->param && w->piece && w->sent && w->mirrors &&
-           w->arrived && w->grad && w->first_writer && w->last_writer && w->partial &&
-           w->order && w->is_due && w->saved_file && w->final_at && w->has_norm &&
-           w->blocks.list;
+    const zero_schedule *s = w->s;
+    size_t units = (size_t)s->input.model->n_units,
+           groups = (size_t)s->input.model->n_groups;
+    size_t blocks = 1;
+    for (size_t g = 0; g < groups; g++) blocks += (size_t)s->groups[g].n_blocks;
+    struct {
+        void *at; /* the member that points at the table */
+        size_t n, bytes;
+    } tables[] = {
+        {&w->out, units, sizeof *w->out},
+        {&w->saved, units, sizeof *w->saved},
+        {&w->kept, units, sizeof *w->kept},
+        {&w->saved_file, units, sizeof *w->saved_file},
+        {&w->param, groups, sizeof *w->param},
+        {&w->piece, groups, sizeof *w->piece},
+        {&w->sent, groups, sizeof *w->sent},
+        {&w->mirrors, groups, sizeof *w->mirrors},
+        {&w->arrived, groups, sizeof *w->arrived},
+        {&w->grad, groups, sizeof *w->grad},
+        {&w->first_writer, groups, sizeof *w->first_writer},
+        {&w->last_writer, groups, sizeof *w->last_writer},
+        {&w->partial, groups, sizeof *w->partial},
+        {&w->order, groups, sizeof *w->order},
+        {&w->is_due, groups, sizeof *w->is_due},
+        {&w->final_at, groups, sizeof *w->final_at},
+        {&w->has_norm, groups, sizeof *w->has_norm},
+        {&w->blocks.list, blocks, sizeof *w->blocks.list},
+    };
+    const size_t n = sizeof tables / sizeof *tables;
+    size_t bytes = 0;
+    for (size_t k = 0; k < n; k++)
+        bytes += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
+    char *at = w->memory = calloc(bytes, 1);
+    for (size_t k = 0; at && k < n; k++) {
+        memcpy(tables[k].at, &at, sizeof at);
+        at += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
+    }
+    return at != NULL;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -63,26 +72,27 @@ static void find_parameters(zero_writer *w)
 static void find_writers(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
-    for (int u = 0; u < model->n_units; u++)
+    const zero_pipeline_place *p = &w->s->pipe;
+    for (int u = p->first_unit; u < p->end_unit; u++)
         for (int k = 0; k < model->units[u].n_groups; k++)
             w->first_writer[model->units[u].groups[k]] = u;
-    for (int u = model->n_units - 1; u >= 0; u--)
+    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
         for (int k = 0; k < model->units[u].n_groups; k++)
             w->last_writer[model->units[u].groups[k]] = u;
 }
 
-/* Updates are made in the order in which the next forward pass needs the parameters, or in that in
- * which backward completes gradients. */
+/* Updates are made in the order in which the next forward pass needs the parameters, or in
+ * that in which backward completes gradients. */
 static void order_updates(zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
     bool backward = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
-    int n = 0;
-    for (int k = 0; k < model->n_units; k++) {
-        int u = backward ? model->n_units - 1 - k : k;
+    int first = w->s->pipe.first_unit, n = w->s->pipe.end_unit - first;
+    for (int k = 0; k < n; k++) {
+        int u = first + (backward ? n - 1 - k : k);
         for (int j = 0; j < model->units[u].n_groups; j++)
             if (w->last_writer[model->units[u].groups[j]] == u)
-                w->order[n++] = model->units[u].groups[j];
+                w->order[w->n_order++] = model->units[u].groups[j];
     }
 }
 
@@ -90,7 +100,7 @@ static void find_stream(zero_writer *w)
 {
     const zero_schedule *s = w->s;
     bool updates = w->program == ZERO_PROGRAM_STEP || w->program == ZERO_PROGRAM_EPILOGUE;
-    for (int k = 0; k < s->input.model->n_groups; k++) {
+    for (int k = 0; k < w->n_order; k++) {
         int g = w->order[k];
         w->is_due[g] = updates && s->input.offload == ZERO_OFFLOAD_LAZY;
         for (int number = 0; number < s->groups[g].n_blocks; number++)
@@ -134,24 +144,7 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
 
 void zero_writer_close(zero_writer *w)
 {
-    free(w->out);
-    free(w->saved);
-    free(w->kept);
-    free(w->param);
-    free(w->piece);
-    free(w->sent);
-    free(w->mirrors);
-    free(w->arrived);
-    free(w->grad);
-    free(w->first_writer);
-    free(w->last_writer);
-    free(w->partial);
-    free(w->order);
-    free(w->is_due);
-    free(w->saved_file);
-    free(w->has_norm);
-    free(w->final_at);
-    free(w->blocks.list);
+    free(w->memory);
     *w = (zero_writer){0};
 }
 
@@ -179,15 +172,6 @@ static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];
     return zero_plan_sizes(&w->s->input, unit, w->B, w->T);
-}
-
-/* The gradient stream runs in place through all units: it is as long as the longest output. */
-static int64_t stream_floats(const zero_writer *w)
-{
-    int64_t most = 0;
-    for (int u = 0; u < w->s->input.model->n_units; u++)
-        most = zero_max(most, zero_write_out_floats(w, u));
-    return most;
 }
 
 static bool trains(const zero_writer *w)
@@ -220,8 +204,8 @@ static void number_microbatches(const zero_writer *w, zero_instruction *i)
     i->microbatch_stride = w->microbatch_stride;
 }
 
-/* With a device one buffer serves all microbatches: rows are copied to the host while the next
- * microbatch is computed. */
+/* With a device one buffer serves all microbatches: rows are copied to the host while the
+ * next microbatch is computed. */
 static void hold_row_losses(zero_writer *w)
 {
     int64_t n = sizes_of(w, last_unit(w)).row_loss * (int64_t)sizeof(float);
@@ -236,14 +220,22 @@ void zero_write_load(zero_writer *w, int m)
 {
     const zero_model *model = w->s->input.model;
     bool generates = zero_program_generates(w->program);
-    w->microbatch = m;
+    w->microbatch = w->turn = m;
     w->tokens = w->stream = ZERO_NO_BUFFER;
-    if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, stream_floats(w));
+    /* The gradient stream runs in place through all units: it is as long as the longest
+     * output. */
+    int64_t longest = 0;
+    for (int u = 0; u < model->n_units; u++)
+        longest = zero_max(longest, zero_write_out_floats(w, u));
+    if (trains(w)) w->stream = floats(w, ZERO_CLASS_ACTIVATIONS, longest);
     if (generates && !w->s->input.device) return; /* the caller's tokens are read */
     int64_t positions = w->B * w->T;
-    size_t targets = generates ? 0 : (size_t)positions * model->target_bytes;
-    w->tokens = bytes(w, ZERO_CLASS_DATA,
-                      (int64_t)(zero_schedule_targets_at(model, positions) + targets));
+    bool is_first = w->s->pipe.first_unit == 0;
+    bool is_last = w->s->pipe.end_unit == model->n_units;
+    size_t inputs = is_first ? zero_schedule_targets_at(model, positions) : 0;
+    size_t targets = generates || !is_last ? 0 : (size_t)positions * model->target_bytes;
+    if (!is_first && !is_last) return;
+    w->tokens = bytes(w, ZERO_CLASS_DATA, (int64_t)(inputs + targets));
     if (!generates) hold_row_losses(w);
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
@@ -293,8 +285,7 @@ static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 /* The last unit is never recomputed: its backward follows its forward at once. */
 bool zero_write_recomputes(const zero_writer *w, int u)
 {
-    return trains(w) && w->s->input.recompute && u < last_unit(w) &&
-           sizes_of(w, u).saved > 0;
+    return trains(w) && zero_plan_recomputes(&w->s->input, u) && sizes_of(w, u).saved > 0;
 }
 
 bool zero_write_backward_reads(const zero_writer *w, int u)
@@ -316,8 +307,8 @@ static bool fetches_logits(const zero_writer *w)
     return w->s->input.device && zero_program_generates(w->program);
 }
 
-/* Floats of the last unit's logits. To generate on a device it needs only those of the texts' last
- * positions, which are few beside a device's chunk. */
+/* Floats of the last unit's logits. To generate on a device it needs only those of the
+ * texts' last positions, which are few beside a device's chunk. */
 static int64_t logits_of(const zero_writer *w)
 {
     const zero_model *model = w->s->input.model;
@@ -326,34 +317,10 @@ static int64_t logits_of(const zero_writer *w)
     return zero_min(all, model->vocab * zero_program_samples(w->s, w->program));
 }
 
-/* The results of the last unit without a backward pass. */
-static void name_results(zero_writer *w, zero_instruction *i)
-{
-    i->row_loss = w->row_loss;
-    i->host = w->host_rows;
-    if (fetches_logits(w))
-        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
-                           logits_of(w) * (int64_t)sizeof(float));
-}
-
-static int cache_of(const zero_writer *w, int u)
-{
-    const zero_schedule *s = w->s;
-    if (!zero_program_generates(w->program) || s->first_cache == ZERO_NO_BUFFER)
-        return ZERO_NO_BUFFER;
-    return s->buffers[s->first_cache + u].bytes > 0 ? s->first_cache + u : ZERO_NO_BUFFER;
-}
-
-static zero_pass forward_pass(const zero_writer *w)
-{
-    if (w->program == ZERO_PROGRAM_EVALUATE) return ZERO_PASS_EVALUATE;
-    if (zero_program_generates(w->program)) return ZERO_PASS_GENERATE;
-    return ZERO_PASS_FORWARD;
-}
-
-/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which hides it. Beside
- * a device all of them do: the host updates while the device executes the pass before, and STORE_PARAM,
- * whose copy waits for all calls that are queued, does not wait for this one. */
+/* Where GATHER takes time, the next unit's updates stand before this one's FORWARD, which
+ * hides it. Beside a device all of them do: the host updates while the device executes the
+ * pass before, and STORE_PARAM, whose copy waits for all calls that are queued, does not
+ * wait for this one. */
 static void write_due_ahead(zero_writer *w, int u)
 {
     bool is_beside = zero_plan_updates_beside(&w->s->input) && !w->s->input.serial;
@@ -376,15 +343,28 @@ void zero_write_forward(zero_writer *w, int u)
     int place = zero_write_place_kept(w, u);
     zero_instruction *i = forward(w, ZERO_OP_FORWARD, u, w->out[u]);
     i->buffer = place;
-    i->cache = cache_of(w, u);
+    const zero_schedule *s = w->s;
+    bool has_cache = zero_program_generates(w->program) && s->first_cache != ZERO_NO_BUFFER;
+    if (has_cache && s->buffers[s->first_cache + u].bytes > 0)
+        i->cache = s->first_cache + u;
     i->logits = logits;
-    if (gives_logits) name_results(w, i);
-    zero_write_parts(w, forward_pass(w));
+    if (gives_logits) {
+        i->row_loss = w->row_loss;
+        i->host = w->host_rows;
+    }
+    if (gives_logits && fetches_logits(w))
+        i->host = bytes_in(w, ZERO_CLASS_LOGITS, ZERO_SPACE_HOST,
+                           logits_of(w) * (int64_t)sizeof(float));
+    bool evaluates = w->program == ZERO_PROGRAM_EVALUATE;
+    zero_write_parts(w, evaluates                            ? ZERO_PASS_EVALUATE
+                        : zero_program_generates(w->program) ? ZERO_PASS_GENERATE
+                                                             : ZERO_PASS_FORWARD);
     zero_write_keep_after(w, u);
 }
 
-/* The output is known already. A unit that cannot leave it out writes it to workspace, unread. */
-static void recompute(zero_writer *w, int u)
+/* The output is known already. A unit that cannot leave it out writes it to workspace,
+ * unread. */
+static void compute_again(zero_writer *w, int u)
 {
     zero_unit_sizes size = sizes_of(w, u);
     int out = ZERO_NO_BUFFER;
@@ -395,16 +375,16 @@ static void recompute(zero_writer *w, int u)
     zero_write_parts(w, ZERO_PASS_RECOMPUTE);
 }
 
-/* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty. Any
- * other is in flight until it is rounded, added or reduced. One that is reduced as it is lies
- * where neighbours can read it. */
+/* An fp32 gradient that ranks keep whole is written where it stays, if that is still empty.
+ * Any other is in flight until it is rounded, added or reduced. One that is reduced as it
+ * is lies where neighbours can read it. */
 static int choose_gradient(zero_writer *w, int g)
 {
     const zero_plan_input *in = &w->s->input;
     const zero_group_state *state = &w->s->groups[g];
     bool is_exact = in->type == ZERO_FP32, whole = state->grad_held == ZERO_HOLD_WHOLE;
     bool is_only = in->accumulation == 1;
-    bool is_first = w->microbatch == 0 && !in->reproducible;
+    bool is_first = w->turn == 0 && !in->reproducible;
     if (is_exact && whole && (is_only || is_first)) return state->grad;
     bool is_read = is_exact && !whole && zero_schedule_shares(w->s);
     return zero_hold_buffer(w->s, w->program, ZERO_CLASS_IN_FLIGHT, g, ZERO_HOLD_WHOLE,
@@ -428,7 +408,7 @@ void zero_write_backward(zero_writer *w, int u)
     const zero_unit *unit = &model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
     zero_write_bring_back_for(w, u);
-    if (zero_write_recomputes(w, u)) recompute(w, u);
+    if (zero_write_recomputes(w, u)) compute_again(w, u);
     for (int k = 0; k < unit->n_groups; k++)
         if (w->first_writer[unit->groups[k]] == u)
             w->grad[unit->groups[k]] = choose_gradient(w, unit->groups[k]);

@@ -1,11 +1,11 @@
 /* writer.h - the verbs with which stages write their programs.
  *
- * A writer is a program in the making. It knows where the microbatch's data is, which parameters
- * are whole here, and where gradients go. Stages hold memory (holdings.h) and call the verbs in
- * order. */
+ * A writer is a program in the making. It knows where the microbatch's data is, which
+ * parameters are whole here, and where gradients go. Stages hold memory (holdings.h) and
+ * call the verbs in order. */
 #pragma once
 
-#include "sharding/schedule.h"
+#include "sharding/stages.h"
 
 #define ZERO_COUNTER_LEVELS 18 /* of the binary counter: up to 2^17 microbatches */
 
@@ -14,13 +14,12 @@ typedef struct zero_writer zero_writer;
 /* The deal of a step's microbatches: M neighbours to each rank, or every N_d-th. */
 typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
-/* The path of a gradient from BACKWARD to UPDATE. */
-typedef struct {
+struct zero_gradient_path {
     zero_deal deal;
     void (*completed)(zero_writer *w, int g); /* backward has written all of group g's */
     void (*reduced)(zero_writer *w);          /* `ended` has its sum over all N_d ranks */
     void (*summed)(zero_writer *w); /* all microbatches are reduced; NULL: nothing to do */
-} zero_gradient_path;
+};
 
 /* A block of optimizer states in the file. */
 typedef struct {
@@ -37,9 +36,11 @@ typedef struct {
 
 struct zero_writer {
     zero_schedule *s;
+    void *memory; /* of all tables below */
     zero_program_kind program;
     int64_t B, T;
     int microbatch;
+    int turn; /* the number of its backward pass among the step's: a pipeline has its own order */
     int rank_stride, microbatch_stride; /* see zero_instruction */
     int tokens, row_loss, stream;
     int host_rows;    /* with a device: row losses of all microbatches, on the host */
@@ -64,6 +65,7 @@ struct zero_writer {
     int unsquared;                  /* the group whose sum has just become whole; or -1 */
     const zero_gradient_path *path; /* NULL: a program without gradients */
 
+    int n_order;     /* groups that are held here */
     int *order;      /* [n_groups] in the order of their updates */
     bool *is_due;    /* [n_groups] `lazy`: the last step's UPDATE is still to be written */
     int n_due;       /* groups of `order` that were due and are not any more */
@@ -110,15 +112,16 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer);
 
 /* With offload_parameters: FETCH_PARAM of group g, unless its piece is on its way. */
 void zero_write_fetch_params(zero_writer *w, int g);
-/* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes from the
- * file. */
+/* This rank's piece of group g in memory, for a GATHER; after FETCH_PARAM_WAIT if it comes
+ * from the file. */
 int zero_write_await_piece(zero_writer *w, int g);
-/* NORM of the group `unsquared`: beside the collective that has begun since its sum became whole. It
- * stays at the end of the step where squares are taken on a device, with offload, with `serial`, and in
- * stage 0, where the sum belongs to a GATHER until then. */
+/* NORM of the group `unsquared`: beside the collective that has begun since its sum became
+ * whole. It stays at the end of the step where squares are taken on a device, with offload,
+ * with `serial`, and in stage 0, where the sum belongs to a GATHER until then. */
 void zero_write_early_norm(zero_writer *w);
-/* LOSS, NORM of the groups that are left, OVERFLOW, the checks that are planned; then, unless they stand
- * elsewhere (zero_offload), UPDATE of all groups in the order of their use. */
+/* LOSS, NORM of the groups that are left, OVERFLOW, the checks that are planned; then,
+ * unless they stand elsewhere (zero_offload), UPDATE of all groups in the order of their
+ * use. */
 void zero_write_update(zero_writer *w);
 /* UPDATE of group g, followed by the GATHER of its parameters if it is published. */
 void zero_write_update_of(zero_writer *w, int g);
@@ -126,8 +129,8 @@ void zero_write_update_of(zero_writer *w, int g);
 void zero_write_late_update(zero_writer *w);
 /* UPDATE of a block of group g in a slot: range and slot are still to be set. */
 zero_instruction *zero_write_update_block(zero_writer *w, int g);
-/* To be called when the gradient of group g is what NORM and UPDATE read. With `backward` it may be
- * updated from here on; with updates beside a device FETCH_GRAD stands here. */
+/* To be called when the gradient of group g is what NORM and UPDATE read. With `backward`
+ * it may be updated from here on; with updates beside a device FETCH_GRAD stands here. */
 void zero_write_gradient_is_final(zero_writer *w, int g);
 
 /* ---- a slower tier: writer_offload.c ---- */
@@ -155,7 +158,8 @@ int64_t zero_write_out_floats(const zero_writer *w, int u);
 int zero_write_output(zero_writer *w, int u);
 /* The node's buffer in which KEEP will put FORWARD u's input; ZERO_NO_BUFFER: none. */
 int zero_write_place_kept(zero_writer *w, int u);
-/* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the file. */
+/* To be called after FORWARD of unit u: outputs that wait become pieces, and go to the
+ * file. */
 void zero_write_keep_after(zero_writer *w, int u);
 /* To be called before BACKWARD of unit u: they come from the file, and are collected. */
 void zero_write_bring_back_for(zero_writer *w, int u);
@@ -170,18 +174,21 @@ void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffe
 
 /* Calls `completed` for each group whose gradient u's backward completes. */
 void zero_write_complete(zero_writer *w, int u);
-/* Ends what is in flight, and calls `reduced` for each sum: the REDUCE, and with replicas its
- * ALL_REDUCE and the one before. */
+/* Ends what is in flight, and calls `reduced` for each sum: the REDUCE, and with replicas
+ * its ALL_REDUCE and the one before. */
 void zero_write_finish_reduce(zero_writer *w);
 
-/* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one, REDUCE
- * of that sum, in place. */
+/* Gradients held whole, `completed`: this microbatch's joins the sum; after the last one,
+ * REDUCE of that sum, in place. */
 void zero_write_sum_whole(zero_writer *w, int g);
+/* The two halves of this: the sum, and REDUCE in place. */
+void zero_write_join_whole(zero_writer *w, int g);
+void zero_write_reduce_whole(zero_writer *w, int g);
 /* `reduced`: this rank's piece of the sum is rounded to where the gradient belongs. */
 void zero_write_round_sum(zero_writer *w);
 
-/* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this rank's
- * piece, which is all that remains, joins the sum of pieces. */
+/* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this
+ * rank's piece, which is all that remains, joins the sum of pieces. */
 void zero_write_reduce_leaf(zero_writer *w, int g);
 void zero_write_sum_pieces(zero_writer *w);
 extern const zero_gradient_path zero_gradient_in_pieces; /* these two */
@@ -190,5 +197,7 @@ extern const zero_gradient_path zero_gradient_in_pieces; /* these two */
 
 /* All programs of a stage in which ranks have all parameters whenever they compute. */
 void zero_write_programs(zero_schedule *s, const zero_gradient_path *path);
+/* The step of a pipeline stage: writer_pipeline.c. */
+void zero_write_pipeline(zero_schedule *s);
 /* Prologue and epilogue alone: gather and await what is published. */
 void zero_write_ends(zero_schedule *s);

@@ -3,9 +3,10 @@
  *     leaf     a microbatch's gradient, rounded to the type of gradients
  *     sum      of leaves, in fp32, rounded to that type once
  *
- * Gradients held whole: a rank adds its leaves and reduces their sum. Gradients held in pieces:
- * it reduces every leaf, and owners add what arrives. With `reproducible` both walk one tree
- * over the step's microbatches; otherwise a rank adds in the order in which it computes. */
+ * Gradients held whole: a rank adds its leaves and reduces their sum. Gradients held in
+ * pieces: it reduces every leaf, and owners add what arrives. With `reproducible` both walk
+ * one tree over the step's microbatches; otherwise a rank adds in the order in which it
+ * computes. */
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
@@ -33,6 +34,7 @@ void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffe
 /* A leaf to be added: a whole group, or this rank's piece of one. */
 struct addend {
     int group, microbatch;
+    int turn; /* of its backward pass, from 0 */
     zero_holding what;
     zero_range range;
     int leaf;
@@ -78,7 +80,7 @@ static void join_sum(zero_writer *w, const struct addend *a)
     if (w->s->input.reproducible)
         count_up(w, a);
     else if (a->leaf != sum) /* equal: backward wrote the first leaf there */
-        add(w, a, a->microbatch > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
+        add(w, a, a->turn > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
 }
 
 static bool is_last(const zero_writer *w, int microbatch)
@@ -108,12 +110,11 @@ static zero_instruction begin(zero_writer *w, zero_op op, zero_instruction sum)
 {
     zero_schedule *s = w->s;
     int g = sum.group;
-    bool crosses = op == ZERO_OP_ALL_REDUCE;
-    zero_exchange *x = crosses ? &s->groups[g].all_reduce : &s->groups[g].reduce;
+    zero_exchange *x =
+        op == ZERO_OP_ALL_REDUCE ? &s->groups[g].all_reduce : &s->groups[g].reduce;
     if (!x->is_used) *x = (zero_exchange){.is_used = true, .in = sum.in, .out = sum.buffer};
     int staging = zero_write_staging(
-        w, crosses ? zero_schedule_all_reduce_staging(s, g)
-                   : zero_schedule_staging(s, op, g, zero_schedule_collectives(s, g)));
+        w, zero_exchange_staging(s, op, g, zero_exchange_collectives(s, op, g)));
     zero_instruction *i = zero_schedule_emit(s, w->program, op);
     i->group = g;
     i->microbatch = sum.microbatch;
@@ -145,8 +146,8 @@ static void finish_crossing(zero_writer *w)
     w->crossing.group = -1;
 }
 
-/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight. Only
- * one ALL_REDUCE is in flight at a time, so the one before ends first. */
+/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight.
+ * Only one ALL_REDUCE is in flight at a time, so the one before ends first. */
 static void cross(zero_writer *w, zero_instruction sum)
 {
     zero_instruction before = w->crossing;
@@ -201,11 +202,12 @@ static bool is_rounded_later(const zero_writer *w)
 
 /* ---- gradients held whole ---- */
 
-void zero_write_sum_whole(zero_writer *w, int g)
+void zero_write_join_whole(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
     struct addend a = {.group = g,
                        .microbatch = w->microbatch,
+                       .turn = w->turn,
                        .what = ZERO_HOLD_WHOLE,
                        .range = {0, state->partition.padded},
                        .leaf = w->grad[g],
@@ -214,9 +216,20 @@ void zero_write_sum_whole(zero_writer *w, int g)
     if (!is_only) join_sum(w, &a);
     if (is_only && a.leaf != state->grad)
         zero_write_round(w, g, a.range, a.leaf, state->grad);
-    if (!is_last(w, w->microbatch)) return;
+}
+
+void zero_write_reduce_whole(zero_writer *w, int g)
+{
+    const zero_group_state *state = &w->s->groups[g];
+    bool is_only = w->s->input.accumulation == 1;
     int sum = is_only ? state->grad : state->sum;
     reduce(w, g, sum, is_only && is_rounded_later(w) ? sum_in_flight(w, g) : sum);
+}
+
+void zero_write_sum_whole(zero_writer *w, int g)
+{
+    zero_write_join_whole(w, g);
+    if (is_last(w, w->microbatch)) zero_write_reduce_whole(w, g);
 }
 
 void zero_write_round_sum(zero_writer *w)
@@ -259,6 +272,7 @@ void zero_write_sum_pieces(zero_writer *w)
     int g = w->ended.group;
     struct addend a = {.group = g,
                        .microbatch = w->ended.microbatch,
+                       .turn = w->ended.microbatch,
                        .what = ZERO_HOLD_PIECE,
                        .range = piece_of(w, g),
                        .leaf = w->ended.buffer,

@@ -9,9 +9,10 @@
  *                      RESTORE u, BACKWARD u+3, RESTORE_WAIT u, COLLECT u, BACKWARD u+2,
  *                      COLLECT_WAIT u, RECOMPUTE u+1, BACKWARD u+1
  *
- * The pieces are the paper's P_a (section 6.1): all ranks of a TP group have the same output, so each
- * of T ranks keeps 1/T of it until they collect it again. Only inputs of units that are computed
- * again are cut. The last unit reads its input again at once, and units that save nothing are rare.
+ * The pieces are the paper's P_a (section 6.1): all ranks of a TP group have the same
+ * output, so each of T ranks keeps 1/T of it until they collect it again. Only inputs of
+ * units that are computed again are cut. The last unit reads its input again at once, and
+ * units that save nothing are rare.
  *
  *                      KEEP writes                      COLLECT writes
  *     messages         own [n / T]                      own [n]
@@ -19,8 +20,8 @@
  *     several nodes,   TP_PART [n / T]                  TP_NODE [n]
  *     or with a file
  *
- * In the second row a rank has no whole copy of its own, and COLLECT moves nothing. schedule_join.c
- * says why no rank overwrites there what another one still reads. */
+ * In the second row a rank has no whole copy of its own, and COLLECT moves nothing.
+ * schedule_join.c says why no rank overwrites there what another one still reads. */
 #include <inttypes.h>
 
 #include "base/fail.h"
@@ -46,7 +47,8 @@ static int tp_ranks(const zero_writer *w)
 /* True if unit u's output waits for a unit that is computed again. */
 static bool is_kept(const zero_writer *w, int u)
 {
-    return u >= 0 && zero_write_recomputes(w, u + 1) && zero_write_out_floats(w, u) > 0;
+    return u >= 0 && u + 1 < w->s->pipe.end_unit && zero_write_recomputes(w, u + 1) &&
+           zero_write_out_floats(w, u) > 0;
 }
 
 static bool is_cut(const zero_writer *w, int u)
@@ -129,14 +131,8 @@ static void move(zero_writer *w, zero_op op, int u)
     i->buffer = *held(w, u);
 }
 
-static int like(zero_writer *w, int buffer)
-{
-    zero_buffer b = w->s->buffers[buffer];
-    b.first = b.last = 0;
-    return zero_schedule_add_buffer(w->s, b);
-}
-
-/* After a failure nothing is held: a piece that cannot be cut has no buffer, and the plan is refused. */
+/* After a failure nothing is held: a piece that cannot be cut has no buffer, and the plan
+ * is refused. */
 static void save(zero_writer *w, int u)
 {
     if (w->s->status != ZERO_OK) return;
@@ -150,7 +146,9 @@ static void save(zero_writer *w, int u)
 static void restore(zero_writer *w, int u)
 {
     if (w->s->status != ZERO_OK) return;
-    *held(w, u) = like(w, *held(w, u));
+    zero_buffer b = w->s->buffers[*held(w, u)];
+    b.first = b.last = 0;
+    *held(w, u) = zero_schedule_add_buffer(w->s, b);
     move(w, ZERO_OP_RESTORE, u);
     if (w->s->input.serial) move(w, ZERO_OP_RESTORE_WAIT, u);
 }
@@ -162,51 +160,33 @@ static void await_restored(zero_writer *w, int u)
 
 /* ---- pieces ---- */
 
-/* Pieces are whole floats: two numbers of 16 bits each. */
-static bool refuse_length(zero_writer *w, int u)
+/* Pieces are whole floats: two numbers of 16 bits each. A JOIN has to stand in the forward
+ * pass of the unit that reads them, the last one that was written. */
+static zero_status check_keep(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->s->input.model->units[u];
-    int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
-    w->s->status = zero_fail(
-        ZERO_ERR_INVALID,
-        "unit '%s' gives %" PRId64
-        " numbers of %s: --partition-activations needs a multiple of %d, %d for each of "
-        "the %d ranks of a TP group; give another --micro-batch or --seq",
-        unit->name, unit->sizes(unit, w->B, w->T).out, zero_type_name(unit->activations),
-        in_float * tp_ranks(w), in_float, tp_ranks(w));
-    return false;
-}
-
-static bool begins_forward(const zero_instruction *i, int u)
-{
-    return i->op == ZERO_OP_FORWARD && i->unit == u && i->part <= 0;
-}
-
-/* True if a JOIN stands in unit u's forward pass, the last one that was written. */
-static bool has_joined(const zero_writer *w, int u)
-{
     const zero_program *p = &w->s->programs[w->program];
-    for (int at = p->length - 1; at >= 0 && !begins_forward(&p->code[at], u); at--)
-        if (p->code[at].op == ZERO_OP_JOIN && p->code[at].unit == u) return true;
-    return false;
-}
-
-static bool refuse_without_join(zero_writer *w, int u)
-{
-    w->s->status = zero_fail(
+    int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
+    if (zero_write_out_floats(w, u) % tp_ranks(w) != 0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "unit '%s' gives %" PRId64
+                         " numbers of %s: --partition-activations needs a multiple of %d, "
+                         "%d for each of "
+                         "the %d ranks of a TP group; give another --micro-batch or --seq",
+                         unit->name, unit->sizes(unit, w->B, w->T).out,
+                         zero_type_name(unit->activations), in_float * tp_ranks(w),
+                         in_float, tp_ranks(w));
+    for (int at = p->length - 1; at >= 0; at--) {
+        const zero_instruction *i = &p->code[at];
+        if (i->unit == u + 1 && i->op == ZERO_OP_JOIN) return ZERO_OK;
+        if (i->unit == u + 1 && i->op == ZERO_OP_FORWARD && i->part <= 0) break;
+    }
+    return zero_fail(
         ZERO_ERR_INVALID,
         "unit '%s' joins nothing in its forward pass: --partition-activations needs a join "
         "there, so that no rank of the TP group still reads the memory where the unit's "
         "input is kept; leave the option out",
-        w->s->input.model->units[u].name);
-    return false;
-}
-
-static bool may_keep(zero_writer *w, int u)
-{
-    if (w->s->status != ZERO_OK) return false;
-    if (zero_write_out_floats(w, u) % tp_ranks(w) != 0) return refuse_length(w, u);
-    return has_joined(w, u + 1) || refuse_without_join(w, u + 1);
+        unit[1].name);
 }
 
 int zero_write_place_kept(zero_writer *w, int u)
@@ -219,7 +199,9 @@ int zero_write_place_kept(zero_writer *w, int u)
 
 static void keep(zero_writer *w, int u)
 {
-    if (!may_keep(w, u)) return;
+    /* After a failure nothing is kept. */
+    if (w->s->status == ZERO_OK) w->s->status = check_keep(w, u);
+    if (w->s->status != ZERO_OK) return;
     if (!keeps_in_place(w)) w->kept[u] = add_piece(w, u);
     zero_instruction *i = zero_write(w, ZERO_OP_KEEP);
     i->unit = u;
@@ -227,14 +209,6 @@ static void keep(zero_writer *w, int u)
     i->buffer = w->kept[u];
     i->range = piece_of(w, u);
     w->out[u] = ZERO_NO_BUFFER;
-}
-
-static int whole_of(zero_writer *w, int u)
-{
-    bool shares = zero_schedule_join_shares(w->s);
-    if (keeps_in_place(w)) return w->kept[u];
-    return add(w, ZERO_CLASS_ACTIVATIONS, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
-               length_of(zero_write_out_floats(w, u), false));
 }
 
 static void await_collected(zero_writer *w, const zero_instruction *collect)
@@ -246,7 +220,11 @@ static void await_collected(zero_writer *w, const zero_instruction *collect)
 
 static void collect(zero_writer *w, int u)
 {
-    int whole = whole_of(w, u);
+    bool shares = zero_schedule_join_shares(w->s);
+    int whole = keeps_in_place(w) ? w->kept[u]
+                                  : add(w, ZERO_CLASS_ACTIVATIONS,
+                                        shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
+                                        length_of(zero_write_out_floats(w, u), false));
     if (w->s->status != ZERO_OK) return;
     zero_instruction *i = zero_write(w, ZERO_OP_COLLECT);
     i->unit = u;

@@ -8,9 +8,9 @@
 
 /* ---- the stream of optimizer states ----
  *
- * All blocks of a program, in the order of their UPDATEs. Block k is in slot k modulo the number
- * of slots. While one block is updated, half of the slots are read ahead; the others are being
- * written.
+ * All blocks of a program, in the order of their UPDATEs. Block k is in slot k modulo the
+ * number of slots. While one block is updated, half of the slots are read ahead; the others
+ * are being written.
  *
  *     STORE_WAIT k-2, FETCH k+2, FETCH_WAIT k, UPDATE k, STORE k,
  *     STORE_WAIT k-1, FETCH k+3, FETCH_WAIT k+1, UPDATE k+1, STORE k+1, ... */
@@ -18,13 +18,6 @@
 static int n_slots(const zero_writer *w)
 {
     return w->s->input.serial ? 1 : w->s->n_slots;
-}
-
-/* Parameters in the file are also read by the backward pass, which must have ended. */
-static int begins_after(const zero_writer *w, int g)
-{
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
-    return is_early && zero_offload_has_parameters(w->s, g) ? w->final_at[g] : w->after;
 }
 
 static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
@@ -36,7 +29,10 @@ static zero_instruction *transfer(zero_writer *w, zero_op op, int k)
     i->file = s->groups[block->group].first_block + block->number;
     i->buffer = s->first_slot + k % n_slots(w);
     i->range = zero_offload_range(s, block->group, block->number);
-    i->after = begins_after(w, block->group);
+    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    i->after = is_early && zero_offload_has_parameters(w->s, block->group)
+                   ? w->final_at[block->group]
+                   : w->after;
     return i;
 }
 
@@ -130,8 +126,9 @@ void zero_write_all_due(zero_writer *w)
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */
 
-/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in length: no
- * neighbour reads them, and in the window they would move what lies after them. */
+/* The place of a piece: its blocks lie there end to end. Pieces of `owner` differ in
+ * length: no neighbour reads them, and in the window they would move what lies after
+ * them. */
 static int place_for_piece(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];

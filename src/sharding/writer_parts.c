@@ -92,7 +92,9 @@ static int floats(struct pass *p, zero_space space, int64_t n)
 
 int zero_write_join_staging(zero_writer *w, int join)
 {
-    return zero_write_staging(w, zero_schedule_join_staging(w->s, join));
+    return zero_write_staging(
+        w, zero_exchange_staging(w->s, ZERO_OP_JOIN, join,
+                                 zero_exchange_collectives(w->s, ZERO_OP_JOIN, join)));
 }
 
 /* The buffers of the JOIN that begins after a part. */

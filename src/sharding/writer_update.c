@@ -1,5 +1,5 @@
-/* The end of a step: NORM, OVERFLOW, checks, UPDATE; and GATHER, which makes updated parameters
- * whole. */
+/* The end of a step: NORM, OVERFLOW, checks, UPDATE; and GATHER, which makes updated
+ * parameters whole. */
 #include "sharding/checks.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_device.h"
@@ -8,18 +8,19 @@
 
 /* ---- parameters ---- */
 
-/* A gather may end in the next program: then its staging lives for the whole run. With a device it is
- * as long as the group, and lives no longer than it must. */
+/* A gather may end in the next program: then its staging lives for the whole run. With a
+ * device it is as long as the group, and lives no longer than it must. */
 static int gather_staging(zero_writer *w, int g)
 {
     zero_schedule *s = w->s;
     zero_group_state *state = &s->groups[g];
     bool is_passing = s->input.device && !zero_is_published(s, g);
-    zero_buffer b = {.class = ZERO_CLASS_BUCKETS,
-                     .program = is_passing ? w->program : ZERO_PROGRAM_ALL,
-                     .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
-                     .bytes = zero_schedule_staging(s, ZERO_OP_GATHER, g,
-                                                    zero_schedule_collectives(s, g))};
+    zero_buffer b = {
+        .class = ZERO_CLASS_BUCKETS,
+        .program = is_passing ? w->program : ZERO_PROGRAM_ALL,
+        .space = zero_schedule_space(s, ZERO_CLASS_BUCKETS),
+        .bytes = zero_exchange_staging(s, ZERO_OP_GATHER, g,
+                                       zero_exchange_collectives(s, ZERO_OP_GATHER, g))};
     if (b.bytes == 0) return ZERO_NO_BUFFER;
     if (is_passing) return w->mirrors[g] = zero_schedule_add_buffer(s, b);
     if (state->gather_staging == ZERO_NO_BUFFER)
@@ -54,14 +55,6 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
 
 /* ---- updates ---- */
 
-/* All replicas have the same squares: those of the first one count. */
-static zero_range squared(const zero_writer *w, const zero_partition *p)
-{
-    const zero_shard_place *place = &w->s->shard;
-    if (place->replica > 0) return (zero_range){p->n_params, p->n_params};
-    return zero_partition_shard(p, place->rank);
-}
-
 static void norm(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -70,7 +63,11 @@ static void norm(zero_writer *w, int g)
     i->on_host = zero_plan_updates_beside(&w->s->input);
     i->grad[0] = i->on_host ? state->host_grad : state->grad;
     i->buffer = i->on_host ? ZERO_NO_BUFFER : w->s->squares;
-    i->range = squared(w, &state->partition);
+    /* All replicas have the same squares: those of the first one count. */
+    int64_t n = state->partition.n_params;
+    i->range = w->s->shard.replica > 0
+                   ? (zero_range){n, n}
+                   : zero_partition_shard(&state->partition, w->s->shard.rank);
     w->has_norm[g] = true;
 }
 
@@ -83,14 +80,6 @@ void zero_write_early_norm(zero_writer *w)
         in->offload == ZERO_OFFLOAD_OFF && !in->device && !in->serial && !is_gathered;
     if (g >= 0 && is_early) norm(w, g);
     w->unsquared = -1;
-}
-
-static void overflow(zero_writer *w)
-{
-    zero_instruction *i = zero_write(w, ZERO_OP_OVERFLOW);
-    if (zero_plan_updates_beside(&w->s->input)) return; /* the host has them already */
-    i->in = w->s->squares;
-    i->host = w->s->squares_host;
 }
 
 /* UPDATE or RECORD, with the states of group g. */
@@ -149,8 +138,8 @@ static void store_param(zero_writer *w, int g, int after)
     i->after = after;
 }
 
-/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and STORE_PARAM
- * write. */
+/* `delayed`: the last step's GATHER may be in flight, and writes where PUBLISH and
+ * STORE_PARAM write. */
 static void publish(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -162,12 +151,6 @@ static void publish(zero_writer *w, int g)
         copy_piece(w, ZERO_OP_PUBLISH, g, state->late_param, state->param);
 }
 
-static void update_in_tier(zero_writer *w, int g)
-{
-    zero_write_stream(w, g);
-    if (zero_plan_updates_beside(&w->s->input)) store_param(w, g, zero_write_after(w, g));
-}
-
 void zero_write_update_of(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->s->groups[g];
@@ -176,7 +159,11 @@ void zero_write_update_of(zero_writer *w, int g)
     else if (w->s->input.offload == ZERO_OFFLOAD_DELAYED)
         publish(w, g);
     else
-        update_in_tier(w, g);
+        zero_write_stream(w, g);
+    bool is_in_tier = w->s->input.offload != ZERO_OFFLOAD_OFF &&
+                      w->s->input.offload != ZERO_OFFLOAD_DELAYED;
+    if (is_in_tier && zero_plan_updates_beside(&w->s->input))
+        store_param(w, g, zero_write_after(w, g));
     if (state->records != ZERO_NO_BUFFER)
         write_states(w, ZERO_OP_RECORD, g)->buffer = state->records;
     if (zero_is_published(w->s, g)) zero_write_gather(w, g, state->param, state->param);
@@ -184,8 +171,7 @@ void zero_write_update_of(zero_writer *w, int g)
 
 static void update_all(zero_writer *w)
 {
-    for (int k = 0; k < w->s->input.model->n_groups; k++)
-        zero_write_update_of(w, w->order[k]);
+    for (int k = 0; k < w->n_order; k++) zero_write_update_of(w, w->order[k]);
 }
 
 void zero_write_late_update(zero_writer *w)
@@ -204,28 +190,6 @@ void zero_write_gradient_is_final(zero_writer *w, int g)
     w->final_at[g] = zero_write_last(w);
 }
 
-/* Parameters are whole now, on all ranks, and nothing of this step has changed them; with `backward`
- * it has. */
-static void check(zero_writer *w)
-{
-    const zero_schedule *s = w->s;
-    if (s->input.offload == ZERO_OFFLOAD_BACKWARD ||
-        s->input.offload == ZERO_OFFLOAD_DELAYED)
-        return;
-    if (s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = s->check;
-    if (zero_is_checked(s)) zero_write(w, ZERO_OP_COMPARE)->buffer = s->check;
-}
-
-static void delay_gradients(zero_writer *w)
-{
-    bool is_beside = zero_plan_updates_beside(&w->s->input);
-    for (int g = 0; g < w->s->input.model->n_groups; g++) {
-        const zero_group_state *state = &w->s->groups[g];
-        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
-                   state->late_grad);
-    }
-}
-
 void zero_write_update(zero_writer *w)
 {
     int n_groups = w->s->input.model->n_groups;
@@ -235,11 +199,25 @@ void zero_write_update(zero_writer *w)
     if (place != ZERO_OFFLOAD_OFF) zero_write_finish_stream(w);
     zero_write_loss(w);
     for (int g = 0; g < n_groups; g++)
-        if (!w->has_norm[g]) norm(w, g);
-    overflow(w);
-    check(w);
+        if (w->s->groups[g].is_here && !w->has_norm[g]) norm(w, g);
+    zero_instruction *agree = zero_write(w, ZERO_OP_OVERFLOW);
+    if (!zero_plan_updates_beside(&w->s->input)) { /* else the host has them already */
+        agree->in = w->s->squares;
+        agree->host = w->s->squares_host;
+    }
+    /* Parameters are whole now, on all ranks, and nothing of this step has changed them;
+     * with `backward` it has. */
+    if (place != ZERO_OFFLOAD_BACKWARD && place != ZERO_OFFLOAD_DELAYED) {
+        if (w->s->input.check_memory) zero_write(w, ZERO_OP_VERIFY)->buffer = w->s->check;
+        if (zero_is_checked(w->s)) zero_write(w, ZERO_OP_COMPARE)->buffer = w->s->check;
+    }
     w->after = zero_write_last(w);
     if (place != ZERO_OFFLOAD_LAZY && place != ZERO_OFFLOAD_BACKWARD) update_all(w);
-    if (place == ZERO_OFFLOAD_DELAYED) delay_gradients(w);
+    bool is_beside = zero_plan_updates_beside(&w->s->input);
+    for (int g = 0; place == ZERO_OFFLOAD_DELAYED && g < n_groups; g++) {
+        const zero_group_state *state = &w->s->groups[g];
+        copy_piece(w, ZERO_OP_DELAY, g, is_beside ? state->host_grad : state->grad,
+                   state->late_grad);
+    }
     if (place == ZERO_OFFLOAD_END) zero_write_finish_stream(w);
 }

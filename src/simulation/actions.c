@@ -26,53 +26,23 @@ typedef struct {
     const zero_plan_machine *machine;
     zero_actions *a;
     double share;      /* of a pass that a part has */
-    spec_range *specs; /* [n_exchanges] */
-    last_begin *last;  /* [n_exchanges] */
+    size_t most;       /* exchanges of a kind */
+    spec_range *specs; /* [ZERO_OP_KINDS][most] */
+    last_begin *last;  /* [ZERO_OP_KINDS][most] */
     int *files;        /* [n_buffers + n_groups]: number of a transfer, or -1 */
 } builder;
 
 /* Number of the exchange that an instruction begins or waits for, in tables of all of them. */
-static int exchange_of(const builder *b, const zero_instruction *i)
+static size_t exchange_of(const builder *b, const zero_instruction *i)
 {
-    int n_groups = b->s->input.model->n_groups;
-    switch (zero_work_of(i->op).begun_by) {
-    case ZERO_OP_REDUCE: return i->group;
-    case ZERO_OP_GATHER: return n_groups + i->group;
-    case ZERO_OP_ALL_REDUCE: return 2 * n_groups + i->group;
-    default: return 3 * n_groups + i->join;
-    }
-}
-
-static int count_exchanges(const zero_schedule *s)
-{
-    return 3 * s->input.model->n_groups + s->n_joins;
-}
-
-static int count_collectives(const zero_schedule *s, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
-    case ZERO_OP_JOIN:
-    case ZERO_OP_COLLECT: return zero_schedule_join_collectives(&s->joins[i->join]);
-    default: return zero_schedule_collectives(s, i->group);
-    }
-}
-
-static zero_collective_spec spec_of(const zero_schedule *s, const zero_instruction *i,
-                                    int k)
-{
-    switch (i->op) {
-    case ZERO_OP_ALL_REDUCE: return zero_schedule_all_reduce(s, i->group, k);
-    case ZERO_OP_JOIN:
-    case ZERO_OP_COLLECT: return zero_schedule_join(s, i->join, k);
-    default: return zero_schedule_collective(s, i->op, i->group, k);
-    }
+    return (size_t)zero_ops[i->op].begun_by * b->most + (size_t)zero_exchange_number(i);
 }
 
 static zero_status add_specs(builder *b, const zero_instruction *i, spec_range *range)
 {
     zero_actions *a = b->a;
-    int n = count_collectives(b->s, i);
+    int number = zero_exchange_number(i);
+    int n = zero_exchange_collectives(b->s, i->op, number);
     size_t all = (size_t)a->n_specs + (size_t)n + 1; /* n: 0 without parameters */
     void *specs = realloc(a->specs, all * sizeof *a->specs);
     if (specs) a->specs = specs;
@@ -82,8 +52,8 @@ static zero_status add_specs(builder *b, const zero_instruction *i, spec_range *
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu collectives", all);
     *range = (spec_range){a->n_specs, n};
     for (int k = 0; k < n; k++) {
-        a->part_of[a->n_specs] = zero_work_of(i->op).part;
-        a->specs[a->n_specs++] = spec_of(b->s, i, k);
+        a->part_of[a->n_specs] = zero_ops[i->op].among;
+        a->specs[a->n_specs++] = zero_exchange_collective(b->s, i->op, number, k);
     }
     return ZERO_OK;
 }
@@ -91,7 +61,7 @@ static zero_status add_specs(builder *b, const zero_instruction *i, spec_range *
 static zero_status add_begin(builder *b, const zero_instruction *i, zero_action *action)
 {
     zero_actions *a = b->a;
-    int x = exchange_of(b, i);
+    size_t x = exchange_of(b, i);
     if (b->specs[x].n == 0) ZERO_TRY(add_specs(b, i, &b->specs[x]));
     action->first_spec = b->specs[x].first;
     action->n_calls = b->specs[x].n;
@@ -102,8 +72,8 @@ static zero_status add_begin(builder *b, const zero_instruction *i, zero_action 
     return ZERO_OK;
 }
 
-/* Every wait finds its begin before it, in this step or at the end of the one before. A wait that
- * only the latter has is looked at again in link_waits(). */
+/* Every wait finds its begin before it, in this step or at the end of the one before. A
+ * wait that only the latter has is looked at again in link_waits(). */
 static void add_wait(builder *b, const zero_instruction *i, zero_action *action)
 {
     const last_begin *begin = &b->last[exchange_of(b, i)];
@@ -132,13 +102,6 @@ static void number_file(builder *b, const zero_instruction *i, zero_action *acti
     action->file = b->files[key];
 }
 
-static int64_t bytes_of_squares(const zero_schedule *s)
-{
-    if (zero_share_has_parts(&s->input.model->share))
-        return ZERO_EXACT_WORDS * (int64_t)sizeof(int64_t);
-    return s->input.model->n_groups * (int64_t)sizeof(zero_tree_span);
-}
-
 /* As zero_schedule_control_traffic() counts them. */
 static void add_agreement(const builder *b, const zero_instruction *i, zero_action *action)
 {
@@ -152,7 +115,10 @@ static void add_agreement(const builder *b, const zero_instruction *i, zero_acti
     case ZERO_OP_VERIFY: action->bytes[0] = 2 * ranks * (int64_t)sizeof(uint64_t); break;
     default:
         action->n_agreements = 2;
-        action->bytes[0] = bytes_of_squares(b->s);
+        action->bytes[0] =
+            zero_share_has_parts(&b->s->input.model->share)
+                ? ZERO_EXACT_WORDS * (int64_t)sizeof(int64_t)
+                : b->s->input.model->n_groups * (int64_t)sizeof(zero_tree_span);
         action->bytes[1] = ZERO_VOTE_WORDS * (int64_t)sizeof(int64_t);
     }
 }
@@ -160,14 +126,13 @@ static void add_agreement(const builder *b, const zero_instruction *i, zero_acti
 static zero_status add(builder *b, const zero_instruction *i)
 {
     const zero_plan_machine *m = b->machine;
-    zero_work work = zero_work_of(i->op);
+    const zero_op_row *work = &zero_ops[i->op];
     zero_action action = {.instruction = i,
-                          .kind = work.kind,
-                          .part = work.part,
+                          .kind = work->kind,
+                          .part = work->among,
                           .is_of_stream = zero_offload_is_of_stream(i),
                           .after = i->after};
-    bool joins = work.begun_by == ZERO_OP_JOIN || work.begun_by == ZERO_OP_ALL_REDUCE;
-    switch (work.kind) {
+    switch (work->kind) {
     case ZERO_WORK_COMPUTE:
         action.seconds = zero_work_flops(b->s, i, &b->share) / m->flops;
         break;
@@ -179,10 +144,14 @@ static zero_status add(builder *b, const zero_instruction *i)
         number_file(b, i, &action);
         break;
     case ZERO_WORK_TRANSFER_WAIT: number_file(b, i, &action); break;
+    case ZERO_WORK_SEND: /* of pipelines, which are not simulated */
+    case ZERO_WORK_SEND_WAIT:
+    case ZERO_WORK_RECEIVE:
+    case ZERO_WORK_TIE:
     case ZERO_WORK_COPY:
     case ZERO_WORK_FREE: break;
     }
-    action.is_chain = joins && action.n_calls > 1;
+    action.is_chain = work->among != ZERO_SHARD_GROUP && action.n_calls > 1;
     b->a->list[b->a->n++] = action;
     return ZERO_OK;
 }
@@ -192,7 +161,9 @@ static zero_status add(builder *b, const zero_instruction *i)
 static zero_status build(builder *b)
 {
     const zero_program *p = &b->s->programs[ZERO_PROGRAM_STEP];
-    size_t n = (size_t)count_exchanges(b->s) + 1;
+    const zero_schedule *s = b->s;
+    b->most = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t n = ZERO_OP_KINDS * b->most;
     size_t files = (size_t)b->s->n_buffers + (size_t)b->s->input.model->n_groups;
     b->a->list = calloc((size_t)p->length + 1, sizeof *b->a->list);
     b->specs = calloc(n, sizeof *b->specs);

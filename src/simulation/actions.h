@@ -1,17 +1,17 @@
 /* actions.h - a rank's step program, packed for the simulator.
  *
- * An action is an instruction with what the simulator needs of it: seconds, or the collectives that
- * it begins or waits for. All ranks have the same actions, since they wait for each other in the
- * same order; only blocks of a file under --partition owner are dealt unevenly, and then ranks
- * have actions of their own.
+ * An action is an instruction with what the simulator needs of it: seconds, or the
+ * collectives that it begins or waits for. All ranks have the same actions, since they wait
+ * for each other in the same order; only blocks of a file under --partition owner are dealt
+ * unevenly, and then ranks have actions of their own.
  *
- * Collectives of a group of ranks are numbered in the order of their begins, from 0 on in each
- * step:
+ * Collectives of a group of ranks are numbered in the order of their begins, from 0 on in
+ * each step:
  *
  *     GATHER 0, GATHER 1, ..., REDUCE 1, REDUCE 0     calls 0, 1, ..., n-2, n-1 of a step
  *
- * A JOIN or ALL_REDUCE that sums is a chain of two, of which the second begins when the first has
- * ended. No other collective of its group begins in between. */
+ * A JOIN or ALL_REDUCE that sums is a chain of two, of which the second begins when the
+ * first has ended. No other collective of its group begins in between. */
 #pragma once
 
 #include "lists/spec.h"

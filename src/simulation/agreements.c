@@ -5,8 +5,8 @@
 #include "base/fail.h"
 #include "base/number.h"
 
-/* No rank is more than two agreements ahead of another one: after one of all ranks, one of the ZeRO
- * groups may follow, and of the next one of all ranks the first messages. */
+/* No rank is more than two agreements ahead of another one: after one of all ranks, one of
+ * the ZeRO groups may follow, and of the next one of all ranks the first messages. */
 #define WINDOW 4
 
 typedef struct {
@@ -24,7 +24,8 @@ struct zero_agreements {
     zero_agreement_ended *ended;
     void *arg;
     member *members; /* [ranks] */
-    /* [tp + 1]: of ZeRO groups, and of all ranks: when the last one so far began an agreement */
+    /* [tp + 1]: of ZeRO groups, and of all ranks: when the last one so far began an
+     * agreement */
     double (*joined)[WINDOW];
 };
 

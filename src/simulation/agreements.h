@@ -1,9 +1,10 @@
-/* agreements.h - the small messages in which all ranks become of one mind: losses, norms, the vote.
+/* agreements.h - the small messages in which all ranks become of one mind: losses, norms,
+ * the vote.
  *
- * MPI chooses their way in a run. Here a group of n ranks takes ceil(log2 n) rounds: in round k
- * rank r sends to r + 2^k and receives from r - 2^k (mod n), and begins the next round when the
- * message has come. So an agreement is over when data of all ranks has passed, even if n is no
- * power of two.
+ * MPI chooses their way in a run. Here a group of n ranks takes ceil(log2 n) rounds: in
+ * round k rank r sends to r + 2^k and receives from r - 2^k (mod n), and begins the next
+ * round when the message has come. So an agreement is over when data of all ranks has
+ * passed, even if n is no power of two.
  *
  *     round 0   0 -> 1, 1 -> 2, 2 -> 0        round 1   0 -> 2, 1 -> 0, 2 -> 1
  *
@@ -17,21 +18,21 @@ typedef struct zero_agreements zero_agreements;
 /* Called when rank `rank` has ended its agreement, at events->now. */
 typedef void zero_agreement_ended(void *arg, int rank);
 
-/* `ranks` of the world, rank d * tp + p, in ZeRO groups of those with the same p. Takes over the
- * exchanges' zero_exchange_on_arrival(). Borrows x and events. ZERO_ERR_NOMEM. */
+/* `ranks` of the world, rank d * tp + p, in ZeRO groups of those with the same p. Takes
+ * over the exchanges' zero_exchange_on_arrival(). Borrows x and events. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_agreements_open(zero_agreements **agreements, int ranks,
                                                 int tp, zero_exchanges *x,
                                                 const zero_events *events,
                                                 zero_agreement_ended *ended, void *arg);
 void zero_agreements_close(zero_agreements *a); /* accepts NULL */
 
-/* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it gathers, of
- * its ZeRO group, with all the bytes that have come so far. All ranks begin the same ones in the
- * same order. True if it is over at once; else `ended` is called. */
+/* Begins the rank's next agreement: of all ranks with `bytes` in every round, or, if it
+ * gathers, of its ZeRO group, with all the bytes that have come so far. All ranks begin the
+ * same ones in the same order. True if it is over at once; else `ended` is called. */
 bool zero_agreement_begin(zero_agreements *a, int rank, int64_t bytes, bool gathers);
 
-/* When the last rank of its group began the rank's present or last agreement, if all have; else the
- * last one so far. */
+/* When the last rank of its group began the rank's present or last agreement, if all have;
+ * else the last one so far. */
 double zero_agreement_joined(const zero_agreements *a, int rank);
 
 int64_t zero_agreement_messages(int ranks); /* of an agreement of that many ranks, in all */

@@ -9,9 +9,9 @@
 #define IDLE (-2) /* `next` of a transfer that is not in flight */
 #define LAST (-1)
 
-/* A transfer is the first of its rank for as long as it is served. The clock of a node runs at
- * 1 / k while k ranks have one, so a transfer of s seconds that becomes first at `clock` ends at
- * clock + s. */
+/* A transfer is the first of its rank for as long as it is served. The clock of a node runs
+ * at 1 / k while k ranks have one, so a transfer of s seconds that becomes first at `clock`
+ * ends at clock + s. */
 typedef struct {
     double clock;  /* at `since` */
     double since;  /* time of the last change */
@@ -129,7 +129,8 @@ static int first_to_end(const zero_disks *d, int node)
     return first;
 }
 
-/* After every change. An event that was announced before and is not due any more is ignored. */
+/* After every change. An event that was announced before and is not due any more is
+ * ignored. */
 static void announce(zero_disks *d, int node)
 {
     node_disk *n = &d->nodes[node];

@@ -1,8 +1,8 @@
 /* disk.h - the disk of each node, which its ranks share fairly.
  *
- * A rank's transfers are served in the order in which they begin. While k ranks of a node have one,
- * each gets a k-th of the disk, as plan_time.h has it if all have. Transfers of a rank are
- * numbered as the caller likes, and at most one of a number is in flight. */
+ * A rank's transfers are served in the order in which they begin. While k ranks of a node
+ * have one, each gets a k-th of the disk, as plan_time.h has it if all have. Transfers of a
+ * rank are numbered as the caller likes, and at most one of a number is in flight. */
 #pragma once
 
 #include "lists/layout.h"
@@ -13,7 +13,8 @@ typedef struct zero_disks zero_disks;
 /* Called when a transfer of rank `rank` has ended, at events->now. */
 typedef void zero_disk_ended(void *arg, int rank);
 
-/* Borrows layout and events. `files`: transfers are numbered below it, per rank. ZERO_ERR_NOMEM. */
+/* Borrows layout and events. `files`: transfers are numbered below it, per rank.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_disks_open(zero_disks **disks, const zero_layout *layout,
                                            int files, zero_events *events,
                                            zero_disk_ended *ended, void *arg);

@@ -1,7 +1,7 @@
 /* events.h - what happens next: events in the order of their times.
  *
- * Events of one time come in the order in which they were added, so a simulation does not depend on
- * how the queue is built. */
+ * Events of one time come in the order in which they were added, so a simulation does not
+ * depend on how the queue is built. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,8 +6,6 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "simulation/looks.h"
-#include "simulation/matching.h"
 #include "simulation/parts.h"
 
 /* ---- events ---- */

@@ -50,11 +50,6 @@ static int group_for(zero_family_part part, const zero_division *d)
     return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
 }
 
-static zero_member whole(const zero_division *d)
-{
-    return (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = d->size};
-}
-
 /* Seats of all members of the group that begins at `first`. */
 static zero_status seat_group(zero_groups *g, zero_family_part part,
                               const zero_member *member, const zero_layout *world)
@@ -81,7 +76,9 @@ static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_d
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the groups of %d ranks", g->ranks);
     for (int r = 0; r < g->ranks; r++) {
         zero_member m =
-            of == ZERO_WHOLE ? whole(d) : zero_member_of((zero_family_part)of, d, r);
+            of == ZERO_WHOLE
+                ? (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = d->size}
+                : zero_member_of((zero_family_part)of, d, r);
         if (m.first == r) ZERO_TRY(seat_group(g, part, &m, world));
     }
     return ZERO_OK;
@@ -125,28 +122,20 @@ static zero_status add_group(zero_groups *g, zero_family_part part, int rank, in
     return ZERO_OK;
 }
 
-static zero_status add_lists(zero_groups *g, const zero_actions *a, int layout, int group,
-                             zero_exchanges *x)
-{
-    for (int k = 0; k < a->n_specs; k++) {
-        int *lists = &g->lists[(int64_t)layout * a->n_specs + k];
-        if (a->part_of[k] == g->part_of[layout])
-            ZERO_TRY(zero_exchanges_add_lists(x, group, &a->specs[k], lists));
-    }
-    return ZERO_OK;
-}
-
 static zero_status add_part(zero_groups *g, zero_family_part part, const zero_actions *a,
                             int *ranks, zero_exchanges *x)
 {
     const zero_group_seat *seats = g->seats[part];
     for (int r = 0; seats && r < g->ranks; r++) {
-        const int *lists = &g->lists[(int64_t)seats[r].layout * a->n_specs];
+        int *lists = &g->lists[(int64_t)seats[r].layout * a->n_specs];
         bool has_lists = false;
         if (seats[r].member > 0) continue;
         ZERO_TRY(add_group(g, part, r, ranks, x));
         for (int k = 0; k < a->n_specs; k++) has_lists = has_lists || lists[k] >= 0;
-        if (!has_lists) ZERO_TRY(add_lists(g, a, seats[r].layout, seats[r].group, x));
+        for (int k = 0; !has_lists && k < a->n_specs; k++)
+            if (a->part_of[k] == part)
+                ZERO_TRY(
+                    zero_exchanges_add_lists(x, seats[r].group, &a->specs[k], &lists[k]));
     }
     return ZERO_OK;
 }

@@ -1,4 +1,5 @@
-/* groups.h - the groups of all ranks that exchange data, and the step lists of their collectives.
+/* groups.h - the groups of all ranks that exchange data, and the step lists of their
+ * collectives.
  *
  * The ranks of a job are a family (lists/member.h). Each rank is in one group of a part:
  *
@@ -6,8 +7,8 @@
  *     ZERO_REPLICA_GROUP    ALL_REDUCE
  *     ZERO_TP_GROUP         JOIN, COLLECT
  *
- * Groups of a part whose ranks share nodes in the same way have one layout, and their collectives
- * one set of lists. */
+ * Groups of a part whose ranks share nodes in the same way have one layout, and their
+ * collectives one set of lists. */
 #pragma once
 
 #include "simulation/actions.h"

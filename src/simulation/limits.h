@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulation/groups.h"
-#include "simulation/simulated.h"
+#include "simulation/simulate.h"
 
 typedef struct {
     int64_t messages; /* in all steps */
@@ -23,3 +23,10 @@ ZERO_NODISCARD zero_status zero_simulation_check_cost(const zero_schedule *s,
  * simulated. */
 ZERO_NODISCARD zero_status zero_simulation_check(const zero_schedule *s,
                                                  const zero_simulate_input *input);
+
+/* For refusals before anything is simulated: messages and reads of one collective over all
+ * members, and bytes of its packed lists, counted from the lists of a few members. A status
+ * of zero_exchanges_add_lists(). */
+ZERO_NODISCARD zero_status zero_exchange_estimate(const zero_collective_spec *spec,
+                                                  const zero_layout *layout,
+                                                  int64_t *messages, int64_t *bytes);

@@ -5,8 +5,8 @@
 
 #include "base/grow.h"
 
-/* Times are rounded to a grid of a picosecond. What ends at the same time by the laws then does so
- * in numbers, and one event, one look ends it all. */
+/* Times are rounded to a grid of a picosecond. What ends at the same time by the laws then
+ * does so in numbers, and one event, one look ends it all. */
 #define GRID 0x1p-40
 
 void zero_link_advance(zero_link *link, double now)

@@ -1,10 +1,10 @@
 /* links.h - one link, which its messages share fairly. For network.c.
  *
- * The messages that a link serves at a time have equal shares of its rate. Each of them ends when
- * the link's own clock, which advances by 1/n of a second per second while n are served, shows the
- * message's mark: the clock when it came, and the seconds it takes alone. So a message that comes
- * or ends changes one clock and no other message.
- * Source: Parekh and Gallager 1993, "A generalized processor sharing approach to flow control". */
+ * The messages that a link serves at a time have equal shares of its rate. Each of them
+ * ends when the link's own clock, which advances by 1/n of a second per second while n are
+ * served, shows the message's mark: the clock when it came, and the seconds it takes alone.
+ * So a message that comes or ends changes one clock and no other message. Source: Parekh
+ * and Gallager 1993, "A generalized processor sharing approach to flow control". */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,8 @@ typedef struct {
 void zero_link_advance(zero_link *link, double now);
 /* Serves a message from now on. False: no memory. */
 bool zero_link_add(zero_link *link, const zero_served *message);
-/* Takes the next message that has ended by `now`, the time of the clock; false if no message has. */
+/* Takes the next message that has ended by `now`, the time of the clock; false if no
+ * message has. */
 bool zero_link_take(zero_link *link, zero_served *message);
 /* The time when the next message ends if none comes; n > 0. */
 double zero_link_next(const zero_link *link);

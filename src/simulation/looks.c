@@ -1,6 +1,4 @@
-#include "simulation/looks.h"
-
-#include "simulation/matching.h"
+#include "simulation/parts.h"
 
 /* ---- what steps wait for ---- */
 
@@ -45,8 +43,8 @@ static bool has_reached(const zero_exchanges *x, const zero_part *p, int member,
     return m->is_over || (m->part >= 0 && x->parts[m->part].phase >= phase);
 }
 
-/* The first neighbour whose phase the step still has to await, or -1. Members of a node need not
- * follow each other. */
+/* The first neighbour whose phase the step still has to await, or -1. Members of a node
+ * need not follow each other. */
 static int find_missing(const zero_exchanges *x, const zero_part *p,
                         const zero_packed_step *step)
 {
@@ -158,12 +156,6 @@ static bool begin_read(zero_exchanges *x, const zero_part *p, const zero_packed_
     return true;
 }
 
-static void read_memory(zero_exchanges *x, int32_t part, const zero_packed_step *step)
-{
-    zero_part *p = &x->parts[part];
-    p->is_reading = begin_read(x, p, step, zero_parts_cookie(ZERO_COOKIE_READ, part));
-}
-
 /* Returns the seconds of arithmetic. */
 static double run(zero_exchanges *x, int32_t part, const zero_packed_step *step)
 {
@@ -171,7 +163,10 @@ static double run(zero_exchanges *x, int32_t part, const zero_packed_step *step)
     case ZERO_PACKED_SEND: zero_matching_send(x, part, step); break;
     case ZERO_PACKED_RECEIVE: zero_matching_receive(x, part, step); break;
     case ZERO_PACKED_WORK: return (double)step->value / x->memory_bandwidth;
-    case ZERO_PACKED_READ: read_memory(x, part, step); break;
+    case ZERO_PACKED_READ:
+        x->parts[part].is_reading =
+            begin_read(x, &x->parts[part], step, zero_parts_cookie(ZERO_COOKIE_READ, part));
+        break;
     case ZERO_PACKED_LEND:
         begin_read(x, &x->parts[part], step, zero_parts_cookie(ZERO_COOKIE_NOTHING, 0));
         break;

@@ -1,4 +1,4 @@
-#include "simulation/matching.h"
+#include "simulation/parts.h"
 
 #include "base/grow.h"
 
@@ -92,8 +92,8 @@ static int32_t append(zero_exchanges *x, zero_queue *queue, const zero_transfer 
 
 /* ---- both ends ---- */
 
-/* Large messages begin when both ends are posted, as MPI's do; so do all of a reduce, whose sends
- * are synchronous (comm/steps_run.c). */
+/* Large messages begin when both ends are posted, as MPI's do; so do all of a reduce, whose
+ * sends are synchronous (comm/steps_run.c). */
 static bool is_eager(const zero_exchanges *x, const zero_part *p, int64_t bytes)
 {
     return bytes <= EAGER && x->lists.sets[p->set].spec.kind != ZERO_REDUCE;

@@ -63,7 +63,8 @@ static int switch_of(const zero_network *net, int rank)
     return net->input.layout->node_of[rank] / net->input.switch_nodes;
 }
 
-/* Adds what each node or, without adapters, each rank contributes to the links of its switch. */
+/* Adds what each node or, without adapters, each rank contributes to the links of its
+ * switch. */
 static void set_switches(zero_network *net)
 {
     const zero_network_input *in = &net->input;
@@ -146,12 +147,6 @@ static int32_t take_message(zero_network *net)
     return (int32_t)net->n_messages++;
 }
 
-static void release_message(zero_network *net, int32_t m)
-{
-    net->messages[m].next = net->unused;
-    net->unused = m;
-}
-
 static void add_hop(const zero_network *net, message *m, zero_link_kind kind, int which)
 {
     if (net->first[kind] < net->first[kind + 1])
@@ -178,8 +173,8 @@ static void find_way(const zero_network *net, message *m, int from, int to)
 
 /* ---- service ---- */
 
-/* Makes sure that an event comes no later than the next end. One that comes too early, since other
- * messages have joined, does nothing but ask for another. */
+/* Makes sure that an event comes no later than the next end. One that comes too early,
+ * since other messages have joined, does nothing but ask for another. */
 static void expect(zero_network *net, int32_t l)
 {
     zero_link *link = &net->links[l];
@@ -199,7 +194,8 @@ static void serve(zero_network *net, int32_t m, int hop)
     net->failed = !zero_link_add(&net->links[msg->link[hop]], &served) || net->failed;
 }
 
-/* A link serves the message at once unless it still has the one before it on the connection. */
+/* A link serves the message at once unless it still has the one before it on the
+ * connection. */
 static void enter(zero_network *net, int32_t m, int32_t before, int hop, double latency)
 {
     message *msg = &net->messages[m];
@@ -265,8 +261,8 @@ void zero_network_read(zero_network *net, int from, int to, int64_t bytes, int64
 
 /* ---- ends ---- */
 
-/* The link has served a message, and goes on with the next one of its connection. Returns whether
- * the message has arrived. */
+/* The link has served a message, and goes on with the next one of its connection. Returns
+ * whether the message has arrived. */
 static bool pass(zero_network *net, const zero_served *served)
 {
     message *m = &net->messages[served->message];
@@ -289,7 +285,8 @@ static void tell(zero_network *net, int32_t first)
         int64_t cookie = net->messages[first].cookie;
         int32_t arrived = first;
         first = net->messages[arrived].next;
-        release_message(net, arrived);
+        net->messages[arrived].next = net->unused;
+        net->unused = arrived;
         net->arrived(net->arg, cookie);
     }
 }

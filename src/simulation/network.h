@@ -1,22 +1,24 @@
 /* network.h - messages between ranks on links that are shared.
  *
- * A message leaves its sender, may pass the adapters of two nodes and a switch, and reaches its
- * receiver. Each of these links has a rate; messages that use a link at the same time share it
- * fairly. A link that served whole messages in their order would be wrong by half wherever ranks do
- * nothing but exchange: the order in which receives were posted would decide who is served.
+ * A message leaves its sender, may pass the adapters of two nodes and a switch, and reaches
+ * its receiver. Each of these links has a rate; messages that use a link at the same time
+ * share it fairly. A link that served whole messages in their order would be wrong by half
+ * wherever ranks do nothing but exchange: the order in which receives were posted would
+ * decide who is served.
  *
  *     rank 0 --\                                              /-- rank 2
  *               adapter of node 0 -- switch -- adapter of node 1
  *     rank 1 --/                                              \-- rank 3
  *
- * Messages from one rank to the same other rank follow each other, as on a connection. Were they to
- * share the link, the chunks of a broadcast would all arrive at its end, and a chain of ranks would
- * never fill. So it is the connections that share a link.
+ * Messages from one rank to the same other rank follow each other, as on a connection. Were
+ * they to share the link, the chunks of a broadcast would all arrive at its end, and a
+ * chain of ranks would never fill. So it is the connections that share a link.
  *
- * The links of a message serve it at the same time, each at its own pace, and it has arrived when
- * the last of them has: bytes flow through. Latency is work of the rank's own links, out of the
- * sender and into the receiver, as in the alpha-beta model: n messages of B bytes in all, alone on
- * a link, take n * latency + B / bandwidth. Neither ranks' programs nor MPI nor payload here. */
+ * The links of a message serve it at the same time, each at its own pace, and it has
+ * arrived when the last of them has: bytes flow through. Latency is work of the rank's own
+ * links, out of the sender and into the receiver, as in the alpha-beta model: n messages of
+ * B bytes in all, alone on a link, take n * latency + B / bandwidth. Neither ranks'
+ * programs nor MPI nor payload here. */
 #pragma once
 
 #include "lists/layout.h"
@@ -34,8 +36,8 @@ typedef struct {
     double adapter;            /* bytes per second and direction that a node's ranks share;
                                 * INFINITY: each rank has `across` whatever the others do */
     int switch_nodes; /* nodes below one switch; 0: one switch that limits nothing */
-    /* Oversubscription, >= 1: the uplink of a switch has the rate of its nodes' adapters divided by
-     * this; without adapters, that of its ranks. */
+    /* Oversubscription, >= 1: the uplink of a switch has the rate of its nodes' adapters
+     * divided by this; without adapters, that of its ranks. */
     double switch_ratio;
 } zero_network_input;
 
@@ -76,16 +78,17 @@ void zero_network_send(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 #define ZERO_NETWORK_SEVERAL (-1)
 
-/* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node: without
- * latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once; then only its
- * own link counts. */
+/* The same for bytes that rank `to` reads in the memory of rank `from`, on the same node:
+ * without latency. `from` may be ZERO_NETWORK_SEVERAL, when `to` reads everywhere at once;
+ * then only its own link counts. */
 void zero_network_read(zero_network *network, int from, int to, int64_t bytes,
                        int64_t cookie);
 /* Handles an event of kind ZERO_EVENT_NETWORK. */
 void zero_network_happens(zero_network *network, const zero_event *event);
 bool zero_network_failed(const zero_network *network);
 
-/* One link's use since the last zero_network_forget(); nothing for a link that limits nothing. */
+/* One link's use since the last zero_network_forget(); nothing for a link that limits
+ * nothing. */
 zero_link_use zero_network_use(const zero_network *network, zero_link_kind kind, int which);
 /* The link that was busy longest since the last zero_network_forget(); busy 0 if none was. */
 zero_link_use zero_network_busiest(const zero_network *network);

@@ -65,7 +65,8 @@ static bool waits(const packer *p, const zero_collective_step *step)
     return step->received > p->waited_received || step->sent > p->waited_sent;
 }
 
-/* Makes packed step i wait for what the step still has to wait for, since steps run in order. */
+/* Makes packed step i wait for what the step still has to wait for, since steps run in
+ * order. */
 static void set_waits(packer *p, int64_t i, const zero_collective_step *step)
 {
     if (p->failed) return;
@@ -96,8 +97,8 @@ static void open_work(packer *p, const zero_collective_step *step)
     set_waits(p, first, step);
 }
 
-/* The last WORK reads bytes of another member first, in one READ: each owner's link carries no more
- * than the reader's. */
+/* The last WORK reads bytes of another member first, in one READ: each owner's link carries
+ * no more than the reader's. */
 static void read_first(packer *p, int owner, int64_t bytes)
 {
     if (p->failed || owner == p->from->rank || bytes == 0) return;
@@ -138,8 +139,8 @@ static void pack_add(packer *p, const zero_collective_step *step)
     }
 }
 
-/* With one `out` a piece that a neighbour wrote is in its place: it is read later, where the model
- * uses it, but counts here, as in a run. */
+/* With one `out` a piece that a neighbour wrote is in its place: it is read later, where
+ * the model uses it, but counts here, as in a run. */
 static void pack_copy(packer *p, const zero_collective_step *step)
 {
     bool is_there = p->from->spec.one_out && step->from.place == ZERO_OUT;
@@ -160,11 +161,6 @@ static void pack_message(packer *p, const zero_collective_step *step)
            step->len * (int64_t)zero_type_size(step->type));
     set_waits(p, first, step);
     if (sends) p->to->until_sent = p->to->n;
-}
-
-static bool has_neighbours(const packer *p)
-{
-    return zero_layout_local_size(p->from->layout, p->from->rank) > 1;
 }
 
 /* A node of one rank has nobody who would wait. */
@@ -190,7 +186,7 @@ static void pack_await(packer *p, const zero_collective_step *step, bool is_need
 
 static void pack_all(packer *p)
 {
-    bool neighbours = has_neighbours(p);
+    bool neighbours = zero_layout_local_size(p->from->layout, p->from->rank) > 1;
     for (int64_t i = 0; i < p->from->n && !p->failed; i++) {
         const zero_collective_step *step = &p->from->list[i];
         p->packed[i + 1] = (int32_t)p->to->n; /* a SIGNAL waits for sends until itself */

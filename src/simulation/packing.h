@@ -1,8 +1,9 @@
 /* packing.h - the step list of one member of a group, packed.
  *
- * A step takes 24 bytes. Peers are relative, so that members with the same part to play have equal
- * lists: with hier on several nodes a distance between nodes and a place on the node, else a
- * distance between members. A list says what a member waits for and what moves, no addresses:
+ * A step takes 24 bytes. Peers are relative, so that members with the same part to play
+ * have equal lists: with hier on several nodes a distance between nodes and a place on the
+ * node, else a distance between members. A list says what a member waits for and what
+ * moves, no addresses:
  *
  *     SEND, RECEIVE   a message
  *     READ            bytes in neighbours' memory

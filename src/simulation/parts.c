@@ -40,13 +40,6 @@ static int32_t take_call(zero_exchanges *x)
     return (int32_t)x->n_calls++;
 }
 
-static void release_call(zero_exchanges *x, int32_t call)
-{
-    free(x->calls[call].members);
-    x->calls[call] = (zero_call){.next = x->free_call};
-    x->free_call = call;
-}
-
 static int32_t make_call(zero_exchanges *x, int size)
 {
     zero_call_member *members = malloc((size_t)size * sizeof *members);
@@ -78,7 +71,9 @@ static void drop_ended(zero_exchanges *x, zero_exchange_group *g)
     for (; g->oldest < g->next; g->oldest++) {
         int32_t call = g->calls[g->oldest & (g->capacity - 1)];
         if (x->calls[call].n_over < g->layout->size) return;
-        release_call(x, call);
+        free(x->calls[call].members);
+        x->calls[call] = (zero_call){.next = x->free_call};
+        x->free_call = call;
     }
 }
 
@@ -133,21 +128,15 @@ static void leave_rank(zero_exchanges *x, int32_t part)
     if (r->last == part) r->last = before;
 }
 
-static void tell_end(const zero_exchanges *x, const zero_part *p)
-{
-    if (!x->ended) return;
-    zero_exchange_end end = {.rank = p->rank,
-                             .call = p->number,
-                             .begin = p->begin,
-                             .begun = p->begun,
-                             .ended = x->events->now};
-    x->ended(x->arg, &end);
-}
-
 void zero_parts_end(zero_exchanges *x, int32_t part)
 {
     const zero_part *p = &x->parts[part];
-    tell_end(x, p);
+    if (x->ended)
+        x->ended(x->arg, &(zero_exchange_end){.rank = p->rank,
+                                              .call = p->number,
+                                              .begin = p->begin,
+                                              .begun = p->begun,
+                                              .ended = x->events->now});
     zero_exchange_group *g = &x->groups[p->group];
     zero_call *call = &x->calls[p->call];
     call->members[p->member].part = ZERO_NO_PART;

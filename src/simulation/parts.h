@@ -1,7 +1,7 @@
 /* parts.h - collectives in flight: the structs, for the files of exchange.h.
  *
- * A call is one collective of a group; a part is what one member does in it, from its begin to its
- * end. A call is there from the first begin until the last member is over.
+ * A call is one collective of a group; a part is what one member does in it, from its begin
+ * to its end. A call is there from the first begin until the last member is over.
  *
  *     parts.c      takes and releases parts and calls
  *     matching.c   messages between parts
@@ -9,7 +9,7 @@
  *     exchange.c   groups, begin, looks, events */
 #pragma once
 
-#include "simulation/exchange_end.h"
+#include "simulation/exchange.h"
 #include "simulation/network.h"
 #include "simulation/queues.h"
 #include "simulation/step_lists.h"
@@ -124,3 +124,24 @@ int32_t zero_parts_begin(zero_exchanges *x, int group, int32_t call, int set, in
 void zero_parts_end(zero_exchanges *x, int32_t part);
 /* Tells the caller that the rank could go on, unless it knows. */
 void zero_parts_stir(zero_exchanges *x, int rank);
+
+/* ---- matching.c ---- */
+
+/* Posts the message of a step; the part has fewer requests in flight than it may. */
+void zero_matching_send(zero_exchanges *x, int32_t part, const zero_packed_step *step);
+void zero_matching_receive(zero_exchanges *x, int32_t part, const zero_packed_step *step);
+/* The message of a transfer has arrived. ended[2]: the parts of which a request has ended,
+ * or ZERO_NO_PART. */
+void zero_matching_arrived(zero_exchanges *x, int32_t transfer, int32_t *ended);
+
+/* ---- looks.c ---- */
+
+/* Runs the part's steps as far as they are ready, until one does arithmetic; ends the part
+ * after the last one. Returns the seconds of arithmetic, after which the rank should look
+ * again. */
+double zero_looks_advance(zero_exchanges *x, int32_t part);
+
+/* Something that the part may wait for has ended: stirs the rank if the part could go on. */
+void zero_looks_notice(zero_exchanges *x, int32_t part);
+/* The READ that is its next step has ended. */
+void zero_looks_has_read(zero_exchanges *x, int32_t part);

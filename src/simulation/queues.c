@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/* A table of a power of two places, at most half of them taken. A queue is at the first free place
- * from that of its key on. */
+/* A table of a power of two places, at most half of them taken. A queue is at the first
+ * free place from that of its key on. */
 
 void zero_queues_destroy(zero_queues *q)
 {

@@ -1,5 +1,5 @@
-/* queues.h - queues that are found by a key, such as a sender and a receiver. A queue is there
- * while something is in it, so memory is that of what waits. */
+/* queues.h - queues that are found by a key, such as a sender and a receiver. A queue is
+ * there while something is in it, so memory is that of what waits. */
 #pragma once
 
 #include <stdbool.h>

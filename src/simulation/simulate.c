@@ -9,7 +9,6 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 #include "simulation/limits.h"
-#include "simulation/walker_exchange.h"
 #include "simulation/walkers.h"
 
 /* All that a simulation holds. */
@@ -28,8 +27,8 @@ typedef struct {
 
 /* ---- programs ---- */
 
-/* Pieces of --partition owner differ in length, so a file has more blocks of one rank than of
- * another. All other programs differ only in what takes no time. */
+/* Pieces of --partition owner differ in length, so a file has more blocks of one rank than
+ * of another. All other programs differ only in what takes no time. */
 static bool has_own_programs(const zero_schedule *s)
 {
     return s->input.partition == ZERO_PARTITION_OWNER && zero_plan_uses_file(&s->input) &&
@@ -63,40 +62,7 @@ static zero_status make_first_program(simulation *x)
     return zero_actions_init(&x->actions[0], x->s, &x->input->machine);
 }
 
-static zero_status make_other_programs(simulation *x)
-{
-    int n = has_own_programs(x->s) ? x->s->input.n_ranks : 1;
-    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(x, rank));
-    return ZERO_OK;
-}
-
-static int64_t bytes_of_programs(const simulation *x)
-{
-    const int64_t each = sizeof(zero_action) + sizeof(zero_instruction);
-    return has_own_programs(x->s) ? x->s->input.n_ranks * x->actions[0].n * each : 0;
-}
-
-/* ---- limits ---- */
-
-static zero_status check_cost(const simulation *x)
-{
-    zero_simulation_cost cost;
-    ZERO_TRY(zero_simulation_cost_of(&x->actions[0], &x->groups, x->input->steps, &cost));
-    cost.bytes += zero_walkers_bytes(&x->groups, &x->actions[0]) + bytes_of_programs(x);
-    return zero_simulation_check_cost(x->s, x->input, &cost);
-}
-
 /* ---- the network ---- */
-
-/* True if a group of the job lies on one of several nodes: then plan_time.h charges what passes
- * within a node. */
-static bool uses_nodes(const simulation *x)
-{
-    for (int k = 0; k < x->groups.n_layouts; k++)
-        if (x->groups.layouts[k]->n_nodes == 1 && x->groups.layouts[k]->size > 1)
-            return true;
-    return false;
-}
 
 static zero_link_rate inside_rate(const simulation *x)
 {
@@ -105,8 +71,12 @@ static zero_link_rate inside_rate(const simulation *x)
     if (is_one_node) return (zero_link_rate){m->latency, m->bandwidth};
     if (m->node_bandwidth > 0.0)
         return (zero_link_rate){m->node_latency, m->node_bandwidth};
-    return uses_nodes(x) ? (zero_link_rate){m->latency, m->bandwidth}
-                         : (zero_link_rate){0.0, INFINITY};
+    /* A group of the job on one of several nodes: then plan_time.h charges what passes
+     * there. */
+    for (int k = 0; k < x->groups.n_layouts; k++)
+        if (x->groups.layouts[k]->n_nodes == 1 && x->groups.layouts[k]->size > 1)
+            return (zero_link_rate){m->latency, m->bandwidth};
+    return (zero_link_rate){0.0, INFINITY};
 }
 
 static void stir(void *arg, int rank)
@@ -188,8 +158,15 @@ static zero_status simulate(simulation *x, zero_simulated *result)
     ZERO_TRY(zero_simulation_check(x->s, x->input));
     ZERO_TRY(zero_groups_init(&x->groups, x->s));
     ZERO_TRY(make_first_program(x));
-    ZERO_TRY(check_cost(x));
-    ZERO_TRY(make_other_programs(x));
+    int n = has_own_programs(x->s) ? x->s->input.n_ranks : 1;
+    zero_simulation_cost cost;
+    ZERO_TRY(zero_simulation_cost_of(&x->actions[0], &x->groups, x->input->steps, &cost));
+    cost.bytes += zero_walkers_bytes(&x->groups, &x->actions[0]);
+    if (n > 1)
+        cost.bytes += n * (int64_t)x->actions[0].n *
+                      (int64_t)(sizeof(zero_action) + sizeof(zero_instruction));
+    ZERO_TRY(zero_simulation_check_cost(x->s, x->input, &cost));
+    for (int rank = 1; rank < n; rank++) ZERO_TRY(add_program(x, rank));
     ZERO_TRY(open_exchanges(x));
     zero_walkers_input input = {.input = x->input,
                                 .world = zero_schedule_world_layout(x->s),

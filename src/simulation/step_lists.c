@@ -89,17 +89,10 @@ static bool nodes_are_alike(const zero_layout *layout)
     return true;
 }
 
-/* p2p and shm know distances between members only. So does hier on one node. */
-static bool goes_by_distance(const zero_collective_spec *spec, const zero_layout *layout)
-{
-    bool is_hier = spec->algorithm == ZERO_ALGORITHM_HIER;
-    return !is_hier || layout->n_nodes == 1;
-}
-
 /* Members this far apart have equal lists, if there is no root or it is as far away. */
 static int period(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    if (goes_by_distance(spec, layout)) return 1;
+    if (spec->algorithm != ZERO_ALGORITHM_HIER || layout->n_nodes == 1) return 1;
     return nodes_are_alike(layout) ? layout->size / layout->n_nodes : layout->size;
 }
 
@@ -110,18 +103,12 @@ int zero_step_lists_distinct(const zero_collective_spec *spec, const zero_layout
 
 /* ---- sets ---- */
 
-/* Bytes, so that no field is forgotten. Where padding differs the set is made twice; its lists are
- * not. */
-static bool are_equal_specs(const zero_collective_spec *a, const zero_collective_spec *b)
-{
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
 static int find_set(const zero_step_lists *l, const zero_collective_spec *spec,
                     const zero_layout *layout)
 {
     for (int64_t i = l->n_sets - 1; i >= 0; i--)
-        if (l->sets[i].peers.layout == layout && are_equal_specs(&l->sets[i].spec, spec))
+        if (l->sets[i].peers.layout == layout &&
+            memcmp(&l->sets[i].spec, spec, sizeof *spec) == 0)
             return (int)i;
     return -1;
 }

@@ -1,10 +1,10 @@
-/* walker.h - one rank on its walk: the state that the files walker_*.c and walkers.c share. */
+/* walker.h - one rank on its walk: for walker.c and walkers.c. */
 #pragma once
 
 #include "simulation/agreements.h"
 #include "simulation/disk.h"
 #include "simulation/groups.h"
-#include "simulation/simulated.h"
+#include "simulation/simulate.h"
 
 typedef struct {
     const zero_simulate_input *input; /* borrowed, like all below */
@@ -104,3 +104,29 @@ void zero_walker_order_look(zero_walkers *w, int rank);
 /* Tells of an action that has ended now, if its step is reported. */
 void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, double began,
                       double waited);
+
+/* ---- REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT ---- */
+
+/* Begins the collectives of an action, of a chain the first. Returns seconds of arithmetic. */
+double zero_walker_begin_exchange(zero_walkers *w, int rank, const zero_action *a);
+/* Begins the second collectives of chains whose first ones are over. Returns as above. */
+double zero_walker_continue_chains(zero_walkers *w, int rank);
+
+/* True if what the action waits for is over. A chain is ended then. */
+bool zero_walker_exchange_is_over(zero_walkers *w, int rank, const zero_action *a);
+/* When the last member of the group so far began what the action waits for. */
+double zero_walker_joined(const zero_walkers *w, int rank, const zero_action *a);
+
+/* Tells of a collective that has ended on a rank, if it was in flight in the step that is
+ * reported. */
+void zero_walker_exchange_ended(const zero_walkers *w, const zero_exchange_end *end);
+
+/* ---- transfers, and the stream of optimizer states, which runs ahead of the walk
+ * (engine/run_offload.c) ---- */
+
+void zero_walker_begin_transfer(zero_walkers *w, int rank, const zero_action *a);
+bool zero_walker_transfer_is_over(const zero_walkers *w, int rank, const zero_action *a);
+
+/* Executes actions of the stream before the walk comes to them, in their order, as far as
+ * that needs no waiting. */
+void zero_walker_run_ahead(zero_walkers *w, int rank);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
-#include "simulation/walker_exchange.h"
-#include "simulation/walker_stream.h"
+#include "base/number.h"
 
 void zero_walkers_stir(void *walkers, int rank)
 {
@@ -31,14 +30,6 @@ static void compute(zero_walkers *w, int rank, double seconds, double sums)
     k->due = k->until;
     zero_walker_order(w, rank, k->due);
     zero_walker_order_look(w, rank);
-}
-
-static void end_computing(zero_walkers *w, int rank)
-{
-    zero_walker *k = &w->list[rank];
-    k->spent.compute += k->seconds;
-    k->spent.sums += k->sums;
-    next_action(w, rank);
 }
 
 /* When the last rank came to what this rank waits for. */
@@ -234,7 +225,9 @@ static void rank_happens(zero_walkers *w, int rank)
     if (k->state == ZERO_WALKER_WAITS) {
         try_to_go_on(w, rank);
     } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->until) {
-        end_computing(w, rank);
+        k->spent.compute += k->seconds;
+        k->spent.sums += k->sums;
+        next_action(w, rank);
     } else if (k->state == ZERO_WALKER_COMPUTES && zero_walker_now(w) >= k->due) {
         k->due = k->until;
         zero_walker_order(w, rank, k->due);
@@ -246,15 +239,6 @@ static void agreement_ended(void *arg, int rank)
     zero_walkers *w = arg;
     end_agreement(w, rank);
     zero_walker_order(w, rank, fmax(zero_walker_now(w), w->list[rank].busy));
-}
-
-static void happens(zero_walkers *w, const zero_event *event)
-{
-    switch ((zero_event_kind)event->kind) {
-    case ZERO_EVENT_NETWORK: zero_exchange_happens(w->in.exchanges, event); break;
-    case ZERO_EVENT_RANK: rank_happens(w, event->which); break;
-    case ZERO_EVENT_DISK: zero_disk_happens(w->disks, event); break;
-    }
 }
 
 static zero_status fail_stuck(const zero_walkers *w)
@@ -277,7 +261,11 @@ zero_status zero_walkers_run(zero_walkers *w)
         act(w, r);
     }
     while (zero_events_next(w->in.events, &event)) {
-        happens(w, &event);
+        switch ((zero_event_kind)event.kind) {
+        case ZERO_EVENT_NETWORK: zero_exchange_happens(w->in.exchanges, &event); break;
+        case ZERO_EVENT_RANK: rank_happens(w, event.which); break;
+        case ZERO_EVENT_DISK: zero_disk_happens(w->disks, &event); break;
+        }
         if (w->ended < w->ranks || w->has_ended) continue;
         w->has_ended = true; /* what is still in flight belongs to the next step */
         w->busiest = zero_network_busiest(zero_exchanges_network(w->in.exchanges));
@@ -314,24 +302,6 @@ int64_t zero_walkers_bytes(const zero_groups *groups, const zero_actions *action
     return bytes + zero_disks_bytes(groups->ranks, actions->n_files);
 }
 
-static int most_files(const zero_walkers_input *in)
-{
-    int most = 0;
-    for (int k = 0; k < in->n_programs; k++)
-        most = in->actions[k].n_files > most ? in->actions[k].n_files : most;
-    return in->input->machine.disk_read > 0.0 ? most : 0;
-}
-
-static zero_status open_parts(zero_walkers *w)
-{
-    int files = most_files(&w->in);
-    if (files > 0)
-        ZERO_TRY(zero_disks_open(&w->disks, w->in.world, files, w->in.events,
-                                 zero_walkers_stir, w));
-    return zero_agreements_open(&w->agreements, w->ranks, w->tp, w->in.exchanges,
-                                w->in.events, agreement_ended, w);
-}
-
 static zero_status allocate(zero_walkers *w)
 {
     bool failed = !(w->list = calloc((size_t)w->ranks, sizeof *w->list));
@@ -360,7 +330,14 @@ zero_status zero_walkers_open(zero_walkers **walkers, const zero_walkers_input *
         const zero_slow_rank *slow = &input->input->slow[k];
         w->list[slow->rank].pace = 1.0 / slow->factor;
     }
-    return open_parts(w);
+    int files = 0;
+    for (int k = 0; k < input->n_programs; k++)
+        files = (int)zero_max(files, input->actions[k].n_files);
+    if (files > 0 && input->input->machine.disk_read > 0.0)
+        ZERO_TRY(zero_disks_open(&w->disks, w->in.world, files, w->in.events,
+                                 zero_walkers_stir, w));
+    return zero_agreements_open(&w->agreements, w->ranks, w->tp, w->in.exchanges,
+                                w->in.events, agreement_ended, w);
 }
 
 void zero_walkers_close(zero_walkers *w)

@@ -15,8 +15,8 @@ int64_t zero_walkers_bytes(const zero_groups *groups, const zero_actions *action
 /* To be called by exchanges and disks: the rank could go on. */
 void zero_walkers_stir(void *walkers, int rank);
 
-/* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever, which would
- * be a mistake in this simulator or a program. */
+/* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever,
+ * which would be a mistake in this simulator or a program. */
 ZERO_NODISCARD zero_status zero_walkers_run(zero_walkers *w);
 
 /* Results of the last step. */

@@ -78,7 +78,7 @@ void zero_device_times_end(zero_device_times *t)
 {
     const zero_instruction *last = t->n > 0 ? at(t, t->n - 1)->begun : NULL;
     set(t, NULL);
-    if (last && zero_work_of(last->op).kind == ZERO_WORK_EXCHANGE_WAIT) read_all(t);
+    if (last && zero_ops[last->op].kind == ZERO_WORK_EXCHANGE_WAIT) read_all(t);
 }
 
 void zero_device_times_read(zero_device_times *t)

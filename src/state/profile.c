@@ -92,7 +92,7 @@ const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_ki
 
 bool zero_profile_is_exposed(const zero_profile *p, zero_op op)
 {
-    const zero_work_kind kind = zero_work_of(op).kind;
+    const zero_work_kind kind = zero_ops[op].kind;
     return kind == ZERO_WORK_EXCHANGE_WAIT || (p->is_of_device && kind == ZERO_WORK_COPY);
 }
 
@@ -113,7 +113,7 @@ double zero_profile_computing(const zero_profile *p, zero_program_kind program)
     for (int i = 0; i < ZERO_OP_KINDS; i++) {
         const zero_profile_entry *entry =
             zero_profile_at(p, program, (zero_op)i, ZERO_ALL_UNITS);
-        if (zero_work_of((zero_op)i).kind == ZERO_WORK_COMPUTE)
+        if (zero_ops[(zero_op)i].kind == ZERO_WORK_COMPUTE)
             seconds += entry->seconds - entry->exchange;
     }
     return seconds;

@@ -13,14 +13,8 @@
 
 static int64_t count_flights(const zero_schedule *s, const zero_instruction *i)
 {
-    switch (i->op) {
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_GATHER: return zero_schedule_collectives(s, i->group);
-    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
-    case ZERO_OP_JOIN: return zero_schedule_join_collectives(&s->joins[i->join]);
-    case ZERO_OP_COLLECT: return 1;
-    default: return 0;
-    }
+    if (zero_ops[i->op].kind != ZERO_WORK_EXCHANGE) return 0;
+    return zero_exchange_collectives(s, i->op, zero_exchange_number(i));
 }
 
 /* A block of states may move with its parameters (run_offload.c). */

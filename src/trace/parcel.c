@@ -90,14 +90,6 @@ static void fill_steps(const zero_run_trace *mine, const zero_traced_step **list
     }
 }
 
-static void fill_flights(const zero_run_trace *mine, zero_parcel *p)
-{
-    for (int64_t k = 0; k < p->head.n_flights; k++) {
-        p->flights[k].begun = align(mine, p->flights[k].begun);
-        p->flights[k].ended = align(mine, p->flights[k].ended);
-    }
-}
-
 static void fill_transfers(const zero_run_trace *mine, zero_parcel *p)
 {
     const zero_transfer_ring *ring = &mine->trace->transfers;
@@ -150,7 +142,10 @@ static zero_status pack(const zero_run_trace *mine, int n_steps,
     zero_parcel_open(*data, &p);
     memcpy(p.flights, flights, (size_t)p.head.n_flights * sizeof *flights);
     fill_steps(mine, list, &p);
-    fill_flights(mine, &p);
+    for (int64_t k = 0; k < p.head.n_flights; k++) {
+        p.flights[k].begun = align(mine, p.flights[k].begun);
+        p.flights[k].ended = align(mine, p.flights[k].ended);
+    }
     fill_transfers(mine, &p);
     return fill_rows(mine->schedule, p.rows);
 }

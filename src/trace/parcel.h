@@ -2,8 +2,8 @@
  *
  *     head | rows [n_rows] | steps | spans | flights | transfers
  *
- * A row is an instruction of the programs that are traced, named by the rank that ran it: ranks may
- * have different programs. All times are rank 0's clock. */
+ * A row is an instruction of the programs that are traced, named by the rank that ran it:
+ * ranks may have different programs. All times are rank 0's clock. */
 #pragma once
 
 #include "comm/clock_offset.h"
@@ -54,7 +54,8 @@ static inline int64_t zero_parcel_row_of(const zero_parcel *p, zero_program_kind
     return program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at;
 }
 
-/* Makes the parcel of a rank that has a trace: *data, the caller's (free). Local. ZERO_ERR_NOMEM. */
+/* Makes the parcel of a rank that has a trace: *data, the caller's (free). Local.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_parcel_pack(const zero_run_trace *mine, void **data,
                                             size_t *bytes);
 /* Finds the parts. They lie in `data`, which is not changed. */

@@ -23,14 +23,6 @@
 /* More are refused, whatever they have: so products with them do not overflow. */
 #define MOST_STEPS (1 << 20)
 
-static int64_t count_samples(int length, size_t (*live)[ZERO_CLASSES])
-{
-    int64_t n = 1;
-    for (int at = 1; at < length; at++)
-        n += memcmp(live[at], live[at - 1], sizeof *live) != 0;
-    return n;
-}
-
 zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window *window,
                                  zero_trace_counts *counts)
 {
@@ -41,10 +33,12 @@ zero_status zero_run_trace_count(const zero_schedule *s, const zero_trace_window
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the classes of %d instructions",
                          p->length);
     zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
-    int64_t keeps = zero_min(window->keeps, MOST_STEPS);
+    int64_t keeps = zero_min(window->keeps, MOST_STEPS), samples = 1;
+    for (int at = 1; at < p->length; at++)
+        samples += memcmp(live[at], live[at - 1], sizeof *live) != 0;
     *counts = (zero_trace_counts){.spans = keeps * (p->length + 2 + size.transfers),
                                   .flights = keeps * size.flights,
-                                  .samples = keeps * count_samples(p->length, live)};
+                                  .samples = keeps * samples};
     free(live);
     return ZERO_OK;
 }
@@ -63,22 +57,17 @@ typedef struct {
     int64_t left_out;
 } writing;
 
-static zero_trace_span outside(const writing *w, double begin, double end)
-{
-    return (zero_trace_span){.rank = w->rank,
-                             .step = w->step,
-                             .name = ZERO_TRACE_OUTSIDE,
-                             .category = "other",
-                             .group = -1,
-                             .bytes = -1,
-                             .begin = begin - w->origin,
-                             .end = end - w->origin};
-}
-
 static void fill_gap(writing *w, double begin, double end)
 {
     if (end <= begin) return;
-    zero_trace_span span = outside(w, begin, end);
+    zero_trace_span span = {.rank = w->rank,
+                            .step = w->step,
+                            .name = ZERO_TRACE_OUTSIDE,
+                            .category = "other",
+                            .group = -1,
+                            .bytes = -1,
+                            .begin = begin - w->origin,
+                            .end = end - w->origin};
     zero_trace_file_span(w->file, &span);
 }
 
@@ -91,21 +80,15 @@ static void put_memory(writing *w, const zero_parcel_row *row, double at)
     zero_trace_file_memory(w->file, w->rank, at - w->origin, of_class);
 }
 
-static void name_of(const zero_parcel_row *row, zero_program_kind program, bool is_open,
-                    char name[ZERO_TRACE_NAME])
-{
-    snprintf(name, ZERO_TRACE_NAME, "%s%s%s",
-             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
-             is_open ? ", not ended" : "");
-}
-
 static void put_span(writing *w, const zero_run_span *s)
 {
     const zero_program_kind program = (zero_program_kind)s->program;
     const zero_parcel *p = w->parcel;
     const zero_parcel_row *row = &p->rows[zero_parcel_row_of(p, program, s->at)];
     char name[ZERO_TRACE_NAME];
-    name_of(row, program, s->is_open, name);
+    snprintf(name, sizeof name, "%s%s%s",
+             program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
+             s->is_open ? ", not ended" : "");
     zero_trace_span span = {.rank = w->rank,
                             .step = w->step,
                             .name = name,
@@ -176,22 +159,15 @@ static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
 
 /* ---- transfers ---- */
 
-/* The first row in which nothing is in flight any more, or -1. */
-static int find_lane(const writing *w, double begin)
-{
-    for (int k = 0; k < LANES; k++)
-        if (w->lane_end[k] <= begin) return k;
-    return -1;
-}
-
 static void put_transfer(writing *w, const zero_parcel_transfer *t)
 {
     const zero_parcel_row *row = labelled(w->parcel, t->label);
     const zero_traced_step *step = step_at(w->parcel, t->begin);
     char name[ZERO_TRACE_NAME], lane[32];
-    int k = find_lane(w, t->begin);
+    int k = 0; /* the first row in which nothing is in flight any more */
     if (!step) return;
-    if (k < 0) {
+    while (k < LANES && w->lane_end[k] > t->begin) k++;
+    if (k == LANES) {
         w->left_out++;
         return;
     }
@@ -259,8 +235,8 @@ static zero_status take(void *arg, int rank, const void *data, size_t bytes)
     return ZERO_OK;
 }
 
-/* The begin of the first step and both ends of the steps, as doubles, which ranks exchange; a rank
- * without steps changes nothing of a minimum. */
+/* The begin of the first step and both ends of the steps, as doubles, which ranks exchange;
+ * a rank without steps changes nothing of a minimum. */
 typedef struct {
     double origin, first, minus_last;
 } extent;

@@ -1,12 +1,13 @@
-/* run_trace.h - the trace of a run: rank 0 takes the rings of all ranks and writes the file.
+/* run_trace.h - the trace of a run: rank 0 takes the rings of all ranks and writes the
+ * file.
  *
  *     rank r    its clock is that of rank 0: comm/clock_offset.h
  *     parcel    instructions by name and bytes | steps | spans | flights | transfers
  *     rank 0    takes parcels in the order of ranks (comm/deliver.h) and writes each at once
  *
- * Times begin with the first step that the trace has. What a step spends before, after and between
- * its programs is one span named ZERO_TRACE_OUTSIDE, so that a rank's spans add up to the
- * step_seconds of its metrics. */
+ * Times begin with the first step that the trace has. What a step spends before, after and
+ * between its programs is one span named ZERO_TRACE_OUTSIDE, so that a rank's spans add up
+ * to the step_seconds of its metrics. */
 #pragma once
 
 #include "trace/parcel.h"

@@ -18,8 +18,8 @@
 #include "trace/trace_name.h"
 #include "zero/version.h"
 
-/* A rank's step program: what the file says of each instruction. Ranks of a TP group have equal
- * ones, as in the simulation. */
+/* A rank's step program: what the file says of each instruction. Ranks of a TP group have
+ * equal ones, as in the simulation. */
 typedef struct {
     size_t (*live)[ZERO_CLASSES]; /* [length], owned */
     int64_t *bytes;               /* [length], owned */
@@ -37,11 +37,6 @@ struct zero_simulation_trace {
 static const zero_schedule *schedule_of(const zero_simulation_trace *t)
 {
     return &t->report->plan.stages[0].schedule;
-}
-
-static const zero_program *step_of(const zero_simulation_trace *t)
-{
-    return &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
 }
 
 static bool is_traced(const zero_simulation_trace *t, int rank)
@@ -97,21 +92,9 @@ static zero_status compile_programs(zero_simulation_trace *t)
 
 /* ---- size ---- */
 
-static int64_t collectives_of(const zero_schedule *s, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_GATHER: return zero_schedule_collectives(s, i->group);
-    case ZERO_OP_ALL_REDUCE: return ZERO_ALL_REDUCE_COLLECTIVES;
-    case ZERO_OP_JOIN:
-    case ZERO_OP_COLLECT: return zero_schedule_join_collectives(&s->joins[i->join]);
-    default: return 0;
-    }
-}
-
 static bool may_wait(zero_op op)
 {
-    zero_work_kind kind = zero_work_of(op).kind;
+    zero_work_kind kind = zero_ops[op].kind;
     return kind == ZERO_WORK_EXCHANGE_WAIT || kind == ZERO_WORK_AGREE ||
            kind == ZERO_WORK_TRANSFER_WAIT;
 }
@@ -119,7 +102,7 @@ static bool may_wait(zero_op op)
 /* Collectives are begun at once unless their arithmetic takes time. */
 static bool may_take_time(const zero_simulation_trace *t, zero_op op)
 {
-    zero_work_kind kind = zero_work_of(op).kind;
+    zero_work_kind kind = zero_ops[op].kind;
     if (kind == ZERO_WORK_EXCHANGE) return isfinite(t->report->input.memory_bandwidth);
     return kind == ZERO_WORK_COMPUTE || may_wait(op);
 }
@@ -127,12 +110,14 @@ static bool may_take_time(const zero_simulation_trace *t, zero_op op)
 /* Counts one rank's events; memory changes at about three of four instructions. */
 static zero_trace_counts count_events(const zero_simulation_trace *t)
 {
-    const zero_program *p = step_of(t);
+    const zero_program *p = &schedule_of(t)->programs[ZERO_PROGRAM_STEP];
     zero_trace_counts n = {.samples = p->length * 3 / 4};
     for (int at = 0; at < p->length; at++) {
         n.spans += may_take_time(t, p->code[at].op);
         n.waits += may_wait(p->code[at].op);
-        n.flights += collectives_of(schedule_of(t), &p->code[at]);
+        if (zero_ops[p->code[at].op].kind == ZERO_WORK_EXCHANGE)
+            n.flights += zero_exchange_collectives(schedule_of(t), p->code[at].op,
+                                                   zero_exchange_number(&p->code[at]));
     }
     return n;
 }
@@ -167,8 +152,8 @@ static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span
     zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
 }
 
-/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the one that
- * begins with it. */
+/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the
+ * one that begins with it. */
 static bool takes_time(const zero_simulated_span *span)
 {
     return llround(1e9 * span->begin) < llround(1e9 * span->end);
@@ -198,14 +183,6 @@ static void take_span(void *trace, const zero_simulated_span *span)
     if (takes_time(span)) zero_trace_file_span(t->file, &out);
 }
 
-/* The lowest rank of the rank's group. */
-static int first_of_group(const zero_simulation_trace *t, zero_family_part part, int rank)
-{
-    zero_division division = {t->report->plan.layout.size, t->tp,
-                              schedule_of(t)->shard.size};
-    return zero_member_of(part, &division, rank).first;
-}
-
 static void take_flight(void *trace, const zero_simulated_flight *flight)
 {
     zero_simulation_trace *t = trace;
@@ -220,14 +197,17 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
     }
     zero_trace_collective(&t->report->plan.model, flight->instruction, flight->spec->kind,
                           name);
-    zero_trace_flight out = {.rank = flight->rank,
-                             .step = flight->step + 1,
-                             .sequence = zero_trace_sequence(flight->part, flight->call),
-                             .first = first_of_group(t, flight->part, flight->rank),
-                             .name = name,
-                             .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
-                             .begin = fmax(flight->begin, 0.0),
-                             .end = flight->end};
+    zero_division division = {t->report->plan.layout.size, t->tp,
+                              schedule_of(t)->shard.size};
+    zero_trace_flight out = {
+        .rank = flight->rank,
+        .step = flight->step + 1,
+        .sequence = zero_trace_sequence(flight->part, flight->call),
+        .first = zero_member_of(flight->part, &division, flight->rank).first,
+        .name = name,
+        .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
+        .begin = fmax(flight->begin, 0.0),
+        .end = flight->end};
     zero_trace_file_flight(t->file, &out);
 }
 

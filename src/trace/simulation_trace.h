@@ -1,8 +1,8 @@
 /* simulation_trace.h - the reported step of a simulation, as a trace (trace_file.h).
  *
- * Each rank has its instructions with their waits, its collectives in flight, and its bytes by class
- * as its own plan has them. A collective that was begun before that step is drawn from its
- * beginning on. */
+ * Each rank has its instructions with their waits, its collectives in flight, and its bytes
+ * by class as its own plan has them. A collective that was begun before that step is drawn
+ * from its beginning on. */
 #pragma once
 
 #include "report/simulation_report.h"
@@ -22,6 +22,7 @@ ZERO_NODISCARD zero_status zero_simulation_trace_open(
     zero_simulation_trace **trace, const zero_simulation_trace_input *input);
 void zero_simulation_trace_close(zero_simulation_trace *trace); /* accepts NULL */
 
-/* The watcher of a simulation's request. Its begin() fails with ZERO_ERR_INVALID if the file would be too
- * large or cannot be written. The file is there after an end() with ZERO_OK, or not at all. */
+/* The watcher of a simulation's request. Its begin() fails with ZERO_ERR_INVALID if the
+ * file would be too large or cannot be written. The file is there after an end() with
+ * ZERO_OK, or not at all. */
 zero_simulation_watcher zero_simulation_trace_watcher(zero_simulation_trace *trace);

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,167 +12,345 @@
 #include "io/json_input.h"
 #include "trace/trace_file.h"
 
-#define MICRO      1e3 /* nanoseconds in the unit of times */
-#define MOST_BYTES (INT64_C(1) << 56)
+#define MOST_STEPS   INT64_C(1000000000000)
+#define MOST_SECONDS 1e9
+#define MOST_BYTES   (INT64_C(1) << 56)
 
-/* A whole number that may be missing: then it is -1. */
-static zero_status read_if(const zero_trace_reader *r, const json_t *object,
-                           const char *key, int64_t most, int64_t *value)
+static zero_status no_memory(const zero_trace_reader *r)
 {
-    *value = -1;
-    if (!json_object_get(object, key)) return ZERO_OK;
-    return zero_json_whole(r->where, object, key, 0, most, value);
+    return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its events", r->trace->path);
+}
+
+/* Adds an item to a list with room for *room. */
+static zero_status append(const zero_trace_reader *r, void *list, int64_t *n, int64_t *room,
+                          const void *item, size_t bytes)
+{
+    char *larger = zero_grow(*(void **)list, *n, room, bytes);
+    if (!larger) return no_memory(r);
+    *(void **)list = larger;
+    memcpy(larger + (size_t)(*n)++ * bytes, item, bytes);
+    return ZERO_OK;
+}
+
+/* ---- members of an object ---- */
+
+typedef enum {
+    SKIPPED,
+    TEXT,
+    KEPT_TEXT,
+    INT,
+    WHOLE,
+    MICROSECONDS,
+    SECONDS,
+    FLAG
+} member_kind;
+
+/* A member and where it goes. KEPT_TEXT: the trace owns it. SKIPPED: read elsewhere. */
+typedef struct {
+    const char *key;
+    member_kind kind;
+    void *to;
+    int64_t least, most; /* of INT and WHOLE */
+    bool may_miss;       /* then `to` is left as it is */
+} member;
+
+#define MOST_MEMBERS 16
+
+static zero_status take_time(const zero_trace_reader *r, const json_t *object,
+                             const member *m)
+{
+    double time, unit = m->kind == SECONDS ? 1e9 : 1e3;
+    ZERO_TRY(zero_json_real(r->where, object, m->key, &time));
+    if (!(time >= 0.0 && time * unit <= 1e9 * MOST_SECONDS))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"%s\": expected a time from 0 to %g s, found %g", r->where,
+                         m->key, MOST_SECONDS, time * unit * 1e-9);
+    *(int64_t *)m->to = llround(time * unit);
+    return ZERO_OK;
+}
+
+/* Texts are kept once each, as the keys of an object. */
+static zero_status keep_text(const zero_trace_reader *r, const char *text,
+                             const char **kept)
+{
+    zero_traced *t = r->trace;
+    if (!t->texts) t->texts = json_object();
+    if (!json_object_get(t->texts, text) &&
+        json_object_set_new(t->texts, text, json_true()) != 0)
+        return no_memory(r);
+    *kept = json_object_iter_key(json_object_iter_at(t->texts, text));
+    return ZERO_OK;
+}
+
+/* Takes these members; the object has no others. */
+static zero_status take(const zero_trace_reader *r, const json_t *object, int n,
+                        const member *members)
+{
+    const char *keys[MOST_MEMBERS], *text;
+    int64_t whole;
+    for (int k = 0; k < n; k++) keys[k] = members[k].key;
+    ZERO_TRY(zero_json_only(r->where, object, n, keys));
+    for (const member *m = members; m < members + n; m++) {
+        if (m->may_miss && !json_object_get(object, m->key)) continue;
+        switch (m->kind) {
+        case SKIPPED: break;
+        case TEXT:
+        case KEPT_TEXT:
+            ZERO_TRY(zero_json_text(r->where, object, m->key, &text));
+            if (m->kind == KEPT_TEXT) ZERO_TRY(keep_text(r, text, &text));
+            *(const char **)m->to = text;
+            break;
+        case INT:
+        case WHOLE:
+            ZERO_TRY(zero_json_whole(r->where, object, m->key, m->least, m->most, &whole));
+            if (m->kind == INT)
+                *(int *)m->to = (int)whole;
+            else
+                *(int64_t *)m->to = whole;
+            break;
+        case MICROSECONDS:
+        case SECONDS: ZERO_TRY(take_time(r, object, m)); break;
+        case FLAG: ZERO_TRY(zero_json_flag(r->where, object, m->key, m->to)); break;
+        }
+    }
+    return ZERO_OK;
+}
+
+#define TAKE(r, object, ...) \
+    take((r), (object), (int)(sizeof((const member[]){__VA_ARGS__}) / sizeof(member)), \
+         (const member[]){__VA_ARGS__})
+/* clang-format off */
+#define SKIP(name)                {.key = (name)}
+#define VALUE(name, type, target) {.key = (name), .kind = (type), .to = (target)}
+#define NUMBER(name, type, target, from, until) \
+    {.key = (name), .kind = (type), .to = (target), .least = (from), .most = (until)}
+#define IF_THERE(name, type, target, until) \
+    {.key = (name), .kind = (type), .to = (target), .most = (until), .may_miss = true}
+/* clang-format on */
+
+/* ---- names ---- */
+
+static zero_status take_head(zero_trace_reader *r, const json_t *args)
+{
+    zero_traced *t = r->trace;
+    int64_t format;
+    if (r->has_head)
+        return zero_fail(ZERO_ERR_FORMAT, "%s: \"zero_trace\" is there twice", r->where);
+    ZERO_TRY(TAKE(
+        r, args, NUMBER("format", WHOLE, &format, ZERO_TRACE_VERSION, ZERO_TRACE_VERSION),
+        VALUE("command", KEPT_TEXT, &t->command), VALUE("version", KEPT_TEXT, &t->version),
+        VALUE("commit", KEPT_TEXT, &t->commit), IF_THERE("run", WHOLE, &t->run, INT64_MAX),
+        IF_THERE("note", KEPT_TEXT, &t->note, 0),
+        NUMBER("ranks", INT, &t->world, 1, ZERO_TRACED_RANKS),
+        NUMBER("nodes", INT, &t->nodes, 1, ZERO_TRACED_RANKS),
+        VALUE("simulated", FLAG, &t->is_simulated),
+        NUMBER("first_step", WHOLE, &t->first_step, 1, MOST_STEPS),
+        NUMBER("last_step", WHOLE, &t->last_step, 1, MOST_STEPS),
+        VALUE("clock_uncertainty", SECONDS, &t->clock_uncertainty)));
+    int64_t whole;
+    ZERO_TRY(zero_json_whole(r->where, args, "nodes", 1, t->world, &whole));
+    ZERO_TRY(
+        zero_json_whole(r->where, args, "last_step", t->first_step, MOST_STEPS, &whole));
+    t->hosts = calloc((size_t)t->nodes, sizeof *t->hosts);
+    r->rank_at = calloc((size_t)t->world, sizeof *r->rank_at);
+    if (!t->hosts || !r->rank_at) return no_memory(r);
+    r->has_head = true;
+    return ZERO_OK;
+}
+
+/* The place of an event: a rank or, with *row > 0, a row below one (trace_file.h). */
+static zero_status read_place(const zero_trace_reader *r, const json_t *event, int *rank,
+                              int *row, int *node)
+{
+    int64_t thread, number;
+    ZERO_TRY(zero_json_whole(r->where, event, "tid", 0,
+                             ZERO_TRACED_RANKS * ZERO_TRACE_THREADS - 1, &thread));
+    *rank = (int)(thread / ZERO_TRACE_THREADS);
+    *row = (int)(thread % ZERO_TRACE_THREADS);
+    if (*rank >= r->trace->world)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"tid\": expected one of the ranks 0 to %d, found %d",
+                         r->where, r->trace->world - 1, *rank);
+    ZERO_TRY(zero_json_whole(r->where, event, "pid", 0, r->trace->nodes - 1, &number));
+    *node = (int)number;
+    return ZERO_OK;
+}
+
+/* The rank of an event, which has its name and is on the event's node. */
+static zero_status find_rank(const zero_trace_reader *r, const json_t *event,
+                             zero_traced_rank **rank, int *row)
+{
+    int number, node = 0;
+    ZERO_TRY(read_place(r, event, &number, row, &node));
+    if (!r->rank_at[number])
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected the thread_name of rank %d before this event",
+                         r->where, number);
+    *rank = &r->trace->ranks[r->rank_at[number] - 1];
+    if ((*rank)->node == node) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: \"pid\": expected node %d, where rank %d is, found %d", r->where,
+                     (*rank)->node, number, node);
+}
+
+static zero_traced_row *find_row(const zero_traced_rank *rank, int number)
+{
+    for (int64_t k = 0; k < rank->n_rows; k++)
+        if (rank->rows[k].number == number) return &rank->rows[k];
+    return NULL;
+}
+
+static zero_status take_thread(zero_trace_reader *r, const json_t *event,
+                               const json_t *args)
+{
+    zero_traced *t = r->trace;
+    int number, node = 0;
+    zero_traced_rank *rank;
+    zero_traced_row row = {0};
+    ZERO_TRY(TAKE(r, args, VALUE("name", TEXT, &row.name)));
+    ZERO_TRY(read_place(r, event, &number, &row.number, &node));
+    if (!t->hosts[node])
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected the process_name of node %d before its ranks",
+                         r->where, node);
+    if (row.number == 0) {
+        zero_traced_rank made = {.rank = number, .node = node};
+        if (r->rank_at[number])
+            return zero_fail(ZERO_ERR_FORMAT, "%s: rank %d gets a second name", r->where,
+                             number);
+        ZERO_TRY(append(r, &t->ranks, &t->n_ranks, &t->rank_room, &made, sizeof made));
+        r->rank_at[number] = (int32_t)t->n_ranks;
+        return ZERO_OK;
+    }
+    ZERO_TRY(find_rank(r, event, &rank, &row.number));
+    if (row.number < ZERO_TRACE_QUEUES) return ZERO_OK; /* of flights */
+    if (find_row(rank, row.number))
+        return zero_fail(ZERO_ERR_FORMAT, "%s: row %d of rank %d gets a second name",
+                         r->where, row.number, rank->rank);
+    ZERO_TRY(keep_text(r, row.name, &row.name));
+    return append(r, &rank->rows, &rank->n_rows, &rank->row_room, &row, sizeof row);
+}
+
+static zero_status take_name(zero_trace_reader *r, const json_t *event)
+{
+    const char *name;
+    const json_t *args;
+    int64_t node;
+    ZERO_TRY(TAKE(r, event, VALUE("name", TEXT, &name), SKIP("ph"), SKIP("pid"),
+                  SKIP("tid"), SKIP("args")));
+    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
+    if (strcmp(name, "zero_trace") == 0) return take_head(r, args);
+    if (strcmp(name, "thread_name") == 0) return take_thread(r, event, args);
+    if (strcmp(name, "process_name") == 0) {
+        ZERO_TRY(zero_json_whole(r->where, event, "pid", 0, r->trace->nodes - 1, &node));
+        if (r->trace->hosts[node])
+            return zero_fail(ZERO_ERR_FORMAT, "%s: node %" PRId64 " gets a second name",
+                             r->where, node);
+        return TAKE(r, args, VALUE("name", KEPT_TEXT, &r->trace->hosts[node]));
+    }
+    if (strcmp(name, "process_sort_index") == 0 || strcmp(name, "thread_sort_index") == 0)
+        return zero_json_whole(r->where, args, "sort_index", 0, INT_MAX, &node);
+    char shown[ZERO_JSON_SHOWN];
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: \"name\": expected zero_trace, process_name, thread_name or a "
+                     "sort_index, found %s",
+                     r->where, zero_json_shown(name, shown));
 }
 
 /* ---- spans ---- */
 
-static const char *const kinds[ZERO_TRACED_KINDS] = {[ZERO_TRACED_COMPUTE] = "compute",
-                                                     [ZERO_TRACED_COMMUNICATION] =
-                                                         "communication",
-                                                     [ZERO_TRACED_DISK] = "disk",
-                                                     [ZERO_TRACED_OTHER] = "other"};
-
 static zero_status read_kind(const zero_trace_reader *r, const char *category,
                              zero_traced_kind *kind)
 {
+    static const char *const names[ZERO_TRACED_KINDS] = {[ZERO_TRACED_COMPUTE] = "compute",
+                                                         [ZERO_TRACED_COMMUNICATION] =
+                                                             "communication",
+                                                         [ZERO_TRACED_DISK] = "disk",
+                                                         [ZERO_TRACED_OTHER] = "other"};
     char shown[ZERO_JSON_SHOWN];
     for (int k = 0; k < ZERO_TRACED_KINDS; k++)
-        if (strcmp(category, kinds[k]) == 0) {
+        if (strcmp(category, names[k]) == 0) {
             *kind = (zero_traced_kind)k;
             return ZERO_OK;
         }
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: \"cat\": expected compute, communication, disk, other, wait or "
-                     "collective, "
-                     "found %s",
+                     "collective, found %s",
                      r->where, zero_json_shown(category, shown));
 }
 
-static zero_status read_span(zero_trace_reader *r, const json_t *event,
-                             const char *category, zero_traced_span *s)
+static zero_status take_instruction(zero_trace_reader *r, const json_t *args,
+                                    const char *category, zero_traced_rank *rank, int row,
+                                    zero_traced_span *s)
 {
-    const json_t *args;
-    int64_t group;
     const zero_traced *t = r->trace;
-    ZERO_TRY(zero_trace_text(r, event, "name", &s->name));
     ZERO_TRY(read_kind(r, category, &s->kind));
-    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    ZERO_TRY(ONLY(r, args, "step", "at", "group", "bytes", "live"));
-    ZERO_TRY(
-        zero_json_whole(r->where, args, "step", t->first_step, t->last_step, &s->step));
-    ZERO_TRY(zero_trace_int(r, args, "at", 0, INT_MAX, &s->at));
-    ZERO_TRY(read_if(r, args, "group", INT_MAX, &group));
-    ZERO_TRY(read_if(r, args, "bytes", MOST_BYTES, &s->bytes));
-    ZERO_TRY(zero_json_whole(r->where, args, "live", 0, MOST_BYTES, &s->live));
-    s->group = (int)group;
-    s->line = r->line;
-    return ZERO_OK;
-}
-
-static zero_status add_span(const zero_trace_reader *r, const zero_traced_span *span,
-                            zero_traced_span **list, int64_t *n, int64_t *room)
-{
-    zero_traced_span *larger = zero_grow(*list, *n, room, sizeof *larger);
-    if (!larger) return zero_trace_no_memory(r);
-    *list = larger;
-    larger[(*n)++] = *span;
-    return ZERO_OK;
-}
-
-static zero_status take_wait(zero_trace_reader *r, const zero_traced_rank *rank, int row,
-                             const zero_traced_span *span)
-{
-    if (row != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: expected a wait on a rank, found one on a row", r->where);
-    zero_trace_wait *larger =
-        zero_grow(r->waits, r->n_waits, &r->wait_room, sizeof *larger);
-    if (!larger) return zero_trace_no_memory(r);
-    r->waits = larger;
-    larger[r->n_waits++] = (zero_trace_wait){.rank = (int32_t)(rank - r->trace->ranks),
-                                             .begin = span->begin,
-                                             .end = span->end,
-                                             .line = r->line};
-    return ZERO_OK;
-}
-
-static zero_status add_flight(const zero_trace_reader *r, zero_traced_rank *rank,
-                              const zero_traced_flight *flight)
-{
-    void *larger =
-        zero_grow(rank->flights, rank->n_flights, &rank->flight_room, sizeof *flight);
-    if (!larger) return zero_trace_no_memory(r);
-    rank->flights = larger;
-    rank->flights[rank->n_flights++] = *flight;
-    return ZERO_OK;
-}
-
-static zero_status take_flight(zero_trace_reader *r, const json_t *event, int row,
-                               zero_traced_rank *rank, const zero_traced_span *span)
-{
-    zero_traced_flight f = {
-        .begin = span->begin, .end = span->end, .row = row, .line = r->line};
-    const json_t *args;
-    if (row == 0 || row >= ZERO_TRACE_QUEUES)
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%s: expected a collective on a row of them, from 1 to %d, found it "
-            "on row %d",
-            r->where, ZERO_TRACE_QUEUES - 1, row);
-    ZERO_TRY(zero_trace_text(r, event, "name", &f.name));
-    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    ZERO_TRY(ONLY(r, args, "step", "sequence", "first", "sent"));
-    ZERO_TRY(zero_json_whole(r->where, args, "step", 0, r->trace->last_step, &f.step));
-    ZERO_TRY(zero_json_whole(r->where, args, "sequence", 0, MOST_BYTES, &f.sequence));
-    ZERO_TRY(zero_trace_int(r, args, "first", 0, r->trace->world - 1, &f.first));
-    ZERO_TRY(zero_json_whole(r->where, args, "sent", 0, MOST_BYTES, &f.sent));
-    return add_flight(r, rank, &f);
-}
-
-static zero_status take_row(const zero_trace_reader *r, int row,
-                            const zero_traced_rank *rank, const zero_traced_span *span)
-{
-    zero_traced_row *below = zero_trace_find_row(rank, row);
-    if (below) return add_span(r, span, &below->spans, &below->n, &below->room);
+    ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &s->step, t->first_step, t->last_step),
+                  NUMBER("at", INT, &s->at, 0, INT_MAX),
+                  IF_THERE("group", INT, &s->group, INT_MAX),
+                  IF_THERE("bytes", WHOLE, &s->bytes, MOST_BYTES),
+                  NUMBER("live", WHOLE, &s->live, 0, MOST_BYTES)));
+    if (row == 0)
+        return append(r, &rank->spans, &rank->n_spans, &rank->span_room, s, sizeof *s);
+    zero_traced_row *below = find_row(rank, row);
+    if (below) return append(r, &below->spans, &below->n, &below->room, s, sizeof *s);
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: expected the thread_name of row %d of rank %d before this event",
                      r->where, row, rank->rank);
 }
 
+static zero_status take_flight(zero_trace_reader *r, const json_t *args,
+                               zero_traced_rank *rank, zero_traced_flight *f)
+{
+    if (f->row == 0 || f->row >= ZERO_TRACE_QUEUES)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected a collective on a row of them, from 1 to %d, found it "
+            "on row %d",
+            r->where, ZERO_TRACE_QUEUES - 1, f->row);
+    ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &f->step, 0, r->trace->last_step),
+                  NUMBER("sequence", WHOLE, &f->sequence, 0, MOST_BYTES),
+                  NUMBER("first", INT, &f->first, 0, r->trace->world - 1),
+                  NUMBER("sent", WHOLE, &f->sent, 0, MOST_BYTES)));
+    return append(r, &rank->flights, &rank->n_flights, &rank->flight_room, f, sizeof *f);
+}
+
 static zero_status take_span(zero_trace_reader *r, const json_t *event)
 {
     zero_traced_rank *rank;
-    zero_traced_span span = {.group = -1};
+    zero_traced_span span = {.group = -1, .bytes = -1, .line = r->line};
     const char *category;
+    const json_t *args;
     int64_t length;
     int row;
-    ZERO_TRY(ONLY(r, event, "name", "cat", "ph", "pid", "tid", "ts", "dur", "args"));
-    ZERO_TRY(zero_json_text(r->where, event, "cat", &category));
-    ZERO_TRY(zero_trace_find_rank(r, event, &rank, &row));
-    ZERO_TRY(zero_trace_time(r, event, "ts", MICRO, &span.begin));
-    ZERO_TRY(zero_trace_time(r, event, "dur", MICRO, &length));
+    ZERO_TRY(TAKE(r, event, VALUE("name", KEPT_TEXT, &span.name),
+                  VALUE("cat", TEXT, &category), SKIP("ph"), SKIP("pid"), SKIP("tid"),
+                  VALUE("ts", MICROSECONDS, &span.begin),
+                  VALUE("dur", MICROSECONDS, &length), SKIP("args")));
+    ZERO_TRY(find_rank(r, event, &rank, &row));
     span.end = span.begin + length;
-    if (strcmp(category, "wait") == 0) return take_wait(r, rank, row, &span);
-    if (strcmp(category, "collective") == 0) return take_flight(r, event, row, rank, &span);
-    ZERO_TRY(read_span(r, event, category, &span));
-    if (row > 0) return take_row(r, row, rank, &span);
-    return add_span(r, &span, &rank->spans, &rank->n_spans, &rank->span_room);
+    if (strcmp(category, "wait") == 0) {
+        zero_trace_wait wait = {.rank = (int32_t)(rank - r->trace->ranks),
+                                .begin = span.begin,
+                                .end = span.end,
+                                .line = r->line};
+        if (row == 0)
+            return append(r, &r->waits, &r->n_waits, &r->wait_room, &wait, sizeof wait);
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected a wait on a rank, found one on a row", r->where);
+    }
+    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
+    if (strcmp(category, "collective") != 0)
+        return take_instruction(r, args, category, rank, row, &span);
+    return take_flight(r, args, rank,
+                       &(zero_traced_flight){.begin = span.begin,
+                                             .end = span.end,
+                                             .row = row,
+                                             .name = span.name,
+                                             .line = r->line});
 }
 
 /* ---- memory ---- */
-
-static zero_status read_classes(const zero_trace_reader *r, const json_t *args,
-                                int64_t of_class[ZERO_CLASSES])
-{
-    const char *names[ZERO_CLASSES];
-    for (int c = 0; c < ZERO_CLASSES; c++) {
-        int64_t bytes;
-        names[c] = zero_class_name((zero_class)c);
-        ZERO_TRY(read_if(r, args, names[c], MOST_BYTES, &bytes));
-        of_class[c] = bytes < 0 ? 0 : bytes;
-    }
-    return zero_json_only(r->where, args, ZERO_CLASSES, names);
-}
 
 static zero_status take_memory(zero_trace_reader *r, const json_t *event)
 {
@@ -179,17 +358,17 @@ static zero_status take_memory(zero_trace_reader *r, const json_t *event)
     zero_traced_sample sample = {.line = r->line};
     const json_t *args;
     int row;
-    ZERO_TRY(ONLY(r, event, "name", "ph", "pid", "tid", "ts", "args"));
-    ZERO_TRY(zero_trace_find_rank(r, event, &rank, &row));
-    ZERO_TRY(zero_trace_time(r, event, "ts", MICRO, &sample.at));
+    member classes[ZERO_CLASSES];
+    ZERO_TRY(TAKE(r, event, SKIP("name"), SKIP("ph"), SKIP("pid"), SKIP("tid"),
+                  VALUE("ts", MICROSECONDS, &sample.at), SKIP("args")));
+    ZERO_TRY(find_rank(r, event, &rank, &row));
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    ZERO_TRY(read_classes(r, args, sample.of_class));
-    void *larger =
-        zero_grow(rank->samples, rank->n_samples, &rank->sample_room, sizeof sample);
-    if (!larger) return zero_trace_no_memory(r);
-    rank->samples = larger;
-    rank->samples[rank->n_samples++] = sample;
-    return ZERO_OK;
+    for (int c = 0; c < ZERO_CLASSES; c++)
+        classes[c] = (member)IF_THERE(zero_class_name((zero_class)c), WHOLE,
+                                      &sample.of_class[c], MOST_BYTES);
+    ZERO_TRY(take(r, args, ZERO_CLASSES, classes));
+    return append(r, &rank->samples, &rank->n_samples, &rank->sample_room, &sample,
+                  sizeof sample);
 }
 
 /* ---- all ---- */
@@ -209,18 +388,11 @@ zero_status zero_trace_take(zero_trace_reader *r, const json_t *event)
                              r->where);
     }
     switch (kind) {
-    case 'M': return zero_trace_take_name(r, event);
+    case 'M': return take_name(r, event);
     case 'X': return take_span(r, event);
     case 'C': return take_memory(r, event);
     default: break;
     }
     return zero_fail(ZERO_ERR_FORMAT, "%s: \"ph\": expected M, X or C, found %s", r->where,
                      zero_json_shown(phase, shown));
-}
-
-void zero_trace_reader_destroy(zero_trace_reader *r)
-{
-    free(r->rank_at);
-    free(r->slots);
-    free(r->waits);
 }

@@ -193,8 +193,8 @@ static zero_status fail_lane(int rank, int lanes)
         rank, lanes);
 }
 
-/* The row in which the last flight ended last of those that ended before `begin`, or a new one; -1
- * without memory, or with too many in flight. */
+/* The row in which the last flight ended last of those that ended before `begin`, or a new
+ * one; -1 without memory, or with too many in flight. */
 static int find_lane(zero_trace_file *f, int rank, int64_t begin)
 {
     struct lanes *l = &f->lanes[rank];
@@ -334,7 +334,8 @@ void zero_trace_file_fail(zero_trace_file *f, zero_status st)
 
 /* ---- size ---- */
 
-/* Bytes of an event: measured with names of GPT-2's instructions and nine classes of memory. */
+/* Bytes of an event: measured with names of GPT-2's instructions and nine classes of
+ * memory. */
 #define SPAN   180
 #define WAIT   100
 #define FLIGHT 190

@@ -21,8 +21,9 @@
 #define ZERO_TRACE_NAME    160                 /* bytes of a name, at most */
 #define ZERO_TRACE_MOST    ((int64_t)64 << 20) /* bytes of a file that is written */
 
-/* Threads, which viewers draw in the order of their numbers: rank r is ZERO_TRACE_THREADS * r, and
- * its row k that + k. Rows from 1 on are for flights, those from ZERO_TRACE_QUEUES on are queues. */
+/* Threads, which viewers draw in the order of their numbers: rank r is ZERO_TRACE_THREADS *
+ * r, and its row k that + k. Rows from 1 on are for flights, those from ZERO_TRACE_QUEUES
+ * on are queues. */
 #define ZERO_TRACE_THREADS 1000
 #define ZERO_TRACE_QUEUES  900
 #define ZERO_TRACE_ROWS    16 /* queues */
@@ -38,8 +39,8 @@ typedef struct {
     int64_t first_step, last_step; /* the steps that it has, from 1 */
     double clock_uncertainty;      /* seconds, of the worst node; 0: one clock */
     const char *note;              /* why it is shorter than asked for; NULL */
-    /* [ZERO_CLASSES] the most bytes of each class: those with 0 have no row in the counters. NULL:
-     * all have one. */
+    /* [ZERO_CLASSES] the most bytes of each class: those with 0 have no row in the
+     * counters. NULL: all have one. */
     const size_t *class_peak;
 } zero_trace_head;
 
@@ -59,8 +60,8 @@ typedef struct {
 
 typedef struct {
     int rank;
-    /* The same on all ranks of the group that take part in it; on a rank no two flights have equal
-     * ones. */
+    /* The same on all ranks of the group that take part in it; on a rank no two flights
+     * have equal ones. */
     int64_t step, sequence; /* zero_trace_sequence() */
     int first;              /* the lowest rank of that group */
     const char *name;       /* zero_trace_collective() */
@@ -76,13 +77,13 @@ typedef struct {
 
 /* About the bytes of a file with that many events. */
 int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
-/* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says what to
- * do: "give --trace-ranks with fewer of the 1024 ranks". */
+/* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says
+ * what to do: "give --trace-ranks with fewer of the 1024 ranks". */
 ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
                                                  const char *remedy);
 
-/* Begins the file under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path; ZERO_ERR_ENV
- * if *lock is ZERO_LOCK_BUSY. */
+/* Begins the file under a temporary name. ZERO_ERR_NOMEM; ZERO_ERR_INVALID naming the path;
+ * ZERO_ERR_ENV if *lock is ZERO_LOCK_BUSY. */
 ZERO_NODISCARD zero_status zero_trace_file_place(zero_whole_file *place, const char *path,
                                                  zero_whole_file_wish wish,
                                                  zero_lock *lock);
@@ -102,8 +103,8 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
  * ZERO_TRACE_ROWS different rows; spans of a row do not overlap. */
 void zero_trace_file_queue(zero_trace_file *f, int rank, const char *row,
                            const zero_trace_span *span);
-/* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the first
- * failure: times that are not finite are one. */
+/* With ZERO_OK finishes it; else, or if a write failed, removes it. Frees `f`. Returns the
+ * first failure: times that are not finite are one. */
 ZERO_NODISCARD zero_status zero_trace_file_end(zero_trace_file *f, zero_status st);
 /* Keeps a failure of the caller's, which _end() returns. */
 void zero_trace_file_fail(zero_trace_file *f, zero_status st);

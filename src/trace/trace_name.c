@@ -6,35 +6,7 @@
 
 const char *zero_trace_category(zero_op op)
 {
-    switch (op) {
-    case ZERO_OP_FORWARD:
-    case ZERO_OP_RECOMPUTE:
-    case ZERO_OP_BACKWARD: return "compute";
-    case ZERO_OP_GATHER:
-    case ZERO_OP_GATHER_WAIT:
-    case ZERO_OP_JOIN:
-    case ZERO_OP_JOIN_WAIT:
-    case ZERO_OP_COLLECT:
-    case ZERO_OP_COLLECT_WAIT:
-    case ZERO_OP_REDUCE:
-    case ZERO_OP_REDUCE_WAIT:
-    case ZERO_OP_ALL_REDUCE:
-    case ZERO_OP_ALL_REDUCE_WAIT:
-    case ZERO_OP_LOSS:
-    case ZERO_OP_OVERFLOW:
-    case ZERO_OP_COMPARE: return "communication";
-    case ZERO_OP_FETCH:
-    case ZERO_OP_FETCH_WAIT:
-    case ZERO_OP_STORE:
-    case ZERO_OP_STORE_WAIT:
-    case ZERO_OP_FETCH_PARAM:
-    case ZERO_OP_FETCH_PARAM_WAIT:
-    case ZERO_OP_SAVE:
-    case ZERO_OP_SAVE_WAIT:
-    case ZERO_OP_RESTORE:
-    case ZERO_OP_RESTORE_WAIT: return "disk";
-    default: return "other";
-    }
+    return zero_ops[op].category ? zero_ops[op].category : "other";
 }
 
 void zero_trace_collective(const zero_model *model, const zero_instruction *i,

@@ -14,6 +14,6 @@ const char *zero_trace_category(zero_op op);
 void zero_trace_collective(const zero_model *model, const zero_instruction *i,
                            zero_collective_kind kind, char text[ZERO_TRACE_COLLECTIVE]);
 
-/* One number of `call`, counted from 0 in a group of this part of the family, that no other part's
- * collectives have. */
+/* One number of `call`, counted from 0 in a group of this part of the family, that no other
+ * part's collectives have. */
 int64_t zero_trace_sequence(zero_family_part part, int64_t call);

@@ -69,9 +69,10 @@ static void sort(void *list, int64_t n, size_t item,
 
 /* ---- spans ---- */
 
-static zero_status check_spans(const zero_trace_reader *r, const zero_traced_rank *rank,
-                               const zero_traced_span *spans, int64_t n)
+static zero_status order_spans(const zero_trace_reader *r, const zero_traced_rank *rank,
+                               zero_traced_span *spans, int64_t n)
 {
+    sort(spans, n, sizeof *spans, by_begin);
     for (int64_t i = 1; i < n; i++)
         if (spans[i].begin < spans[i - 1].end)
             return zero_fail(ZERO_ERR_FORMAT,
@@ -81,18 +82,6 @@ static zero_status check_spans(const zero_trace_reader *r, const zero_traced_ran
                              " ends, found one from %" PRId64 " ns on",
                              r->trace->path, spans[i].line, rank->rank, spans[i - 1].end,
                              spans[i - 1].line, spans[i].begin);
-    return ZERO_OK;
-}
-
-static zero_status order_spans(const zero_trace_reader *r, zero_traced_rank *rank)
-{
-    sort(rank->spans, rank->n_spans, sizeof *rank->spans, by_begin);
-    ZERO_TRY(check_spans(r, rank, rank->spans, rank->n_spans));
-    for (int64_t k = 0; k < rank->n_rows; k++) {
-        zero_traced_row *row = &rank->rows[k];
-        sort(row->spans, row->n, sizeof *row->spans, by_begin);
-        ZERO_TRY(check_spans(r, rank, row->spans, row->n));
-    }
     return ZERO_OK;
 }
 
@@ -130,8 +119,9 @@ static zero_status place_waits(const zero_trace_reader *r)
 
 /* ---- flights ---- */
 
-static zero_status check_rows(const zero_trace_reader *r, const zero_traced_rank *rank)
+static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *rank)
 {
+    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
     for (int64_t i = 1; i < rank->n_flights; i++) {
         const zero_traced_flight *f = &rank->flights[i];
         if (f->row == f[-1].row && f->begin < f[-1].end)
@@ -143,13 +133,6 @@ static zero_status check_rows(const zero_trace_reader *r, const zero_traced_rank
                              r->trace->path, f->line, f->row, rank->rank, f[-1].end,
                              f[-1].line, f->begin);
     }
-    return ZERO_OK;
-}
-
-static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *rank)
-{
-    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
-    ZERO_TRY(check_rows(r, rank));
     sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
     for (int64_t i = 1; i < rank->n_flights; i++) {
         const zero_traced_flight *f = &rank->flights[i];
@@ -167,28 +150,22 @@ static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *r
 
 /* ---- all ---- */
 
-static void find_end(zero_traced *t)
+zero_status zero_trace_order(zero_trace_reader *r)
 {
+    zero_traced *t = r->trace;
     for (int64_t k = 0; k < t->n_ranks; k++) {
-        const zero_traced_rank *rank = &t->ranks[k];
+        zero_traced_rank *rank = &t->ranks[k];
+        ZERO_TRY(order_spans(r, rank, rank->spans, rank->n_spans));
+        for (int64_t i = 0; i < rank->n_rows; i++)
+            ZERO_TRY(order_spans(r, rank, rank->rows[i].spans, rank->rows[i].n));
+        ZERO_TRY(order_flights(r, rank));
+        sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
         if (rank->n_spans > 0)
             t->end = zero_max(t->end, rank->spans[rank->n_spans - 1].end);
         for (int64_t i = 0; i < rank->n_flights; i++)
             t->end = zero_max(t->end, rank->flights[i].end);
     }
-}
-
-zero_status zero_trace_order(zero_trace_reader *r)
-{
-    zero_traced *t = r->trace;
-    for (int64_t k = 0; k < t->n_ranks; k++) {
-        ZERO_TRY(order_spans(r, &t->ranks[k]));
-        ZERO_TRY(order_flights(r, &t->ranks[k]));
-        sort(t->ranks[k].samples, t->ranks[k].n_samples, sizeof *t->ranks[k].samples,
-             sample_by_time);
-    }
     ZERO_TRY(place_waits(r));
     sort(t->ranks, t->n_ranks, sizeof *t->ranks, rank_by_number);
-    find_end(t);
     return ZERO_OK;
 }

@@ -46,28 +46,13 @@ static bool next_line(walk *w, const char **line, size_t *len, bool *is_whole)
 }
 
 /* The last line may be half an event. */
-static zero_status take_event(walk *w, const char *line, size_t len, bool is_whole)
-{
-    json_t *event = NULL;
-    zero_status st = zero_json_parse(w->r.where, line, len, &event);
-    if (st == ZERO_ERR_FORMAT && !is_whole) return ZERO_OK;
-    if (st == ZERO_OK && !json_is_object(event)) st = expected(w, "an event", line, len);
-    if (st == ZERO_OK) st = zero_trace_take(&w->r, event);
-    json_decref(event);
-    return st;
-}
-
-static zero_status close_list(walk *w, const char *line, size_t len)
-{
-    w->is_closed = true;
-    if (w->has_comma) return expected(w, "an event after the comma", line, len);
-    return ZERO_OK;
-}
-
 static zero_status take_line(walk *w, const char *line, size_t len, bool is_whole)
 {
     if (w->is_closed) return expected(w, "nothing after the ]", line, len);
-    if (len == 1 && *line == ']') return close_list(w, line, len);
+    if (len == 1 && *line == ']') {
+        w->is_closed = true;
+        return w->has_comma ? expected(w, "an event after the comma", line, len) : ZERO_OK;
+    }
     if (w->r.line > 2 && !w->has_comma)
         return expected(w, "] or a comma on the line before", line, len);
     if (len > MOST_LINE)
@@ -75,7 +60,14 @@ static zero_status take_line(walk *w, const char *line, size_t len, bool is_whol
                          "%s: expected an event of at most %d bytes, found %zu", w->r.where,
                          MOST_LINE, len);
     w->has_comma = len > 0 && line[len - 1] == ',';
-    return take_event(w, line, w->has_comma ? len - 1 : len, is_whole);
+    len -= w->has_comma;
+    json_t *event = NULL;
+    zero_status st = zero_json_parse(w->r.where, line, len, &event);
+    if (st == ZERO_ERR_FORMAT && !is_whole) return ZERO_OK;
+    if (st == ZERO_OK && !json_is_object(event)) st = expected(w, "an event", line, len);
+    if (st == ZERO_OK) st = zero_trace_take(&w->r, event);
+    json_decref(event);
+    return st;
 }
 
 static zero_status take_lines(walk *w)
@@ -104,7 +96,8 @@ zero_status zero_traced_parse(zero_traced *trace, const char *path, const void *
     walk w = {.r = {.trace = &read}, .text = text, .len = len};
     zero_status st = take_lines(&w);
     if (st == ZERO_OK) st = zero_trace_order(&w.r);
-    zero_trace_reader_destroy(&w.r);
+    free(w.r.rank_at);
+    free(w.r.waits);
     if (st == ZERO_OK)
         *trace = read;
     else
@@ -121,22 +114,19 @@ zero_status zero_traced_read(zero_traced *trace, const char *path)
     return st;
 }
 
-static void destroy_rank(zero_traced_rank *rank)
-{
-    for (int64_t k = 0; k < rank->n_rows; k++) free(rank->rows[k].spans);
-    free(rank->rows);
-    free(rank->spans);
-    free(rank->flights);
-    free(rank->samples);
-}
-
 void zero_traced_destroy(zero_traced *trace)
 {
-    for (int64_t k = 0; k < trace->n_ranks; k++) destroy_rank(&trace->ranks[k]);
-    for (int64_t i = 0; i < trace->n_texts; i++) free(trace->texts[i]);
+    for (int64_t k = 0; k < trace->n_ranks; k++) {
+        zero_traced_rank *rank = &trace->ranks[k];
+        for (int64_t i = 0; i < rank->n_rows; i++) free(rank->rows[i].spans);
+        free(rank->rows);
+        free(rank->spans);
+        free(rank->flights);
+        free(rank->samples);
+    }
     free(trace->ranks);
     free(trace->hosts);
-    free(trace->texts);
+    json_decref(trace->texts);
     *trace = (zero_traced){0};
 }
 

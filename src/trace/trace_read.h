@@ -1,7 +1,9 @@
-/* trace_read.h - a trace (trace_file.h), read again: strictly, since it may come from anywhere.
+/* trace_read.h - a trace (trace_file.h), read again: strictly, since it may come from
+ * anywhere.
  *
- * A file of which the end is missing, because its run was killed or its disk was full, is read up to
- * its last whole line, and `is_cut` says so. Times are nanoseconds from the start of the trace. */
+ * A file of which the end is missing, because its run was killed or its disk was full, is
+ * read up to its last whole line, and `is_cut` says so. Times are nanoseconds from the
+ * start of the trace. */
 #pragma once
 
 #include "trace/traced.h"

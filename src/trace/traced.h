@@ -1,6 +1,8 @@
-/* traced.h - a trace that has been read: what trace_read.h gives. Times are nanoseconds from the start
- * of the trace. */
+/* traced.h - a trace that has been read: what trace_read.h gives. Times are nanoseconds
+ * from the start of the trace. */
 #pragma once
+
+#include <jansson.h>
 
 #include "sharding/schedule.h"
 
@@ -28,8 +30,8 @@ typedef struct {
     int64_t line;        /* of the file */
 } zero_traced_span;
 
-/* A collective in flight on a rank. Flights with equal step, sequence and first on several ranks are
- * one collective. */
+/* A collective in flight on a rank. Flights with equal step, sequence and first on several
+ * ranks are one collective. */
 typedef struct {
     int64_t begin, end;
     int row;                /* below its rank, from 1: flights of a row do not overlap */
@@ -79,7 +81,6 @@ typedef struct {
     int64_t n_ranks, rank_room;
     /* [nodes] "node 0, simulated"; NULL: no rank of the node is there */
     const char **hosts;
-    int64_t end;  /* of the last span, or flight */
-    char **texts; /* all names, each once; owned */
-    int64_t n_texts, text_room;
+    int64_t end;   /* of the last span, or flight */
+    json_t *texts; /* its keys are all names; owned */
 } zero_traced;

@@ -273,12 +273,6 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
         json_decref(units);
 }
 
-static bool is_exchange(zero_op op)
-{
-    return op == ZERO_OP_REDUCE || op == ZERO_OP_ALL_REDUCE || op == ZERO_OP_GATHER ||
-           op == ZERO_OP_JOIN || op == ZERO_OP_COLLECT;
-}
-
 /* The bytes and messages of an exchange in all steps. */
 static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
 {
@@ -298,7 +292,7 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
         add_units(entry, ranks, op);
-        if (is_exchange(op)) add_bytes(entry, e, op);
+        if (zero_ops[op].kind == ZERO_WORK_EXCHANGE) add_bytes(entry, e, op);
         json_object_set_new(classes, zero_op_name(op), entry);
     }
     return classes;

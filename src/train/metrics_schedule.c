@@ -51,7 +51,7 @@ static json_t *instruction(const staircase *c, int at)
     zero_text_instruction(c->s->input.model, i, name);
     json_t *object =
         json_pack("{s:s, s:o}", "op", zero_op_name(i->op), "name", zero_metrics_text(name));
-    if (zero_instruction_has_microbatch(i))
+    if (zero_ops[i->op].has_microbatch)
         json_object_set_new(object, "microbatch", json_integer(i->microbatch));
     if (bytes >= 0) json_object_set_new(object, "bytes", json_integer(bytes));
     json_object_set_new(object, "live", live(c, at));

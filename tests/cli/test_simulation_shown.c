@@ -12,8 +12,6 @@
 
 #include "base/fail.h"
 #include "cli/simulate_options.h"
-#include "report/simulation_json.h"
-#include "report/simulation_show.h"
 
 static const zero_simulated example = {
     .step = 2.0,

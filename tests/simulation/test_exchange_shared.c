@@ -2,6 +2,7 @@
  * estimated. */
 #include <math.h>
 
+#include "simulation/limits.h"
 #include "simulation/step_lists.h"
 #include "support/exchange_run.h"
 

@@ -281,14 +281,15 @@ static void every_wait_waits(void **state)
 {
     (void)state;
     for (int op = 0; op < ZERO_OP_KINDS; op++) {
-        zero_work work = zero_work_of((zero_op)op);
+        zero_op_row work = zero_ops[op];
         bool waits =
-            work.kind == ZERO_WORK_EXCHANGE_WAIT || work.kind == ZERO_WORK_TRANSFER_WAIT;
+            work.kind == ZERO_WORK_EXCHANGE_WAIT || work.kind == ZERO_WORK_TRANSFER_WAIT ||
+            work.kind == ZERO_WORK_SEND_WAIT;
         assert_int_equal(waits, strstr(zero_op_name((zero_op)op), "_WAIT") != NULL);
         if (work.kind != ZERO_WORK_EXCHANGE_WAIT) continue;
-        zero_work begin = zero_work_of(work.begun_by);
+        zero_op_row begin = zero_ops[work.begun_by];
         assert_int_equal(begin.kind, ZERO_WORK_EXCHANGE);
-        assert_int_equal(begin.part, work.part);
+        assert_int_equal(begin.among, work.among);
     }
 }
 

@@ -18,14 +18,19 @@
 static const zero_gpt2_shape pipeline_shape = {
     .layers = LAYERS, .hidden = 24, .heads = 3, .seq = 16, .vocab = 50, .dropout = 0.1f};
 
-static inline zero_pipeline_input input(const zero_model *model, int n_stages, int m,
-                                        int replicas)
+typedef struct {
+    zero_plan_input plan;
+    int n_stages;
+} pipeline_input;
+
+static inline pipeline_input input(const zero_model *model, int n_stages, int m,
+                                   int replicas)
 {
     zero_plan_input plan = zero_plan_input_standard(model, replicas, 0);
     plan.micro_batch = 2;
     plan.accumulation = m;
     plan.check_replicas = 0;
-    return (zero_pipeline_input){.plan = plan, .n_stages = n_stages};
+    return (pipeline_input){.plan = plan, .n_stages = n_stages};
 }
 
 static inline void describe(zero_model *model)
@@ -33,10 +38,16 @@ static inline void describe(zero_model *model)
     assert_int_equal(zero_gpt2_describe(&pipeline_shape, model), ZERO_OK);
 }
 
-static inline void make(zero_pipeline *p, zero_pipeline_kind kind,
-                        const zero_pipeline_input *in)
+static inline void make(zero_pipeline *p, zero_pipeline_kind kind, const pipeline_input *in)
 {
-    if (zero_pipeline_make(p, kind, in) != ZERO_OK) fail_msg("%s", zero_last_error());
+    if (zero_pipeline_make(p, kind, &in->plan, in->n_stages) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
+}
+
+/* The program of a stage. */
+static inline zero_program *step_of(const zero_pipeline *p, int s)
+{
+    return &p->stages[s].schedule.programs[ZERO_PROGRAM_STEP];
 }
 
 /* Both kinds, 1 to LAYERS stages (3 among them), fewer microbatches than stages and
@@ -49,7 +60,7 @@ static inline void for_all(void (*check)(const zero_pipeline *p))
     for (int kind = 0; kind < ZERO_PIPELINE_KINDS; kind++)
         for (int P = 1; P <= LAYERS; P++)
             for (int k = 0; k < 9; k++) {
-                zero_pipeline_input in = input(&model, P, microbatches[k], 1 + (P + k) % 4);
+                pipeline_input in = input(&model, P, microbatches[k], 1 + (P + k) % 4);
                 zero_pipeline p;
                 in.plan.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
                 in.plan.recompute = k % 3 == 0;

@@ -21,8 +21,8 @@ static void check_staging(const zero_schedule *s, const zero_instruction *i)
 {
     const zero_algorithm_table *algorithm = zero_algorithm_get(s->input.collectives);
     size_t need = 0;
-    for (int k = 0; k < zero_schedule_collectives(s, i->group); k++) {
-        zero_collective_spec spec = zero_schedule_collective(s, i->op, i->group, k);
+    for (int k = 0; k < zero_exchange_collectives(s, i->op, i->group); k++) {
+        zero_collective_spec spec = zero_exchange_collective(s, i->op, i->group, k);
         size_t bucket = (size_t)s->input.bucket * zero_type_size(spec.type);
         zero_collective_spec own = spec; /* the bucket does not bound mirrors */
         own.on_device = own.in_place = false;
@@ -31,8 +31,8 @@ static void check_staging(const zero_schedule *s, const zero_instruction *i)
             assert_true(zero_collective_staging(&own, zero_schedule_layout(s)) <= bucket);
         bool adds = spec.kind != ZERO_REDUCE || spec.root == s->input.rank;
         if (algorithm->stages_on_root_only && !adds && !s->input.device) continue;
-        assert_true(zero_schedule_staging(s, i->op, i->group, k) >= need);
-        need = zero_schedule_staging(s, i->op, i->group, k) + aligned(bytes);
+        assert_true(zero_exchange_staging(s, i->op, i->group, k) >= need);
+        need = zero_exchange_staging(s, i->op, i->group, k) + aligned(bytes);
     }
     if (need > 0) assert_true(i->staging != ZERO_NO_BUFFER);
     if (need > 0) assert_true(s->buffers[i->staging].bytes >= need);
@@ -63,7 +63,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
 {
     const zero_schedule *s = &job->s[rank];
     const zero_partition *p = &s->groups[g].partition;
-    zero_collective_spec spec = zero_schedule_collective(s, op, g, k);
+    zero_collective_spec spec = zero_exchange_collective(s, op, g, k);
     bool slice = p->scheme == ZERO_PARTITION_SLICE, reduces = op == ZERO_OP_REDUCE;
     int owner = (int)zero_partition_owners(p).begin + k;
     assert_int_equal(spec.kind, slice     ? reduces ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER
@@ -144,7 +144,7 @@ static void check_mirrors(const schedule_job *job, int rank,
 static void check_neighbour(const schedule_job *job, int rank, zero_op op, int g, int k)
 {
     const zero_layout *layout = &job->layout;
-    zero_collective_spec spec = zero_schedule_collective(&job->s[rank], op, g, k);
+    zero_collective_spec spec = zero_exchange_collective(&job->s[rank], op, g, k);
     bool shares =
         zero_algorithm_needs_window(spec.algorithm, zero_schedule_layout(&job->s[rank]));
     bool has_next = (rank + 1) % job_shard_ranks(job) > 0 &&
@@ -165,7 +165,7 @@ static void check_exchange(const schedule_job *job, zero_op op, int g)
 {
     for (int r = 0; r < job->n_ranks; r++) {
         const zero_exchange *x = exchange_of(job, r, op, g);
-        int n = x->is_used ? zero_schedule_collectives(&job->s[r], g) : 0;
+        int n = x->is_used ? zero_exchange_collectives(&job->s[r], op, g) : 0;
         for (int k = 0; k < n; k++) {
             check_piece(job, r, op, g, k, x);
             check_neighbour(job, r, op, g, k);
@@ -183,8 +183,8 @@ static void check_all_reduce(const zero_schedule *s, const zero_instruction *i, 
     assert_true(x->is_used && i->in == i->buffer);
     check_same_form(s, x->out, i->buffer);
     assert_true(s->buffers[i->buffer].type == ZERO_FP32);
-    for (int k = 0; k < ZERO_ALL_REDUCE_COLLECTIVES; k++) {
-        zero_collective_spec spec = zero_schedule_all_reduce(s, i->group, k);
+    for (int k = 0; k < zero_exchange_collectives(s, i->op, i->group); k++) {
+        zero_collective_spec spec = zero_exchange_collective(s, i->op, i->group, k);
         size_t bytes = zero_collective_staging(&spec, &s->replica_layout);
         assert_int_equal(spec.kind, k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER);
         assert_int_equal(spec.algorithm, s->input.collectives == ZERO_ALGORITHM_MPI

@@ -78,8 +78,8 @@ static void check_buffer(const zero_schedule *s, int id, bool shares, zero_space
 static void check_staging(const zero_schedule *s, const zero_instruction *i)
 {
     const zero_layout *layout = zero_schedule_tp_layout(s);
-    for (int k = 0; k < zero_schedule_join_collectives(&s->joins[i->join]); k++) {
-        zero_collective_spec spec = zero_schedule_join(s, i->join, k);
+    for (int k = 0; k < zero_exchange_collectives(s, i->op, i->join); k++) {
+        zero_collective_spec spec = zero_exchange_collective(s, i->op, i->join, k);
         size_t bytes = zero_collective_staging(&spec, layout);
         assert_int_equal(zero_collective_check(&spec, layout), ZERO_OK);
         if (zero_algorithm_get(spec.algorithm)->bounds_staging)
@@ -190,8 +190,8 @@ static void check_neighbour(const zero_schedule *a, const zero_schedule *b, int 
     int p = a->input.model->share.rank;
     const zero_join_exchange *x = &a->joins[join], *y = &b->joins[join];
     assert_true(x->kind == y->kind && x->count == y->count && x->collects == y->collects);
-    for (int k = 0; k < zero_schedule_join_collectives(x); k++) {
-        zero_collective_spec spec = zero_schedule_join(a, join, k);
+    for (int k = 0; k < zero_exchange_collectives(a, ZERO_OP_JOIN, join); k++) {
+        zero_collective_spec spec = zero_exchange_collective(a, ZERO_OP_JOIN, join, k);
         bool of_sum = x->kind == ZERO_JOIN_SUM && k == 1;
         bool is_in_whole = of_sum || (x->collects && x->in == x->out);
         int64_t piece = of_sum ? spec.count : x->count;

@@ -47,9 +47,8 @@ void shadow_accumulate(shadow *w)
 static size_t staging_bytes(const shadow *w, const zero_instruction *i)
 {
     const zero_schedule *s = shadow_plan(w);
-    if (i->op == ZERO_OP_ALL_REDUCE) return zero_schedule_all_reduce_staging(s, i->group);
-    return zero_schedule_staging(s, i->op, i->group,
-                                 zero_schedule_collectives(s, i->group));
+    return zero_exchange_staging(s, i->op, i->group,
+                                 zero_exchange_collectives(s, i->op, i->group));
 }
 
 static void begin(shadow *w, shadow_exchange *x)

@@ -62,7 +62,7 @@ static void assert_instruction(const sample *m, const json_t *object, int at)
     assert_int_equal(json_object_get(object, "bytes") != NULL, bytes >= 0);
     if (bytes >= 0) assert_int_equal(whole(object, "bytes"), bytes);
     assert_int_equal(json_object_get(object, "microbatch") != NULL,
-                     zero_instruction_has_microbatch(i));
+                     zero_ops[i->op].has_microbatch);
     for (size_t k = 0; k < json_array_size(live); k++)
         sum += (size_t)json_integer_value(json_array_get(live, k));
     assert_int_equal(sum, i->live_bytes);
