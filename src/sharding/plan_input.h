@@ -128,3 +128,10 @@ static inline int64_t zero_plan_threads(const zero_plan_input *in)
 /* A unit's sizes with the workspaces of all threads. */
 zero_unit_sizes zero_plan_sizes(const zero_plan_input *in, const zero_unit *unit, int64_t B,
                                 int64_t T);
+
+/* True if unit u's passes are computed again, if it saves anything. The last one's backward
+ * follows its forward at once. */
+static inline bool zero_plan_recomputes(const zero_plan_input *in, int u)
+{
+    return in->recompute && u < in->model->n_units - 1;
+}
