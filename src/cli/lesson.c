@@ -171,8 +171,8 @@ static zero_status open_save(const lesson_options *o, FILE **save)
         return st;
     }
     fseek(file, 0, SEEK_END); /* between reading and writing */
-    /* A new file begins with the student, or its own name, "class/anna.txt": anna. In `cat *.txt`
-     * nobody's answers follow another's name. */
+    /* A new file begins with the student, or its own name, "class/anna.txt": anna. In `cat
+     * *.txt` nobody's answers follow another's name. */
     const char *name = o->student ? o->student : o->save;
     if (!o->student && strrchr(name, '/')) name = strrchr(name, '/') + 1;
     const char *dot = o->student ? NULL : strrchr(name, '.');

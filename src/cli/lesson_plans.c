@@ -23,8 +23,8 @@ static char *cut(const char *words, int *argc, char *argv[WORDS])
     return copy;
 }
 
-/* The groups of parameters: {name, parameters, padded, shard, own: padding included, of this rank;
- * shards: the parameters of each rank}. */
+/* The groups of parameters: {name, parameters, padded, shard, own: padding included, of
+ * this rank; shards: the parameters of each rank}. */
 static json_t *groups_tree(const zero_schedule *s)
 {
     json_t *groups = json_array();
@@ -55,10 +55,11 @@ static zero_status take_plan(const zero_plan_report *report, char **text, json_t
                                                    : zero_plan_show(report, out);
     fclose(out);
     ZERO_TRY(st);
-    *facts = zero_plan_facts(report);
-    json_object_update_missing(*facts, json_array_get(json_object_get(*facts, "stages"), 0));
-    json_object_set_new(*facts, "groups", groups_tree(&report->stages[0].schedule));
-    return ZERO_OK;
+    json_t *plan = zero_plan_facts(report);
+    json_object_update_missing(plan, json_array_get(json_object_get(plan, "stages"), 0));
+    json_object_set_new(plan, "groups", groups_tree(&report->stages[0].schedule));
+    *facts = plan;
+    return plan ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a plan's facts");
 }
 
 static zero_status make_plan(const char *words, char **text, json_t **facts)

@@ -1,5 +1,5 @@
-/* lesson_plans.h - plans and runs of a lesson: those that `zero plan` and `zero train` make from the same
- * words. */
+/* lesson_plans.h - plans and runs of a lesson: those that `zero plan` and `zero train`
+ * make from the same words. */
 #pragma once
 
 #include "course/course.h"

@@ -19,7 +19,8 @@ static bool is_blank(int c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Editors of Windows begin a file with the mark of UTF-8; in `cat *.txt` that is any line. */
+/* Editors of Windows begin a file with the mark of UTF-8; in `cat *.txt` that is any
+ * line. */
 static size_t drop_mark(char *text, size_t n)
 {
     static const char mark[] = "\xEF\xBB\xBF";
@@ -48,8 +49,8 @@ bool zero_answer_read(FILE *in, zero_answer_line *line)
 
 /* ---- numbers ---- */
 
-/* A comma followed by three digits separates thousands; in a number that may have a fraction, a
- * single comma is a decimal point. Blanks and underscores go. */
+/* A comma followed by three digits separates thousands; in a number that may have a
+ * fraction, a single comma is a decimal point. Blanks and underscores go. */
 static bool strip(const char *text, bool may_have_fraction, char to[ZERO_ANSWER_BYTES])
 {
     const char *comma = strchr(text, ',');
@@ -88,8 +89,8 @@ static bool drop_own(char *text, const char *unit)
     return ends_in(text, unit) || ends_in(text, singular);
 }
 
-/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent where
- * the question is not about per cent. */
+/* "4800bytes", "1.375x", "37%": units that do not change the number, but for the per cent
+ * where the question is not about per cent. */
 static double drop_unit(char *text, const char *unit)
 {
     static const char *const units[] = {"bytes", "byte", "elements", "element", "times",
@@ -118,7 +119,8 @@ static void mend_suffix(char *text)
     if (n == 3) suffix[2] = (char)toupper((unsigned char)suffix[2]);
 }
 
-/* Half a unit of the last digit, if there are two; "2.3" has 0.05. `n` characters are the digits. */
+/* Half a unit of the last digit, if there are two; "2.3" has 0.05. `n` characters are the
+ * digits. */
 static double slack_of(const char *text, size_t n)
 {
     const char *point = memchr(text, '.', n);
@@ -247,8 +249,8 @@ bool zero_grade_is(const json_t *question, double value, const zero_answer *answ
     return fabs(answer->value - value) <= tolerance * fabs(value);
 }
 
-/* Whether the answer is this value rounded. Where four digits are asked for, fewer are not enough, and
- * whole numbers are rounded only if they look so. */
+/* Whether the answer is this value rounded. Where four digits are asked for, fewer are not
+ * enough, and whole numbers are rounded only if they look so. */
 static bool is_rounded_from(const json_t *question, double value, const zero_answer *answer)
 {
     zero_answer_kind kind = zero_question_kind(question);

@@ -25,19 +25,19 @@ typedef struct {
     bool is_whole; /* it was neither longer nor did it have a NUL byte */
 } zero_answer_line;
 
-/* The next line, without a byte order mark; false at the end of the input. Of a line of more than a
- * million bytes, the next piece. */
+/* The next line, without a byte order mark; false at the end of the input. Of a line of
+ * more than a million bytes, the next piece. */
 bool zero_answer_read(FILE *in, zero_answer_line *line);
 
 typedef struct {
     double value;
     bool is_rounded; /* with a fraction or a suffix: right to 1 % */
-    double
-        slack; /* half a unit of the last of at least two digits: 0.05 KiB of "2.3 KiB"; or 0 */
+    double slack;    /* half a unit of the last of at least two digits; or 0 */
 } zero_answer;
 
-/* "4800", "4,800 bytes", "4.69 KiB", "1.375x", "11/8", "27 %", "1.17 s", "3 ms", "yes". False for what
- * is neither a finite number nor, of a word, one of the words. `unit` is the question's. */
+/* "4800", "4,800 bytes", "4.69 KiB", "1.375x", "11/8", "27 %", "1.17 s", "3 ms", "yes".
+ * False for what is neither a finite number nor, of a word, one of the words. `unit` is
+ * the question's. */
 bool zero_answer_parse(zero_answer_kind kind, const char *unit, const char *text,
                        zero_answer *answer);
 
@@ -59,5 +59,6 @@ typedef struct {
 /* True if the answer is `value` to the question's tolerance. */
 bool zero_grade_is(const json_t *question, double value, const zero_answer *answer);
 
-/* A rounded answer is also right to the digits that it has, unless a usual mistake is nearer. */
+/* A rounded answer is also right to the digits that it has, unless a usual mistake is
+ * nearer. */
 zero_graded zero_grade_answer(const json_t *question, const zero_answer_line *line);

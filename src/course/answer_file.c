@@ -10,7 +10,8 @@
 #include "base/legible.h"
 #include "course/hold.h"
 
-/* A student's answers: an object of lines by their place, "1.2"; null for one that is not whole. */
+/* A student's answers: an object of lines by their place, "1.2"; null for one that is not
+ * whole. */
 typedef struct {
     char name[64];
     bool has_variant;
@@ -203,7 +204,8 @@ static zero_status take_answer(class_state *c, student *s, const zero_answer_lin
         question > questions_of(c, (int)lesson))
         return refuse(c, s, "there is no such question; zero lesson lists lessons");
     end += 1 + strspn(end + 1, " \t");
-    /* "4800STUDENT ben": a file that does not end with a newline, and the next one of `cat *.txt`. */
+    /* "4800STUDENT ben": a file that does not end with a newline, and the next one of `cat
+     * *.txt`. */
     for (int k = 0; k < 2; k++)
         for (const char *at = end; (at = strstr(at, keywords[k])); at++)
             if (after(at, keywords[k]))

@@ -6,8 +6,8 @@
  *     1.1 = 4800              lesson 1, question 1; the last one counts
  *     2.2 = REDUCE
  *
- * Answers before the first name belong to a student without one. Of a lesson without any answer
- * nothing counts; in other lessons a missing answer is wrong. */
+ * Answers before the first name belong to a student without one. Of a lesson without any
+ * answer nothing counts; in other lessons a missing answer is wrong. */
 #pragma once
 
 #include "course/answer.h"
@@ -23,6 +23,7 @@ typedef struct {
     FILE *out;
 } zero_grading;
 
-/* Prints the grades. ZERO_ERR_DIFFERENT if something is wrong; ZERO_ERR_IO for a file that cannot be
- * read; ZERO_ERR_FORMAT, with the line, for one that is not as above or has no answers. */
+/* Prints the grades. ZERO_ERR_DIFFERENT if something is wrong; ZERO_ERR_IO for a file that
+ * cannot be read; ZERO_ERR_FORMAT, with the line, for one that is not as above or has no
+ * answers. */
 ZERO_NODISCARD zero_status zero_grade_file(const zero_grading *grading);

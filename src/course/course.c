@@ -19,7 +19,8 @@ extern const zero_embedded zero_lesson_texts[];
 
 #define GBIT INT64_C(125000000)
 
-/* A class's numbers, and those that are drawn for students: `unit` times `least` to `most`. */
+/* A class's numbers, and those that are drawn for students: `unit` times `least` to
+ * `most`. */
 static const struct {
     const char *name;
     size_t offset;
@@ -109,8 +110,8 @@ static zero_status evaluate(const filling *f, const json_t *entry, const char *e
                                            : blame(f, entry, "there is no such fact");
 }
 
-/* The value of an answer or a mistake, for a word its place among those of `unit`. None if it is not
- * finite. */
+/* The value of an answer or a mistake, for a word its place among those of `unit`. None if
+ * it is not finite. */
 static zero_status put_value(const filling *f, const json_t *entry, const char *expression,
                              json_t *to, const char *key)
 {

@@ -1,37 +1,41 @@
 /* course.h - lessons as data: text files that are read, filled with numbers, and held.
  *
- * A lesson is one file, lessons/NN-name.lesson. An entry begins at the start of a line with a keyword; lines
- * that are indented by four blanks continue it. `#` begins a comment.
+ * A lesson is one file, lessons/NN-name.lesson. An entry begins at the start of a line
+ * with a keyword; lines that are indented by four blanks continue it. `#` begins a
+ * comment.
  *
- *     title, about TEXT           as the list of lessons prints them
- *     plan NAME WORDS             a plan, as `zero plan WORDS` makes it
- *     run NAME WORDS              a run of `zero train WORDS`, really computed, all ranks in this process
- *     steps N                     of the runs below it; what is told of a run is its last step
- *     tells-step                  zero lesson --no-questions ends with the whole step of the first run
- *     let NAME EXPRESSION         a fact of the lesson's own
- *     text NAME TEXT              a text with holes that is made before plans and runs
+ *   title, about TEXT       as the list of lessons prints them
+ *   plan NAME WORDS         a plan, as `zero plan WORDS` makes it
+ *   steps N                 of the runs below it; what is told of a run is its last step
+ *   run NAME WORDS          `zero train WORDS`, really computed, all ranks in this process
+ *   tells-step TEXT         --no-questions ends with the whole step of the first run
+ *   let NAME EXPRESSION     a fact of the lesson's own
+ *   text NAME TEXT          the same, as a text
  *
- *     question                    begins one
- *     screen TEXT                 what is shown before it
- *     ask TEXT
- *     reply KIND UNIT             whole: exactly; real, seconds: to 1 %; fine: to 0.05 %; word: one of yes|no
- *     within EXPRESSION           another tolerance, relative
- *     answer EXPRESSION
- *     mistake EXPRESSION          a usual wrong answer; below it, indented, a TEXT that says what is wrong
- *     because TEXT                the derivation
- *     shows PLAN TEXT             the first line of the plan's text that has TEXT, with its command
- *     command TEXT                a command that shows it, but is not run here
- *     tells EXPRESSION            the index of the first run's instruction that is told, with numbers
- *     against TEXT                the misconception, for teachers
+ *   question                begins one
+ *   screen TEXT             what is shown before it
+ *   ask TEXT
+ *   reply KIND UNIT         whole: exactly; real, seconds: to 1 %; fine: to 0.05 %; or
+ *                           word, with the words as UNIT: yes|no
+ *   within EXPRESSION       another tolerance, relative
+ *   answer EXPRESSION
+ *   mistake EXPRESSION      a usual wrong answer; indented below, a TEXT: what is wrong
+ *   because TEXT            the derivation
+ *   shows PLAN TEXT         the first line of the plan's text with TEXT, and its command
+ *   command TEXT            commands that show it, but are not run here, one a line
+ *   tells EXPRESSION        index of the first run's instruction that is told, with numbers
+ *   against TEXT            the misconception, for teachers
  *
- * A TEXT has holes as forms have (facts/form.h), an EXPRESSION reads facts (facts/facts.h): N, L, C, M,
- * bandwidth and dtype are the class's or the student's numbers; a plan's name is the tree that
- * `zero plan --json` prints, with the members of its first stage beside its own, and `groups`; a run's name
- * is {loss, digest, step: as narrate.h has it, steps: [{step, loss, loss_scale, skipped}]}; `answer` is the
- * question's. lessons/common.lesson says what all lessons have.
+ * A TEXT has holes as forms have (facts/form.h), an EXPRESSION reads facts
+ * (facts/facts.h): N, L, C, M, bandwidth and dtype are the class's or the student's
+ * numbers; a plan's name is the tree that `zero plan --json` prints, with the members of
+ * its first stage beside its own, and `groups`; a run's name is {loss, loss_scale, digest,
+ * step: as narrate.h has it, steps: [{step, loss, loss_scale, skipped}]}; `answer` is the
+ * question's. `plan` and `run` are the first of them. lessons/common.lesson has what all
+ * lessons can name.
  *
- * Entries act in the order of the file, so what one names stands above it. A wrong file is found where its
- * lesson is filled; the message has its name and line. */
+ * Entries act in the order of the file, so what one names stands above it. A wrong file is
+ * found where its lesson is filled; the message has its name and line. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,13 +58,14 @@ typedef struct {
 #define ZERO_COURSE_LAYERS 4
 #define ZERO_COURSE_HIDDEN 12 /* so that the largest model can be told number by number */
 
-/* The numbers of a student's variant: those that are 0 or NULL in `given` are drawn from the name, the
- * others stay. The same name has the same numbers on every machine. */
+/* The numbers of a student's variant: those that are 0 or NULL in `given` are drawn from
+ * the name, the others stay. The same name has the same numbers on every machine. */
 zero_course_numbers zero_course_variant(const zero_course_numbers *given, const char *name);
 /* The numbers of the course where `given` leaves them open. */
 zero_course_numbers zero_course_standard(const zero_course_numbers *given);
 
-/* What makes plans and runs from their words; filled in by the command line's layer. Results are new. */
+/* What makes plans and runs from their words; filled in by the command line's layer.
+ * Results are new. */
 typedef struct {
     /* The text of `zero plan`, and the plan's facts. */
     zero_status (*plan)(const char *words, char **text, json_t **facts);
@@ -76,12 +81,13 @@ ZERO_NODISCARD zero_status zero_course_parse(const char *name, const char *text,
 
 /* A new lesson whose expressions are numbers and whose texts are full:
  *
- *     {title, about, facts, tells-step, questions: [{screen, ask, kind, unit, answer, within, because,
- *      mistakes: [{value, why}], common: the same, shows: {words, text, line}, command, tells, against}]}
+ *     {title, about, facts, tells-step, questions: [{screen, ask, kind, unit, answer, within,
+ *      because, mistakes: [{value, why}], common: the same, shows: {words, text, line},
+ *      command, tells, against}]}
  *
- * with what a question leaves out missing. A word's number is its place in `unit`; the value of a mistake
- * that cannot happen with these numbers is missing. Fails as its plans and runs do, and with
- * ZERO_ERR_FORMAT for a wrong lesson. */
+ * with what a question leaves out missing. A word's number is its place in `unit`; the
+ * value of a mistake that cannot happen with these numbers is missing. Fails as its plans
+ * and runs do, and with ZERO_ERR_FORMAT for a wrong lesson. */
 ZERO_NODISCARD zero_status zero_course_fill(const json_t *lesson,
                                             const zero_course_numbers *numbers,
                                             const zero_course_planner *planner,

@@ -67,7 +67,8 @@ typedef struct {
     char raw[LINE], line[LINE];
 } plan_line;
 
-/* The first line with the text, the head of the table that it stands in, and what is taken off. */
+/* The first line with the text, the head of the table that it stands in, and what is taken
+ * off. */
 typedef struct {
     plan_line row, head;
     char less[LINE];
@@ -179,8 +180,8 @@ static void say_command(const char *program, const char *words, size_t n, FILE *
 
 #define TOLD_LINES 9
 
-/* The instruction in the words of the narrator: its first lines, since those of eight ranks would scroll
- * the answer away. */
+/* The instruction in the words of the narrator: its first lines, since those of eight
+ * ranks would scroll the answer away. */
 static zero_status say_told(const json_t *instruction, FILE *out)
 {
     char *text = NULL;
@@ -212,7 +213,8 @@ typedef struct {
     zero_course_tally tally;
 } hour;
 
-/* The right answer, "4800 bytes (4.69 KiB)", after words such as "The answer is"; why; what shows it. */
+/* The right answer, "4800 bytes (4.69 KiB)", after words such as "The answer is"; why;
+ * what shows it. */
 static zero_status say_answer(const hour *h, const json_t *q, const char *words)
 {
     char value[ZERO_ANSWER_BYTES], bytes[40];

@@ -23,18 +23,20 @@ typedef struct {
     int open; /* the number of the first question that was not reached; 0: all were */
 } zero_course_tally;
 
-/* Holds lesson `number`, as zero_course_fill() made it. The tally counts its questions, also those that
- * were not reached. */
+/* Holds lesson `number`, as zero_course_fill() made it. The tally counts its questions,
+ * also those that were not reached. */
 ZERO_NODISCARD zero_status zero_course_hold(int number, const json_t *lesson,
                                             const zero_course_options *options,
                                             zero_course_tally *tally);
 
-/* A text's lines from column `indent` on, in 78 columns. Lines that begin with two blanks stay as they
- * are, and continue four columns further in if they are too long; others are one paragraph. */
+/* A text's lines from column `indent` on, in 78 columns. Lines that begin with two blanks
+ * stay as they are, and continue four columns further in if they are too long; others are
+ * one paragraph. */
 void zero_say(const char *text, int indent, FILE *out);
 
 /* The screen of a question, and what it asks. */
 void zero_say_screen(const json_t *question, FILE *out);
 
-/* True if the plan's text has the line that `shows` names, which is printed unless `out` is NULL. */
+/* True if the plan's text has the line that `shows` names, which is printed unless `out`
+ * is NULL. */
 bool zero_plan_line(const json_t *shows, FILE *out);

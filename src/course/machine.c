@@ -238,7 +238,8 @@ static zero_status settle(member *rank)
     return zero_engine_settle(&rank->engine);
 }
 
-/* Messages in flight must not outlive their buffers. After a failure nobody takes them any more. */
+/* Messages in flight must not outlive their buffers. After a failure nobody takes them any
+ * more. */
 static void close_rank(member *rank)
 {
     rank->engine.in_flight = false;

@@ -86,7 +86,8 @@ static json_t *number_tree(const zero_told *t, int k)
                      json_sprintf(is_agreed ? "%.6g" : "%.4g", n->value));
 }
 
-/* "abca"; other tokens than letters are shown as numbers, since their texts may have any bytes. */
+/* "abca"; other tokens than letters are shown as numbers, since their texts may have any
+ * bytes. */
 static json_t *tokens_tree(const zero_tokenizer *tok, const zero_told *t)
 {
     char text[ZERO_NARRATE_WIDTH];
@@ -139,7 +140,8 @@ static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const z
                      json_array_get(numbers, (size_t)t->shard));
 }
 
-/* The bytes that ranks send to each other, by message or because the other reads their memory. */
+/* The bytes that ranks send to each other, by message or because the other reads their
+ * memory. */
 static void put_traffic(json_t *tree, const zero_tale *tale, const zero_told *const *found)
 {
     json_t *senders = json_array();
@@ -214,8 +216,8 @@ json_t *zero_narrate_tree(const zero_narrator *n, const zero_tale *tale)
 
 enum { INDENT = 6 };
 
-/* Blanks of a form's own text are written as ~ where no line may be broken; those of the tree's texts
- * never break a line. */
+/* Blanks of a form's own text are written as ~ where no line may be broken; those of the
+ * tree's texts never break a line. */
 #define KEPT  '\1' /* a blank */
 #define TILDE '\2' /* the tree's own ~ */
 

@@ -1,5 +1,5 @@
-/* The lessons in a program that plans and simulates, and has neither an engine nor MPI: alone.sh asks the
- * loader. It fills a lesson whose plan is a tree of its own. */
+/* The lessons in a program that plans and simulates, and has neither an engine nor MPI:
+ * alone.sh asks the loader. It fills a lesson whose plan is a tree of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* tell_lesson RANKS [options of zero train]: the steps of a lesson's machine, one line each with all
- * digits; the digest; and with TELL=1 in the environment the narration of the first step. */
+/* tell_lesson RANKS [options of zero train]: the steps of a lesson's machine, one line
+ * each with all digits; the digest; and with TELL=1 in the environment the narration of
+ * the first step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Answers as people write them, grades, and all questions of all lessons in many variants. */
+/* Answers as people write them, grades, and all questions of all lessons in many
+ * variants. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -208,7 +209,8 @@ static void assert_fits_a_terminal(const json_t *q)
     free(text);
 }
 
-/* The grade of question k of lesson 1, in the course's own numbers; `why` must be in the hint. */
+/* The grade of question k of lesson 1, in the course's own numbers; `why` must be in the
+ * hint. */
 static zero_grade grade_text(int k, const char *text, const char *why)
 {
     zero_course_numbers given = {.ranks = 0}, n = zero_course_standard(&given);
@@ -239,7 +241,8 @@ static void whole_numbers_are_exact_and_others_to_one_percent(void **state)
             fail_msg("%s", rows[i].text);
 }
 
-/* 2400 bytes are 2.34 KiB, 3200 are 3.125: each is right with as many digits as it is given, but two. */
+/* 2400 bytes are 2.34 KiB, 3200 are 3.125: each is right with as many digits as it is
+ * given, but two. */
 static void rounded_numbers_are_right_to_their_digits(void **state)
 {
     (void)state;
@@ -310,7 +313,8 @@ static void assert_takes_its_own(const json_t *q)
         fail_msg("'%s' is not taken: %s", text, zero_said(q, "ask"));
 }
 
-/* Filling a lesson evaluates every expression and fills every text. What a question shows is there. */
+/* Filling a lesson evaluates every expression and fills every text. What a question shows
+ * is there. */
 static void check_lessons(const zero_course_numbers *numbers, bool needs_mistakes)
 {
     for (int n = 0; n < (int)json_array_size(lessons); n++) {

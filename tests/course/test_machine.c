@@ -1,4 +1,5 @@
-/* A lesson's machine: what it tells is what it computed. (same_bits.sh compares it with real runs.) */
+/* A lesson's machine: what it tells is what it computed. (same_bits.sh compares it with
+ * real runs.) */
 #include "support/options_test.h"
 
 #include <stdlib.h>
@@ -193,8 +194,8 @@ static void a_run_ends_with_its_last_step(void **state)
     finish(&m, &p);
 }
 
-/* Such a decay multiplies weights by -9999 in each step. All ranks have one verdict, and the machine can
- * still be closed. */
+/* Such a decay multiplies weights by -9999 in each step. All ranks have one verdict, and
+ * the machine can still be closed. */
 static void a_lesson_that_diverges_says_so(void **state)
 {
     (void)state;
@@ -213,7 +214,8 @@ static void a_lesson_that_diverges_says_so(void **state)
 
 /* ---- the narrator ---- */
 
-/* Rank 0 has nothing in its file, so it has no FETCH: its later events are found all the same. */
+/* Rank 0 has nothing in its file, so it has no FETCH: its later events are found all the
+ * same. */
 static void programs_of_different_lengths_are_compared(void **state)
 {
     (void)state;
