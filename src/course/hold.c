@@ -25,17 +25,12 @@ void zero_say(const char *text, int indent, FILE *out)
             zero_wrap(text, length, fprintf(out, "%*s", indent + 2, ""), indent + 6,
                       COLUMNS, out);
         else {
-            char paragraph[4096];
-            size_t n = 0;
-            for (;; text += length + 1, length = strcspn(text, "\n")) {
-                n += (size_t)snprintf(paragraph + n, sizeof paragraph - n, "%.*s ",
-                                      (int)length, text);
-                if (n > sizeof paragraph / 2 || text[length] == '\0') break;
-                const char *next = text + length + 1;
-                if (*next == '\0' || *next == '\n' || strncmp(next, "  ", 2) == 0) break;
-            }
+            const char *next = text + length;
+            for (; *next == '\n' && strncmp(next, "\n  ", 3) != 0;
+                 length = (size_t)(next - text))
+                next += 1 + strcspn(next + 1, "\n");
             fprintf(out, "%*s", indent, "");
-            zero_wrap(paragraph, n, indent, indent, COLUMNS, out);
+            zero_wrap(text, length, indent, indent, COLUMNS, out);
         }
         text += length + (text[length] == '\n');
     }

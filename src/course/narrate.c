@@ -231,10 +231,10 @@ void zero_wrap(const char *text, size_t length, int column, int indent, int widt
 {
     const char *end = text + length;
     for (bool is_first = true;; is_first = false) {
-        while (text < end && *text == ' ') text++;
-        if (text >= end) break;
-        const char *blank = memchr(text, ' ', (size_t)(end - text));
-        int word = (int)((blank ? blank : end) - text);
+        int word = 0;
+        while (text < end && strchr(" \n", *text)) text++;
+        while (text + word < end && !strchr(" \n", text[word])) word++;
+        if (word == 0) break;
         if (!is_first && column + 1 + word > width)
             column = fprintf(out, "\n%*s", indent, "") - 1;
         else if (!is_first)
