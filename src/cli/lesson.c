@@ -12,16 +12,16 @@
 #include "base/legible.h"
 #include "cli/lesson_plans.h"
 #include "cli/options.h"
+#include "course/answer.h"
+#include "course/answer_file.h"
+#include "course/hold.h"
 #include "io/file.h"
-#include "lesson/answer.h"
-#include "lesson/answer_file.h"
-#include "lesson/course.h"
 
 typedef struct {
     int64_t ranks, layers, hidden, microbatches; /* 0: the course's, or drawn */
     const char *dtype, *student;
     bool answers, no_questions;
-    int64_t tries; /* 0: 2 at a terminal, else 1 */
+    int64_t from, tries; /* 0: 1; 2 at a terminal, else 1 */
     const char *save, *check, *grade;
 } lesson_options;
 
@@ -35,6 +35,7 @@ typedef struct {
 static const zero_option rows[] = {
     {.group = "Course", .name = "answers", FLAG, FIELD(answers), .help = "for teachers: every question with its answer, why, and the usual mistakes"},
     {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
+    {.name = "from", WHOLE(1, 99), FIELD(from), .absent = "1", .help = "begin with question N of the lesson"},
     {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1", .help = "answers to a question before it is told"},
     {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved", .help = "add the answers to a file that --check and --grade read, the last one to each question"},
     {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks), .absent = "3, or --student's", .help = "ranks of the small model's job"},
@@ -80,13 +81,15 @@ static zero_status check_options(const lesson_options *o)
                          grades ? ", --check and --grade" : ", not both");
     if (o->save && (o->answers || o->no_questions || grades))
         return zero_fail(ZERO_ERR_INVALID, "--save: nothing is asked");
+    if (o->from > 0 && grades)
+        return zero_fail(ZERO_ERR_INVALID, "--from: nothing is asked");
     if (o->tries > 0 && (o->answers || o->no_questions || grades))
         return zero_fail(ZERO_ERR_INVALID, "--tries: nothing is asked");
     return ZERO_OK;
 }
 
 /* The number of a lesson; 0: none was given. */
-static zero_status read_number(const zero_options *given, int *number)
+static zero_status read_number(const zero_options *given, int n_lessons, int *number)
 {
     *number = 0;
     if (given->n_operands == 0) return ZERO_OK;
@@ -96,59 +99,32 @@ static zero_status read_number(const zero_options *given, int *number)
     const char *word = given->operands[0];
     char *end;
     long n = strtol(word, &end, 10);
-    if (end == word || *end || n < 1 || n > zero_course_lessons())
+    if (end == word || *end || n < 1 || n > n_lessons)
         return zero_fail(ZERO_ERR_INVALID,
                          "lesson %.40s: there are lessons 1 to %d; zero lesson lists them",
-                         word, zero_course_lessons());
+                         word, n_lessons);
     *number = (int)n;
     return ZERO_OK;
 }
 
-static zero_course_numbers given_numbers(const lesson_options *o)
-{
-    return (zero_course_numbers){.ranks = o->ranks > 0 ? o->ranks : 0,
-                                 .layers = o->layers > 0 ? o->layers : 0,
-                                 .hidden = o->hidden > 0 ? o->hidden : 0,
-                                 .microbatches = o->microbatches > 0 ? o->microbatches : 0,
-                                 .dtype = o->dtype};
-}
-
 /* ---- lessons ---- */
 
-static zero_course_options course_of(const lesson_options *o)
-{
-    bool at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    zero_course_mode mode = o->answers        ? ZERO_COURSE_TELL
-                            : o->no_questions ? ZERO_COURSE_NARRATE
-                                              : ZERO_COURSE_ASK;
-    return (zero_course_options){.mode = mode,
-                                 .in = stdin,
-                                 .out = stdout,
-                                 .tries = o->tries > 0  ? (int)o->tries
-                                          : at_terminal ? 2
-                                                        : 1,
-                                 .waits = at_terminal};
-}
-
-static zero_status say_result(int number, const zero_course_tally *t)
+/* A lesson is over, or was left: how to go on. */
+static zero_status say_result(const lesson_options *o, int number, int n_lessons,
+                              const zero_course_tally *t)
 {
     printf("%d of %d right", t->right, t->asked);
     if (t->second > 0) printf(", %d of them at the second try or later", t->second);
     printf(".\n");
-    if (number < zero_course_lessons() && !t->ended)
+    if (t->open > 0)
+        printf("To go on: zero lesson %d --from %d%s%s, with the other options as now\n",
+               number, t->open, o->student ? " --student " : "",
+               o->student ? ZERO_SHOWN(o->student) : "");
+    else if (number < n_lessons)
         printf("The next one: zero lesson %d\n", number + 1);
     if (t->right == t->asked) return ZERO_OK;
     return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", t->asked - t->right,
-                     t->asked, t->ended ? "wrong or missing" : "wrong");
-}
-
-/* "class/anna.txt": anna */
-static void name_of_file(const char *path, char name[NAME_BYTES])
-{
-    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    const char *dot = strrchr(base, '.');
-    int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
-    snprintf(name, NAME_BYTES, "%.*s", length, base);
+                     t->asked, t->open > 0 ? "wrong or missing" : "wrong");
 }
 
 /* Answers to other numbers than those before them would be graded with those. */
@@ -173,15 +149,6 @@ static zero_status check_owner(const lesson_options *o, FILE *file)
         is_drawn ? "the same name, or another file" : "another file");
 }
 
-/* A new file begins with the student: in `cat *.txt` nobody's answers follow another's name. */
-static void begin_save(const lesson_options *o, FILE *file)
-{
-    char name[NAME_BYTES];
-    name_of_file(o->save, name);
-    fprintf(file, "%s %s\n", o->student ? "STUDENT" : "NAME",
-            ZERO_SHOWN(o->student ? o->student : name));
-}
-
 static zero_status open_save(const lesson_options *o, FILE **save)
 {
     zero_lock lock;
@@ -204,7 +171,16 @@ static zero_status open_save(const lesson_options *o, FILE **save)
         return st;
     }
     fseek(file, 0, SEEK_END); /* between reading and writing */
-    if (size == 0) begin_save(o, file);
+    /* A new file begins with the student, or its own name, "class/anna.txt": anna. In `cat
+     * *.txt` nobody's answers follow another's name. */
+    const char *name = o->student ? o->student : o->save;
+    if (!o->student && strrchr(name, '/')) name = strrchr(name, '/') + 1;
+    const char *dot = o->student ? NULL : strrchr(name, '.');
+    char shown[NAME_BYTES];
+    snprintf(shown, sizeof shown, "%.*s",
+             dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+    if (size == 0)
+        fprintf(file, "%s %s\n", o->student ? "STUDENT" : "NAME", ZERO_SHOWN(shown));
     *save = file;
     return ZERO_OK;
 }
@@ -217,52 +193,83 @@ static zero_status close_save(const lesson_options *o, FILE *save)
     return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
 }
 
-static zero_status hold(const lesson_options *o, int number,
+/* One lesson, or all of them. */
+static zero_status hold_all(const json_t *lessons, int number, int from,
+                            const zero_course_numbers *numbers,
+                            const zero_course_options *course, zero_course_tally *tally)
+{
+    int n = (int)json_array_size(lessons);
+    for (int k = number > 0 ? number : 1; k <= (number > 0 ? number : n); k++) {
+        const json_t *lesson = json_array_get(lessons, (size_t)k - 1);
+        int questions = zero_course_questions(lesson);
+        json_t *held;
+        if (from > questions)
+            return zero_fail(ZERO_ERR_INVALID, "--from %d: lesson %d has %d questions",
+                             from, k, questions);
+        ZERO_TRY(zero_course_fill(lesson, numbers, &zero_lesson_planner, &held));
+        zero_status st = zero_course_hold(k, held, course, tally);
+        json_decref(held);
+        ZERO_TRY(st);
+    }
+    return ZERO_OK;
+}
+
+static zero_status hold(const lesson_options *o, const json_t *lessons, int number,
                         const zero_course_numbers *numbers)
 {
-    zero_course_options course = course_of(o);
+    bool at_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    zero_course_options course = {.mode = o->answers        ? ZERO_COURSE_TELL
+                                          : o->no_questions ? ZERO_COURSE_NARRATE
+                                                            : ZERO_COURSE_ASK,
+                                  .in = stdin,
+                                  .out = stdout,
+                                  .from = o->from > 0 ? (int)o->from : 1,
+                                  .tries = o->tries > 0  ? (int)o->tries
+                                           : at_terminal ? 2
+                                                         : 1,
+                                  .waits = at_terminal};
     zero_course_tally tally;
-    int first = number > 0 ? number : 1, last = number > 0 ? number : zero_course_lessons();
     ZERO_TRY(open_save(o, &course.save));
     if (o->student)
         printf(
             "# the numbers of %s: --ranks %d --layers %d --hidden %d --microbatches %d\n",
             ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
             (int)numbers->hidden, (int)numbers->microbatches);
-    zero_status st = ZERO_OK;
-    for (int n = first; n <= last && st == ZERO_OK; n++)
-        st = zero_course_hold(n, numbers, &zero_lesson_planner, &course, &tally);
+    zero_status st = hold_all(lessons, number, course.from, numbers, &course, &tally);
     zero_status saved = close_save(o, course.save);
     ZERO_TRY(st);
     ZERO_TRY(saved);
-    return course.mode == ZERO_COURSE_ASK ? say_result(number, &tally) : ZERO_OK;
+    if (course.mode != ZERO_COURSE_ASK) return ZERO_OK;
+    return say_result(o, number, (int)json_array_size(lessons), &tally);
 }
 
-static zero_status grade(const lesson_options *o, int number,
-                         const zero_course_numbers *given)
+static zero_status lesson(const lesson_options *o, const json_t *lessons, int number)
 {
-    zero_grading grading = {.path = o->check ? o->check : o->grade,
-                            .lesson = number,
-                            .by_question = o->check != NULL,
-                            .given = given,
-                            .student = o->student,
-                            .planner = &zero_lesson_planner,
-                            .out = stdout};
-    return zero_grade_file(&grading);
-}
-
-static zero_status lesson(const lesson_options *o, int number)
-{
-    zero_course_numbers given = given_numbers(o);
-    if (o->check || o->grade) return grade(o, number, &given);
+    zero_course_numbers given = {.ranks = o->ranks > 0 ? o->ranks : 0,
+                                 .layers = o->layers > 0 ? o->layers : 0,
+                                 .hidden = o->hidden > 0 ? o->hidden : 0,
+                                 .microbatches = o->microbatches > 0 ? o->microbatches : 0,
+                                 .dtype = o->dtype};
+    if (o->check || o->grade)
+        return zero_grade_file(&(zero_grading){.path = o->check ? o->check : o->grade,
+                                               .lessons = lessons,
+                                               .lesson = number,
+                                               .by_question = o->check != NULL,
+                                               .given = &given,
+                                               .student = o->student,
+                                               .planner = &zero_lesson_planner,
+                                               .out = stdout});
     zero_course_numbers numbers =
         o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
-    if (number == 0 && (o->save || o->tries > 0))
+    if (number == 0 && (o->save || o->tries > 0 || o->from > 0))
         return zero_fail(ZERO_ERR_INVALID, "--%s: give the number of a lesson, too",
-                         o->save ? "save" : "tries");
-    if (number > 0 || o->answers || o->no_questions) return hold(o, number, &numbers);
+                         o->save        ? "save"
+                         : o->tries > 0 ? "tries"
+                                        : "from");
+    if (number > 0 || o->answers || o->no_questions)
+        return hold(o, lessons, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
-    zero_course_list(stdout);
+    zero_course_list(lessons, stdout);
     puts("\nAnswers are numbers, 4800, 4.7 KiB, 1.375x, 12 ms, or a word that is offered.\n"
          "? tells the answer, q ends the lesson. A calculator helps.");
     return ZERO_OK;
@@ -272,11 +279,16 @@ static zero_status run(int argc, char **argv)
 {
     lesson_options options;
     zero_options given;
+    json_t *lessons;
     int number;
     ZERO_TRY(zero_options_read(&zero_command_lesson, argc, argv, &options, &given));
-    zero_status st = read_number(&given, &number);
-    if (st == ZERO_OK) st = check_options(&options);
-    if (st == ZERO_OK) st = lesson(&options, number);
+    zero_status st = zero_course_read(&lessons);
+    if (st == ZERO_OK) {
+        st = read_number(&given, (int)json_array_size(lessons), &number);
+        if (st == ZERO_OK) st = check_options(&options);
+        if (st == ZERO_OK) st = lesson(&options, lessons, number);
+        json_decref(lessons);
+    }
     zero_options_destroy(&given);
     return st;
 }

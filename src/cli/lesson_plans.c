@@ -5,112 +5,128 @@
 
 #include "base/fail.h"
 #include "cli/plan_options.h"
-#include "report/plan_program.h"
+#include "course/machine.h"
+#include "course/narrate.h"
 #include "report/plan_facts.h"
+#include "report/plan_program.h"
 
 #define WORDS 48
 
-/* A report borrows from its options, and these from their words. */
-typedef struct {
-    char words[ZERO_COURSE_WORDS];
+/* Cuts a copy of the words at blanks; *argc is their number. NULL without memory. */
+static char *cut(const char *words, int *argc, char *argv[WORDS])
+{
+    char *copy = strdup(words), *at = NULL;
+    *argc = 0;
+    for (char *word = copy ? strtok_r(copy, " ", &at) : NULL; word && *argc < WORDS;
+         word = strtok_r(NULL, " ", &at))
+        argv[(*argc)++] = word;
+    return copy;
+}
+
+/* The groups of parameters: {name, parameters, padded, shard, own: padding included, of
+ * this rank; shards: the parameters of each rank}. */
+static json_t *groups_tree(const zero_schedule *s)
+{
+    json_t *groups = json_array();
+    for (int g = 0; g < s->input.model->n_groups; g++) {
+        const zero_partition *p = &s->groups[g].partition;
+        json_t *shards = json_array();
+        for (int r = 0; r < p->n_ranks; r++)
+            json_array_append_new(shards,
+                                  json_integer(zero_range_len(zero_partition_shard(p, r))));
+        json_array_append_new(
+            groups,
+            json_pack("{s:s,s:I,s:I,s:I,s:I,s:o}", "name", s->input.model->groups[g].name,
+                      "parameters", (json_int_t)p->n_params, "padded",
+                      (json_int_t)p->padded, "shard", (json_int_t)p->shard_len, "own",
+                      (json_int_t)zero_range_len(zero_partition_piece(p, s->input.rank)),
+                      "shards", shards));
+    }
+    return groups;
+}
+
+/* The plan's text and its facts, with the members of its stage beside them. */
+static zero_status take_plan(const zero_plan_report *report, char **text, json_t **facts)
+{
+    size_t n;
+    FILE *out = open_memstream(text, &n);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
+    zero_status st = report->request.show_schedule ? zero_plan_show_programs(report, out)
+                                                   : zero_plan_show(report, out);
+    fclose(out);
+    ZERO_TRY(st);
+    json_t *plan = zero_plan_facts(report);
+    json_object_update_missing(plan, json_array_get(json_object_get(plan, "stages"), 0));
+    json_object_set_new(plan, "groups", groups_tree(&report->stages[0].schedule));
+    *facts = plan;
+    return plan ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for a plan's facts");
+}
+
+static zero_status make_plan(const char *words, char **text, json_t **facts)
+{
+    char *argv[WORDS];
+    int argc;
     zero_plan_options options;
     zero_plan_report report;
-} made_plan;
-
-static void destroy(void *plan)
-{
-    made_plan *made = plan;
-    zero_plan_report_destroy(&made->report);
-    zero_plan_options_destroy(&made->options);
-    free(made);
+    char *copy = cut(words, &argc, argv);
+    zero_status st = zero_plan_options_parse(&options, argc, argv);
+    if (st == ZERO_OK) {
+        st = zero_plan_report_make(&report, &options.request);
+        if (st == ZERO_OK) {
+            st = take_plan(&report, text, facts);
+            zero_plan_report_destroy(&report);
+        }
+        zero_plan_options_destroy(&options);
+    }
+    free(copy);
+    return st;
 }
 
-/* Cuts the words at blanks. Returns their number. */
-static int cut(char *words, char *argv[WORDS])
+/* ---- runs ---- */
+
+static zero_status walk(zero_lesson_machine *m, int steps, json_t **facts)
 {
-    char *at = NULL;
-    int argc = 0;
-    for (char *word = strtok_r(words, " ", &at); word && argc < WORDS;
-         word = strtok_r(NULL, " ", &at))
-        argv[argc++] = word;
-    return argc;
+    zero_lesson_step last = {.step = 0};
+    char digest[33];
+    zero_narrator narrator = {&zero_lesson_show(m)->model,
+                              zero_lesson_show(m)->corpus.tokenizer};
+    json_t *list = json_array();
+    zero_status st = ZERO_OK;
+    for (int k = 0; k < steps && st == ZERO_OK; k++) {
+        st = zero_lesson_walk(m, &last);
+        json_array_append_new(list,
+                              json_pack("{s:I,s:f,s:f,s:b}", "step", (json_int_t)last.step,
+                                        "loss", last.loss, "loss_scale", last.loss_scale,
+                                        "skipped", last.skipped));
+    }
+    json_t *step = zero_narrate_tree(&narrator, &zero_lesson_show(m)->tale);
+    if (st == ZERO_OK) st = zero_lesson_digest(m, digest);
+    *facts =
+        json_pack("{s:f,s:f,s:s,s:o,s:o,s:o}", "loss", last.loss, "loss_scale",
+                  last.loss_scale, "digest", st == ZERO_OK ? digest : "", "begins",
+                  json_stringn(digest, st == ZERO_OK ? 8 : 0), "steps", list, "step", step);
+    return st;
 }
 
-static zero_status fill(made_plan *made)
+static zero_status make_run(const char *words, int ranks, int steps, json_t **facts)
 {
     char *argv[WORDS];
-    int argc = cut(made->words, argv);
-    ZERO_TRY(zero_plan_options_parse(&made->options, argc, argv));
-    zero_status st = zero_plan_report_make(&made->report, &made->options.request);
-    if (st != ZERO_OK) zero_plan_options_destroy(&made->options);
-    return st;
-}
-
-static zero_status make(const char *words, void **plan)
-{
-    made_plan *made = calloc(1, sizeof *made);
-    if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for a plan of the lesson");
-    strncpy(made->words, words, sizeof made->words - 1);
-    zero_status st = fill(made);
-    if (st == ZERO_OK)
-        *plan = made;
-    else
-        free(made);
-    return st;
-}
-
-static const zero_plan_report *report(const void *plan)
-{
-    return &((const made_plan *)plan)->report;
-}
-
-static zero_status show(const void *plan, FILE *out)
-{
-    const zero_plan_report *r = report(plan);
-    if (r->request.show_schedule) return zero_plan_show_programs(r, out);
-    return zero_plan_show(r, out);
-}
-
-/* ---- configurations ---- */
-
-typedef struct {
-    char words[ZERO_COURSE_WORDS];
+    int argc;
     zero_config config;
     zero_options given;
-} made_run;
-
-static zero_status configure(const char *words, void **run)
-{
-    char *argv[WORDS];
-    made_run *made = calloc(1, sizeof *made);
-    if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for a run of the lesson");
-    strncpy(made->words, words, sizeof made->words - 1);
-    int argc = cut(made->words, argv);
-    zero_status st =
-        zero_options_read(&zero_command_train, argc, argv, &made->config, &made->given);
-    if (st == ZERO_OK)
-        *run = made;
-    else
-        free(made);
+    zero_lesson_machine *machine;
+    char *copy = cut(words, &argc, argv);
+    zero_status st = zero_options_read(&zero_command_train, argc, argv, &config, &given);
+    if (st == ZERO_OK) {
+        st = zero_lesson_open(&config, ranks, &machine);
+        if (st == ZERO_OK) {
+            st = walk(machine, steps, facts);
+            zero_lesson_close(&machine);
+        }
+        zero_options_destroy(&given);
+    }
+    free(copy);
     return st;
 }
 
-static const zero_config *config(const void *run)
-{
-    return &((const made_run *)run)->config;
-}
-
-static void forget(void *run)
-{
-    made_run *made = run;
-    zero_options_destroy(&made->given);
-    free(made);
-}
-
-const zero_course_planner zero_lesson_planner = {.make = make,
-                                                 .report = report,
-                                                 .show = show,
-                                                 .destroy = destroy,
-                                                 .configure = configure,
-                                                 .config = config,
-                                                 .forget = forget};
+const zero_course_planner zero_lesson_planner = {.plan = make_plan, .run = make_run};

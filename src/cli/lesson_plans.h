@@ -1,6 +1,7 @@
-/* lesson_plans.h - plans of a lesson: those that `zero plan` makes from the same words. */
+/* lesson_plans.h - plans and runs of a lesson: those that `zero plan` and `zero train`
+ * make from the same words. */
 #pragma once
 
-#include "lesson/question.h"
+#include "course/course.h"
 
 extern const zero_course_planner zero_lesson_planner;

@@ -13,9 +13,8 @@
 #include "cli/build.h"
 #include "cli/notes.h"
 #include "comm/deliver.h"
+#include "course/narrate.h"
 #include "engine/tell.h"
-#include "lesson/narrate.h"
-#include "lesson/tale.h"
 #include "report/text.h"
 #include "trace/run_trace.h"
 #include "zero/version.h"
@@ -382,8 +381,11 @@ zero_status zero_telling_end(zero_session *s)
     if (!s->engine.runner.told) return ZERO_OK;
     ZERO_TRY(zero_comm_deliver(&s->world, t->mine, (size_t)t->length * sizeof *t->mine,
                                take, &t->tale));
-    zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
     zero_progress_view_erase(&s->progress);
-    if (zero_comm_is_root(&s->world)) zero_narrate_step(&narrator, &t->tale, stdout);
-    return ZERO_OK;
+    if (!zero_comm_is_root(&s->world)) return ZERO_OK;
+    zero_narrator narrator = {&s->model, s->dataset.corpus.tokenizer};
+    json_t *step = zero_narrate_tree(&narrator, &t->tale);
+    zero_status st = zero_narrate_step(step, stdout);
+    json_decref(step);
+    return st;
 }

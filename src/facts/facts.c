@@ -176,11 +176,9 @@ static const struct {
     const char *name;
     fold *join;
     double none; /* without items */
-} folds[] = {{"sum", add, 0.0},
-             {"least", fmin, NAN},
-             {"largest", fmax, NAN},
-             {"any", any, 0.0},
-             {"all", all, 1.0}};
+} folds[] = {{"sum", add, 0.0},      {"least", fmin, NAN},
+             {"largest", fmax, NAN}, {"any", any, 0.0},
+             {"all", all, 1.0},      {"first", NULL, 0.0}}; /* the item itself */
 
 /* After "sum(": the expression is read once per item, and once more to find its end if
  * there is none. */
@@ -191,6 +189,7 @@ static zero_fact read_fold(reader *r, fold *join, double value)
     const char *x = r->at;
     size_t n = json_array_size(list.node) + json_object_size(list.node), index = 0;
     void *member = json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
+    const json_t *found = NULL;
     for (; index < n && r->status == ZERO_OK; index++) {
         zero_scope scope = {.index = index, .outer = r->scope};
         scope.node =
@@ -199,10 +198,13 @@ static zero_fact read_fold(reader *r, fold *join, double value)
         if (member) member = json_object_iter_next((json_t *)list.node, member);
         reader item = {x, x, r->end, &scope, ZERO_OK};
         zero_fact fact = read_choice(&item);
-        bool is_condition = join == any || join == all;
+        bool is_condition = join == any || join == all || !join;
         double number =
             is_condition ? (double)zero_fact_is_true(&fact) : known_number(&item, &fact);
-        value = join(value, number);
+        if (join)
+            value = join(value, number);
+        else if (!found && number != 0.0)
+            found = scope.node;
         r->status = item.status;
         r->at = item.at;
     }
@@ -211,7 +213,7 @@ static zero_fact read_fold(reader *r, fold *join, double value)
             depth += (*r->at == '(') - (*r->at == ')');
     }
     expect(r, ")");
-    return number_fact(value);
+    return join ? number_fact(value) : node_fact(found);
 }
 
 /* After "NAME(". */

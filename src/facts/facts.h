@@ -13,6 +13,7 @@
  *   < <= > >= == != && || ? :
  *   count(path)                items of an array, members of an object; 0 without it
  *   sum(path, x)  least(path, x)  largest(path, x)  any(path, x)  all(path, x)   x of each item
+ *   first(path, x)             the first item for which x is true
  *   or(x, y)                   y where x is missing
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *

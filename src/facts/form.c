@@ -257,6 +257,13 @@ static zero_status print_body(printer *p, bool is_shown, hole *last)
 
 /* ---- sections ---- */
 
+static zero_status print_whole(printer *p)
+{
+    hole last;
+    ZERO_TRY(print_body(p, true, &last));
+    return last.length > 0 ? fail(p, p->at, "a word ends what nothing began") : ZERO_OK;
+}
+
 static zero_status print_section(const printer *from, const char *name, size_t n)
 {
     static const char mark[] = "=== ";
@@ -272,9 +279,7 @@ static zero_status print_section(const printer *from, const char *name, size_t n
         p.begin = p.at = end + 1;
         const char *next = strstr(end, "\n=== ");
         p.end = next ? next + 1 : p.begin + strlen(p.begin);
-        hole last;
-        ZERO_TRY(print_body(&p, true, &last));
-        return last.length > 0 ? fail(&p, p.at, "a word ends what nothing began") : ZERO_OK;
+        return print_whole(&p);
     }
     return zero_fail(ZERO_ERR_FORMAT, "there is no form \"%.*s\"", (int)n, name);
 }
@@ -286,4 +291,17 @@ zero_status zero_form_print(const char *forms, const char *section, const json_t
     printer p = {
         .forms = forms, .section = section, .scope = &scope, .put = put, .out = out};
     return print_section(&p, section, strlen(section));
+}
+
+zero_status zero_form_print_text(const char *name, const char *text,
+                                 const zero_scope *scope, zero_put_text *put, FILE *out)
+{
+    printer p = {.section = name,
+                 .begin = text,
+                 .at = text,
+                 .end = text + strlen(text),
+                 .scope = scope,
+                 .put = put,
+                 .out = out};
+    return print_whole(&p);
 }

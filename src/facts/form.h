@@ -29,3 +29,8 @@ typedef void zero_put_text(const char *text, FILE *out);
 ZERO_NODISCARD zero_status zero_form_print(const char *forms, const char *section,
                                            const json_t *tree, zero_put_text *put,
                                            FILE *out);
+
+/* The same for a text without sections; `name` is for messages. */
+ZERO_NODISCARD zero_status zero_form_print_text(const char *name, const char *text,
+                                                const zero_scope *scope, zero_put_text *put,
+                                                FILE *out);

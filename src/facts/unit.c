@@ -98,7 +98,8 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
     }
     if (unit[0] != '\0' && !is_conversion(unit)) return false;
     char format[16];
-    snprintf(format, sizeof format, "%%%s", unit[0] ? unit : "g");
+    bool is_round = fact->number == floor(fact->number) && fabs(fact->number) < 9e15;
+    snprintf(format, sizeof format, "%%%s", unit[0] ? unit : is_round ? ".0f" : "g");
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(text, size, format, fact->number);

@@ -40,6 +40,7 @@ static const struct {
     {"{mem/peak:=unit}\n", "2.00 KiB\n"},
     {"{ranks > 1 ? \"many\" : \"one\"}\n", "many\n"},
     {"{ranks / 2:.1f}{{}\n", "1.5{}\n"},
+    {"{1e6 * ranks} {1e5 / ranks}\n", "3000000 33333.3\n"},
     {"{if ranks > 5}\nno\n{elif ranks == 3}\nthree\n{else}\nno\n{end}\nend\n",
      "three\nend\n"},
     {"{if absent}x{else}y{end}\n", "y\n"},

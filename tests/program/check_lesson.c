@@ -199,7 +199,6 @@ static const char *expected_word(const char *id, const char *w)
                    number(w, "/model.parameters"));
     if (strcmp(id, "10.4") == 0)
         return yes(number(w, "memory.peak.bytes") < offloaded_peak(w));
-    if (strcmp(id, "11.5") == 0) return "yes";
     return NULL;
 }
 
@@ -209,7 +208,7 @@ static double expected(const char *id, const char *w)
     static const struct {
         const char *ids, *path;
     } direct[] = {
-        {"1.1 1.2 1.3 1.4 5.3 9.5 ", "memory.formula"},
+        {"1.1 1.2 1.3 1.4 5.3 9.5 12.1 12.2 12.3 12.4 ", "memory.formula"},
         {"1.5 1.6 10.2 ", "memory.states"},
         {"2.5 ", "communication.gather.collectives"},
         {"3.1 5.4 6.1 6.2 8.2 ", "communication.reduce.bytes_sent"},
@@ -220,6 +219,10 @@ static double expected(const char *id, const char *w)
         {"8.5 ", "communication.reduce.messages_sent"},
         {"9.1 ", "/tp.data_ranks"},
         {"9.4 ", "communication.join.blocks_formula_bytes"},
+        {"13.1 13.3 ", "memory.classes.activations kept.own_peak"},
+        {"13.4 ", "communication.collect.formula_bytes"},
+        {"14.2 ", "memory.classes.buckets.own_peak"},
+        {"14.4 ", "memory.arena"},
     };
     char x[WORDS], y[WORDS], key[16];
     snprintf(key, sizeof key, "%s ", id);
@@ -260,10 +263,18 @@ static double expected(const char *id, const char *w)
     if (strcmp(id, "10.3") == 0)
         return number(w, "file.step.all.bytes_read") +
                number(w, "file.step.all.bytes_written");
-    if (strcmp(id, "11.1") == 0 || strcmp(id, "11.2") == 0)
-        return 12.0 * number(w, "/model.parameters");
-    if (strcmp(id, "11.3") == 0) return 1.0;
     if (strcmp(id, "11.4") == 0) return look(w, "UPDATE", NULL).bytes / bytes_of_type(w);
+    if (strcmp(id, "12.5") == 0)
+        return number(w, "memory.formula") /
+               number(with(w, "--dtype fp32", "--dtype bf16", x), "memory.formula");
+    if (strcmp(id, "13.5") == 0)
+        return 100.0 * number(w, "communication.collect.formula_bytes") /
+               number(w, "communication.join.blocks_formula_bytes");
+    if (strcmp(id, "14.1") == 0) return 4.0 * number(w, "/model.parameters");
+    if (strcmp(id, "14.3") == 0)
+        return number(w, "memory.classes.buckets.own_peak") /
+               number(with(w, "--bucket 524288", "--bucket 1048576", x),
+                      "memory.classes.buckets.own_peak");
     return NAN;
 }
 

@@ -1,0 +1,295 @@
+#include "course/narrate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "base/fail.h"
+#include "facts/form.h"
+#include "sharding/legend.h"
+#include "sharding/schedule.h"
+
+extern const zero_embedded zero_narrate_texts[];
+
+zero_status zero_narrate_check(const zero_model *model, int n_ranks)
+{
+    if (n_ranks > ZERO_TOLD_RANKS)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "%d ranks cannot be told number by number; at most %d can",
+                         n_ranks, ZERO_TOLD_RANKS);
+    if (model->n_params <= ZERO_NARRATE_PARAMS) return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_UNSUPPORTED,
+        "a model of %" PRId64
+        " parameters cannot be told number by number; at most %d parameters can: "
+        "take --model lesson --data lesson",
+        model->n_params, ZERO_NARRATE_PARAMS);
+}
+
+/* ---- one instruction among the events of all ranks ---- */
+
+void zero_tale_take(zero_tale *tale, int rank, const zero_told *events, int n)
+{
+    zero_told *to = &tale->list[(int64_t)rank * tale->length];
+    memcpy(to, events, (size_t)n * sizeof *to);
+    for (int at = n; at < tale->length; at++) to[at].op = ZERO_TOLD_NONE;
+}
+
+int zero_tale_leader(const zero_tale *tale)
+{
+    int last = tale->length - 1;
+    for (int r = 0; r < tale->n_ranks; r++)
+        if (zero_tale_at(tale, r, last)->op != ZERO_TOLD_NONE) return r;
+    return 0;
+}
+
+static bool are_alike(const zero_told *a, const zero_told *b)
+{
+    return a->op == b->op && a->unit == b->unit && a->part == b->part &&
+           a->group == b->group && a->microbatch == b->microbatch;
+}
+
+const zero_told *zero_tale_find(const zero_tale *tale, int at, int rank)
+{
+    int leader = zero_tale_leader(tale), before = 0;
+    const zero_told *like = zero_tale_at(tale, leader, at);
+    for (int k = 0; k < at; k++) before += are_alike(zero_tale_at(tale, leader, k), like);
+    for (int k = 0; k < tale->length; k++) {
+        const zero_told *t = zero_tale_at(tale, rank, k);
+        if (are_alike(t, like) && before-- == 0) return t;
+    }
+    return NULL;
+}
+
+const zero_told *zero_tale_reduce(const zero_tale *tale, int rank, const zero_told *wait)
+{
+    const zero_told *last = NULL;
+    for (int k = 0; k < tale->length && k < wait->at; k++) {
+        const zero_told *t = zero_tale_at(tale, rank, k);
+        if (t->op == ZERO_OP_REDUCE && t->group == wait->group) last = t;
+    }
+    return last;
+}
+
+/* ---- the tree ---- */
+
+/* NULL, which JSON has for it, if the number is not finite. */
+static json_t *number_tree(const zero_told *t, int k)
+{
+    const zero_told_number *n = &t->numbers[k];
+    bool is_agreed = t->op == ZERO_OP_LOSS || t->op == ZERO_OP_OVERFLOW;
+    if (n->at < 0) return json_null();
+    return json_pack("{s:I,s:o*,s:o}", "at", (json_int_t)n->at, "value",
+                     json_real(n->value), "said",
+                     json_sprintf(is_agreed ? "%.6g" : "%.4g", n->value));
+}
+
+/* "abca"; other tokens than letters are shown as numbers, since their texts may have any
+ * bytes. */
+static json_t *tokens_tree(const zero_tokenizer *tok, const zero_told *t)
+{
+    char text[ZERO_NARRATE_WIDTH];
+    int at = 0;
+    if (t->tokens[0] < 0) return json_null();
+    for (int k = 0; k < ZERO_TOLD_TOKENS && t->tokens[k] >= 0; k++) {
+        int32_t token = (int32_t)t->tokens[k];
+        bool is_one =
+            tok && token < tok->vocab && tok->starts[token + 1] - tok->starts[token] == 1;
+        unsigned char c = is_one ? tok->bytes[tok->starts[token]] : 0;
+        if (c >= ' ' && c < 0x7f)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%c", c);
+        else
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId32,
+                           k > 0 ? " " : "", token);
+    }
+    return json_string(text);
+}
+
+/* The terms of a sum as its owner waits for it: "-0.0132", "+ 0.0417", ... */
+static json_t *terms_tree(const zero_tale *tale, const zero_told *t)
+{
+    json_t *terms = json_array();
+    for (int r = 0; r < tale->n_ranks && t->op == ZERO_OP_REDUCE_WAIT; r++) {
+        const zero_told *given = zero_tale_reduce(tale, r, t);
+        if (!given || given->tp != t->tp || given->numbers[t->shard].at < 0) continue;
+        double x = given->numbers[t->shard].value;
+        bool is_first = json_array_size(terms) == 0;
+        json_array_append_new(terms, json_sprintf("%s%.4g",
+                                                  is_first  ? ""
+                                                  : x < 0.0 ? "- "
+                                                            : "+ ",
+                                                  is_first ? x : fabs(x)));
+    }
+    return terms;
+}
+
+static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const zero_told *t)
+{
+    json_t *numbers = json_array();
+    for (int k = 0; k < ZERO_TOLD_RANKS; k++)
+        json_array_append_new(numbers, number_tree(t, k));
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o,s:b,s:b,s:b,s:o,s:o,s:O}", "rank",
+                     (json_int_t)t->rank, "tp", (json_int_t)t->tp, "begin",
+                     (json_int_t)t->begin, "last", (json_int_t)(t->end - 1), "real",
+                     (json_int_t)t->real, "bytes", (json_int_t)t->bytes, "sample",
+                     (json_int_t)t->sample, "text", tokens_tree(n->tokenizer, t), "loss",
+                     t->is_loss != 0, "gradient", t->is_gradient != 0, "done", t->done != 0,
+                     "terms", terms_tree(tale, t), "numbers", numbers, "own",
+                     json_array_get(numbers, (size_t)t->shard));
+}
+
+/* The bytes that ranks send to each other, by message or because the other reads their
+ * memory. */
+static void put_traffic(json_t *tree, const zero_tale *tale, const zero_told *const *found)
+{
+    json_t *senders = json_array();
+    int64_t equal = -2; /* none yet; -1: they differ */
+    for (int from = 0; from < tale->n_ranks; from++) {
+        json_t *to_ranks = json_array();
+        for (int to = 0; to < tale->n_ranks; to++) {
+            int64_t bytes = (found[from] ? found[from]->sent_to[to] : 0) +
+                            (found[to] ? found[to]->read_from[from] : 0);
+            if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
+            if (bytes > 0)
+                json_array_append_new(to_ranks, json_pack("{s:i,s:I}", "rank", to, "bytes",
+                                                          (json_int_t)bytes));
+        }
+        if (json_array_size(to_ranks) > 0)
+            json_array_append_new(senders,
+                                  json_pack("{s:i,s:O}", "rank", from, "to", to_ranks));
+        json_decref(to_ranks);
+    }
+    json_object_set_new(tree, "equal", json_integer(equal == -2 ? 0 : equal));
+    json_object_set_new(tree, "others", json_integer(tale->n_ranks - 1));
+    json_object_set_new(tree, "senders", senders);
+}
+
+/* In stage 0 ranks gather sums of gradients: they all update everything. */
+static const char *meaning_of(const zero_told *t)
+{
+    if (!t->is_gradient) return zero_op_meaning((zero_op)t->op);
+    return t->op == ZERO_OP_GATHER
+               ? "begins to collect the sums of a group from their owners"
+               : "waits until the group's gradient is whole";
+}
+
+static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, int at)
+{
+    const zero_told *t = zero_tale_at(tale, zero_tale_leader(tale), at),
+                    *found[ZERO_TOLD_RANKS];
+    const char *unit = t->unit >= 0 ? n->model->units[t->unit].name : NULL;
+    const char *group = t->group >= 0 ? n->model->groups[t->group].name : "";
+    /* "block 0"; "block 0.1" for a part of its pass */
+    bool is_part = unit && t->part != ZERO_PART_ALL && t->op != ZERO_OP_JOIN &&
+                   t->op != ZERO_OP_JOIN_WAIT;
+    json_t *operand = is_part ? json_sprintf("%.20s.%" PRId64, unit, t->part)
+                              : json_sprintf("%.20s", unit ? unit : group);
+    json_t *ranks = json_array();
+    int64_t tp = 0;
+    for (int r = 0; r < tale->n_ranks; r++) {
+        found[r] = zero_tale_find(tale, at, r);
+        if (zero_tale_at(tale, r, 0)->tp > tp) tp = zero_tale_at(tale, r, 0)->tp;
+        if (found[r]) json_array_append_new(ranks, event_tree(n, tale, found[r]));
+    }
+    json_t *tree =
+        json_pack("{s:I,s:i,s:s,s:o,s:s,s:s,s:I,s:o,s:o}", "step", (json_int_t)t->step,
+                  "number", at + 1, "op", zero_op_name((zero_op)t->op), "operand", operand,
+                  "meaning", meaning_of(t), "group", group, "T", (json_int_t)tp + 1, "lead",
+                  event_tree(n, tale, t), "ranks", ranks);
+    put_traffic(tree, tale, found);
+    return tree;
+}
+
+json_t *zero_narrate_tree(const zero_narrator *n, const zero_tale *tale)
+{
+    json_t *step = json_array();
+    int leader = zero_tale_leader(tale);
+    for (int at = 0; at < tale->length; at++)
+        if (zero_tale_at(tale, leader, at)->op != ZERO_TOLD_NONE)
+            json_array_append_new(step, instruction_tree(n, tale, at));
+    return step;
+}
+
+/* ---- words ---- */
+
+enum { INDENT = 6 };
+
+/* Blanks of a form's own text are written as ~ where no line may be broken; those of the
+ * tree's texts never break a line. */
+#define KEPT  '\1' /* a blank */
+#define TILDE '\2' /* the tree's own ~ */
+
+static void put_kept(const char *text, FILE *out)
+{
+    for (; *text; text++) fputc(*text == ' ' ? KEPT : *text == '~' ? TILDE : *text, out);
+}
+
+void zero_wrap(const char *text, size_t length, int column, int indent, int width,
+               FILE *out)
+{
+    const char *end = text + length;
+    for (bool is_first = true;; is_first = false) {
+        int word = 0;
+        while (text < end && strchr(" \n", *text)) text++;
+        while (text + word < end && !strchr(" \n", text[word])) word++;
+        if (word == 0) break;
+        if (!is_first && column + 1 + word > width)
+            column = fprintf(out, "\n%*s", indent, "") - 1;
+        else if (!is_first)
+            column += fprintf(out, " ");
+        column += word;
+        for (; word > 0; word--, text++) fputc(*text == KEPT ? ' ' : *text, out);
+    }
+    fputc('\n', out);
+}
+
+/* The lines of the form; a line that is empty, and a comma that ends one, are left out. */
+static void write_lines(char *text, FILE *out)
+{
+    for (char *c = text; *c; c++) *c = *c == '~' ? KEPT : *c == TILDE ? '~' : *c;
+    for (char *line = text; *line;) {
+        size_t length = strcspn(line, "\n"), n = length;
+        while (n > 0 && strchr(", ", line[n - 1])) n--;
+        if (n > 0) fprintf(out, "%*s", INDENT, "");
+        if (n > 0) zero_wrap(line, n, INDENT, INDENT + 2, ZERO_NARRATE_WIDTH, out);
+        line += length + (line[length] == '\n');
+    }
+}
+
+zero_status zero_narrate_instruction(const json_t *instruction, FILE *out)
+{
+    const char *operand = json_string_value(json_object_get(instruction, "operand"));
+    const char *meaning = json_string_value(json_object_get(instruction, "meaning"));
+    char *text = NULL;
+    size_t n;
+    FILE *memory = open_memstream(&text, &n);
+    if (!memory) return zero_fail(ZERO_ERR_NOMEM, "no memory to tell of an instruction");
+    int column = fprintf(out, "%4d  %s%s%s: ",
+                         (int)json_integer_value(json_object_get(instruction, "number")),
+                         json_string_value(json_object_get(instruction, "op")),
+                         operand[0] ? " " : "", operand);
+    zero_wrap(meaning, strlen(meaning), column, INDENT, ZERO_NARRATE_WIDTH, out);
+    zero_status st = zero_form_print(zero_embedded_text(zero_narrate_texts, "narrate"),
+                                     "instruction", instruction, put_kept, memory);
+    fclose(memory);
+    if (st == ZERO_OK) write_lines(text, out);
+    free(text);
+    return st;
+}
+
+zero_status zero_narrate_step(const json_t *step, FILE *out)
+{
+    const json_t *first = json_array_get(step, 0);
+    json_t *instruction;
+    size_t at;
+    int n = (int)json_integer_value(json_object_get(first, "others")) + 1;
+    fprintf(out, "step %" JSON_INTEGER_FORMAT ", told by %d rank%s\n",
+            json_integer_value(json_object_get(first, "step")), n, n == 1 ? "" : "s");
+    json_array_foreach(step, at, instruction)
+    {
+        ZERO_TRY(zero_narrate_instruction(instruction, out));
+    }
+    return ZERO_OK;
+}
