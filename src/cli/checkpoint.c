@@ -12,8 +12,8 @@
 #include "checkpoint/list.h"
 #include "checkpoint/model.h"
 #include "checkpoint/read.h"
-#include "cli/overwriting.h"
 #include "cli/command.h"
+#include "cli/overwriting.h"
 #include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)

@@ -1,8 +1,8 @@
 /* command.h - a subcommand of zero, or a benchmark: what it is called, takes and does.
  *
- * Reading its command line (options.h), --help and --help's man page (help.h, man.h) need no
- * more than this. A command returns its status and leaves the message to main(), which prints
- * it once and ends all ranks with the exit code. */
+ * Reading its command line (options.h), --help and --help's man page (help.h, man.h) need
+ * no more than this. A command returns its status and leaves the message to main(), which
+ * prints it once and ends all ranks with the exit code. */
 #pragma once
 
 #include "cli/option.h"
@@ -59,7 +59,8 @@ const zero_option *zero_command_option(const zero_command *command, int i,
                                        const zero_option_table **table);
 
 /* The number of the row called `name` (its first `length` bytes), from row `from` on; -1 if
- * there is none. Abbreviations do not count: a script must not break when an option is added. */
+ * there is none. Abbreviations do not count: a script must not break when an option is
+ * added. */
 int zero_command_find_option(const zero_command *command, int from, const char *name,
                              size_t length);
 
@@ -71,9 +72,9 @@ extern const zero_command zero_command_train, zero_command_plan, zero_command_si
     zero_command_compare, zero_command_config, zero_command_info, zero_command_lesson,
     zero_command_report, zero_command_help;
 
-/* The letters to add, drop, change or swap with their neighbour until `a` becomes `b`. Words are
- * compared as far as their first 63 bytes. Source: optimal string alignment; Damerau 1964, "A
- * technique for computer detection and correction of spelling errors". */
+/* The letters to add, drop, change or swap with their neighbour until `a` becomes `b`.
+ * Words are compared as far as their first 63 bytes. Source: optimal string alignment;
+ * Damerau 1964, "A technique for computer detection and correction of spelling errors". */
 int zero_suggest_distance(const char *a, const char *b);
 
 /* The word nearest to `word`, the first of equals, borrowed from `words`; NULL if none is

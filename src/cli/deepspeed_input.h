@@ -1,7 +1,9 @@
-/* deepspeed_input.h - values of a DeepSpeed configuration by their path, and what is made of them.
+/* deepspeed_input.h - values of a DeepSpeed configuration by their path, and what is made
+ * of them.
  *
- * A value that is absent, null or "auto" counts as not given. The first mistake is kept in `status`:
- * ZERO_ERR_INVALID with the key, what was expected and what was found. After it nothing is read. */
+ * A value that is absent, null or "auto" counts as not given. The first mistake is kept in
+ * `status`: ZERO_ERR_INVALID with the key, what was expected and what was found. After it
+ * nothing is read. */
 #pragma once
 
 #include "cli/deepspeed.h"
@@ -21,7 +23,8 @@ const json_t *zero_deepspeed_value(const zero_deepspeed_input *in, const char *k
 /* True if the value is "auto". */
 bool zero_deepspeed_is_auto(const zero_deepspeed_input *in, const char *key);
 
-/* The value, or `absent` if it is not given or wrong. Whole numbers may be written as 5e8. */
+/* The value, or `absent` if it is not given or wrong. Whole numbers may be written as
+ * 5e8. */
 int64_t zero_deepspeed_whole(zero_deepspeed_input *in, const char *key, int64_t least,
                              int64_t absent);
 double zero_deepspeed_real(zero_deepspeed_input *in, const char *key, double absent);
@@ -38,7 +41,8 @@ void zero_deepspeed_expected(zero_deepspeed_input *in, const char *key,
 /* One of zero's options. The value is taken over. */
 void zero_deepspeed_put(zero_deepspeed_input *in, const char *option, json_t *value);
 
-/* A line for the user about a key; the same for one that has no counterpart and changes results. */
+/* A line for the user about a key; the same for one that has no counterpart and changes
+ * results. */
 void zero_deepspeed_note(zero_deepspeed_input *in, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void zero_deepspeed_refuse(zero_deepspeed_input *in, const char *key, const char *reason);

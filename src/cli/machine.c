@@ -27,7 +27,8 @@ zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
                               zero_topology *topology, zero_thread_choice *threads,
                               zero_binding *binding)
 {
-    /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested teams. */
+    /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested
+     * teams. */
     const char *const name = "OMP_NUM_THREADS", *text = getenv(name);
     const int n = text ? atoi(text) : 0;
     binding_call c = {.binding = binding};
@@ -76,7 +77,8 @@ zero_status zero_machine_device(const char *device, const zero_backend **backend
     zero_status st = zero_device_find(device, backend, &plugin);
     if (st == ZERO_OK && plugin) st = zero_device_count(plugin, &choice, &n);
     if (st == ZERO_OK) return st;
-    /* The same failure with the option in front. Another machine, or another build, would do. */
+    /* The same failure with the option in front. Another machine, or another build, would
+     * do. */
     char why[1024];
     snprintf(why, sizeof why, "%s", zero_last_error());
     return zero_fail(st == ZERO_ERR_UNSUPPORTED ? ZERO_ERR_ENV : st, "--device %s: %s",

@@ -17,27 +17,28 @@ typedef struct {
         *from; /* the option or the variable that asked for them; NULL: neither did */
 } zero_thread_choice;
 
-/* Reads the machine and chooses threads: those of --threads, or if that is 0 what the environment
- * says, else 1. Several are bound, for this rank among those on this machine, as base/binding.h decides,
- * until the caller closes the binding; its text says where they are. If that is more than the launcher
- * gave, the topology has it. BLAS gets one thread: its calls are made by ours. ZERO_ERR_ENV if --threads
- * asks for several and this build has none, or hwloc fails. */
+/* Reads the machine and chooses threads: those of --threads, or if that is 0 what the
+ * environment says, else 1. Several are bound, for this rank among those on this machine,
+ * as base/binding.h decides, until the caller closes the binding; its text says where they
+ * are. If that is more than the launcher gave, the topology has it. BLAS gets one thread:
+ * its calls are made by ours. ZERO_ERR_ENV if --threads asks for several and this build has
+ * none, or hwloc fails. */
 ZERO_NODISCARD zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
                                              zero_topology *topology,
                                              zero_thread_choice *threads,
                                              zero_binding *binding);
 
-/* Bytes that a plan may need on this rank: its share of what is free on the machine now, and what the
- * process has taken of that which a plan counts, `taken`. */
+/* Bytes that a plan may need on this rank: its share of what is free on the machine now,
+ * and what the process has taken of that which a plan counts, `taken`. */
 size_t zero_machine_room(int node_ranks, size_t taken);
 
-/* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the device,
- * like a machine without one; ZERO_ERR_INVALID if it has no device of a number that was given.
- * Needs no MPI. */
+/* The backend of --device; NULL for the host itself. ZERO_ERR_ENV if this build lacks the
+ * device, like a machine without one; ZERO_ERR_INVALID if it has no device of a number that
+ * was given. Needs no MPI. */
 ZERO_NODISCARD zero_status zero_machine_device(const char *device,
                                                const zero_backend **backend);
 
-/* Which device this rank computes on. Collective over all ranks, before nodes are pretended. Rank 0
- * prints a note if devices are shared or idle. */
+/* Which device this rank computes on. Collective over all ranks, before nodes are
+ * pretended. Rank 0 prints a note if devices are shared or idle. */
 ZERO_NODISCARD zero_status zero_machine_place(const char *device, zero_comm *comm,
                                               zero_device_place *place);

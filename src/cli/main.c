@@ -43,8 +43,8 @@ static zero_status dispatch(int argc, char **argv)
     return command ? run(command, argc - 2, argv + 2) : zero_help_unknown(argv[1]);
 }
 
-/* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after that
- * failed alone and prints its own message. */
+/* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after
+ * that failed alone and prints its own message. */
 static void let_rank_0_end_it(void)
 {
     sleep(2);

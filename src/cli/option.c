@@ -43,8 +43,8 @@ static bool is_place(const zero_option *option)
 
 /* ---- words ---- */
 
-/* Appends word i of the row, "lines" of "lines|bar" for 0, or what name_at() adds after those.
- * False past the last one. */
+/* Appends word i of the row, "lines" of "lines|bar" for 0, or what name_at() adds after
+ * those. False past the last one. */
 static bool word_at(const zero_option *option, int i, const char **word, size_t *length)
 {
     for (const char *w = option->words; w; i--) {

@@ -6,8 +6,8 @@
 
 #include "base/fail.h"
 #include "base/legible.h"
-#include "cli/config_file.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "comm/launch.h"
 #include "io/file.h"
 

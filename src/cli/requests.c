@@ -50,7 +50,8 @@ static void handle(const sigset_t *set)
         if (sigismember(set, signals[i]) == 1) set_handler(signals[i], pass_on);
 }
 
-/* Someone waits at a terminal, so the request is answered at once. The second SIGINT ends the process. */
+/* Someone waits at a terminal, so the request is answered at once. The second SIGINT ends
+ * the process. */
 static void stop(int signal)
 {
     static const char text[] = "zero: note: the run saves and stops after this step; press "
@@ -61,7 +62,8 @@ static void stop(int signal)
     pass_on(SIGUSR2);
 }
 
-/* A terminal that has hung up takes no text, and the signal ends the process all the same. */
+/* A terminal that has hung up takes no text, and the signal ends the process all the
+ * same. */
 static void end_on_clean_line(int signal)
 {
     (void)!write(STDERR_FILENO, ZERO_LINE_ERASED, sizeof ZERO_LINE_ERASED - 1);

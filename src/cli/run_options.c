@@ -28,8 +28,8 @@
 #define NO_FIELD      .offset = ZERO_OPTION_NOWHERE
 #define PRESET        .absent = "the preset's"
 
-/* The bits of a row (option.h). NUMBERS, RUN and SOURCE decide a run's numbers, PLAN only where they are
- * computed. */
+/* The bits of a row (option.h). NUMBERS, RUN and SOURCE decide a run's numbers, PLAN only
+ * where they are computed. */
 #define RUN     .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_RESUMED
 #define PLAN    .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED
 #define NUMBERS .is = ZERO_OPTION_IDENTITY | ZERO_OPTION_PLANNED | ZERO_OPTION_RESUMED

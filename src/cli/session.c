@@ -264,8 +264,8 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_plan_add_up(&schedule, &ledger);
     fprintf(stderr, "refused: the plan of stage %d for rank 0 of %d\n", plan->stage,
             s->world.size);
-    zero_status st = zero_plan_show_memory(&schedule, &ledger,
-                                           zero_config_context(&s->config), stderr);
+    zero_status st =
+        zero_plan_show_memory(&schedule, &ledger, zero_config_context(&s->config), stderr);
     if (st == ZERO_OK) fputc('\n', stderr);
     zero_schedule_destroy(&schedule);
 }

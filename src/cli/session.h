@@ -23,7 +23,8 @@
 #include "train/devices.h"
 #include "train/metrics.h"
 
-/* The checkpoint that a run resumes, and what its options have to do with it (resumed_options.h). */
+/* The checkpoint that a run resumes, and what its options have to do with it
+ * (resumed_options.h). */
 typedef struct {
     bool is_there; /* false: the run begins with its initial weights */
     int at;        /* its number among the directory's steps */
@@ -102,14 +103,16 @@ typedef struct {
     zero_telling telling;
 } zero_session;
 
-/* Reads options (no MPI yet), then starts MPI. Collective over MPI_COMM_WORLD, like what follows;
- * every rank gets the same verdict. After a failure the caller closes `deadline`, too. */
+/* Reads options (no MPI yet), then starts MPI. Collective over MPI_COMM_WORLD, like what
+ * follows; every rank gets the same verdict. After a failure the caller closes `deadline`,
+ * too. */
 ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
-/* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries to get for the
- * session on rank 0 (await_lock.h). Collective, one verdict. */
+/* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries
+ * to get for the session on rank 0 (await_lock.h). Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,
                                               const char *path, zero_lock_taker *take);
-/* Builds everything above but `saving`; if a checkpoint is resumed, zero_saving_find() has found it. */
+/* Builds everything above but `saving`; if a checkpoint is resumed, zero_saving_find() has
+ * found it. */
 ZERO_NODISCARD zero_status zero_session_build(zero_session *s);
 /* The run as it is shown. Local. */
 zero_run_view zero_session_view(const zero_session *s);

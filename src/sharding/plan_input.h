@@ -1,7 +1,8 @@
 /* plan_input.h - everything that decides a schedule.
  *
- * The members are listed once. The struct, whether all ranks were given the same, the JSON of a plan and
- * a message about what differs come from that list. zero_plan_input_standard() has their defaults. */
+ * The members are listed once. The struct, whether all ranks were given the same, the JSON of
+ * a plan and a message about what differs come from that list; their defaults from
+ * zero_plan_input_standard(). */
 #pragma once
 
 #include <stdbool.h>
@@ -32,42 +33,42 @@ typedef enum {
 } zero_offload;
 const char *zero_offload_name(zero_offload place); /* "lazy" */
 
-/* What must be equal on all ranks: type, name and, of an enumeration, the words of each member. A new
- * one is a line here; an option's row points at it (zero_config.plan). */
+/* What must be equal on all ranks: type, name and, of an enumeration, the words of each member.
+ * A new one is a line here; an option's row points at it (zero_config.plan). */
 /* clang-format off */
 #define ZERO_PLAN_MEMBERS(M) \
     M(int, stage, NULL) \
-    M(zero_type, type, type_name)           /* of parameters and gradients */ \
-    M(zero_type, activations, type_name)    /* as the model's units have it: fp32, or `type` */ \
+    M(zero_type, type, type_name) /* of parameters and gradients */ \
+    M(zero_type, activations, type_name) /* as the model's: fp32, or `type` */ \
     M(zero_partition_scheme, partition, partition_name) \
-    M(int, n_ranks, NULL)                   /* N_d: the ranks that see data of their own */ \
-    M(int64_t, micro_batch, NULL)           /* sequences per microbatch and rank */ \
-    M(int64_t, seq, NULL)                   /* T */ \
-    M(int, accumulation, NULL)              /* M: microbatches per rank and step */ \
-    M(bool, reproducible, NULL)             /* equal bits at every world size: N_d, M powers of two */ \
-    M(bool, recompute, NULL)                /* activations are computed twice instead of kept */ \
-    M(int64_t, bucket, NULL)                /* C_B, elements */ \
-    M(int64_t, message, NULL)               /* bytes between ranks, paced; 0: as collectives like */ \
-    M(int64_t, prefetch, NULL)              /* uses of parameters that are gathered ahead */ \
-    M(int64_t, persist, NULL)               /* groups of at most that many parameters stay whole */ \
-    M(bool, serial, NULL)                   /* every collective is waited for at once */ \
-    M(bool, forward_only, NULL)             /* no step: no gradients, states or masters */ \
-    M(int, check_replicas, NULL)            /* steps in which copies are compared; 0: never */ \
-    M(bool, check_memory, NULL)             /* states are hashed, and verified before each update */ \
-    M(zero_offload, offload, offload_name)  /* states in a slower tier: when they are updated */ \
-    M(bool, offload_parameters, NULL)       /* this rank's pieces of parameters, too; stage 3 */ \
-    M(bool, offload_activations, NULL)      /* what `recompute` keeps, too */ \
-    M(int, offload_depth, NULL)             /* blocks of optimizer states in memory at once */ \
-    M(int64_t, delayed_from, NULL)          /* DELAYED: the first delayed step, from 1 */ \
-    M(int64_t, texts, NULL)                 /* generated at one time, by a cache; 0: without one */ \
-    M(bool, partition_activations, NULL)    /* a TP group's ranks share what `recompute` keeps */ \
-    M(bool, device, NULL)                   /* a device computes, whose memory is its own */ \
-    M(bool, offload_host, NULL)             /* with both: the tier is the host's memory, no file */ \
-    M(int, shard_ranks, NULL)               /* R neighbours share the shards; 0: all N_d ranks */ \
-    M(bool, node_parameters, NULL)          /* stage 3: the node keeps what was gathered */ \
-    M(int64_t, threads, NULL)               /* that compute in a rank; 0: 1; a device has its own */ \
-    M(bool, ipc, NULL)                      /* ranks reach neighbours' devices (device_window.h) */ \
-    M(bool, device_messages, NULL)          /* MPI reads and writes the device's memory (p2p) */ \
+    M(int, n_ranks, NULL) /* N_d: the ranks that see data of their own */ \
+    M(int64_t, micro_batch, NULL) /* sequences per microbatch and rank */ \
+    M(int64_t, seq, NULL) /* T */ \
+    M(int, accumulation, NULL) /* M: microbatches per rank and step */ \
+    M(bool, reproducible, NULL) /* equal bits at every world size: N_d, M powers of two */ \
+    M(bool, recompute, NULL) /* activations are computed twice instead of kept */ \
+    M(int64_t, bucket, NULL) /* C_B, elements */ \
+    M(int64_t, message, NULL) /* bytes between ranks, paced; 0: as collectives like */ \
+    M(int64_t, prefetch, NULL) /* uses of parameters that are gathered ahead */ \
+    M(int64_t, persist, NULL) /* groups of at most that many parameters stay whole */ \
+    M(bool, serial, NULL) /* every collective is waited for at once */ \
+    M(bool, forward_only, NULL) /* no step: no gradients, states or masters */ \
+    M(int, check_replicas, NULL) /* steps in which copies are compared; 0: never */ \
+    M(bool, check_memory, NULL) /* states are hashed, and verified before each update */ \
+    M(zero_offload, offload, offload_name) /* when states in a slower tier are updated */ \
+    M(bool, offload_parameters, NULL) /* this rank's pieces of parameters, too; stage 3 */ \
+    M(bool, offload_activations, NULL) /* what `recompute` keeps, too */ \
+    M(int, offload_depth, NULL) /* blocks of optimizer states in memory at once */ \
+    M(int64_t, delayed_from, NULL) /* DELAYED: the first delayed step, from 1 */ \
+    M(int64_t, texts, NULL) /* generated at one time, by a cache; 0: without one */ \
+    M(bool, partition_activations, NULL) /* each TP rank keeps its piece */ \
+    M(bool, device, NULL) /* a device computes, whose memory is its own */ \
+    M(bool, offload_host, NULL) /* with both: the tier is the host's memory, no file */ \
+    M(int, shard_ranks, NULL) /* R neighbours share the shards; 0: all N_d ranks */ \
+    M(bool, node_parameters, NULL) /* stage 3: the node keeps what was gathered */ \
+    M(int64_t, threads, NULL) /* that compute in a rank; 0: 1; a device has its own */ \
+    M(bool, ipc, NULL) /* ranks reach neighbours' devices (device_window.h) */ \
+    M(bool, device_messages, NULL) /* MPI reads and writes the device's memory (p2p) */ \
     M(zero_algorithm, collectives, algorithm_name)
 /* clang-format on */
 
@@ -82,8 +83,8 @@ typedef struct {
     const zero_layout *layout;
     /* Borrowed, of the TP group's model->share.ranks ranks; NULL: they share a node. */
     const zero_layout *tp_layout;
-    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p. NULL: all
-     * TP groups are spread over nodes as this rank's is. */
+    /* Borrowed, of a shared model's N_d * T ranks, in the order of the world: rank d*T + p.
+     * NULL: all TP groups are spread over nodes as this rank's is. */
     const zero_layout *world_layout;
 } zero_plan_input;
 

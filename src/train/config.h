@@ -1,9 +1,9 @@
 /* config.h - everything a user can choose about a run, as plain data.
  *
  * Filled by the command line and --config (src/cli/run_options.c) and completed by
- * zero_config_complete(), which needs neither MPI nor data. Until then a number that the user
- * left to the preset is 0, or -1 where 0 means something. Strings are borrowed and outlive the
- * configuration. Sizes are elements and sequences unless a name says bytes. */
+ * zero_config_complete(), which needs neither MPI nor data. Until then a number that the
+ * user left to the preset is 0, or -1 where 0 means something. Strings are borrowed and
+ * outlive the configuration. Sizes are elements and sequences unless a name says bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,9 +39,9 @@ typedef struct {
     int64_t eval_every, eval_batches;
     bool eval_random; /* validation windows anywhere, not in order */
 
-    /* Sharding, communication, memory. Options fill in the members of the plan that they name; n_ranks
-     * and accumulation are computed; zero_config_plan() decides the others. Until then `offload` is
-     * where --offload-when puts updates, also without --offload. */
+    /* Sharding, communication, memory. Options fill in the members of the plan that they
+     * name; n_ranks and accumulation are computed; zero_config_plan() decides the others.
+     * Until then `offload` is where --offload-when puts updates, also without --offload. */
     zero_plan_input plan;
     bool
         bucket_grows; /* computed: the user gave no bucket, so it grows where the ranks need more */
@@ -92,15 +92,15 @@ typedef struct {
  * needs more than ZERO_CONFIG_ACCUMULATION microbatches. */
 ZERO_NODISCARD zero_status zero_config_complete(zero_config *config, int n_ranks);
 
-/* Fills in what the preset decides without knowing ranks or data: rates, steps, the shape, and
- * the preset's global batch or micro batch. What stays open is 0. ZERO_ERR_INVALID for a model
- * that is not known, and for rates that contradict each other. */
+/* Fills in what the preset decides without knowing ranks or data: rates, steps, the shape,
+ * and the preset's global batch or micro batch. What stays open is 0. ZERO_ERR_INVALID for
+ * a model that is not known, and for rates that contradict each other. */
 ZERO_NODISCARD zero_status zero_config_take_preset(zero_config *config);
 
-/* The shape of imported weights, where the user gave none: `has_model` says that --model was
- * given, which decides it alone. With nothing given the preset, for steps, rate and batch, is the
- * one nearest in size. Zeros in `found` are unknown. ZERO_ERR_INVALID if the heads are and would
- * be guessed. */
+/* The shape of imported weights, where the user gave none: `has_model` says that --model
+ * was given, which decides it alone. With nothing given the preset, for steps, rate and
+ * batch, is the one nearest in size. Zeros in `found` are unknown. ZERO_ERR_INVALID if the
+ * heads are and would be guessed. */
 ZERO_NODISCARD zero_status zero_config_take_shape(zero_config *config,
                                                   const zero_gpt2_shape *found,
                                                   bool has_model);
@@ -110,7 +110,8 @@ double zero_config_scratch_rate(const zero_config *config);
 
 /* Everything that can be found wrong without ranks and without data. */
 ZERO_NODISCARD zero_status zero_config_check(const zero_config *config);
-/* The checks that need only what the user gave, for a run that takes the rest from its checkpoint. */
+/* The checks that need only what the user gave, for a run that takes the rest from its
+ * checkpoint. */
 ZERO_NODISCARD zero_status zero_config_check_given(const zero_config *config);
 /* --device and --offload, which need more. */
 ZERO_NODISCARD zero_status zero_config_check_places(const zero_config *config);
@@ -122,22 +123,22 @@ bool zero_config_resumes(const zero_config *config);
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
                                              zero_gpt2_shape *shape);
 
-/* Completes a plan's input that began as config->plan, of a completed configuration, and has got its
- * model, rank, layouts and collectives. */
+/* Completes a plan's input that began as config->plan, of a completed configuration, and
+ * has got its model, rank, layouts and collectives. */
 void zero_config_plan(const zero_config *config, zero_plan_input *in);
 
-/* The same for a rank that no communicator has. Borrows `part`, what the rank has of the model, and the
- * layouts. */
+/* The same for a rank that no communicator has. Borrows `part`, what the rank has of the
+ * model, and the layouts. */
 zero_plan_input zero_config_plan_at(const zero_config *config, const zero_model *part,
                                     const zero_tp_place *place, const zero_layout *world,
                                     zero_algorithm collectives);
 
-/* The bucket for an input, whatever its own is: the user's, or else the default or the least that
- * its ranks need. */
+/* The bucket for an input, whatever its own is: the user's, or else the default or the
+ * least that its ranks need. */
 int64_t zero_config_bucket(const zero_config *config, const zero_plan_input *in);
 
-/* ZERO_ERR_INVALID if R does not divide N = n_ranks / T, or is neither N nor a power of two; the message
- * has the numbers. */
+/* ZERO_ERR_INVALID if R does not divide N = n_ranks / T, or is neither N nor a power of
+ * two; the message has the numbers. */
 ZERO_NODISCARD zero_status zero_config_check_shard_ranks(const zero_config *config,
                                                          int n_ranks);
 

@@ -30,7 +30,7 @@ double zero_learning_rate_at(const zero_learning_rate *lr, int64_t step);
 const char *zero_decay_name_at(int i);
 zero_decay zero_decay_find(const char *name); /* one of these names */
 
-/* The input of step `step`, from 0, after `updates` updates were made: the rate follows these, so a
- * skipped step does not change it. */
+/* The input of step `step`, from 0, after `updates` updates were made: the rate follows
+ * these, so a skipped step does not change it. */
 zero_step_input zero_config_step_input(const zero_config *config, int64_t step,
                                        int64_t updates);

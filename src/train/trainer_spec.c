@@ -191,8 +191,8 @@ static const zero_field engine_fields[] = {ZERO_FIELD(zero_engine_spec, seed),
 static const zero_field backend_fields[] = {
     {"backend", ZERO_FIELD_TEXT, offsetof(zero_backend, name), NULL}};
 
-/* What a tensor is; what a unit reads and needs. A unit's functions and its shape are the program's own, and
- * a GPT-2's dropout and its seed change no table. */
+/* What a tensor is; what a unit reads and needs. A unit's functions and its shape are the
+ * program's own, and a GPT-2's dropout and its seed change no table. */
 static const zero_field tensor_fields[] = {
     ZERO_FIELD(zero_tensor, name),    ZERO_FIELD(zero_tensor, rows),
     ZERO_FIELD(zero_tensor, cols),    ZERO_FIELD(zero_tensor, group),
@@ -214,7 +214,8 @@ static const zero_field size_fields[] = {
 static const zero_field shape_fields[] = {ZERO_FIELD(zero_gpt2_shape, dropout),
                                           ZERO_FIELD(zero_gpt2_shape, seed)};
 
-/* Rows are hashed first, and then, if the hashes differ, compared to name the first that does. */
+/* Rows are hashed first, and then, if the hashes differ, compared to name the first that
+ * does. */
 typedef struct {
     zero_comm *comm; /* NULL: they are hashed */
     uint64_t hash;

@@ -147,7 +147,8 @@ static zero_status copy_masters(zero_engine *e, int group, zero_range part, floa
                              &(struct place){part.begin, to});
 }
 
-/* Each owner copies its part, then all know whether any failed, then each broadcasts its part. */
+/* Each owner copies its part, then all know whether any failed, then each broadcasts its
+ * part. */
 static zero_status collect(zero_trainer *t, const zero_tensor *tensor, copy_part *copy,
                            float *values)
 {
@@ -184,10 +185,9 @@ zero_status zero_trainer_gradient(zero_trainer *trainer, const char *tensor, flo
     ZERO_TRY(zero_trainer_check(trainer));
     zero_status st = find_tensor(trainer, tensor, values, &found);
     if (st == ZERO_OK && !trainer->engine.has_gradient)
-        st =
-            zero_fail(ZERO_ERR_INVALID,
-                      "there is no gradient to read: call zero_trainer_compute() before; a "
-                      "step that failed or was skipped has none");
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "there is no gradient to read: call zero_trainer_compute() before; "
+                       "a step that failed or was skipped has none");
     ZERO_TRY(agree_on(trainer, st, &(struct access){.tensor = tensor}));
     return collect(trainer, found, zero_engine_gradient, values);
 }
@@ -206,8 +206,8 @@ static zero_status check_values(const zero_tensor *tensor, int64_t begin, int64_
     for (int64_t i = 0; i < end - begin; i++)
         if (!isfinite(values[i]))
             return zero_fail(ZERO_ERR_INVALID,
-                             "values[%" PRId64 "] for tensor '%s' is %g: expected finite "
-                             "numbers",
+                             "values[%" PRId64
+                             "] for tensor '%s' is %g: expected finite numbers",
                              i, tensor->name, (double)values[i]);
     return ZERO_OK;
 }
