@@ -167,7 +167,7 @@ void zero_tracing_tell(const zero_session *s)
     else
         snprintf(steps, ZERO_PLAN_TEXT, "steps %" PRId64 " to %" PRId64, t->first,
                  t->window.last);
-    zero_text_run_row("trace");
+    printf("  %-14s", "trace");
     if (!t->is_open) {
         printf("none: this run makes none of %s\n", steps);
         return;

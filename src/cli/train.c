@@ -179,8 +179,9 @@ static zero_status gather(const zero_session *s, beside *ranks)
 }
 
 static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
-                                    const beside *ranks)
+                                    const beside *ranks, json_t **facts)
 {
+    zero_status st = ZERO_OK;
     zero_metrics_final line = {.engine = &s->engine,
                                .comm = &s->world,
                                .fake_nodes = s->fake_nodes,
@@ -189,7 +190,8 @@ static zero_status write_final_line(zero_session *s, const zero_run_totals *tota
                                .bytes = &ranks->bytes,
                                .seconds = &ranks->seconds,
                                .digest = totals->digest};
-    zero_status st = zero_metrics_final_line(&s->metrics, &line);
+    if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, facts);
+    if (*facts) zero_metrics_final_line(&s->metrics, *facts);
     return zero_agree_after_files(&s->world, st);
 }
 
@@ -239,13 +241,15 @@ static zero_status train_steps(zero_session *s, sums *sum)
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &sum->run.profile));
     beside ranks = {0};
+    json_t *facts = NULL; /* of the last line, on rank 0 */
     zero_status st = gather(s, &ranks);
-    if (st == ZERO_OK) st = write_final_line(s, &sum->run, &ranks);
+    if (st == ZERO_OK) st = write_final_line(s, &sum->run, &ranks, &facts);
     zero_rank_bytes_destroy(&ranks.bytes);
     zero_rank_seconds_destroy(&ranks.seconds);
     warn_of_lost_metrics(s);
     zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && zero_comm_is_root(&s->world)) zero_show_totals(&view, &sum->run);
+    if (st == ZERO_OK && facts) zero_show_totals(&view, &sum->run, json_incref(facts));
+    json_decref(facts);
     zero_profile_ranks_destroy(&sum->run.profile);
     return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
 }

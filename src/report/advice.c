@@ -3,88 +3,71 @@
 #include <inttypes.h>
 
 #include "base/number.h"
+#include "lists/algorithm.h"
 #include "plan/plan.h"
+#include "report/plan_report.h"
 #include "report/text.h"
+#include "sharding/compile.h"
 #include "sharding/schedule_places.h"
 #include "sharding/stages.h"
 #include "train/config.h"
 
 #define MOST_RANKS 16384
 
-/* The table must come at once, whatever the shape. Up to this much work plans are compiled; after
- * that only their bounds are shown. In units of one comparison; half a second's, with the bounds. */
+/* The table must come at once, whatever the shape. Up to this much work plans are compiled;
+ * after that only their bounds are shown. In units of one comparison; half a second's, with
+ * the bounds. */
 #define MOST_WORK 1e8
 
-/* Each block of the file is a buffer, in the bounds of a plan, too. Models with more blocks, of 26 G
- * parameters, get no row for --offload. */
+/* Each block of the file is a buffer, in the bounds of a plan, too. Models with more
+ * blocks, of 26 G parameters, get no row for --offload. */
 #define MOST_BLOCKS 100000
 
-struct advice {
+/* What is shown, and what it may cost. */
+typedef struct {
     zero_plan_input plan; /* memory does not grow beyond two microbatches */
     bool is_auto;
     zero_advice_room room;
     FILE *out;
     double *work; /* done so far; shared by copies */
-};
+} advice;
 
 /* The bytes that a stage needs. */
-struct need {
+typedef struct {
     size_t bytes;        /* 0: it cannot be planned */
     bool is_least;       /* only a bound from below is known */
     bool is_beyond_host; /* with a device's room: the host's is too small */
-};
+} need;
 
-static struct advice advice_of(const zero_plan_input *plan, bool is_auto,
-                               zero_advice_room room, FILE *out, double *work)
-{
-    struct advice a = {*plan, is_auto, room, out, work};
-    if (!plan->reproducible && plan->accumulation > 2) a.plan.accumulation = 2;
-    return a;
-}
-
-/* Compiling takes time with the square of the number of instructions while these are few
+/* With `is_row` the exact bytes are wanted of a plan that does not fit, too. Compiling
+ * takes time with the square of the number of instructions while these are few
  * (schedule_places.h), then in proportion. */
-static double work_of(int64_t instructions)
+static need need_of(const advice *a, const zero_plan_input *in, bool is_row)
 {
-    return (double)instructions * (double)zero_min(instructions, ZERO_PLACES_AT_ONCE);
-}
-
-static bool is_affordable(const struct advice *a, int64_t instructions)
-{
-    double work = *a->work + work_of(instructions);
-    if (work > MOST_WORK) return false;
-    *a->work = work;
-    return true;
-}
-
-/* With `is_row` the exact bytes are wanted of a plan that does not fit, too. */
-static struct need need_of(const struct advice *a, const zero_plan_input *in, bool is_row)
-{
-    struct need need = {.is_least = true};
-    bool of_device = a->room.of_device;
+    const zero_advice_room *room = &a->room;
     zero_plan_bound least;
     zero_plan_ledger l;
     *a->work += in->model->n_units;
-    if (*a->work > 2.0 * MOST_WORK) return (struct need){0};
-    if (zero_plan_least(in, &least) != ZERO_OK) return (struct need){0};
-    need.bytes = of_device ? least.device_bytes : least.bytes;
-    if (need.bytes > a->room.limit && !is_row) return need;
-    if (!is_affordable(a, least.instructions)) return need;
-    if (zero_plan_measure(in, &l) != ZERO_OK) return (struct need){0};
-    return (struct need){.bytes = of_device ? l.device_needed : l.needed,
-                         .is_beyond_host =
-                             of_device && a->room.host > 0 && l.needed > a->room.host};
+    if (*a->work > 2.0 * MOST_WORK) return (need){0};
+    if (zero_plan_least(in, &least) != ZERO_OK) return (need){0};
+    const need bound = {room->of_device ? least.device_bytes : least.bytes, true, false};
+    int64_t n = least.instructions;
+    double work = *a->work + (double)n * (double)zero_min(n, ZERO_PLACES_AT_ONCE);
+    if ((bound.bytes > room->limit && !is_row) || work > MOST_WORK) return bound;
+    *a->work = work;
+    if (zero_plan_measure(in, &l) != ZERO_OK) return (need){0};
+    return (need){room->of_device ? l.device_needed : l.needed, false,
+                  room->of_device && room->host > 0 && l.needed > room->host};
 }
 
-static bool is_fit(const struct advice *a, const struct need *need)
+static bool is_fit(const advice *a, const need *n)
 {
-    return need->bytes > 0 && need->bytes <= a->room.limit && !need->is_least &&
-           !need->is_beyond_host;
+    return n->bytes > 0 && n->bytes <= a->room.limit && !n->is_least && !n->is_beyond_host;
 }
 
 /* Returns whether a stage fits. */
-static bool measure(const struct advice *a, zero_plan_input in, bool is_row,
-                    struct need needs[ZERO_STAGE_COUNT])
+static bool measure(const advice *a, zero_plan_input in, bool is_row,
+                    need needs[ZERO_STAGE_COUNT])
 {
     bool fits = false;
     int keeps = in.node_parameters;
@@ -97,71 +80,58 @@ static bool measure(const struct advice *a, zero_plan_input in, bool is_row,
     return fits;
 }
 
-static void show(const struct advice *a, const char *what,
-                 const struct need needs[ZERO_STAGE_COUNT])
+static void show(const advice *a, const char *what, const need needs[ZERO_STAGE_COUNT])
 {
     fprintf(a->out, "  %-38s", what);
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
-        const struct need *need = &needs[stage];
-        char number[ZERO_PLAN_TEXT] = "-", text[ZERO_PLAN_TEXT + 1];
-        if (need->bytes > 0) zero_text_bytes((double)need->bytes, number);
-        snprintf(text, sizeof text, "%s%s", need->is_least ? ">" : "", number);
-        fprintf(a->out, " %13s%s", text, is_fit(a, need) ? "*" : " ");
+        const need *n = &needs[stage];
+        char text[ZERO_PLAN_TEXT + 1];
+        snprintf(text, sizeof text, "%s%s", n->is_least ? ">" : "",
+                 n->bytes > 0 ? ZERO_BYTES(n->bytes) : "-");
+        fprintf(a->out, " %13s%s", text, is_fit(a, n) ? "*" : " ");
     }
     fputc('\n', a->out);
 }
 
-static void show_heading(FILE *out)
+static void measure_and_show(const advice *a, zero_plan_input in, const char *what)
 {
-    fprintf(out, "  %-38s %13s", "", "--stage 0");
-    for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) fprintf(out, " %14d", stage);
-    fputc('\n', out);
-}
-
-static bool measure_and_show(const struct advice *a, const char *what, zero_plan_input in)
-{
-    struct need needs[ZERO_STAGE_COUNT];
-    bool fits = measure(a, in, true, needs);
+    need needs[ZERO_STAGE_COUNT];
+    measure(a, in, true, needs);
     show(a, what, needs);
-    return fits;
 }
 
-/* The row only if a stage fits: slots take memory that a small model does not have to spare. */
-static bool show_offload(const struct advice *a, zero_plan_input in, const char *what)
+/* The row only if a stage fits: slots take memory that a small model does not have to
+ * spare. */
+static bool show_offload(const advice *a, zero_plan_input in, bool recompute, bool to_host)
 {
-    struct need needs[ZERO_STAGE_COUNT];
+    need needs[ZERO_STAGE_COUNT];
+    char what[64];
+    in.recompute = recompute;
+    in.offload_host = to_host;
     if (in.offload == ZERO_OFFLOAD_OFF) in.offload = ZERO_OFFLOAD_LAZY;
+    if (!to_host && in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return false;
     if (!measure(a, in, false, needs)) return false;
+    snprintf(what, sizeof what, "--offload %s%s", to_host ? "host" : "DIR",
+             recompute && !a->plan.recompute ? " --recompute" : "");
     show(a, what, needs);
     return true;
 }
 
-/* The tiers below that of the plan: with a device first the host's memory. */
-static bool show_tiers(const struct advice *a, zero_plan_input in, const char *options)
+/* The first tier that helps below that of the plan: with a device first the host's
+ * memory. */
+static void show_offloads(const advice *a)
 {
-    char what[64];
-    if (in.device && !in.offload_host) {
-        in.offload_host = 1;
-        snprintf(what, sizeof what, "--offload host%s", options);
-        if (show_offload(a, in, what)) return true;
-    }
-    in.offload_host = 0;
-    if (in.model->n_params / ZERO_OFFLOAD_BLOCK > MOST_BLOCKS) return false;
-    snprintf(what, sizeof what, "--offload DIR%s", options);
-    return show_offload(a, in, what);
-}
-
-static void show_offloads(const struct advice *a)
-{
-    zero_plan_input in = a->plan;
-    if (zero_plan_uses_file(&in) || in.forward_only) return;
-    if (show_tiers(a, in, "") || in.recompute) return;
-    in.recompute = true;
-    show_tiers(a, in, " --recompute");
+    const zero_plan_input *in = &a->plan;
+    bool may_host = in->device && !in->offload_host;
+    if (zero_plan_uses_file(in) || in->forward_only) return;
+    for (int recompute = in->recompute; recompute <= 1; recompute++)
+        if ((may_host && show_offload(a, *in, recompute, true)) ||
+            show_offload(a, *in, recompute, false))
+            return;
 }
 
 /* The same global batch in smaller pieces. */
-static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
+static zero_plan_input with_micro_batch(const advice *a, int64_t micro)
 {
     zero_plan_input in = a->plan;
     int64_t times = in.micro_batch / micro, all = in.accumulation * times;
@@ -173,28 +143,23 @@ static zero_plan_input with_micro_batch(const struct advice *a, int64_t micro)
     return in;
 }
 
-/* The largest that fits in some stage, else 1. */
-static int64_t smaller_micro_batch(const struct advice *a)
+/* The largest smaller one that fits in some stage, else 1. */
+static void show_micro_batch(const advice *a)
 {
-    struct need needs[ZERO_STAGE_COUNT];
-    for (int64_t parts = 2; parts < a->plan.micro_batch; parts++)
-        if (a->plan.micro_batch % parts == 0 &&
-            measure(a, with_micro_batch(a, a->plan.micro_batch / parts), false, needs))
-            return a->plan.micro_batch / parts;
-    return 1;
-}
-
-static void show_micro_batch(const struct advice *a)
-{
+    need needs[ZERO_STAGE_COUNT];
     char what[64];
-    if (a->plan.micro_batch == 1) return;
-    zero_plan_input in = with_micro_batch(a, smaller_micro_batch(a));
+    int64_t parts = 2, all = a->plan.micro_batch;
+    if (all == 1) return;
+    for (; parts < all; parts++)
+        if (all % parts == 0 && measure(a, with_micro_batch(a, all / parts), false, needs))
+            break;
+    zero_plan_input in = with_micro_batch(a, all / parts);
     snprintf(what, sizeof what, "--micro-batch %" PRId64, in.micro_batch);
-    measure_and_show(a, what, in);
+    measure_and_show(a, in, what);
     if (in.recompute) return;
     in.recompute = true;
     snprintf(what, sizeof what, "--micro-batch %" PRId64 " --recompute", in.micro_batch);
-    measure_and_show(a, what, in);
+    measure_and_show(a, in, what);
 }
 
 /* As zero_algorithm_choose() on all ranks: a node has TP groups, so several ranks. */
@@ -212,44 +177,39 @@ static bool has_replicas(const zero_plan_input *in)
 }
 
 /* Both options spend memory to spare the network. */
-static void show_without_copies(const struct advice *a)
+static void show_without_copies(const advice *a)
 {
     zero_plan_input in = a->plan;
     in.node_parameters = 0;
-    if (a->plan.node_parameters) measure_and_show(a, "without --node-parameters", in);
+    if (a->plan.node_parameters) measure_and_show(a, in, "without --node-parameters");
     in.shard_ranks = 0;
     if (has_replicas(&a->plan))
         measure_and_show(
-            a, a->plan.node_parameters ? "without both" : "without --shard-ranks", in);
+            a, in, a->plan.node_parameters ? "without both" : "without --shard-ranks");
 }
 
-/* `in` on `times` the ranks, on `times` the nodes. */
-static bool measure_ranks(const struct advice *a, zero_plan_input in, int times,
-                          struct need needs[ZERO_STAGE_COUNT])
+/* The first number of ranks that helps `in`, on as many times the nodes, if one does.
+ * `options` says how `in` differs. */
+static bool show_ranks(const advice *a, zero_plan_input in, const char *options)
 {
-    zero_layout layout;
-    int nodes = in.layout ? in.layout->n_nodes : in.n_ranks;
-    if (zero_layout_init_blocks(&layout, times * in.n_ranks, times * nodes) != ZERO_OK)
-        return false;
-    in.n_ranks = layout.size;
-    in.layout = &layout;
+    const int ranks = in.n_ranks, nodes = in.layout ? in.layout->n_nodes : ranks;
     in.world_layout = NULL; /* as even as the blocks */
     in.rank = 0;
-    if (a->is_auto) in.collectives = choose(&in, &layout);
-    bool fits = measure(a, in, false, needs);
-    zero_layout_destroy(&layout);
-    return fits;
-}
-
-/* The first number of ranks that helps `in`, if one does. `options` says how `in` differs. */
-static bool show_ranks(const struct advice *a, zero_plan_input in, const char *options)
-{
-    for (int times = 2; times <= MOST_RANKS / in.n_ranks; times *= 2) {
-        struct need needs[ZERO_STAGE_COUNT];
+    for (int times = 2; times <= MOST_RANKS / ranks; times *= 2) {
+        need needs[ZERO_STAGE_COUNT];
+        zero_plan_input more = in;
         char what[64];
-        if (!measure_ranks(a, in, times, needs)) continue;
-        snprintf(what, sizeof what, "%d ranks%s",
-                 times * in.n_ranks * in.model->share.ranks, options);
+        zero_layout layout;
+        if (zero_layout_init_blocks(&layout, times * ranks, times * nodes) != ZERO_OK)
+            continue;
+        more.n_ranks = layout.size;
+        more.layout = &layout;
+        if (a->is_auto) more.collectives = choose(&more, &layout);
+        bool fits = measure(a, more, false, needs);
+        zero_layout_destroy(&layout);
+        if (!fits) continue;
+        snprintf(what, sizeof what, "%d ranks%s", times * ranks * in.model->share.ranks,
+                 options);
         show(a, what, needs);
         return true;
     }
@@ -257,7 +217,7 @@ static bool show_ranks(const struct advice *a, zero_plan_input in, const char *o
 }
 
 /* Tries the plan as given, then with all that saves activations. */
-static void show_more_ranks(const struct advice *a)
+static void show_more_ranks(const advice *a)
 {
     zero_plan_input plan = a->plan, least = with_micro_batch(a, 1);
     plan.shard_ranks = least.shard_ranks = 0; /* more replicas are no smaller */
@@ -272,22 +232,116 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_roo
                       FILE *out)
 {
     double work = 0.0;
-    struct advice a = advice_of(plan, is_auto, room, out, &work);
-    char text[ZERO_PLAN_TEXT];
-    zero_text_bytes((double)room.limit, text);
+    advice a = {*plan, is_auto, room, out, &work};
+    if (!plan->reproducible && plan->accumulation > 2) a.plan.accumulation = 2;
     fprintf(out,
             "bytes %s; * fits the %s; > at least; twice the ranks are on twice the "
-            "nodes\n",
-            room.of_device ? "of the device" : "per rank", text);
-    show_heading(out);
-    measure_and_show(&a, "as given", a.plan);
-    if (!plan->recompute) {
-        zero_plan_input in = a.plan;
-        in.recompute = true;
-        measure_and_show(&a, "--recompute", in);
-    }
+            "nodes\n  %-38s %13s",
+            room.of_device ? "of the device" : "per rank", ZERO_BYTES(room.limit), "",
+            "--stage 0");
+    for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) fprintf(out, " %14d", stage);
+    fputc('\n', out);
+    zero_plan_input recomputed = a.plan;
+    recomputed.recompute = true;
+    measure_and_show(&a, a.plan, "as given");
+    if (!plan->recompute) measure_and_show(&a, recomputed, "--recompute");
     show_offloads(&a);
     show_micro_batch(&a);
     show_without_copies(&a);
     show_more_ranks(&a);
+}
+
+/* ---- the network ---- */
+
+#define WORTH_SAYING 0.05 /* of a step */
+
+/* The ranks of a node that shard together, as a number that --shard-ranks takes. */
+static int ranks_of_a_node(const zero_schedule *plan)
+{
+    int here = zero_layout_local_size(zero_schedule_data_layout(plan), plan->input.rank);
+    int R = 1;
+    while (2 * R <= here && plan->input.n_ranks % (2 * R) == 0) R *= 2;
+    return R;
+}
+
+static bool may_have_replicas(const zero_schedule *plan)
+{
+    const zero_plan_input *in = &plan->input;
+    return in->stage > 0 && in->partition != ZERO_PARTITION_OWNER && !in->device &&
+           ranks_of_a_node(plan) > 1 && plan->shard.size > ranks_of_a_node(plan);
+}
+
+static bool may_keep_parameters(const zero_plan_input *in)
+{
+    return zero_stage_at(in->stage)->parameters == ZERO_HOLD_PIECE && !in->device &&
+           !in->node_parameters && zero_algorithm_get(in->collectives)->works_in_window;
+}
+
+bool zero_advice_may_spare(const zero_schedule *plan, const zero_plan_time *time)
+{
+    bool is_spread = zero_schedule_layout(plan)->n_nodes > 1;
+    return is_spread && time->exposed - time->join_exposed > WORTH_SAYING * time->step &&
+           (may_have_replicas(plan) || may_keep_parameters(&plan->input));
+}
+
+/* Groups within a node have no rate without --node-network. */
+static bool has_rate(const zero_schedule *s, const zero_plan_machine *machine)
+{
+    return zero_schedule_layout(s)->n_nodes > 1 || machine->node_bandwidth > 0.0;
+}
+
+/* Bytes that a rank sends to other nodes in a step. */
+static double sent_across(const zero_schedule *s)
+{
+    zero_plan_ledger l;
+    zero_plan_add_up(s, &l);
+    return (double)zero_plan_data_of(&l).traffic.bytes_sent[ZERO_ACROSS];
+}
+
+static void show_row(const char *what, const zero_schedule *s,
+                     const zero_plan_machine *machine, FILE *out)
+{
+    zero_plan_time time;
+    char needed[ZERO_PLAN_TEXT], across[ZERO_PLAN_TEXT], step[ZERO_PLAN_TEXT] = "-";
+    if (zero_plan_time_step(s, machine, &time) != ZERO_OK) return;
+    if (has_rate(s, machine)) snprintf(step, sizeof step, "%.4g", time.step);
+    zero_text_bytes((double)zero_plan_needed(s), needed);
+    zero_text_bytes(sent_across(s), across);
+    fprintf(out, "  %-20s %13s %15s %13s\n", what, needed, across, step);
+    if (!has_rate(s, machine)) fputs("  (-: give --node-network)\n", out);
+}
+
+/* Shows a plan that sends less to other nodes than `most` bytes; replicas may send as
+ * much. */
+static void show_other(const char *what, const zero_plan_input *in,
+                       const zero_plan_machine *machine, double most, FILE *out)
+{
+    zero_schedule s;
+    if (zero_schedule_compile(&s, in) != ZERO_OK) return;
+    if (sent_across(&s) < most)
+        show_row(what, &s, machine, out);
+    else
+        fprintf(out, "  %-20s %13s %15s\n", what, "-", "not less");
+    zero_schedule_destroy(&s);
+}
+
+void zero_advice_show_network(const zero_schedule *plan, const zero_plan_machine *machine,
+                              FILE *out)
+{
+    zero_plan_input in = plan->input;
+    double most = sent_across(plan);
+    char what[32];
+    fprintf(out, "\n%-22s %13s %15s %13s\n", "to spare the network", "needed",
+            "to other nodes", "seconds/step");
+    show_row("as given", plan, machine, out);
+    if (may_keep_parameters(&in)) {
+        in.node_parameters = 1;
+        show_other("--node-parameters", &in, machine, most, out);
+        in.node_parameters = 0;
+    }
+    if (!may_have_replicas(plan)) return;
+    in.shard_ranks = ranks_of_a_node(plan);
+    in.node_parameters = 0;
+    snprintf(what, sizeof what, "--shard-ranks %d", in.shard_ranks);
+    show_other(what, &in, machine, most, out);
 }

@@ -81,17 +81,6 @@ static char phase_of(const zero_program *p, int at)
     return 'f';
 }
 
-static struct column make_column(const struct panel *panel, int begin, int end)
-{
-    const zero_program *p = &panel->s->programs[ZERO_PROGRAM_STEP];
-    struct column column = {.has_peak = begin <= panel->peak && panel->peak < end};
-    int worst = worst_of(p, begin, end);
-    column.phase = phase_of(p, worst);
-    measure(panel->s, worst, column.top);
-    for (int k = 1; k < LAYERS; k++) column.top[k] += column.top[k - 1];
-    return column;
-}
-
 static void make_panel(const struct chart *c, const zero_schedule *s, struct panel *panel)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
@@ -99,65 +88,55 @@ static void make_panel(const struct chart *c, const zero_schedule *s, struct pan
     panel->peak = worst_of(p, 0, p->length);
     measure(s, panel->peak, panel->bytes);
     for (int k = 0; k < c->width; k++) {
+        struct column *column = &panel->columns[k];
         int begin = (int)((int64_t)k * p->length / c->width);
         int end = (int)((int64_t)(k + 1) * p->length / c->width);
-        panel->columns[k] = make_column(panel, begin, end > begin ? end : begin + 1);
+        if (end == begin) end++;
+        int worst = worst_of(p, begin, end);
+        column->has_peak = begin <= panel->peak && panel->peak < end;
+        column->phase = phase_of(p, worst);
+        measure(s, worst, column->top);
+        for (int i = 1; i < LAYERS; i++) column->top[i] += column->top[i - 1];
     }
 }
 
 /* ---- drawing ---- */
 
-static int height_of(const struct chart *c, const struct column *column, layer k)
-{
-    return (int)lround(ROWS * column->top[k] / c->most);
-}
+#define GROUND -1 /* rows below the picture */
+#define PHASES -2
 
 /* Memory below half a row is drawn on the ground. */
 static char cell(const struct chart *c, const struct column *column, int row)
 {
+    if (row == GROUND) return column->has_peak ? '^' : '-';
+    if (row == PHASES) return column->phase;
     for (layer k = STATES; k < LAYERS; k++)
-        if (height_of(c, column, k) > row) return layer_marks[k];
+        if (lround(ROWS * column->top[k] / c->most) > row) return layer_marks[k];
     return row == 0 ? '_' : ' ';
 }
 
 /* One character for each column of each panel, after a label and the axis. */
-static void print_line(const struct chart *c, const char *label, char axis, int row,
-                       char (*mark)(const struct chart *c, const struct column *column,
-                                    int row))
-{
-    char line[ZERO_CHART_COLUMNS + 1];
-    int n = snprintf(line, sizeof line, "%*s%c", LABEL, label, axis), end = n;
-    for (int i = 0; i < c->n; i++) {
-        for (int k = 0; k < c->width; k++) {
-            line[n] = mark(c, &c->panels[i].columns[k], row);
-            if (line[n++] != ' ') end = n;
-        }
-        line[n++] = ' ';
-    }
-    fprintf(c->out, "%.*s\n", end, line);
-}
-
-static char ground(const struct chart *c, const struct column *column, int row)
-{
-    (void)c, (void)row;
-    return column->has_peak ? '^' : '-';
-}
-
-static char phase(const struct chart *c, const struct column *column, int row)
-{
-    (void)c, (void)row;
-    return column->phase;
-}
-
 static void print_picture(const struct chart *c)
 {
-    for (int row = ROWS - 1; row >= 0; row--) {
-        char label[ZERO_PLAN_TEXT] = "";
-        if ((row + 1) % (ROWS / 4) == 0) zero_text_bytes(c->most * (row + 1) / ROWS, label);
-        print_line(c, label, '|', row, cell);
+    for (int row = ROWS - 1; row >= PHASES; row--) {
+        char label[ZERO_PLAN_TEXT] = "", line[ZERO_CHART_COLUMNS + 1];
+        if (row == GROUND) snprintf(label, sizeof label, "0");
+        if (row >= 0 && (row + 1) % (ROWS / 4) == 0)
+            zero_text_bytes(c->most * (row + 1) / ROWS, label);
+        int n = snprintf(line, sizeof line, "%*s%c", LABEL, label,
+                         row == GROUND   ? '+'
+                         : row == PHASES ? ' '
+                                         : '|');
+        int end = n;
+        for (int i = 0; i < c->n; i++) {
+            for (int k = 0; k < c->width; k++) {
+                line[n] = cell(c, &c->panels[i].columns[k], row);
+                if (line[n++] != ' ') end = n;
+            }
+            line[n++] = ' ';
+        }
+        fprintf(c->out, "%.*s\n", end, line);
     }
-    print_line(c, "0", '+', 0, ground);
-    print_line(c, "", ' ', 0, phase);
 }
 
 /* ---- words ---- */

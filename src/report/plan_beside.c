@@ -4,14 +4,158 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "report/legend_show.h"
 #include "report/plan_entries.h"
 #include "report/plan_facts.h"
-#include "report/text.h"
 #include "sharding/schedule_exchange.h"
+
+/* ---- rows ---- */
+
+/* Programs join the rows one after the other, where their longest common subsequence with
+ * the rows so far lies. A chain is a run of equal pairs (row, entry) that ascends in both;
+ * tails[k] ends the best chain of k + 1 pairs: the one with the lowest last row (Hunt and
+ * Szymanski, 1977). */
+typedef struct {
+    int row, entry;
+    int64_t before; /* the pair before it in its chain; -1: none */
+} pair;
+
+typedef struct {
+    const zero_plan_entries *programs;
+    zero_plan_row *rows; /* [n] */
+    int n;
+    pair *pairs;
+    int64_t n_pairs, capacity;
+} merger;
+
+/* The first stage that has the row. */
+static int owner(const zero_plan_row *row)
+{
+    int k = 0;
+    while (row->of[k] < 0) k++;
+    return k;
+}
+
+static const zero_plan_key *key_of(const merger *m, int row)
+{
+    int k = owner(&m->rows[row]);
+    return &m->programs[k].list[m->rows[row].of[k]].key;
+}
+
+static size_t slot_of(const zero_plan_key *key, int n)
+{
+    size_t hash = (size_t)key->word;
+    hash = hash * 31 + (size_t)key->operand;
+    hash = hash * 31 + (size_t)key->part;
+    return (hash * 31 + (size_t)key->when) % ((size_t)n + 1);
+}
+
+/* The first chain that does not end before this row. */
+static int chain_for(const pair *pairs, const int64_t *tails, int n_tails, int row)
+{
+    int low = 0, high = n_tails;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (pairs[tails[middle]].row < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* match[entry] = its row in the longest chain, or -1. first[n + 1] and next[n] list the
+ * rows of a slot, the highest first, so that no chain takes two pairs of one entry. */
+static zero_status find_matches(merger *m, const zero_plan_entries *program, int *match,
+                                int *first, int *next, int64_t *tails)
+{
+    int n_tails = 0;
+    m->n_pairs = 0;
+    for (int i = 0; i <= m->n; i++) first[i] = -1;
+    for (int row = 0; row < m->n; row++) {
+        int *slot = &first[slot_of(key_of(m, row), m->n)];
+        next[row] = *slot;
+        *slot = row;
+    }
+    for (int entry = 0; entry < program->n; entry++) {
+        const zero_plan_key *key = &program->list[entry].key;
+        match[entry] = -1;
+        for (int row = first[slot_of(key, m->n)]; row >= 0; row = next[row]) {
+            if (memcmp(key, key_of(m, row), sizeof *key) != 0) continue;
+            int chain = chain_for(m->pairs, tails, n_tails, row);
+            pair *larger = zero_grow(m->pairs, m->n_pairs, &m->capacity, sizeof *larger);
+            if (!larger) return zero_fail(ZERO_ERR_NOMEM, "no memory to merge programs");
+            m->pairs = larger;
+            larger[m->n_pairs] = (pair){row, entry, chain > 0 ? tails[chain - 1] : -1};
+            tails[chain] = m->n_pairs++;
+            if (chain == n_tails) n_tails++;
+        }
+    }
+    for (int64_t at = n_tails > 0 ? tails[n_tails - 1] : -1; at >= 0;
+         at = m->pairs[at].before)
+        match[m->pairs[at].entry] = m->pairs[at].row;
+    return ZERO_OK;
+}
+
+/* Between two matches the program's own entries come first: a gradient is freed right after
+ * the instruction that both have. */
+static int join(const merger *m, int k, const int *match, zero_plan_row *joined)
+{
+    int n = 0, row = 0, n_entries = m->programs[k].n;
+    for (int entry = 0; entry <= n_entries; entry++) {
+        bool is_end = entry == n_entries, is_own = !is_end && match[entry] < 0;
+        int until = is_end ? m->n : is_own ? row : match[entry];
+        while (row < until) joined[n++] = m->rows[row++];
+        if (is_end) break;
+        for (int i = 0; i < ZERO_STAGE_COUNT && is_own; i++) joined[n].of[i] = -1;
+        if (!is_own) joined[n] = m->rows[row++];
+        joined[n++].of[k] = entry;
+    }
+    return n;
+}
+
+static zero_status add_program(merger *m, int k)
+{
+    size_t rows = (size_t)m->n + 1, entries = (size_t)m->programs[k].n + 1;
+    zero_plan_row *joined = malloc((rows + entries) * sizeof *joined);
+    int *numbers = malloc((2 * rows + entries) * sizeof *numbers);
+    int64_t *tails = malloc(rows * sizeof *tails);
+    zero_status st = joined && numbers && tails
+                         ? find_matches(m, &m->programs[k], numbers + 2 * rows, numbers,
+                                        numbers + rows, tails)
+                         : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu lines", entries);
+    if (st == ZERO_OK) {
+        m->n = join(m, k, numbers + 2 * rows, joined);
+        free(m->rows);
+        m->rows = joined;
+        joined = NULL;
+    }
+    free(joined);
+    free(numbers);
+    free(tails);
+    return st;
+}
+
+zero_status zero_plan_entries_merge(const zero_plan_entries *programs, int n,
+                                    zero_plan_row **rows, int *n_rows)
+{
+    merger m = {.programs = programs};
+    zero_status st = ZERO_OK;
+    for (int k = 0; st == ZERO_OK && k < n; k++) st = add_program(&m, k);
+    free(m.pairs);
+    if (st != ZERO_OK) free(m.rows);
+    if (st != ZERO_OK) return st;
+    *rows = m.rows;
+    *n_rows = m.n;
+    return ZERO_OK;
+}
+
+/* ---- the picture ---- */
 
 #define CELL  13 /* columns of a stage: bytes, bytes live and the mark of the peak */
 #define SHORT 5  /* columns of a number: "1.25M" */
+#define LINE  128
 
 typedef struct {
     const zero_plan_report *r;
@@ -23,8 +167,6 @@ typedef struct {
     int n_rows;
 } table;
 
-/* ---- numbers ---- */
-
 /* Three digits and a binary unit, or up to 999 bytes. */
 static void short_bytes(int64_t bytes, char text[ZERO_PLAN_TEXT])
 {
@@ -32,85 +174,33 @@ static void short_bytes(int64_t bytes, char text[ZERO_PLAN_TEXT])
     double x = (double)bytes;
     size_t unit = 0;
     for (; x >= 999.5; unit++) x /= 1024.0;
-    if (unit == 0)
-        snprintf(text, ZERO_PLAN_TEXT, "%d", (int)bytes);
-    else
-        snprintf(text, ZERO_PLAN_TEXT, "%.*f%c",
-                 x < 9.995   ? 2
-                 : x < 99.95 ? 1
-                             : 0,
-                 x, units[unit]);
+    int digits = unit == 0 || x >= 99.95 ? 0 : x < 9.995 ? 2 : 1;
+    snprintf(text, ZERO_PLAN_TEXT, "%.*f%.*s", digits, x, unit > 0, &units[unit]);
 }
 
-static void print_cell(const table *t, int k, const zero_plan_entry *line, FILE *out)
-{
-    char bytes[ZERO_PLAN_TEXT] = "", live[ZERO_PLAN_TEXT] = "";
-    if (line->bytes >= 0) short_bytes(line->bytes, bytes);
-    if (line->at >= 0) short_bytes((int64_t)line->i->live_bytes, live);
-    bool is_peak = line->at >= 0 && line->at == t->peaks[k];
-    fprintf(out, " %*s %*s%c", SHORT, bytes, SHORT, live, is_peak ? '*' : ' ');
-}
-
-/* ---- lines ---- */
-
-/* The first stage that has the row. */
-static int owner(const zero_plan_row *row)
-{
-    int k = 0;
-    while (row->of[k] < 0) k++;
-    return k;
-}
-
-static void print_words(const table *t, const zero_plan_row *row, FILE *out)
-{
-    int k = owner(row);
-    const zero_plan_entry *line = &t->programs[k].list[row->of[k]];
-    char operand[ZERO_PLAN_TEXT];
-    zero_plan_entry_operand(&t->programs[k], line, operand);
-    fprintf(out, "%-*s %-*s", t->name_width, zero_plan_entry_name(line), t->operand_width,
-            operand);
-    if (!t->has_microbatches) return;
-    if (line->at >= 0 && zero_ops[line->i->op].has_microbatch)
-        fprintf(out, " %3d", line->i->microbatch);
-    else
-        fprintf(out, " %3s", "");
-}
-
-/* Blanks at the end of a line are left out. */
-static void print_trimmed(char *line, FILE *out)
-{
-    size_t n = strlen(line);
-    while (n > 0 && line[n - 1] == ' ') n--;
-    fprintf(out, "%.*s\n", (int)n, line);
-}
-
+/* Blanks at the end of the line are left out. */
 static void print_row(const table *t, const zero_plan_row *row, FILE *out)
 {
-    print_words(t, row, out);
-    for (int k = 0; k < t->r->n; k++) {
-        int at = row->of[k];
-        if (at >= 0)
-            print_cell(t, k, &t->programs[k].list[at], out);
-        else
-            fprintf(out, "%*s", CELL, "");
+    char text[LINE], operand[ZERO_PLAN_TEXT], micro[16] = "";
+    int k = owner(row);
+    const zero_plan_entry *e = &t->programs[k].list[row->of[k]];
+    zero_plan_entry_operand(&t->programs[k], e, operand);
+    if (e->at >= 0 && zero_ops[e->i->op].has_microbatch)
+        snprintf(micro, sizeof micro, "%d", e->i->microbatch);
+    int n = snprintf(text, sizeof text, "%-*s %-*s", t->name_width, zero_plan_entry_name(e),
+                     t->operand_width, operand);
+    if (t->has_microbatches) n += snprintf(text + n, LINE - (size_t)n, " %3s", micro);
+    for (k = 0; k < t->r->n; k++) {
+        char bytes[ZERO_PLAN_TEXT] = "", live[ZERO_PLAN_TEXT] = "", mark = ' ';
+        e = row->of[k] >= 0 ? &t->programs[k].list[row->of[k]] : NULL;
+        if (e && e->bytes >= 0) short_bytes(e->bytes, bytes);
+        if (e && e->at >= 0) short_bytes((int64_t)e->i->live_bytes, live);
+        if (e && e->at >= 0 && e->at == t->peaks[k]) mark = '*';
+        n += snprintf(text + n, LINE - (size_t)n, " %*s %*s%c", SHORT, bytes, SHORT, live,
+                      mark);
     }
-}
-
-static zero_status print_rows(const table *t, FILE *out)
-{
-    for (int i = 0; i < t->n_rows; i++) {
-        char *line = NULL;
-        size_t size;
-        FILE *text = open_memstream(&line, &size);
-        if (text) print_row(t, &t->rows[i], text);
-        if (!text || fclose(text) != 0) {
-            free(line);
-            return zero_fail(ZERO_ERR_NOMEM, "no memory for a line of a program");
-        }
-        print_trimmed(line, out);
-        free(line);
-    }
-    return ZERO_OK;
+    while (n > 0 && text[n - 1] == ' ') n--;
+    fprintf(out, "%.*s\n", n, text);
 }
 
 static void print_heading(const table *t, FILE *out)
@@ -118,10 +208,9 @@ static void print_heading(const table *t, FILE *out)
     int words = t->name_width + 1 + t->operand_width;
     fprintf(out, "\n%-*s%s", words, "step, stage", t->has_microbatches ? "    " : "");
     for (int k = 0; k < t->r->n; k++) {
-        const zero_stage *stage = zero_stage_at(zero_plan_stage_number(&t->r->stages[k]));
         char name[ZERO_PLAN_TEXT];
-        snprintf(name, sizeof name, "%d %.20s", zero_plan_stage_number(&t->r->stages[k]),
-                 stage->name);
+        int number = zero_plan_stage_number(&t->r->stages[k]);
+        snprintf(name, sizeof name, "%d %.20s", number, zero_stage_at(number)->name);
         fprintf(out, " %*s%s", CELL - 2, name, k + 1 < t->r->n ? " " : "");
     }
     fprintf(out, "\n%-*s%s", words, "", t->has_microbatches ? " mic" : "");
@@ -131,47 +220,32 @@ static void print_heading(const table *t, FILE *out)
     fputc('\n', out);
 }
 
-/* ---- sums ---- */
-
-static void print_sum(const table *t, const char *name,
-                      int64_t (*value)(const table *t, int k), FILE *out)
+static void print_sums(const table *t, FILE *out)
 {
-    int words = t->name_width + 1 + t->operand_width + (t->has_microbatches ? 4 : 0);
-    fprintf(out, "%-*s", words, name);
+    static const char *const names[] = {"sent in the step", "gradients freed", "peak"};
+    int64_t sums[3][ZERO_STAGE_COUNT] = {{0}};
     for (int k = 0; k < t->r->n; k++) {
-        char text[ZERO_PLAN_TEXT];
-        short_bytes(value(t, k), text);
-        fprintf(out, " %*s%s", CELL - 2, text, k + 1 < t->r->n ? " " : "");
+        const zero_schedule *s = &t->r->stages[k].schedule;
+        for (int i = 0; i < ZERO_EXCHANGES; i++) {
+            zero_traffic one =
+                zero_schedule_traffic(s, ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
+            sums[0][k] += zero_traffic_total(&one).bytes_sent;
+        }
+        for (int i = 0; i < t->programs[k].n; i++)
+            if (t->programs[k].list[i].at < 0) sums[1][k] += t->programs[k].list[i].bytes;
+        sums[2][k] = (int64_t)s->programs[ZERO_PROGRAM_STEP].code[t->peaks[k]].live_bytes;
     }
-    fputc('\n', out);
-}
-
-static int64_t sent(const table *t, int k)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < ZERO_EXCHANGES; i++) {
-        zero_traffic one = zero_schedule_traffic(&t->r->stages[k].schedule,
-                                                 ZERO_PROGRAM_STEP, zero_exchange_ops[i]);
-        sum += zero_traffic_total(&one).bytes_sent;
+    int words = t->name_width + 1 + t->operand_width + (t->has_microbatches ? 4 : 0);
+    for (int i = 0; i < 3; i++) {
+        fprintf(out, "%-*s", words, names[i]);
+        for (int k = 0; k < t->r->n; k++) {
+            char text[ZERO_PLAN_TEXT];
+            short_bytes(sums[i][k], text);
+            fprintf(out, " %*s%s", CELL - 2, text, k + 1 < t->r->n ? " " : "");
+        }
+        fputc('\n', out);
     }
-    return sum;
 }
-
-static int64_t peak(const table *t, int k)
-{
-    const zero_program *p = &t->r->stages[k].schedule.programs[ZERO_PROGRAM_STEP];
-    return (int64_t)p->code[t->peaks[k]].live_bytes;
-}
-
-static int64_t freed(const table *t, int k)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < t->programs[k].n; i++)
-        if (t->programs[k].list[i].at < 0) sum += t->programs[k].list[i].bytes;
-    return sum;
-}
-
-/* ---- the picture ---- */
 
 static zero_status fill(table *t)
 {
@@ -200,11 +274,9 @@ static zero_status print(const table *t, FILE *out)
     snprintf(what, sizeof what, "instructions of rank %d in", t->r->request.rank);
     ZERO_TRY(zero_plan_show_title(t->r, what, out));
     print_heading(t, out);
-    ZERO_TRY(print_rows(t, out));
+    for (int i = 0; i < t->n_rows; i++) print_row(t, &t->rows[i], out);
     fputc('\n', out);
-    print_sum(t, "sent in the step", sent, out);
-    print_sum(t, "gradients freed", freed, out);
-    print_sum(t, "peak", peak, out);
+    print_sums(t, out);
     fputs("\nA stage has numbers where its program has the instruction.\n"
           "bytes  sent by exchanges, given back by RELEASE and (freed), written by others\n"
           "live   memory in use during it, planned;  * the peak;  K, M, G: 1024, 1024^2 "

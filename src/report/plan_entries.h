@@ -12,10 +12,16 @@
 #include "sharding/instruction_text.h"
 #include "sharding/stages.h"
 
+/* Names an entry: equal for what is the same in programs of different stages. */
+typedef struct {
+    int word; /* the instruction; ZERO_OP_KINDS: a gradient is freed */
+    int operand, part, when;
+} zero_plan_key;
+
 typedef struct {
     int at;        /* the instruction, from 0; -1: a gradient is freed */
     int64_t bytes; /* as zero_plan_instruction_bytes(); of the gradient */
-    uint64_t key;  /* equal for what is the same in programs of different stages */
+    zero_plan_key key;
     const zero_instruction *i; /* the one that the gradient's life ends with, if at is -1 */
     int group;                 /* of the gradient; -1: unknown */
 } zero_plan_entry;

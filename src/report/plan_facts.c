@@ -100,23 +100,10 @@ static json_t *traffic_facts(const zero_traffic *t)
 
 static json_t *exchange_facts(const zero_plan_exchange *x)
 {
-    json_t *object = traffic_facts(&x->traffic);
-    put_whole(object, "collectives", x->collectives);
+    json_t *object = json_pack("{s:I}", "collectives", x->collectives);
+    json_object_update_new(object, traffic_facts(&x->traffic));
     put_real(object, "formula_bytes", x->formula);
     return object;
-}
-
-/* Of REDUCE, GATHER and what replicas add up. */
-static zero_plan_exchange data_of(const zero_plan_ledger *l)
-{
-    const zero_plan_exchange *others[] = {&l->all_reduce, &l->gather};
-    zero_plan_exchange sum = l->reduce;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        sum.collectives += others[i]->collectives;
-        sum.formula += others[i]->formula;
-        zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
-    }
-    return sum;
 }
 
 zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s)
@@ -169,7 +156,7 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
 
 static json_t *communication_facts(const zero_schedule *s, const zero_plan_ledger *l)
 {
-    zero_plan_exchange sum = data_of(l);
+    zero_plan_exchange sum = zero_plan_data_of(l);
     json_t *compare = traffic_facts(&l->compare);
     put_flag(compare, "used", zero_is_compared(s));
     return json_pack("{s:o, s:o*, s:o, s:o, s:o*, s:o*, s:o, s:o}", "reduce",
@@ -228,7 +215,8 @@ static json_t *price_facts(const zero_plan_stage *stage)
     const zero_plan_price *p = &stage->price;
     const zero_plan_input *in = &stage->schedule.input;
     if (!p->is_possible) return json_pack("{s:s}", "not_possible", p->why_not);
-    zero_plan_exchange now = data_of(&stage->ledger), then = data_of(&p->ledger);
+    zero_plan_exchange now = zero_plan_data_of(&stage->ledger),
+                       then = zero_plan_data_of(&p->ledger);
     int64_t needed = (int64_t)zero_plan_scarce(in, &p->ledger);
     return json_pack("{s:I, s:I, s:I, s:o}", "needed", needed, "needed_more",
                      needed - (int64_t)zero_plan_scarce(in, &stage->ledger),
@@ -364,13 +352,13 @@ static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
         for (int at = 0; at < s->programs[p].length; at++) {
             const zero_instruction *i = &s->programs[p].code[at];
             int64_t bytes = zero_plan_instruction_bytes(s, i);
-            json_t *one =
-                json_pack("{s:s, s:s, s:I}", "op", zero_op_name(i->op), "operand",
-                          zero_text_operand(&r->model, i), "live_bytes", i->live_bytes);
+            json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
+                                    zero_text_operand(&r->model, i));
             if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
             if (zero_ops[i->op].has_microbatch)
                 put_whole(one, "microbatch", i->microbatch);
             if (bytes >= 0) put_whole(one, "bytes", bytes);
+            put_whole(one, "live_bytes", (int64_t)i->live_bytes);
             if (i->host != ZERO_NO_BUFFER)
                 put_whole(one, "host_bytes", (int64_t)s->buffers[i->host].bytes);
             json_array_append_new(program, one);
@@ -424,6 +412,6 @@ zero_status zero_plan_show_memory(const zero_schedule *s, const zero_plan_ledger
 {
     json_t *memory = memory_facts(s, l, context, 0, 0);
     json_t *file = l->file_bytes > 0 ? file_facts(l) : NULL;
-    return zero_plan_print("memory",
-                           json_pack("{s:o, s:o*}", "memory", memory, "file", file), out);
+    return zero_report_print("memory",
+                             json_pack("{s:o, s:o*}", "memory", memory, "file", file), out);
 }

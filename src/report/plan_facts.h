@@ -1,7 +1,7 @@
 /* plan_facts.h - a plan as one tree of facts, and the texts that show it.
  *
  * plan_facts.c puts every number into the tree once: `zero plan --json` prints that tree,
- * and forms/plan.txt says which of it a text shows. */
+ * and forms/report.txt says which of it a text shows. */
 #pragma once
 
 #include <stdio.h>
@@ -16,10 +16,6 @@ json_t *zero_plan_facts(const zero_plan_report *report);
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
-
-/* Prints a section of forms/plan.txt and releases the tree, which may be NULL.
- * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_plan_print(const char *section, json_t *facts, FILE *out);
 
 /* One stage in full, with advice if it does not fit; or all side by side; in 100
  * columns. */

@@ -1,7 +1,5 @@
 #include "report/plan_machine.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "report/text.h"
 
@@ -9,23 +7,6 @@
 #define GIGA 1e9
 
 /* ---- filling in ---- */
-
-static zero_status fill_nodes(zero_plan_report *r, const zero_machine_file *m, int *sharers)
-{
-    zero_config *c = &r->config;
-    int n = r->request.n_ranks, devices = (int)m->devices;
-    if (c->fake_nodes == 0) {
-        c->fake_nodes = (n + devices - 1) / devices;
-        r->filled.nodes = true;
-    }
-    *sharers = (int)((n + c->fake_nodes - 1) / c->fake_nodes);
-    if (*sharers <= devices) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
-                     "there; give at least --fake-nodes %d",
-                     (int)c->fake_nodes, *sharers, m->name, devices,
-                     (n + devices - 1) / devices);
-}
 
 static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
 {
@@ -43,51 +24,46 @@ static zero_status fill_flops(zero_plan_report *r, const zero_machine_file *m)
     return ZERO_OK;
 }
 
-static void fill_network(zero_plan_report *r, const zero_machine_file *m, int sharers)
-{
-    zero_plan_machine *to = &r->request.machine;
-    bool is_one_node = r->config.fake_nodes == 1;
-    if (!r->request.has_network) {
-        const zero_machine_link *link = is_one_node ? &m->inside : &m->between;
-        to->latency = link->latency;
-        to->bandwidth = is_one_node ? link->bandwidth : link->bandwidth / sharers;
-        r->filled.network = true;
-    }
-    if (to->node_bandwidth > 0.0 || is_one_node) return;
-    to->node_latency = m->inside.latency;
-    to->node_bandwidth = m->inside.bandwidth;
-    r->filled.node_network = true;
-}
-
-/* The devices of a node share its way to the host. */
-static void fill_host(zero_plan_report *r, const zero_machine_file *m)
-{
-    if (zero_config_has_device(&r->config))
-        r->request.machine.host_bandwidth = m->host / m->devices;
-}
-
-static void fill_memory(zero_plan_report *r, const zero_machine_file *m)
-{
-    zero_config *c = &r->config;
-    bool has_device = zero_config_has_device(c);
-    int64_t *limit = has_device ? &c->device_memory : &c->memory_limit;
-    bool is_open = has_device ? *limit == 0 : *limit < 0;
-    if (!is_open || r->request.simulated) return;
-    *limit = (int64_t)m->memory;
-    if (r->request.fit_batch) r->request.fit_memory = *limit;
-    r->filled.memory = true;
-}
-
 zero_status zero_plan_machine_fill(zero_plan_report *r)
 {
     const zero_machine_file *m = &r->request.file;
-    int sharers;
+    zero_config *c = &r->config;
+    zero_plan_machine *to = &r->request.machine;
+    const bool has_device = zero_config_has_device(c);
     if (!r->request.has_file) return ZERO_OK;
-    ZERO_TRY(fill_nodes(r, m, &sharers));
+
+    int n = r->request.n_ranks, devices = (int)m->devices;
+    int least_nodes = (n + devices - 1) / devices;
+    r->filled.nodes = c->fake_nodes == 0;
+    if (r->filled.nodes) c->fake_nodes = least_nodes;
+    int sharers = (int)((n + c->fake_nodes - 1) / c->fake_nodes);
+    if (sharers > devices)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fake-nodes %d: %d ranks on a node; --machine %s has %d devices "
+                         "there; give at least --fake-nodes %d",
+                         (int)c->fake_nodes, sharers, m->name, devices, least_nodes);
     ZERO_TRY(fill_flops(r, m));
-    fill_network(r, m, sharers);
-    fill_host(r, m);
-    fill_memory(r, m);
+
+    const bool is_one_node = c->fake_nodes == 1;
+    r->filled.network = !r->request.has_network;
+    if (r->filled.network) {
+        const zero_machine_link *link = is_one_node ? &m->inside : &m->between;
+        to->latency = link->latency;
+        to->bandwidth = is_one_node ? link->bandwidth : link->bandwidth / sharers;
+    }
+    r->filled.node_network = to->node_bandwidth <= 0.0 && !is_one_node;
+    if (r->filled.node_network) {
+        to->node_latency = m->inside.latency;
+        to->node_bandwidth = m->inside.bandwidth;
+    }
+    /* The devices of a node share its way to the host. */
+    if (has_device) to->host_bandwidth = m->host / m->devices;
+
+    int64_t *limit = has_device ? &c->device_memory : &c->memory_limit;
+    bool is_open = has_device ? *limit == 0 : *limit < 0;
+    r->filled.memory = is_open && !r->request.simulated;
+    if (r->filled.memory) *limit = (int64_t)m->memory;
+    if (r->filled.memory && r->request.fit_batch) r->request.fit_memory = *limit;
     r->request.has_network = r->request.has_time = true;
     return ZERO_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "data/corpus.h"
 #include "math/backends.h"
 #include "math/device.h"
@@ -34,32 +35,23 @@ static zero_status choose_shape(zero_plan_report *r)
                      c->tokenizer);
 }
 
-/* Without --fake-nodes every rank has its own node, as in the paper; or every TP group. */
-static int count_nodes(const zero_config *c, int n_ranks)
-{
-    if (c->fake_nodes > 0) return (int)c->fake_nodes;
-    return c->tp.across_nodes ? n_ranks : c->plan.n_ranks;
-}
-
-static zero_status check_nodes(const zero_config *c, int n_ranks)
-{
-    if (c->fake_nodes > n_ranks)
-        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
-                         (int)c->fake_nodes, n_ranks);
-    if (!c->plan.node_parameters || c->fake_nodes > 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--node-parameters without --fake-nodes: a plan then gives each rank, or TP "
-        "group, a node of its own, so none that shard together share memory; give "
-        "--fake-nodes K for K nodes");
-}
-
 static zero_status choose_layout(zero_plan_report *r)
 {
     const zero_config *c = &r->config;
-    int n = r->request.n_ranks;
-    ZERO_TRY(check_nodes(c, n));
-    ZERO_TRY(zero_layout_init_blocks(&r->layout, n, count_nodes(c, n)));
+    int n = r->request.n_ranks, nodes = (int)c->fake_nodes;
+    if (nodes > n)
+        return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
+                         nodes, n);
+    if (c->plan.node_parameters && nodes == 0)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--node-parameters without --fake-nodes: a plan then gives each rank, or TP "
+            "group, a node of its own, so none that shard together share memory; give "
+            "--fake-nodes K for K nodes");
+    /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
+     * group. */
+    if (nodes == 0) nodes = c->tp.across_nodes ? n : c->plan.n_ranks;
+    ZERO_TRY(zero_layout_init_blocks(&r->layout, n, nodes));
     ZERO_TRY(zero_tp_check_nodes(&c->tp, &r->layout));
     ZERO_TRY(zero_tp_find_place(&c->tp, &r->layout, r->request.rank, &r->place));
     r->is_auto = strcmp(c->collectives, "auto") == 0;
@@ -71,12 +63,25 @@ static zero_status choose_layout(zero_plan_report *r)
     return ZERO_OK;
 }
 
-static zero_plan_input input_of(const zero_plan_report *r, int stage)
+zero_plan_input zero_plan_report_input(const zero_plan_report *r, const zero_model *part,
+                                       const zero_tp_place *p, int stage)
 {
     zero_plan_input in =
-        zero_config_plan_at(&r->config, r->part, &r->place, &r->layout, r->collectives);
+        zero_config_plan_at(&r->config, part, p, &r->layout, r->collectives);
     in.stage = stage;
     return in;
+}
+
+zero_plan_exchange zero_plan_data_of(const zero_plan_ledger *l)
+{
+    const zero_plan_exchange *others[] = {&l->all_reduce, &l->gather};
+    zero_plan_exchange sum = l->reduce;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        sum.collectives += others[i]->collectives;
+        sum.formula += others[i]->formula;
+        zero_traffic_add(&sum.traffic, 1, &others[i]->traffic);
+    }
+    return sum;
 }
 
 /* ---- over ranks ---- */
@@ -89,19 +94,6 @@ static void widen(zero_plan_bounds *range, int64_t value, bool is_first)
     if (is_first || value > range->most) range->most = value;
 }
 
-static void add_rank(zero_plan_spread *spread, const zero_plan_input *in,
-                     const zero_plan_ledger *l)
-{
-    bool is_first = spread->n_ranks++ == 0;
-    zero_traffic sum = l->reduce.traffic;
-    zero_traffic_add(&sum, 1, &l->all_reduce.traffic);
-    zero_traffic_add(&sum, 1, &l->gather.traffic);
-    zero_volume all = zero_traffic_total(&sum);
-    widen(&spread->needed, (int64_t)zero_plan_scarce(in, l), is_first);
-    widen(&spread->sent, all.bytes_sent, is_first);
-    widen(&spread->received, all.bytes_received, is_first);
-}
-
 /* All pieces are equal but those of the last ranks; so are all nodes. */
 static zero_status spread_over_ranks(const zero_plan_report *r, zero_plan_input in,
                                      zero_partition_scheme scheme, zero_plan_spread *spread)
@@ -109,16 +101,21 @@ static zero_status spread_over_ranks(const zero_plan_report *r, zero_plan_input 
     int n = in.n_ranks;
     const int few[] = {0, n / 2, n - 1};
     bool all = n <= ALL_RANKS;
+    bool needs_slices = in.shard_ranks < n || in.node_parameters;
     in.partition = scheme;
     *spread = (zero_plan_spread){0};
-    bool needs_slices = in.shard_ranks < n || in.node_parameters;
     if (scheme == ZERO_PARTITION_OWNER && needs_slices) return ZERO_OK;
     in.bucket = zero_config_bucket(&r->config, &in);
     for (int k = 0; k < (all ? n : (int)(sizeof few / sizeof *few)); k++) {
         zero_plan_ledger l;
+        bool is_first = spread->n_ranks++ == 0;
         in.rank = all ? k : few[k];
         ZERO_TRY(zero_plan_measure(&in, &l));
-        add_rank(spread, &in, &l);
+        zero_plan_exchange sum = zero_plan_data_of(&l);
+        zero_volume moved = zero_traffic_total(&sum.traffic);
+        widen(&spread->needed, (int64_t)zero_plan_scarce(&in, &l), is_first);
+        widen(&spread->sent, moved.bytes_sent, is_first);
+        widen(&spread->received, moved.bytes_received, is_first);
     }
     return ZERO_OK;
 }
@@ -132,15 +129,6 @@ static zero_status find_price(zero_plan_input in, zero_plan_price *price)
     price->is_possible = st == ZERO_OK;
     if (st != ZERO_ERR_INVALID) return st;
     snprintf(price->why_not, sizeof price->why_not, "%s", zero_last_error());
-    return ZERO_OK;
-}
-
-static zero_status find_kept(zero_plan_stage *stage, const zero_model *model)
-{
-    stage->kept = calloc((size_t)model->n_groups, sizeof *stage->kept);
-    if (!stage->kept)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
-    stage->n_kept = zero_plan_kept(&stage->schedule, stage->kept, &stage->kept_bytes);
     return ZERO_OK;
 }
 
@@ -176,17 +164,13 @@ static size_t host_room(const zero_plan_report *r)
 }
 
 static zero_status find_batch(const zero_plan_report *r, zero_plan_input in,
-                              zero_plan_batch *batch)
+                              const zero_plan_room *room, zero_plan_batch *batch)
 {
-    const zero_plan_room room = {.bytes = (size_t)r->request.fit_memory,
-                                 .context = zero_config_context(&r->config),
-                                 .host = host_room(r)};
-    int64_t sequences = r->config.global_batch / r->config.plan.n_ranks;
-    if (zero_plan_batch_grows(r)) {
-        in.accumulation = 1;
-        sequences = 0;
-    }
-    return zero_plan_fit_batch(&in, sequences, &room, batch);
+    if (!zero_plan_batch_grows(r))
+        return zero_plan_fit_batch(&in, r->config.global_batch / r->config.plan.n_ranks,
+                                   room, batch);
+    in.accumulation = 1;
+    return zero_plan_fit_batch(&in, 0, room, batch);
 }
 
 /* An error only if no stage has an answer: beside others, a stage without one shows 0. */
@@ -218,27 +202,28 @@ static zero_status check_batches(const zero_plan_report *r)
 static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
 {
     const zero_plan_request *o = &r->request;
-    zero_plan_input in = input_of(r, number);
+    zero_plan_input in = zero_plan_report_input(r, r->part, &r->place, number);
     ZERO_TRY(zero_schedule_compile(&stage->schedule, &in));
     if (o->simulated) return ZERO_OK;
     zero_plan_add_up(&stage->schedule, &stage->ledger);
-    ZERO_TRY(find_kept(stage, r->part));
+    ZERO_TRY(zero_new(&stage->kept, r->part->n_groups, "groups"));
+    stage->n_kept = zero_plan_kept(&stage->schedule, stage->kept, &stage->kept_bytes);
     for (int k = 0; k < ZERO_PARTITION_SCHEMES; k++)
         ZERO_TRY(spread_over_ranks(r, in, (zero_partition_scheme)k, &stage->spread[k]));
     if (in.accumulation > 1) ZERO_TRY(find_price(in, &stage->price));
     if (o->has_time)
         ZERO_TRY(zero_plan_time_step(&stage->schedule, &o->machine, &stage->time));
     if (o->has_disk) ZERO_TRY(find_hidden(r, stage));
-    if (o->fit > 0)
-        ZERO_TRY(zero_plan_fit(&r->shape, &in,
-                               &(zero_plan_room){.bytes = (size_t)o->fit,
-                                                 .context = zero_config_context(&r->config),
-                                                 .host = host_room(r),
-                                                 .disk = (size_t)o->fit_disk},
-                               &stage->fitted));
+    zero_plan_room room = {
+        .bytes = (size_t)(o->fit_batch ? o->fit_memory : o->fit),
+        .context = zero_config_context(&r->config),
+        .host = host_room(r),
+        .disk = (size_t)o->fit_disk,
+    };
+    if (o->fit > 0) ZERO_TRY(zero_plan_fit(&r->shape, &in, &room, &stage->fitted));
     if (o->ablation) ZERO_TRY(zero_plan_ablate(&stage->schedule, &stage->ablation));
     if (o->peers) ZERO_TRY(zero_plan_peers_make(r, number, &stage->peers));
-    if (o->fit_batch) ZERO_TRY(find_batch(r, in, &stage->batch));
+    if (o->fit_batch) ZERO_TRY(find_batch(r, in, &room, &stage->batch));
     return ZERO_OK;
 }
 
@@ -246,8 +231,7 @@ static zero_status make_stages(zero_plan_report *r)
 {
     int first = r->request.all_stages ? 0 : (int)r->config.plan.stage;
     int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
-    r->stages = calloc((size_t)n, sizeof *r->stages);
-    if (!r->stages) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d stages", n);
+    ZERO_TRY(zero_new(&r->stages, n, "stages"));
     r->n = n;
     for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
     return check_batches(r);
@@ -284,23 +268,6 @@ zero_status zero_plan_report_make(zero_plan_report *report,
 int zero_plan_stage_number(const zero_plan_stage *stage)
 {
     return stage->schedule.input.stage;
-}
-
-bool zero_plan_fits_limit(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    int64_t limit = r->config.memory_limit; /* 0 or less: none was given */
-    return limit <= 0 || stage->ledger.needed <= (size_t)limit;
-}
-
-size_t zero_plan_on_device(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    return stage->ledger.device_needed + zero_config_context(&r->config);
-}
-
-bool zero_plan_fits_device(const zero_plan_report *r, const zero_plan_stage *stage)
-{
-    size_t limit = (size_t)r->config.device_memory;
-    return limit == 0 || zero_plan_on_device(r, stage) <= limit;
 }
 
 void zero_plan_report_destroy(zero_plan_report *report)

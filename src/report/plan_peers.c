@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
 #include "sharding/compile.h"
@@ -18,39 +19,26 @@ static const char shades[SHADES + 1] = ".o0#";
 
 /* ---- counting ---- */
 
-static zero_plan_input input_of(const zero_plan_report *r, const zero_model *part,
-                                const zero_tp_place *p, int stage)
-{
-    zero_plan_input in =
-        zero_config_plan_at(&r->config, part, p, &r->layout, r->collectives);
-    in.stage = stage;
-    return in;
-}
-
-static zero_status count_part(const zero_plan_input *in, zero_peer_bytes *bytes)
-{
-    static const int64_t once[ZERO_PROGRAMS] = {[ZERO_PROGRAM_STEP] = 1};
-    zero_schedule s;
-    ZERO_TRY(zero_schedule_compile(&s, in));
-    zero_status st = zero_schedule_peers(&s, once, bytes);
-    zero_schedule_destroy(&s);
-    return st;
-}
-
 /* Adds what `rank` moves, by its own program: with tensor parallelism parts of the model
  * differ, and with --partition owner the ranks' pieces do. */
 static zero_status count_rank(const zero_plan_report *r, int stage, int rank,
                               int64_t *matrix)
 {
+    static const int64_t once[ZERO_PROGRAMS] = {[ZERO_PROGRAM_STEP] = 1};
     zero_tp_place place;
     zero_model made;
     const zero_model *part;
+    zero_schedule s;
     zero_peer_bytes bytes = {0};
     ZERO_TRY(zero_tp_find_place(&r->config.tp, &r->layout, rank, &place));
     zero_status st = zero_tp_cut(&r->config.tp, &r->model, rank, &made, &part);
     if (st == ZERO_OK) {
-        zero_plan_input in = input_of(r, part, &place, stage);
-        st = count_part(&in, &bytes);
+        zero_plan_input in = zero_plan_report_input(r, part, &place, stage);
+        st = zero_schedule_compile(&s, &in);
+    }
+    if (st == ZERO_OK) {
+        st = zero_schedule_peers(&s, once, &bytes);
+        zero_schedule_destroy(&s);
     }
     zero_model_destroy(&made);
     zero_tp_place_destroy(&place);
@@ -68,43 +56,21 @@ zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t *
             "--peers with --ranks %d: bytes from rank to rank are shown for up "
             "to %d ranks; give fewer",
             n, ZERO_MOST_PEERS);
-    int64_t *made = calloc((size_t)n * (size_t)n, sizeof *made);
-    if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", n);
+    ZERO_TRY(zero_new(matrix, (size_t)n * (size_t)n, "pairs of ranks"));
     for (int rank = 0; st == ZERO_OK && rank < n; rank++)
-        st = count_rank(r, stage, rank, made);
-    if (st == ZERO_OK)
-        *matrix = made;
-    else
-        free(made);
+        st = count_rank(r, stage, rank, *matrix);
     return st;
 }
 
 /* ---- the picture ---- */
 
-/* Sums over a matrix. */
+/* Sums over a matrix, and how it is drawn. */
 typedef struct {
     int64_t inside, across;                   /* of nodes */
     int64_t least_sent, most_sent, most_pair; /* of a rank; of a cell */
-} sums;
-
-static sums add_up(const zero_plan_report *r, const int64_t *matrix)
-{
-    const zero_layout *l = &r->layout;
-    sums s = {.least_sent = INT64_MAX};
-    for (int from = 0; from < l->size; from++) {
-        int64_t row = 0;
-        for (int to = 0; to < l->size; to++) {
-            int64_t bytes = matrix[(int64_t)from * l->size + to];
-            bool is_near = l->node_of[from] == l->node_of[to];
-            *(is_near ? &s.inside : &s.across) += bytes;
-            if (bytes > s.most_pair) s.most_pair = bytes;
-            row += bytes;
-        }
-        if (row < s.least_sent) s.least_sent = row;
-        if (row > s.most_sent) s.most_sent = row;
-    }
-    return s;
-}
+    int width;                                /* columns of a cell, its border apart */
+    bool has_borders;
+} matrix_view;
 
 /* True if a line between nodes stands before this rank. */
 static bool begins_node(const zero_layout *l, int rank)
@@ -112,91 +78,76 @@ static bool begins_node(const zero_layout *l, int rank)
     return rank > 0 && l->n_nodes < l->size && l->node_of[rank] != l->node_of[rank - 1];
 }
 
-static int borders(const zero_layout *l)
+static matrix_view view_of(const zero_layout *l, const int64_t *matrix)
 {
-    int n = 0;
-    for (int r = 1; r < l->size; r++) n += begins_node(l, r);
-    return n;
-}
-
-/* Columns of a cell, its border apart. */
-static int width_of(const zero_layout *l, bool *has_borders)
-{
-    int room = COLUMNS - LABEL, n = borders(l);
-    if (l->size <= NUMBERS) {
-        *has_borders = true;
-        return 11;
+    const int room = COLUMNS - LABEL;
+    int borders = 0;
+    matrix_view v = {.least_sent = INT64_MAX};
+    for (int from = 0; from < l->size; from++) {
+        int64_t row = 0;
+        borders += begins_node(l, from);
+        for (int to = 0; to < l->size; to++) {
+            int64_t bytes = matrix[(int64_t)from * l->size + to];
+            bool is_near = l->node_of[from] == l->node_of[to];
+            *(is_near ? &v.inside : &v.across) += bytes;
+            if (bytes > v.most_pair) v.most_pair = bytes;
+            row += bytes;
+        }
+        if (row < v.least_sent) v.least_sent = row;
+        if (row > v.most_sent) v.most_sent = row;
     }
-    *has_borders = 2 * l->size + 2 * n <= room || l->size + n <= room;
-    if (2 * l->size + (*has_borders ? 2 * n : 0) <= room) return 2;
-    return 1;
+    v.has_borders =
+        l->size <= NUMBERS || 2 * (l->size + borders) <= room || l->size + borders <= room;
+    v.width = l->size <= NUMBERS                                      ? 11
+              : 2 * (l->size + (v.has_borders ? borders : 0)) <= room ? 2
+                                                                      : 1;
+    return v;
 }
 
-/* A square's shade: the quarter of the most that its bytes reach. */
-static char shade(int64_t bytes, int64_t most)
-{
-    if (bytes == 0) return ' ';
-    int k = (int)((double)SHADES * (double)(bytes - 1) / (double)most);
-    return shades[k < SHADES ? k : SHADES - 1];
-}
-
-static void print_cell(int64_t bytes, bool is_own, const sums *s, int width, FILE *out)
+/* A number, or a square's shade: the quarter of the most that its bytes reach. */
+static void print_cell(int64_t bytes, bool is_own, const matrix_view *v, FILE *out)
 {
     char text[ZERO_PLAN_TEXT] = "-";
-    if (width > 2 && bytes > 0) zero_text_bytes((double)bytes, text);
-    if (width > 2)
-        fprintf(out, "%*s", width, is_own ? "\\" : text);
-    else
-        fprintf(out, "%*c", width, is_own ? '\\' : shade(bytes, s->most_pair));
-}
-
-static void print_row(const zero_plan_report *r, const int64_t *row, int from,
-                      const sums *s, FILE *out)
-{
-    const zero_layout *l = &r->layout;
-    bool has_borders;
-    int width = width_of(l, &has_borders);
-    fprintf(out, "%*d ", LABEL - 1, from);
-    for (int to = 0; to < l->size; to++) {
-        if (has_borders && begins_node(l, to)) fprintf(out, "%*c", width > 1 ? 2 : 1, '|');
-        print_cell(row[to], to == from, s, width, out);
+    if (v->width > 2) {
+        if (bytes > 0) zero_text_bytes((double)bytes, text);
+    } else if (bytes == 0) {
+        text[0] = ' ';
+    } else {
+        int quarter = (int)((double)SHADES * (double)(bytes - 1) / (double)v->most_pair);
+        text[0] = shades[quarter < SHADES ? quarter : SHADES - 1];
     }
-    fputc('\n', out);
-}
-
-/* Numbers of ranks above the columns: all of a table, each eighth of squares. */
-static void print_heading(const zero_plan_report *r, FILE *out)
-{
-    const zero_layout *l = &r->layout;
-    bool has_borders;
-    int width = width_of(l, &has_borders), room = 0;
-    fprintf(out, "%*s ", LABEL - 1, "from\\to");
-    for (int to = 0; to < l->size; to++) {
-        room += width;
-        if (has_borders && begins_node(l, to)) room += width > 1 ? 2 : 1;
-        if (width < 3 && to % 8 != 0) continue;
-        fprintf(out, "%*d", room, to);
-        room = 0;
-    }
-    fputc('\n', out);
+    fprintf(out, "%*s", v->width, is_own ? "\\" : text);
 }
 
 static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
-    int n = r->layout.size;
-    sums s = add_up(r, stage->peers);
-    char texts[5][ZERO_PLAN_TEXT];
-    const int64_t values[] = {s.least_sent, s.most_sent, s.inside, s.across, s.most_pair};
-    for (int k = 0; k < 5; k++) zero_text_bytes((double)values[k], texts[k]);
-    fprintf(out, "\nstage %d\n", zero_plan_stage_number(stage));
-    print_heading(r, out);
-    for (int from = 0; from < n; from++)
-        print_row(r, stage->peers + (int64_t)from * n, from, &s, out);
-    fprintf(out, "a rank sends %s to %s\n", texts[0], texts[1]);
-    fprintf(out, "all send %s inside nodes, %s across\n", texts[2], texts[3]);
-    if (n > NUMBERS && s.most_pair > 0)
-        fprintf(out, "# is up to %s (%" PRId64 " bytes) from rank to rank\n", texts[4],
-                s.most_pair);
+    const zero_layout *l = &r->layout;
+    const matrix_view v = view_of(l, stage->peers);
+    const int border = v.width > 1 ? 2 : 1;
+    fprintf(out, "\nstage %d\n%*s ", zero_plan_stage_number(stage), LABEL - 1, "from\\to");
+    /* Numbers of ranks above the columns: all of a table, each eighth of squares. */
+    for (int to = 0, room = 0; to < l->size; to++) {
+        room += v.width + (v.has_borders && begins_node(l, to) ? border : 0);
+        if (v.width < 3 && to % 8 != 0) continue;
+        fprintf(out, "%*d", room, to);
+        room = 0;
+    }
+    fputc('\n', out);
+    for (int from = 0; from < l->size; from++) {
+        fprintf(out, "%*d ", LABEL - 1, from);
+        for (int to = 0; to < l->size; to++) {
+            if (v.has_borders && begins_node(l, to)) fprintf(out, "%*c", border, '|');
+            print_cell(stage->peers[(int64_t)from * l->size + to], to == from, &v, out);
+        }
+        fputc('\n', out);
+    }
+    fprintf(out, "a rank sends %s to %s\n", ZERO_BYTES(v.least_sent),
+            ZERO_BYTES(v.most_sent));
+    fprintf(out, "all send %s inside nodes, %s across\n", ZERO_BYTES(v.inside),
+            ZERO_BYTES(v.across));
+    if (l->size > NUMBERS && v.most_pair > 0)
+        fprintf(out, "# is up to %s (%" PRId64 " bytes) from rank to rank\n",
+                ZERO_BYTES(v.most_pair), v.most_pair);
 }
 
 zero_status zero_plan_show_peers(const zero_plan_report *r, FILE *out)

@@ -14,8 +14,8 @@
 #include "report/plan_report.h"
 
 /* *matrix[n][n] = bytes of a step by sender and receiver, over the ranks' own programs of
- * this stage; the caller frees it. ZERO_ERR_INVALID for more ranks than are counted by
- * peer. */
+ * this stage; the caller frees it, also after a failure. ZERO_ERR_INVALID for more ranks
+ * than are counted by peer. */
 ZERO_NODISCARD zero_status zero_plan_peers_make(const zero_plan_report *report, int stage,
                                                 int64_t **matrix);
 

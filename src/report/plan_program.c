@@ -15,59 +15,33 @@ static int name_width(const zero_schedule *s)
     return s->input.partition_activations ? 12 : 11;
 }
 
-/* The block of the file that a transfer moves. */
-static void show_block(const zero_schedule *s, const zero_instruction *i, FILE *out)
-{
-    if (i->op == ZERO_OP_UPDATE || i->file == ZERO_NO_BUFFER) return;
-    fprintf(out, "  %s", zero_class_name(s->buffers[i->file].class));
-    if (i->group >= 0)
-        fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
-}
-
-/* The host's side of a copy to or from the device. */
-static void show_host(const zero_schedule *s, const zero_instruction *i, FILE *out)
-{
-    if (i->host == ZERO_NO_BUFFER) return;
-    fprintf(out, "  host: %s, %zu", zero_class_name(s->buffers[i->host].class),
-            s->buffers[i->host].bytes);
-}
-
-static void show_bytes(int64_t bytes, FILE *out)
-{
-    if (bytes >= 0)
-        fprintf(out, " %17" PRId64, bytes);
-    else
-        fprintf(out, " %17s", "");
-}
-
-static void show_instruction(const zero_plan_entries *e, const zero_plan_entry *line,
-                             FILE *out)
+/* An instruction, or a gradient that is freed. */
+static void show_line(const zero_plan_entries *e, const zero_plan_entry *line, FILE *out)
 {
     const zero_schedule *s = e->s;
     const zero_instruction *i = line->i;
-    bool is_peak = e->kind == s->peak_program && line->at == s->peak_at;
-    char operand[ZERO_PLAN_TEXT];
+    bool is_freed = line->at < 0;
+    char number[16] = "", micro[16] = "", bytes[32] = "", operand[ZERO_PLAN_TEXT];
     zero_plan_entry_operand(e, line, operand);
-    fprintf(out, "%6d  %-*s  %-12s", line->at + 1, name_width(s),
-            zero_plan_entry_name(line), operand);
-    if (zero_ops[i->op].has_microbatch)
-        fprintf(out, " %5d", i->microbatch);
-    else
-        fprintf(out, " %5s", "");
-    show_bytes(line->bytes, out);
-    fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
-    show_block(s, i, out);
-    show_host(s, i, out);
-    fputc('\n', out);
-}
-
-static void show_freed(const zero_plan_entries *e, const zero_plan_entry *line, FILE *out)
-{
-    char operand[ZERO_PLAN_TEXT];
-    zero_plan_entry_operand(e, line, operand);
-    fprintf(out, "%6s  %-*s  %-12s %5s", "", name_width(e->s), zero_plan_entry_name(line),
-            operand, "");
-    show_bytes(line->bytes, out);
+    if (!is_freed) snprintf(number, sizeof number, "%d", line->at + 1);
+    if (!is_freed && zero_ops[i->op].has_microbatch)
+        snprintf(micro, sizeof micro, "%d", i->microbatch);
+    if (line->bytes >= 0) snprintf(bytes, sizeof bytes, "%" PRId64, line->bytes);
+    fprintf(out, "%6s  %-*s  %-12s %5s %17s", number, name_width(s),
+            zero_plan_entry_name(line), operand, micro, bytes);
+    if (!is_freed) {
+        bool is_peak = e->kind == s->peak_program && line->at == s->peak_at;
+        fprintf(out, " %17zu%s", i->live_bytes, is_peak ? "  peak" : "");
+        /* The block of the file that a transfer moves. */
+        bool has_block = i->op != ZERO_OP_UPDATE && i->file != ZERO_NO_BUFFER;
+        if (has_block) fprintf(out, "  %s", zero_class_name(s->buffers[i->file].class));
+        if (has_block && i->group >= 0)
+            fprintf(out, ", block %d", i->file - s->groups[i->group].first_block);
+        /* The host's side of a copy to or from the device. */
+        if (i->host != ZERO_NO_BUFFER)
+            fprintf(out, "  host: %s, %zu", zero_class_name(s->buffers[i->host].class),
+                    s->buffers[i->host].bytes);
+    }
     fputc('\n', out);
 }
 
@@ -79,11 +53,7 @@ zero_status zero_plan_show_program(const zero_schedule *s, zero_program_kind kin
     ZERO_TRY(zero_plan_entries_make(&e, s, kind));
     fprintf(out, "\n%s\n%6s  %-*s  %-12s %5s %17s %17s\n", zero_program_name(kind), "",
             name_width(s), "", "", "micro", "bytes", "bytes live");
-    for (int k = 0; k < e.n; k++)
-        if (e.list[k].at >= 0)
-            show_instruction(&e, &e.list[k], out);
-        else
-            show_freed(&e, &e.list[k], out);
+    for (int k = 0; k < e.n; k++) show_line(&e, &e.list[k], out);
     zero_legend_add(legend, &e);
     zero_plan_entries_destroy(&e);
     return ZERO_OK;

@@ -111,14 +111,13 @@ bool zero_plan_batch_grows(const zero_plan_report *report);
 
 int zero_plan_stage_number(const zero_plan_stage *stage);
 
+/* What decides the program of a stage, of a rank at `place` with this part of the model. */
+zero_plan_input zero_plan_report_input(const zero_plan_report *report,
+                                       const zero_model *part, const zero_tp_place *place,
+                                       int stage);
+/* REDUCE, GATHER, and what replicas add up, together. */
+zero_plan_exchange zero_plan_data_of(const zero_plan_ledger *ledger);
+
 /* The disk counts as hidden if a step with offload takes at most this many times one
  * without. */
 #define ZERO_PLAN_HIDDEN 1.05
-
-/* True if a rank needs no more than --memory-limit, if there is one. */
-bool zero_plan_fits_limit(const zero_plan_report *report, const zero_plan_stage *stage);
-
-/* With a device: bytes that a rank needs there, with what the device's library takes; and
- * whether that is no more than --device-memory, if there is one. */
-size_t zero_plan_on_device(const zero_plan_report *report, const zero_plan_stage *stage);
-bool zero_plan_fits_device(const zero_plan_report *report, const zero_plan_stage *stage);

@@ -1,6 +1,7 @@
 /* What a plan is for, as facts: model, ranks, batch, options, machine. */
 #include "report/json_put.h"
 #include "report/plan_facts.h"
+#include "report/text.h"
 
 /* Which machine it is, and what came from it. */
 static json_t *file_facts(const zero_plan_report *r)
@@ -84,7 +85,6 @@ static void put_ranks(const zero_plan_report *r, json_t *object)
                  r->layout.n_nodes < r->layout.size ? "TP group" : "rank");
     json_object_set_new(object, "tp", tp);
     json_object_set_new(object, "shards", shards);
-    put_whole(object, "shard_ranks", zero_config_shard_ranks(&r->config));
 }
 
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
@@ -97,28 +97,23 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
         s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
         "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
     put_ranks(r, object);
-    put_text(object, "dtype", zero_type_name(c->plan.type));
-    put_text(object, "activations", zero_type_name(zero_config_activations(c)));
-    put_text(object, "partition", zero_partition_scheme_name(c->plan.partition));
-    put_text(object, "collectives", zero_algorithm_name(r->collectives));
-    if (r->is_auto) put_text(object, "why_collectives", r->why);
-    if (in->device && in->n_ranks > 1)
-        put_text(object, "device_exchange", zero_plan_device_exchange(in));
-    put_whole(object, "bucket", in->bucket);
-    put_whole(object, "bucket_option", c->plan.bucket);
+    json_object_update_new(object, zero_batch_facts(c, s->seq));
+    json_object_update_new(
+        object,
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s*, s:s*, s:I, s:I, s:I, s:I, s:s, s:b, s:b, s:b}",
+            "dtype", zero_type_name(c->plan.type), "activations",
+            zero_type_name(zero_config_activations(c)), "partition",
+            zero_partition_scheme_name(c->plan.partition), "collectives",
+            zero_algorithm_name(r->collectives), "why_collectives",
+            r->is_auto ? r->why : NULL, "device_exchange",
+            in->device && in->n_ranks > 1 ? zero_plan_device_exchange(in) : NULL, "bucket",
+            in->bucket, "bucket_option", c->plan.bucket, "prefetch", c->plan.prefetch,
+            "persist", c->plan.persist, "overlap", c->plan.serial ? "off" : "on",
+            "recompute", c->plan.recompute, "reproducible", c->plan.reproducible,
+            "node_parameters", c->plan.node_parameters));
     if (c->plan.message > 0) put_whole(object, "message", c->plan.message);
-    put_whole(object, "prefetch", c->plan.prefetch);
-    put_whole(object, "persist", c->plan.persist);
-    put_text(object, "overlap", c->plan.serial ? "off" : "on");
-    put_whole(object, "global_batch", c->global_batch);
-    put_whole(object, "micro_batch", c->plan.micro_batch);
-    put_whole(object, "accumulation", c->plan.accumulation);
-    put_whole(object, "tokens_per_step", c->global_batch * s->seq);
-    put_flag(object, "grows_with_ranks", c->grows_with_ranks);
-    put_flag(object, "recompute", c->plan.recompute);
     if (c->plan.partition_activations) put_flag(object, "partition_activations", true);
-    put_flag(object, "reproducible", c->plan.reproducible);
-    put_flag(object, "node_parameters", c->plan.node_parameters);
     if (c->memory_limit > 0 && !r->request.simulated)
         put_whole(object, "memory_limit", c->memory_limit);
     if (c->device_memory > 0) put_whole(object, "device_memory", c->device_memory);

@@ -1,23 +1,9 @@
-/* The texts of a plan: its facts in forms/plan.txt, and advice. */
-#include "base/embedded.h"
+/* The texts of a plan: its facts in forms/report.txt, and advice. */
 #include "base/fail.h"
 #include "base/number.h"
-#include "facts/form.h"
 #include "report/advice.h"
-#include "report/advice_network.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
-
-extern const zero_embedded zero_report_forms[];
-
-zero_status zero_plan_print(const char *section, json_t *facts, FILE *out)
-{
-    const char *forms = zero_embedded_text(zero_report_forms, "plan");
-    if (!facts) return zero_fail(ZERO_ERR_NOMEM, "no memory to show a plan");
-    zero_status st = zero_form_print(forms, section, facts, NULL, out);
-    json_decref(facts);
-    return st;
-}
 
 /* A run with this --device-memory or this --memory-limit would be refused; and if a step
  * waits for the network between nodes, spending more memory may be worth it. */
@@ -40,7 +26,7 @@ zero_status zero_plan_show(const zero_plan_report *r, FILE *out)
 {
     const zero_plan_request *o = &r->request;
     const char *section = o->ablation ? "ablation" : o->all_stages ? "stages" : "plan";
-    ZERO_TRY(zero_plan_print(section, zero_plan_facts(r), out));
+    ZERO_TRY(zero_report_print(section, zero_plan_facts(r), out));
     if (!o->ablation && !o->all_stages) show_advice(r, &r->stages[0], out);
     return ZERO_OK;
 }
@@ -49,11 +35,11 @@ zero_status zero_plan_show_title(const zero_plan_report *r, const char *what, FI
 {
     json_t *facts = zero_plan_setup_facts(r);
     put_text(facts, "what", what);
-    return zero_plan_print("title", facts, out);
+    return zero_report_print("title", facts, out);
 }
 
 void zero_plan_show_setup(const zero_plan_report *r, FILE *out)
 {
-    if (zero_plan_print("setup", zero_plan_setup_facts(r), out) != ZERO_OK)
+    if (zero_report_print("setup", zero_plan_setup_facts(r), out) != ZERO_OK)
         fprintf(out, "%s\n", zero_last_error());
 }

@@ -46,12 +46,13 @@ typedef struct {
     char digest[33];
 } zero_run_totals;
 
-/* ---- before: show_setup.c ---- */
+/* ---- before: show_run.c ---- */
 
 /* What is about to run, and warnings. Its first four lines say what the run is. */
 void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run);
 
-/* Backend, kernels and BLAS, or the device, in one line. Runs that differ in it may differ in bits. */
+/* Backend, kernels and BLAS, or the device, in one line. Runs that differ in it may differ
+ * in bits. */
 void zero_show_arithmetic(const zero_run_view *v, char *text, size_t size);
 
 /* ---- during: show.c ---- */
@@ -64,11 +65,11 @@ void zero_show_evaluation(const zero_run_view *v, const zero_metrics_step *step)
 void zero_show_sample(const zero_run_view *v, const char *title, const int32_t *tokens,
                       int64_t n);
 
-/* ---- after: show_totals.c ---- */
+/* ---- after: show_run.c ---- */
 
-/* The summary: loss, speed, profile, memory, communication, digest. With --quiet the loss and the
- * digest alone. */
-void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals);
+/* The summary: loss, speed, profile, memory, communication, digest. With --quiet the loss
+ * and the digest alone. Takes over the facts of the last line of the metrics. */
+void zero_show_totals(const zero_run_view *v, const zero_run_totals *totals, json_t *final);
 
 /* Instead of the summary, if the resumed checkpoint has all steps. */
 void zero_show_finished(const zero_run_view *v, const char *digest);

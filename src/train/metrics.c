@@ -314,10 +314,9 @@ static json_t *step_time(const zero_step_time *t)
         json_integer(t->first), "later_steps_left_out", json_integer(t->before));
 }
 
-zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f)
+zero_status zero_metrics_final_facts(const zero_metrics_final *f, json_t **facts)
 {
     json_t *memory;
-    if (!m->file.is_open) return ZERO_OK;
     ZERO_TRY(memory_ledger(f->engine, &memory));
     json_t *line = json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "final", 1,
                              "digest", f->digest, "ranks", f->comm->size, "nodes",
@@ -330,8 +329,13 @@ zero_status zero_metrics_final_line(zero_metrics *m, const zero_metrics_final *f
     if (f->bytes->n > 0)
         json_object_set_new(line, "peers", zero_metrics_peers(f->bytes, &f->comm->layout));
     json_object_set_new(line, "rank_seconds", zero_metrics_rank_seconds(f->seconds));
-    write_within(m, line, FINAL_PATIENCE);
-    return ZERO_OK;
+    *facts = line;
+    return line ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");
+}
+
+void zero_metrics_final_line(zero_metrics *m, json_t *facts)
+{
+    if (m->file.is_open) write_within(m, json_incref(facts), FINAL_PATIENCE);
 }
 
 void zero_metrics_close(zero_metrics *m)

@@ -132,12 +132,16 @@ ZERO_NODISCARD zero_status zero_metrics_open(zero_metrics *m, const char *path,
                                              bool append);
 /* Before the first line: empties the file, unless the run is resumed. */
 void zero_metrics_begin(zero_metrics *m);
+/* The first line without its schedule, as a new object; NULL without memory. */
+json_t *zero_metrics_run_facts(const zero_metrics_run *run);
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *run);
 void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
-/* The last line: this rank's ledgers, planned and measured, and the profile of the steps. It waits
- * up to 2 s for the reader of a pipe. ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
-                                                   const zero_metrics_final *final);
+/* The last line: this rank's ledgers, planned and measured, and the profile of the steps. A new
+ * object. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_metrics_final_facts(const zero_metrics_final *final,
+                                                    json_t **facts);
+/* It waits up to 2 s for the reader of a pipe. */
+void zero_metrics_final_line(zero_metrics *m, json_t *facts);
 /* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
 void zero_metrics_write(zero_metrics *m, json_t *line);
 /* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */

@@ -72,19 +72,23 @@ static bool add_copy(json_t *run, const char *key, const json_t *value)
     return json_object_set_new(run, key, json_deep_copy(value)) == 0;
 }
 
+json_t *zero_metrics_run_facts(const zero_metrics_run *r)
+{
+    json_t *run = json_object();
+    bool whole = add_members(run, origin(r)) && add_members(run, sharding(r)) &&
+                 add_members(run, machine(r)) &&
+                 json_object_set_new(run, "model", model(r)) == 0 &&
+                 json_object_set_new(run, "data", zero_metrics_text(r->data)) == 0 &&
+                 add_copy(run, "options", r->options) && add_copy(run, "config", r->config);
+    if (whole) return run;
+    json_decref(run);
+    return NULL;
+}
+
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *r)
 {
     if (!m->file.is_open) return;
-    json_t *run = json_object();
-    bool whole =
-        add_members(run, origin(r)) && add_members(run, sharding(r)) &&
-        add_members(run, machine(r)) && json_object_set_new(run, "model", model(r)) == 0 &&
-        json_object_set_new(run, "data", zero_metrics_text(r->data)) == 0 &&
-        add_copy(run, "options", r->options) && add_copy(run, "config", r->config) &&
-        json_object_set_new(run, "schedule", zero_metrics_schedule(r->schedule)) == 0;
-    if (!whole) {
-        json_decref(run);
-        run = NULL;
-    }
-    zero_metrics_write(m, run ? json_pack("{s:o}", "run", run) : NULL);
+    json_t *run = zero_metrics_run_facts(r);
+    json_object_set_new(run, "schedule", zero_metrics_schedule(r->schedule));
+    zero_metrics_write(m, json_pack("{s:o}", "run", run));
 }

@@ -85,13 +85,13 @@ static void every_program_keeps_its_order_in_the_rows(void **state)
                              ZERO_OK);
         assert_int_equal(zero_plan_entries_merge(programs, r.n, &rows, &n_rows), ZERO_OK);
         for (int row = 0; row < n_rows; row++) {
-            uint64_t key = 0;
+            zero_plan_key key = {0};
             bool has_one = false;
             for (int k = 0; k < r.n; k++) {
                 if (rows[row].of[k] < 0) continue;
                 assert_int_equal(rows[row].of[k], next[k]++);
-                uint64_t its = programs[k].list[rows[row].of[k]].key;
-                if (has_one) assert_true(its == key);
+                zero_plan_key its = programs[k].list[rows[row].of[k]].key;
+                if (has_one) assert_memory_equal(&its, &key, sizeof key);
                 key = its;
                 has_one = true;
             }
