@@ -59,13 +59,30 @@ static void write_es(double value, char *text, size_t size)
     snprintf(text, size, "%s", value == 1.0 ? "" : "es");
 }
 
+/* Whole numbers and large ones in groups of three digits, with narrow blanks that do not break. */
+static void write_grouped(double value, char *text, size_t size)
+{
+    char digits[32];
+    if ((value != round(value) && fabs(value) < 1000.0) || fabs(value) >= 1e15) {
+        write_number(value, text, size);
+        return;
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", round(value));
+    size_t used = 0;
+    for (int i = 0; i < length && used < size; i++) {
+        bool is_break = i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0;
+        used += (size_t)snprintf(text + used, size - used, "%s%c", is_break ? "\u202f" : "",
+                                 digits[i]);
+    }
+}
+
 static const struct {
     const char *name;
     void (*write)(double value, char *text, size_t size);
 } units[] = {{"bytes", write_bytes},   {"whole", write_whole},
              {"number", write_number}, {"seconds", write_seconds},
              {"share", write_share},   {"s", write_s},
-             {"es", write_es}};
+             {"es", write_es},         {"grouped", write_grouped}};
 
 /* ".3f", "+.1f", "g": what a double's conversion may be. */
 static bool is_conversion(const char *unit)
@@ -99,6 +116,8 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
     if (unit[0] != '\0' && !is_conversion(unit)) return false;
     char format[16];
     snprintf(format, sizeof format, "%%%s", unit[0] ? unit : "g");
+    snprintf(text, size, "-");
+    if (!isfinite(fact->number)) return true;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(text, size, format, fact->number);
