@@ -63,7 +63,7 @@ const json_t *zero_fact_at(const json_t *tree, const char *path);
 double zero_fact_number(const json_t *tree, const char *expression);
 
 /* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258,
- * "seconds" 72.82 ms, "share" 12.3 %, "s" and "es" the ending of a noun, "grouped"
+ * "seconds" 72.82 ms, "ms" 72.82, "share" 12.3 %, "s" and "es" the ending of a noun, "grouped"
  * 12 345, "text"; or a format of printf for a double without its %: ".3f". Numbers that are
  * not known are "-". An empty unit shows whole numbers as they are and others with six
  * digits. Returns false if there is no such unit. */

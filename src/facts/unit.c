@@ -39,6 +39,14 @@ static void write_seconds(double value, char *text, size_t size)
         write_digits(1e3 * value, " ms", text, size);
 }
 
+/* Milliseconds without their name: four digits, and as many decimals below 1. */
+static void write_ms(double value, char *text, size_t size)
+{
+    double ms = 1e3 * value;
+    int digits = ms < 1.0 ? 4 : ms < 10.0 ? 3 : ms < 100.0 ? 2 : ms < 1000.0 ? 1 : 0;
+    snprintf(text, size, "%.*f", digits, ms);
+}
+
 static void write_share(double value, char *text, size_t size)
 {
     snprintf(text, size, "%.1f %%", 100.0 * value);
@@ -79,10 +87,15 @@ static void write_grouped(double value, char *text, size_t size)
 static const struct {
     const char *name;
     void (*write)(double value, char *text, size_t size);
-} units[] = {{"bytes", write_bytes},   {"whole", write_whole},
-             {"number", write_number}, {"seconds", write_seconds},
-             {"share", write_share},   {"s", write_s},
-             {"es", write_es},         {"grouped", write_grouped}};
+} units[] = {{"bytes", write_bytes},
+             {"whole", write_whole},
+             {"number", write_number},
+             {"seconds", write_seconds},
+             {"share", write_share},
+             {"ms", write_ms},
+             {"s", write_s},
+             {"es", write_es},
+             {"grouped", write_grouped}};
 
 /* ".3f", "+.1f", "g": what a double's conversion may be. */
 static bool is_conversion(const char *unit)

@@ -1,6 +1,6 @@
 /* The timeline: a row for each rank, what it did in the colour of its kind, and below it, thin, its
  * collectives in flight. */
-#include "pages/page_parts.h"
+#include "pages/page_timeline.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,16 +8,13 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "pages/cell.h"
-#include "pages/page_html.h"
-#include "pages/page_kind.h"
-#include "pages/page_timeline.h"
+#include "pages/breakdown.h"
+#include "pages/page_parts.h"
 #include "pages/svg.h"
 
-#define RANKS  64  /* rows, at most */
-#define STEPS  3   /* that are drawn, at most: the last ones */
-#define MARKS  800 /* boxes with titles, at most */
-#define LISTED 16  /* ranks of a table that is open */
+#define RANKS 64  /* rows, at most */
+#define STEPS 3   /* that are drawn, at most: the last ones */
+#define MARKS 800 /* boxes with titles, at most */
 
 /* ---- measuring ---- */
 
@@ -110,129 +107,78 @@ static void draw(zero_timeline *p)
     zero_svg_end(&frame, p->out);
 }
 
-static void write_legend(FILE *out)
+/* ---- what is around it ---- */
+
+/* Rows of the table: what each rank did in these steps. */
+static json_t *sums_of(const zero_timeline *p)
 {
-    zero_html_legend(out);
+    json_t *rows = json_array(), *names = json_array();
     for (int k = 0; k < ZERO_KINDS; k++)
-        zero_html_key(zero_kind_class((zero_kind)k), zero_kind_name((zero_kind)k), out);
-    zero_html_key("flight", "collective in flight", out);
-    zero_html_legend_end(out);
-}
-
-/* ---- sums ---- */
-
-static void write_stack(const double spent[ZERO_KINDS], double all, FILE *out)
-{
-    double at = 0.0;
-    fputs("<td class=\"bar\"><svg viewBox=\"0 0 150 12\" aria-hidden=\"true\">", out);
-    for (int k = 0; k < ZERO_KINDS; k++) {
-        double width = 150.0 * spent[k] / all;
-        if (width > 0.05)
-            fprintf(out,
-                    "<rect class=\"%s\" x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"10\"/>",
-                    zero_kind_class((zero_kind)k), at, width);
-        at += width;
-    }
-    fputs("</svg></td>", out);
-}
-
-static void write_sums(const zero_timeline *p)
-{
-    const char *heads[ZERO_KINDS + 3] = {"Rank", "Time"};
-    for (int k = 0; k < ZERO_KINDS; k++) heads[k + 2] = zero_kind_name((zero_kind)k);
-    heads[ZERO_KINDS + 2] = "";
-    if (p->n > LISTED) zero_html_details("Ranks as a table", p->out);
-    zero_html_table("Each rank's time in these steps", heads, ZERO_KINDS + 3, p->out);
+        json_array_append_new(
+            names, json_pack("{s:s}", "name", zero_kind_name((zero_page_kind)k)));
     for (int64_t r = 0; r < p->n; r++) {
+        json_t *kinds = json_array();
         double all = 0.0;
-        char text[ZERO_HTML_TEXT];
-        for (int k = 0; k < ZERO_KINDS; k++) all += p->spent[r][k];
-        snprintf(text, sizeof text, "%d", p->trace->ranks[r].rank);
-        zero_html_row(text, p->out);
-        zero_cell_seconds(all * 1e-9, text);
-        zero_html_cell(text, p->out);
         for (int k = 0; k < ZERO_KINDS; k++) {
-            zero_cell_share(p->spent[r][k] / all, text);
-            zero_html_cell(text, p->out);
+            json_array_append_new(kinds,
+                                  json_pack("{s:s, s:f, s:f}", "class",
+                                            zero_kind_class((zero_page_kind)k), "seconds",
+                                            1e-9 * p->spent[r][k], "before", 1e-9 * all));
+            all += p->spent[r][k];
         }
-        write_stack(p->spent[r], fmax(all, 1.0), p->out);
-        zero_html_row_end(p->out);
+        json_array_append_new(rows,
+                              json_pack("{s:i, s:f, s:o}", "rank", p->trace->ranks[r].rank,
+                                        "time", 1e-9 * all, "kinds", kinds));
     }
-    zero_html_table_end(p->out);
-    if (p->n > LISTED) zero_html_details_end(p->out);
+    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "kinds", names, "rows",
+                     rows);
 }
 
-/* ---- texts around it ---- */
-
-/* True if the first rank spends a twentieth of the time outside of steps. */
-static bool has_blanks(const zero_timeline *p)
+static zero_status draw_trace(zero_timeline *p, const json_t *facts)
 {
-    double spent = 0.0;
-    for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
-    return p->n > 0 && spent > 0.0 && spent < 0.95 * (double)(p->end - p->begin);
-}
-
-static void write_lead(const zero_timeline *p)
-{
-    const zero_traced *t = p->trace;
-    char text[400], uncertain[ZERO_HTML_TEXT];
-    char steps[64];
-    if (p->first_step == p->last_step)
-        snprintf(steps, sizeof steps, "step %" PRId64, p->last_step);
-    else
-        snprintf(steps, sizeof steps, "steps %" PRId64 " to %" PRId64, p->first_step,
-                 p->last_step);
-    int n = snprintf(text, sizeof text,
-                     "%s%" PRId64 " of %d ranks, %s. Nodes are divided by a dashed line.",
-                     t->is_simulated ? "Simulated. " : "", p->n, t->world, steps);
-    if (t->clock_uncertainty > 0) {
-        zero_cell_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      " Clocks of nodes are known to %s.", uncertain);
-    }
-    if (has_blanks(p))
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      " Blank: between two steps, as for validation.");
-    if (t->is_cut)
-        snprintf(text + n, sizeof text - (size_t)n, " The end of the trace is missing.");
-    zero_html_section("Timeline", text, p->out);
-    if (t->note) zero_html_missing(t->note, p->out);
-}
-
-static zero_status write_trace(zero_timeline *p)
-{
+    double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
     find_window(p);
-    write_lead(p);
-    if (p->end > p->begin) {
-        choose_sizes(p);
-        write_legend(p->out);
-        draw(p);
-        write_sums(p);
-        ZERO_TRY(zero_page_late(p->trace, p->out));
-    } else {
-        zero_html_missing("The trace has no spans: it was cut off before the first one.",
+    length = (double)(p->end - p->begin);
+    for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
+    json_t *head = json_copy((json_t *)facts);
+    json_object_set_new(head, "drawn", json_integer(p->n));
+    json_object_set_new(head, "first", json_integer(p->first_step));
+    json_object_set_new(head, "last", json_integer(p->last_step));
+    /* The first rank spends a twentieth of the time outside of steps. */
+    json_object_set_new(head, "has_blanks",
+                        json_boolean(p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    ZERO_TRY(zero_page_form("trace", "page_begin", head, p->out));
+    if (p->end <= p->begin) {
+        zero_page_missing("The trace has no spans: it was cut off before the first one.",
                           p->out);
+        return ZERO_OK;
     }
-    zero_html_section_end(p->out);
-    return ZERO_OK;
+    choose_sizes(p);
+    fputs("<ul class=\"legend\">", p->out);
+    for (int k = 0; k < ZERO_KINDS; k++)
+        zero_svg_key(zero_kind_class((zero_page_kind)k), -1,
+                     zero_kind_name((zero_page_kind)k), p->out);
+    zero_svg_key("flight", -1, "collective in flight", p->out);
+    fputs("</ul>\n", p->out);
+    draw(p);
+    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), p->out));
+    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), p->out);
 }
 
 zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
 {
-    if (!trace) {
-        zero_html_section("Timeline", NULL, out);
-        zero_html_missing(
-            "No trace was given. zero train --trace FILE records one, and zero "
-            "report --trace FILE draws it: who computes, who waits, and for whom.",
-            out);
-        zero_html_section_end(out);
-        return ZERO_OK;
-    }
+    zero_breakdown breakdown;
     zero_timeline picture = {.trace = trace, .out = out};
+    ZERO_TRY(zero_breakdown_of(trace, &breakdown));
     picture.spent = calloc(RANKS, sizeof *picture.spent);
-    if (!picture.spent) return zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
-    zero_status st = write_trace(&picture);
+    json_t *facts = zero_breakdown_facts(&breakdown);
+    zero_breakdown_destroy(&breakdown);
+    zero_status st = picture.spent && facts
+                         ? draw_trace(&picture, facts)
+                         : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
+    json_decref(facts);
     free(picture.spent);
+    fputs("</section>\n", out);
     return st;
 }

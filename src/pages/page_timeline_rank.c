@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pages/cell.h"
-#include "pages/page_html.h"
+#include "pages/page_parts.h"
 #include "pages/svg.h"
 
 #define LETTER  6.2  /* units of the picture, in labels */
@@ -20,10 +19,11 @@
 static void draw_box(const zero_timeline *t, const zero_traced_span *s, double top)
 {
     double from = zero_timeline_at(t, s->begin), to = zero_timeline_at(t, s->end);
-    char title[256], class[32], label[ZERO_KIND_SHORT], took[ZERO_CELL], begun[ZERO_CELL];
-    zero_kind kind = zero_kind_of(s->name);
-    zero_cell_seconds((double)(s->end - s->begin) * 1e-9, took);
-    zero_cell_seconds((double)(s->begin - t->begin) * 1e-9, begun);
+    char title[256], class[32], label[ZERO_KIND_SHORT], took[ZERO_PAGE_TEXT],
+        begun[ZERO_PAGE_TEXT];
+    zero_page_kind kind = zero_kind_of(s->name);
+    zero_page_number((double)(s->end - s->begin) * 1e-9, "seconds", took);
+    zero_page_number((double)(s->begin - t->begin) * 1e-9, "seconds", begun);
     snprintf(title, sizeof title, "step %" PRId64 ", %d %s: %s from %s on", s->step, s->at,
              s->name, took, begun);
     zero_svg_box(from, top, to - from, t->row, zero_kind_class(kind), title, t->out);
@@ -99,7 +99,7 @@ static void draw_columns(const zero_timeline *t, const zero_traced_rank *rank, d
     for (int k = 0; k < COLUMNS; k++)
         kinds[k] = (signed char)kind_of_column(share[k], t->column);
     for (int kind = 0; kind < ZERO_KINDS; kind++)
-        draw_runs(t, kinds, kind, zero_kind_class((zero_kind)kind), top + 0.5 * t->row,
+        draw_runs(t, kinds, kind, zero_kind_class((zero_page_kind)kind), top + 0.5 * t->row,
                   t->row);
 }
 
@@ -107,10 +107,10 @@ static void draw_columns(const zero_timeline *t, const zero_traced_rank *rank, d
 
 static void draw_flight(const zero_timeline *t, const zero_traced_flight *f, double top)
 {
-    char title[200], took[ZERO_CELL], bytes[ZERO_CELL];
+    char title[200], took[ZERO_PAGE_TEXT], bytes[ZERO_PAGE_TEXT];
     double from = zero_timeline_at(t, f->begin), to = zero_timeline_at(t, f->end);
-    zero_cell_seconds((double)(f->end - f->begin) * 1e-9, took);
-    zero_cell_bytes((double)f->sent, bytes);
+    zero_page_number((double)(f->end - f->begin) * 1e-9, "seconds", took);
+    zero_page_number((double)f->sent, "bytes", bytes);
     snprintf(title, sizeof title, "step %" PRId64 ", %s: %s in flight, %s sent", f->step,
              f->name, took, bytes);
     zero_svg_box(from, top, to - from, t->lane, "flight", title, t->out);

@@ -119,6 +119,8 @@ static void units_write_numbers(void **state)
                  {0.0728, "seconds", "72.80 ms"},
                  {2e-5, "seconds", "20.00 us"},
                  {3.5, "seconds", "3.500 s"},
+                 {0.0005, "ms", "0.5000"},
+                 {0.0728, "ms", "72.80"},
                  {0.1234, "share", "12.3 %"},
                  {1, "s", ""},
                  {2, "s", "s"},
