@@ -14,6 +14,7 @@
  *   count(path)                items of an array, members of an object; 0 without it
  *   sum(path, x)  least(path, x)  largest(path, x)  any(path, x)  all(path, x)   x of each item
  *   or(x, y)                   y where x is missing
+ *   at(path, x)                the member of an object whose name is the text x
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *
  * A missing fact is false in a condition, equal to nothing, and an error where it is
@@ -61,6 +62,10 @@ bool zero_fact_is_true(const zero_fact *fact);
 const json_t *zero_fact_at(const json_t *tree, const char *path);
 /* The number that an expression over the tree gives; NAN if it is missing or wrong. */
 double zero_fact_number(const json_t *tree, const char *expression);
+
+/* An object of facts, "name; name = expression; name? = condition": what is missing or not finite is null. The
+ * nodes of the tree are shared. NULL without memory. */
+json_t *zero_facts_pick(const zero_scope *scope, const char *spec);
 
 /* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258,
  * "seconds" 72.82 ms, "ms" 72.82, "share" 12.3 %, "s" and "es" the ending of a noun, "grouped"

@@ -107,6 +107,23 @@ static void errors_say_what_is_wrong(void **state)
     }
 }
 
+static void facts_are_picked_into_an_object(void **state)
+{
+    (void)state;
+    json_t *from =
+        json_pack("{s:i, s:{s:i, s:n}, s:s}", "a", 3, "b", "x", 7, "y", "c", "x");
+    json_t *got = zero_facts_pick(&(zero_scope){.node = from},
+                                  "a; twice = 2 * a; x = at(b, c); y = at(b, \"y\"); "
+                                  "flag? = a == 3; text = a > 2 ? \"yes\" : \"no\"; none; "
+                                  "inf = a / 0");
+    json_t *wanted = json_pack("{s:i, s:f, s:i, s:n, s:b, s:s, s:n, s:n}", "a", 3, "twice",
+                               6.0, "x", 7, "y", "flag", 1, "text", "yes", "none", "inf");
+    assert_true(json_equal(got, wanted));
+    json_decref(from);
+    json_decref(got);
+    json_decref(wanted);
+}
+
 static void units_write_numbers(void **state)
 {
     (void)state;
@@ -155,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(expressions_give_their_values),
                                        cmocka_unit_test(errors_say_what_is_wrong),
+                                       cmocka_unit_test(facts_are_picked_into_an_object),
                                        cmocka_unit_test(units_write_numbers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
