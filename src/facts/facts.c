@@ -414,6 +414,26 @@ json_t *zero_facts_pick(const zero_scope *scope, const char *spec)
     return all;
 }
 
+json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec)
+{
+    const zero_scope outer = {.node = tree};
+    json_t *all = json_array(), *list = (json_t *)zero_fact_at(tree, path), *item;
+    zero_scope scope = {.outer = &outer};
+    if (json_is_array(list)) json_array_foreach(list, scope.index, item)
+        {
+            scope.node = item;
+            json_array_append_new(all, zero_facts_pick(&scope, spec));
+        }
+    else
+        json_object_foreach(list, scope.key, item)
+        {
+            scope.node = item;
+            json_array_append_new(all, zero_facts_pick(&scope, spec));
+            scope.index++;
+        }
+    return all;
+}
+
 double zero_fact_number(const json_t *tree, const char *expression)
 {
     zero_fact fact;

@@ -66,6 +66,8 @@ double zero_fact_number(const json_t *tree, const char *expression);
 /* An object of facts, "name; name = expression; name? = condition": what is missing or not finite is null. The
  * nodes of the tree are shared. NULL without memory. */
 json_t *zero_facts_pick(const zero_scope *scope, const char *spec);
+/* A list of them, of all items of a list or members of an object. */
+json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec);
 
 /* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258,
  * "seconds" 72.82 ms, "ms" 72.82, "share" 12.3 %, "s" and "es" the ending of a noun, "grouped"

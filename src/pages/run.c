@@ -94,95 +94,79 @@ static json_t *member(const json_t *tree, const char *path)
     return (json_t *)zero_fact_at(tree, path);
 }
 
-static json_t *classes_of(const json_t *memory, const char *planned, const char *measured)
+/* Facts of an entry, beside a name and perhaps a second one. */
+static json_t *pick(const json_t *entry, const char *spec, const char *key,
+                    const char *name, const char *second_key, const char *second)
 {
-    json_t *all = json_array(), *value;
-    const char *name;
-    json_object_foreach(member(memory, planned), name, value)
-    {
-        json_t *other = json_object_get(member(memory, measured), name);
-        json_array_append_new(all, json_pack("{s:s, s:O, s:O, s:b}", "class", name,
-                                             "planned_bytes", value, "measured_bytes",
-                                             other, "equal", json_equal(value, other)));
-    }
-    return all;
+    json_t *names = json_pack("{s:s, s:s}", key, name, second_key, second);
+    const zero_scope outer = {.node = entry}, scope = {.node = names, .outer = &outer};
+    json_t *picked = zero_facts_pick(&scope, spec);
+    json_decref(names);
+    return picked;
 }
 
-static json_t *moved_of(const json_t *file)
-{
-    json_t *all = json_array(), *value;
-    const char *name;
-    json_object_foreach(member(file, "planned"), name, value)
-    {
-        json_t *other = json_object_get(member(file, "measured"), name);
-        json_array_append_new(
-            all, json_pack("{s:s, s:O, s:O, s:O, s:O}", "class", name, "planned_bytes_read",
-                           member(value, "bytes_read"), "bytes_read",
-                           member(other, "bytes_read"), "planned_bytes_written",
-                           member(value, "bytes_written"), "bytes_written",
-                           member(other, "bytes_written")));
-    }
-    return all;
-}
+/* Control messages are planned for the programs alone; all others are as planned. Where nothing was
+ * sent nothing was hidden, whatever the bookkeeping of collectives took. */
+static const char traffic_spec[] =
+    "collective; planned_bytes_sent; bytes_sent = or(programs_bytes_sent, bytes_sent); "
+    "planned_bytes_received; bytes_received = or(programs_bytes_received, bytes_received); "
+    "planned_messages_sent; messages_sent = or(programs_messages_sent, messages_sent); "
+    "bytes_sent_inside_nodes = inside_nodes/bytes_sent; "
+    "bytes_sent_across_nodes = across_nodes/bytes_sent; seconds; exposed_seconds; "
+    "hidden_share = or(programs_bytes_sent, bytes_sent) + "
+    "or(programs_bytes_received, bytes_received) > 0 ? 1 - exposed_seconds / seconds : 0 / "
+    "0; "
+    "all_bytes_sent = bytes_sent; "
+    "equal? = planned_bytes_sent == or(programs_bytes_sent, bytes_sent)";
 
-/* Control messages are planned for the programs alone; all others are as planned. */
-static json_t *traffic_of(const json_t *ledger)
+static const char profile_spec[] =
+    "op; unit; count; seconds; exchange_seconds; least_seconds; most_seconds";
+
+static const char class_spec[] = "class = key; planned_bytes = item; measured_bytes = "
+                                 "at(final/memory/measured_bytes, key); "
+                                 "equal? = item == at(final/memory/measured_bytes, key)";
+static const char host_spec[] =
+    "class = key; planned_bytes = item; measured_bytes = "
+    "at(final/memory/host_measured_bytes, "
+    "key); equal? = item == at(final/memory/host_measured_bytes, key)";
+static const char file_spec[] =
+    "class = key; planned_bytes_read = bytes_read; bytes_read = at(at(final/file/measured, "
+    "key), \"bytes_read\"); planned_bytes_written = bytes_written; bytes_written = "
+    "at(at(final/file/measured, key), \"bytes_written\")";
+
+/* What --json has of the last line, in the order of its keys. */
+static void add_ledgers(json_t *tree)
 {
     static const char *const names[] = {"reduce", "all_reduce", "gather",
                                         "join",   "collect",    "control"};
-    json_t *all = json_array();
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const json_t *entry = json_object_get(ledger, names[i]);
-        bool of_programs = json_object_get(entry, "programs_bytes_sent") != NULL;
-        if (!entry) continue;
-        json_t *planned = member(entry, "planned_bytes_sent");
-        json_t *sent = member(entry, of_programs ? "programs_bytes_sent" : "bytes_sent");
-        json_t *received =
-            member(entry, of_programs ? "programs_bytes_received" : "bytes_received");
-        double seconds = zero_fact_number(entry, "seconds");
-        double hidden = 1.0 - zero_fact_number(entry, "exposed_seconds") / seconds;
-        /* Nothing was sent, whatever the bookkeeping of collectives took. */
-        bool moved = json_integer_value(sent) > 0 || json_integer_value(received) > 0;
-        json_array_append_new(
-            all,
-            json_pack(
-                "{s:s, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:o, s:O, s:b}",
-                "collective", names[i], "planned_bytes_sent", planned, "bytes_sent", sent,
-                "planned_bytes_received", member(entry, "planned_bytes_received"),
-                "bytes_received", received, "planned_messages_sent",
-                member(entry, "planned_messages_sent"), "messages_sent",
-                member(entry, of_programs ? "programs_messages_sent" : "messages_sent"),
-                "bytes_sent_inside_nodes", member(entry, "inside_nodes/bytes_sent"),
-                "bytes_sent_across_nodes", member(entry, "across_nodes/bytes_sent"),
-                "seconds", member(entry, "seconds"), "exposed_seconds",
-                member(entry, "exposed_seconds"), "hidden_share",
-                real(moved ? hidden : NAN), "all_bytes_sent", member(entry, "bytes_sent"),
-                "equal", json_equal(planned, sent)));
-    }
-    return all;
-}
-
-static void add_profile(json_t *all, const char *op, const char *unit, const json_t *entry)
-{
-    json_array_append_new(
-        all, json_pack("{s:s, s:s, s:O, s:O, s:O, s:O, s:O}", "op", op, "unit", unit,
-                       "count", member(entry, "count"), "seconds", member(entry, "seconds"),
-                       "exchange_seconds", member(entry, "exchange_seconds"),
-                       "least_seconds", member(entry, "least_seconds"), "most_seconds",
-                       member(entry, "most_seconds")));
-}
-
-static json_t *profile_of(const json_t *profile)
-{
-    json_t *all = json_array(), *entry, *part;
+    json_t *traffic = json_array(), *profile = json_array(), *entry, *part;
+    json_t *final = json_incref(json_object_get(tree, "final"));
     const char *op, *unit;
-    json_object_foreach((json_t *)profile, op, entry)
-    {
-        add_profile(all, op, "", entry);
-        json_object_foreach(member(entry, "units"), unit, part)
-            add_profile(all, op, unit, part);
+    json_object_set_new(tree, "memory",
+                        zero_facts_each(tree, "final/memory/planned_bytes", class_spec));
+    if (json_object_size(zero_fact_at(tree, "final/memory/host_planned_bytes")) > 0)
+        json_object_set_new(
+            tree, "host_memory",
+            zero_facts_each(tree, "final/memory/host_planned_bytes", host_spec));
+    if (json_object_size(zero_fact_at(tree, "final/file/planned")) > 0)
+        json_object_set_new(tree, "file",
+                            zero_facts_each(tree, "final/file/planned", file_spec));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        entry = json_object_get(member(final, "communication"), names[i]);
+        if (entry)
+            json_array_append_new(
+                traffic, pick(entry, traffic_spec, "collective", names[i], "", ""));
     }
-    return all;
+    json_object_foreach(member(final, "profile"), op, entry)
+    {
+        json_array_append_new(profile, pick(entry, profile_spec, "op", op, "unit", ""));
+        json_object_foreach(member(entry, "units"), unit, part) json_array_append_new(
+            profile, pick(part, profile_spec, "op", op, "unit", unit));
+    }
+    json_object_set_new(tree, "communication", traffic);
+    json_object_set_new(tree, "profile", profile);
+    json_object_del(tree, "final"); /* it comes last */
+    json_object_set_new(tree, "final", final);
 }
 
 /* ---- figures ---- */
@@ -324,62 +308,50 @@ static zero_status add_notes(const zero_run *run)
 
 /* ---- facts of texts and pages ---- */
 
-static void add_row(json_t *rows, json_t *name, const json_t *planned,
-                    const json_t *measured, bool is_shown)
+static void add_table(json_t *tables, const char *title, json_t *rows)
 {
-    json_array_append_new(rows,
-                          json_pack("{s:o, s:O, s:O, s:b}", "name", name, "planned",
-                                    planned, "measured", measured, "shown", is_shown));
+    json_array_append_new(tables, json_pack("{s:s, s:o}", "title", title, "rows", rows));
 }
 
-static void add_memory(json_t *ledgers, const char *title, const json_t *classes,
-                       const json_t *planned, const json_t *measured)
+/* Tables of planned and measured bytes: of memory, of a device's host, of a scratch file. */
+static json_t *tables_of(const json_t *tree)
 {
-    json_t *rows = json_array(), *class;
+    static const char spec[] = "name = class; planned = planned_bytes; measured = "
+                               "measured_bytes; shown? = planned_bytes || measured_bytes";
+    static const char *const ways[] = {
+        "name; planned = planned_bytes_read; measured = bytes_read; shown? = "
+        "planned_bytes_read || bytes_read || planned_bytes_written || bytes_written",
+        "name; planned = planned_bytes_written; measured = bytes_written; shown? = "
+        "planned_bytes_read || bytes_read || planned_bytes_written || "
+        "bytes_written"};
+    const zero_scope memory = {.node = zero_fact_at(tree, "final/memory")};
+    json_t *all = json_array(), *moved, *file = json_array(),
+           *rows = zero_facts_each(tree, "memory", spec),
+           *host = zero_facts_each(tree, "host_memory", spec);
+    bool has_host = json_array_size(host) > 0;
     size_t i;
-    json_array_foreach((json_t *)classes, i, class)
+    json_array_append_new(
+        rows, zero_facts_pick(&memory, "name = \"peak\"; planned = planned_peak_bytes; "
+                                       "measured = measured_peak_bytes; shown? = 1"));
+    json_array_append_new(
+        host,
+        zero_facts_pick(&memory, "name = \"peak\"; planned = host_planned_peak_bytes; "
+                                 "measured = host_measured_peak_bytes; shown? = 1"));
+    add_table(all, has_host ? "device of rank 0, bytes" : "memory of rank 0, bytes", rows);
+    if (has_host) add_table(all, "its host, bytes", host);
+    if (!has_host) json_decref(host);
+    json_array_foreach(json_object_get(tree, "file"), i, moved)
     {
-        json_t *a = member(class, "planned_bytes"), *b = member(class, "measured_bytes");
-        add_row(rows, json_incref(member(class, "class")), a, b,
-                json_integer_value(a) || json_integer_value(b));
+        const char *class = json_string_value(json_object_get(moved, "class"));
+        for (int w = 0; w < 2; w++) {
+            char name[40];
+            snprintf(name, sizeof name, w ? "%.17s written" : "%.17s read",
+                     class ? class : "");
+            json_array_append_new(file, pick(moved, ways[w], "name", name, "", ""));
+        }
     }
-    add_row(rows, json_string("peak"), planned, measured, true);
-    json_array_append_new(ledgers, json_pack("{s:s, s:o}", "title", title, "rows", rows));
-}
-
-static void add_file(json_t *ledgers, const json_t *classes)
-{
-    json_t *rows = json_array(), *class;
-    size_t i;
-    json_array_foreach((json_t *)classes, i, class)
-    {
-        const char *name = json_string_value(member(class, "class"));
-        bool is_shown = zero_fact_number(class, "planned_bytes_read || bytes_read || "
-                                                "planned_bytes_written || bytes_written");
-        add_row(rows, json_sprintf("%.17s read", name), member(class, "planned_bytes_read"),
-                member(class, "bytes_read"), is_shown);
-        add_row(rows, json_sprintf("%.17s written", name),
-                member(class, "planned_bytes_written"), member(class, "bytes_written"),
-                is_shown);
-    }
-    if (classes)
-        json_array_append_new(
-            ledgers, json_pack("{s:s, s:o}", "title", "scratch file, bytes", "rows", rows));
-}
-
-/* Rows of planned and measured bytes: of memory, of a device's host, of a scratch file. */
-static json_t *ledgers_of(const json_t *tree)
-{
-    const json_t *memory = zero_fact_at(tree, "final/memory"),
-                 *host = json_object_get(tree, "host_memory");
-    json_t *all = json_array();
-    add_memory(all, host ? "device of rank 0, bytes" : "memory of rank 0, bytes",
-               json_object_get(tree, "memory"), member(memory, "planned_peak_bytes"),
-               member(memory, "measured_peak_bytes"));
-    if (host)
-        add_memory(all, "its host, bytes", host, member(memory, "host_planned_peak_bytes"),
-                   member(memory, "host_measured_peak_bytes"));
-    add_file(all, json_object_get(tree, "file"));
+    if (json_array_size(file) > 0) add_table(all, "scratch file, bytes", file);
+    if (json_array_size(file) == 0) json_decref(file);
     return all;
 }
 
@@ -419,17 +391,14 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     json_object_set_new(
         more, "digest",
         json_sprintf("%.8s...", json_string_value(json_object_get(file->final, "digest"))));
-    json_object_set_new(more, "ledgers", ledgers_of(tree));
+    json_object_set_new(more, "ledgers", tables_of(tree));
     json_t *spent = json_array(),
            *profile = json_deep_copy(json_object_get(tree, "profile"));
     for (int t = 0; t < ZERO_RANK_TIMES && zero_fact_at(tree, "final/rank_seconds"); t++) {
         const char *name = zero_rank_time_name((zero_rank_time)t);
-        const json_t *times =
-            json_object_get(json_object_get(file->final, "rank_seconds"), name);
-        json_array_append_new(spent, json_pack("{s:s, s:O, s:O, s:O}", "name", name,
-                                               "least", member(times, "least"), "mean",
-                                               member(times, "mean"), "most",
-                                               member(times, "most")));
+        json_array_append_new(
+            spent, pick(json_object_get(member(tree, "final/rank_seconds"), name),
+                        "name; least; mean; most", "name", name, "", ""));
     }
     json_object_set_new(more, "spent", spent);
     json_array_foreach(profile, i, row)
@@ -444,30 +413,17 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
 
 static zero_status make(zero_run *run, const zero_metrics_file *file)
 {
-    int64_t val_step;
+    int64_t val_step = 0;
     const json_t *final = file->final;
     ZERO_TRY(zero_run_check(file));
     ZERO_TRY(read_steps(run, file, &val_step));
-    json_t *tree = run->tree = json_pack(
-        "{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*}", "path", zero_metrics_text(file->path),
-        "ended", final != NULL, "cut", file->cut, "lost_lines",
-        (json_int_t)file->lost_lines, "notes", "figures", "steps", "run", file->run);
+    json_t *tree = run->tree =
+        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*}", "path",
+                  zero_metrics_text(file->path), "ended", final != NULL, "cut", file->cut,
+                  "lost_lines", (json_int_t)file->lost_lines, "notes", "figures", "steps",
+                  "run", file->run, "final", final);
     if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
-    if (final) {
-        const json_t *memory = json_object_get(final, "memory");
-        json_t *host = classes_of(memory, "host_planned_bytes", "host_measured_bytes"),
-               *moved = moved_of(json_object_get(final, "file"));
-        json_object_set_new(tree, "memory",
-                            classes_of(memory, "planned_bytes", "measured_bytes"));
-        if (json_array_size(host) > 0) json_object_set(tree, "host_memory", host);
-        if (json_array_size(moved) > 0) json_object_set(tree, "file", moved);
-        json_decref(host);
-        json_decref(moved);
-        json_object_set_new(tree, "communication",
-                            traffic_of(json_object_get(final, "communication")));
-        json_object_set_new(tree, "profile", profile_of(json_object_get(final, "profile")));
-        json_object_set(tree, "final", (json_t *) final);
-    }
+    if (final) add_ledgers(tree);
     if (json_object_set_new(tree, "more", json_object()) != 0)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     add_more(run, file);

@@ -287,12 +287,6 @@ static zero_status find_memory(const char *file, const json_t *point, json_t **b
     return st;
 }
 
-static json_t *known(const json_t *point, const char *path)
-{
-    const json_t *value = zero_fact_at(point, path);
-    return json_is_number(value) ? json_real(json_number_value(value)) : json_null();
-}
-
 static int compare_points(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
@@ -300,6 +294,15 @@ static int compare_points(const void *a, const void *b)
     int64_t ranks = zero_point_whole(x, "ranks") - zero_point_whole(y, "ranks");
     return stages != 0 ? (stages > 0) - (stages < 0) : (ranks > 0) - (ranks < 0);
 }
+
+static const char row_spec[] =
+    "ranks; measured? = state == \"measured\"; tokens_per_second = 1 * tokens_per_second; "
+    "efficiency = 1 * efficiency; step_seconds = 1 * step_seconds/median; "
+    "lower_quartile = 1 * step_seconds/lower_quartile; "
+    "upper_quartile = 1 * step_seconds/upper_quartile; exposed_share = 1 * exposed_share; "
+    "planned_seconds = 1 * planned/step_seconds; "
+    "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; "
+    "fake_nodes? = state == \"measured\" && nodes/fake";
 
 /* `file` is where the study was read; NULL: nowhere. */
 static zero_status add_stages(json_t *report, const char *file, json_t **points, size_t n)
@@ -314,21 +317,11 @@ static zero_status add_stages(json_t *report, const char *file, json_t **points,
                                   json_pack("{s:O, s:o}", "stage",
                                             json_object_get(p, "stage"), "points", list));
         }
-        bool measured = zero_point_is(p, "measured");
         if (file) ZERO_TRY(find_memory(file, p, &memory));
-        json_array_append_new(
-            list, json_pack("{s:O, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
-                            "ranks", json_object_get(p, "ranks"), "measured", measured,
-                            "tokens_per_second", known(p, "tokens_per_second"),
-                            "efficiency", known(p, "efficiency"), "step_seconds",
-                            known(p, "step_seconds/median"), "lower_quartile",
-                            known(p, "step_seconds/lower_quartile"), "upper_quartile",
-                            known(p, "step_seconds/upper_quartile"), "exposed_share",
-                            known(p, "exposed_share"), "planned_seconds",
-                            known(p, "planned/step_seconds"), "simulated_seconds",
-                            known(p, "simulated/step_seconds"), "peak_bytes", memory,
-                            "fake_nodes",
-                            measured && json_is_true(zero_fact_at(p, "nodes/fake"))));
+        const zero_scope scope = {.node = p};
+        json_t *row = zero_facts_pick(&scope, row_spec);
+        json_object_set_new(row, "peak_bytes", memory);
+        json_array_append_new(list, row);
     }
     return ZERO_OK;
 }

@@ -119,6 +119,12 @@ static void facts_are_picked_into_an_object(void **state)
     json_t *wanted = json_pack("{s:i, s:f, s:i, s:n, s:b, s:s, s:n, s:n}", "a", 3, "twice",
                                6.0, "x", 7, "y", "flag", 1, "text", "yes", "none", "inf");
     assert_true(json_equal(got, wanted));
+    json_t *each = zero_facts_each(from, "b", "name = key; value = item; of = a");
+    json_t *both = json_pack("[{s:s, s:i, s:i}, {s:s, s:n, s:i}]", "name", "x", "value", 7,
+                             "of", 3, "name", "y", "value", "of", 3);
+    assert_true(json_equal(each, both));
+    json_decref(each);
+    json_decref(both);
     json_decref(from);
     json_decref(got);
     json_decref(wanted);
