@@ -153,3 +153,13 @@ zero_status zero_words_quote(const char *word, zero_bytes *text)
     for (; *word; word++) ZERO_TRY(quote_character(text, *word));
     return zero_bytes_append(text, "'", 1);
 }
+
+zero_status zero_words_command(const char *name, int argc, char **argv, zero_bytes *text)
+{
+    ZERO_TRY(zero_bytes_append(text, name, strlen(name)));
+    for (int i = 0; i < argc; i++) {
+        ZERO_TRY(zero_bytes_append(text, " ", 1));
+        ZERO_TRY(zero_words_quote(argv[i], text));
+    }
+    return zero_bytes_append(text, "", 1);
+}

@@ -25,3 +25,6 @@ void zero_words_destroy(zero_words *words); /* accepts all zeros */
 /* Appends the word as a shell takes it; control characters, which would garble a terminal, become
  * '?'. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_words_quote(const char *word, zero_bytes *text);
+/* Appends "zero train" and what follows it on a command line, as a shell takes it, and a zero. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_words_command(const char *name, int argc, char **argv,
+                                              zero_bytes *text);
