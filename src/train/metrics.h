@@ -138,6 +138,11 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *step);
  * up to 2 s for the reader of a pipe. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_metrics_final_line(zero_metrics *m,
                                                    const zero_metrics_final *final);
+/* Parts of the lines, NULL without memory: a number, null if it is not finite; "schedule" of the first line;
+ * "rank_seconds" of the last. */
+json_t *zero_metrics_real(double x);
+json_t *zero_metrics_schedule(const zero_schedule *schedule);
+json_t *zero_metrics_rank_seconds(const zero_rank_seconds *seconds);
 /* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
 void zero_metrics_write(zero_metrics *m, json_t *line);
 /* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */
