@@ -241,8 +241,10 @@ json_t *zero_study_more(const json_t *points)
                                                      keys[k]));
             break;
         }
-    return json_pack("{s:O, s:o, s:O*}", "points", points, "another", another, "began",
-                     first);
+    const json_t *load = json_array_get(json_object_get(first, "load"), 0);
+    return json_pack("{s:O, s:o, s:O*, s:o*}", "points", points, "another", another,
+                     "began", first, "load",
+                     json_is_number(load) ? json_real(json_number_value(load)) : NULL);
 }
 
 zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,

@@ -147,7 +147,7 @@ static json_t *value_of(const char *field)
 
 static zero_status read_row(const reader *r, json_t *study)
 {
-    json_t *point = json_pack("{s:n, s:n}", "planned", "simulated");
+    json_t *point = json_object();
     if (r->n_fields != r->n_names)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path,
@@ -157,17 +157,20 @@ static zero_status read_row(const reader *r, json_t *study)
         const char *path = columns[c].path, *slash = strchr(path, '/');
         int k = 0;
         while (k < r->n_names && strcmp(r->names[k], columns[c].name) != 0) k++;
-        if (k == r->n_names || !*r->fields[k] || strncmp(path, "load", 4) == 0) continue;
-        json_t *value = value_of(r->fields[k]);
-        if (!slash) {
-            json_object_set_new(point, path, value);
-            continue;
-        }
+        if (k == r->n_names && strstr(path, "/step_seconds")) /* null is not missing */
+            return zero_fail(ZERO_ERR_FORMAT, "%.500s: the column \"%s\" is missing",
+                             r->path, columns[c].name);
+        if (k == r->n_names || strncmp(path, "load", 4) == 0) continue;
+        json_t *value = *r->fields[k] ? value_of(r->fields[k]) : json_null();
         char key[32];
-        snprintf(key, sizeof key, "%.*s", (int)(slash - path), path);
-        if (!json_is_object(json_object_get(point, key)))
-            json_object_set_new(point, key, json_object());
-        json_object_set_new(json_object_get(point, key), slash + 1, value);
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "/"), path);
+        if (slash && !json_is_null(value)) {
+            if (!json_is_object(json_object_get(point, key)))
+                json_object_set_new(point, key, json_object());
+            json_object_set_new(json_object_get(point, key), slash + 1, value);
+        } else if (!json_object_get(point, key)) {
+            json_object_set_new(point, key, value);
+        }
     }
     const char *scaling = json_string_value(json_object_get(point, "scaling"));
     if (!scaling || (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0))
@@ -213,6 +216,8 @@ static const zero_expected measured_rows[] = {
     {"step_seconds/median,lower_quartile,upper_quartile", ZERO_EXPECT_NUMBER, 0, 0, NULL},
     {"tokens_per_second,efficiency,exposed_share", ZERO_EXPECT_NUMBER, 0, 0, NULL},
     {"nodes/fake", ZERO_EXPECT_FLAG, 0, 0, NULL},
+    {"cores_per_rank?", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+    {"run?/model?/parameters?", ZERO_EXPECT_NUMBER, 0, 0, NULL},
 };
 static const zero_expected model_rows[][1] = {
     {{"planned/step_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL}},
