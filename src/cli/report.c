@@ -240,20 +240,15 @@ static zero_status check_trace(const sources *s)
                      s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
-static zero_status show(const sources *s, const report_options *o)
-{
-    ZERO_TRY(check_sources(s, o));
-    ZERO_TRY(check_trace(s));
-    if (!o->out) return print(s, o, stdout);
-    return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
-}
-
 static zero_status report(const report_options *o, const zero_options *given)
 {
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
-    if (st == ZERO_OK) st = show(s, o);
+    if (st == ZERO_OK) st = check_sources(s, o);
+    if (st == ZERO_OK) st = check_trace(s);
+    if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
+    if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
     destroy(s);
     return st;
 }

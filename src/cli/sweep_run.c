@@ -169,46 +169,26 @@ zero_status zero_sweep_run_point(zero_sweep_study *study, const zero_sweep_optio
 
 /* ---- Slurm ---- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* True if each task need not have a CPU of its own. */
-static bool overcommits(const zero_words *words)
-{
-    for (int64_t i = 1; i < words->n; i++)
-        if (strcmp(words->words[i], "-O") == 0 ||
-            strcmp(words->words[i], "--overcommit") == 0)
-            return true;
-    return false;
-}
-
-/* The most ranks that a point needs which is still to be run. */
-static int most_ranks(const json_t *study)
-{
-    int most = 0;
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(study, "points"), i, point)
-    {
-        int ranks = (int)zero_point_whole(point, "ranks");
-        if (!zero_point_is(point, "measured") && ranks > most) most = ranks;
-    }
-    return most;
-}
-
 zero_status zero_sweep_run_check(const zero_sweep_study *study,
                                  const zero_sweep_options *options)
 {
     const char *text = getenv("SLURM_NTASKS");
-    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0;
-    int needed = most_ranks(study->tree);
+    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
     zero_words words = {0};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study->tree, "points"), i, point)
+    {
+        int ranks = (int)zero_point_whole(point, "ranks");
+        if (!zero_point_is(point, "measured") && ranks > needed) needed = ranks;
+    }
     ZERO_TRY(add_launch(options, needed, &words));
-    bool is_srun = words.n > 0 && strcmp(last_part(words.words[0]), "srun") == 0;
-    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks || overcommits(&words);
+    const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
+    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
+    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
+    for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
+        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
+                    strcmp(words.words[w], "--overcommit") == 0;
     zero_words_destroy(&words);
     if (is_enough) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,
