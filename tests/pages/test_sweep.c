@@ -226,8 +226,10 @@ static void a_study_is_read_from_either_file(void **state)
     for (int i = 0; i < 2; i++) {
         is(reports[i], "count(stages) == 2 && count(stages/0/points) == 3");
         is(reports[i], "stages/0/points/1/ranks == 2 && stages/0/points/1/measured");
-        is(reports[i], "stages/0/points/1/step_seconds == 3 && !stages/0/points/0/measured");
-        is(reports[i], "stages/0/points/1/efficiency == 1 && !stages/0/points/1/fake_nodes");
+        is(reports[i],
+           "stages/0/points/1/step_seconds == 3 && !stages/0/points/0/measured");
+        is(reports[i],
+           "stages/0/points/1/efficiency == 1 && !stages/0/points/1/fake_nodes");
         is(reports[i], "stages/0/points/1/exposed_share == 0.5");
         json_decref(reports[i]);
     }
