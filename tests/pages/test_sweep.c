@@ -149,6 +149,7 @@ static char *text_of(const json_t *study, const char *field, bool is_table)
 {
     static char text[16384];
     FILE *out = fmemopen(text, sizeof text, "w");
+    text[0] = '\0';
     if (!out) abort();
     if (field)
         zero_csv_text(field, out);
