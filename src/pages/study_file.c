@@ -147,11 +147,11 @@ static json_t *value_of(const char *field)
 
 static zero_status read_row(const reader *r, json_t *study)
 {
-    json_t *point = json_object();
     if (r->n_fields != r->n_names)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path,
                          r->row, r->n_names, r->n_fields);
+    json_t *point = json_object();
     json_array_append_new(json_object_get(study, "points"), point);
     for (size_t c = 0; c < COUNT(columns); c++) {
         const char *path = columns[c].path, *slash = strchr(path, '/');
