@@ -1,5 +1,5 @@
-/* zero compare: the first step and key in which the metrics of two runs differ, then the settings
- * that differ. Times are measured, so they are not compared. */
+/* zero compare: the first step and key in which the metrics of two runs differ, then the
+ * settings that differ. Times are measured, so they are not compared. */
 #include "cli/options.h"
 
 #include <inttypes.h>
@@ -54,8 +54,8 @@ static void note(const char *key, const json_t *a, const json_t *b, difference *
     write_value(b, d->b, sizeof d->b);
 }
 
-/* The first member of a that b has not or has otherwise, then the first that only b has; `d` is left alone
- * without one. */
+/* The first member of a that b has not or has otherwise, then the first that only b has;
+ * `d` is left alone without one. */
 static void compare_lines(const json_t *a, const json_t *b, difference *d)
 {
     const char *key;

@@ -190,7 +190,8 @@ static double seconds_of(const zero_run *run, int64_t step)
     return NAN;
 }
 
-/* Steps that both have last equally long. One is enough: a resumed run has taken some of them again. */
+/* Steps that both have last equally long. One is enough: a resumed run has taken some of
+ * them again. */
 static zero_status check_steps(const sources *s)
 {
     int64_t differs = 0;
@@ -202,7 +203,8 @@ static zero_status check_steps(const sources *s)
         traced = (double)t->total * 1e-9;
         seconds = own;
         differs = t->step;
-        /* Both files have the same clock's seconds of rank 0, one of them in whole nanoseconds. */
+        /* Both files have the same clock's seconds of rank 0, one of them in whole
+         * nanoseconds. */
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
     }
     if (differs == 0) return ZERO_OK;
@@ -215,8 +217,9 @@ static zero_status check_steps(const sources *s)
         s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
 }
 
-/* The page draws the trace as that of the first run. Both files name their run, but older ones do not, and
- * metrics that a resumed run went on with have earlier runs' steps, too. */
+/* The page draws the trace as that of the first run. Both files name their run, but
+ * older ones do not, and metrics that a resumed run went on with have earlier runs'
+ * steps, too. */
 static zero_status check_trace(const sources *s)
 {
     const zero_run *run = &s->runs[0];

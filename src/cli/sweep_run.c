@@ -65,8 +65,8 @@ static void note_start(json_t *point)
                             json_pack("[f, f, f]", load[0], load[1], load[2]));
 }
 
-/* An earlier run's metrics would look like this one's. A log is made anew: where another user may add
- * names, one that is there may lead to any file. */
+/* An earlier run's metrics would look like this one's. A log is made anew: where another
+ * user may add names, one that is there may lead to any file. */
 static zero_status clear(const zero_sweep_study *study, const json_t *point,
                          zero_storage_file *log)
 {
@@ -107,7 +107,8 @@ static zero_status status_of(int code)
     }
 }
 
-/* The run's own message, or else what its metrics or the launcher may have to do with it. */
+/* The run's own message, or else what its metrics or the launcher may have to do with
+ * it. */
 static zero_status fail_point(const zero_sweep_study *study, json_t *point,
                               const zero_child_end *end, int64_t steps, const char *missing)
 {

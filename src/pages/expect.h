@@ -1,8 +1,8 @@
 /* expect.h - what members a JSON object from outside must have, as a table.
  *
- * A path names members, joined by /. "a,b" stands for each of them, "a?" for one that may be absent, and
- * "*31" for all members, whose names have at most 31 bytes. Members that no row names are ignored:
- * newer versions add some. */
+ * A path names members, joined by /. "a,b" stands for each of them, "a?" for one that
+ * may be absent, and "*31" for all members, whose names have at most 31 bytes. Members
+ * that no row names are ignored: newer versions add some. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ typedef struct {
         *given; /* the row counts only if there is a fact at this path; NULL: always */
 } zero_expected;
 
-/* ZERO_ERR_FORMAT names `where`, the object that has the member, the member, what was expected and what
- * was found. */
+/* ZERO_ERR_FORMAT names `where`, the object that has the member, the member, what was
+ * expected and what was found. */
 ZERO_NODISCARD zero_status zero_expect(const char *where, const json_t *object,
                                        const zero_expected *rows, size_t n);

@@ -1,11 +1,13 @@
-/* page_parts.h - the pictures of the page, and what they share. The tables are forms (*.form). */
+/* page_parts.h - the pictures of the page, and what they share. The tables are forms
+ * (*.form). */
 #pragma once
 
 #include "pages/page.h"
 
 #define ZERO_PAGE_RUNS 6 /* curves that colours and dashes keep apart */
 
-/* Prints a section of a file of forms as HTML; takes over the tree, which may be NULL for lack of memory. */
+/* Prints a section of a file of forms as HTML; takes over the tree, which may be NULL
+ * for lack of memory. */
 ZERO_NODISCARD zero_status zero_page_form(const char *file, const char *section,
                                           json_t *tree, FILE *out);
 /* A paragraph in place of a picture: why there is no data, and what would bring it. */

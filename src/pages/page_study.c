@@ -1,5 +1,5 @@
-/* Scaling studies: tokens per second, efficiency and memory over the number of ranks, which doubles
- * from tick to tick. Dashed: what a machine would do that loses nothing. */
+/* Scaling studies: tokens per second, efficiency and memory over the number of ranks,
+ * which doubles from tick to tick. Dashed: what a machine would do that loses nothing. */
 #include <math.h>
 
 #include "base/fail.h"
@@ -57,7 +57,8 @@ static double at_ranks(const struct plot *p, int ranks)
            span * log((double)ranks / p->least) / log((double)p->most / p->least);
 }
 
-/* Tokens per second that grow with the ranks, from a stage's first measured point on: per rank; NAN: none. */
+/* Tokens per second that grow with the ranks, from a stage's first measured point on:
+ * per rank; NAN: none. */
 static double ideal_of(const json_t *points, size_t *first)
 {
     size_t n = json_array_size(points);
@@ -69,7 +70,8 @@ static double ideal_of(const json_t *points, size_t *first)
     return NAN;
 }
 
-/* The largest value, and the largest number of ranks and the least; 0 if the study has no value. */
+/* The largest value, and the largest number of ranks and the least; 0 if the study has
+ * no value. */
 static double measure(struct plot *p)
 {
     double most = 0.0;

@@ -74,8 +74,8 @@ static zero_status read_steps(zero_run *run, const zero_metrics_file *file,
     return ZERO_OK;
 }
 
-/* The median of a column without the first steps, as in the run's own summary; of a short run all count.
- * Numbers that are unknown do not. `room` is for all steps. */
+/* The median of a column without the first steps, as in the run's own summary; of a
+ * short run all count. Numbers that are unknown do not. `room` is for all steps. */
 static zero_step_time median_of(const zero_run *run, zero_step_column column, double *room)
 {
     int64_t first = run->n > ZERO_STEP_TIMES_FIRST ? ZERO_STEP_TIMES_FIRST : 0, n = 0;
@@ -105,8 +105,8 @@ static json_t *pick(const json_t *entry, const char *spec, const char *key,
     return picked;
 }
 
-/* Control messages are planned for the programs alone; all others are as planned. Where nothing was
- * sent nothing was hidden, whatever the bookkeeping of collectives took. */
+/* Control messages are planned for the programs alone; all others are as planned. Where
+ * nothing was sent nothing was hidden, whatever the bookkeeping of collectives took. */
 static const char traffic_spec[] =
     "collective; planned_bytes_sent; bytes_sent = or(programs_bytes_sent, bytes_sent); "
     "planned_bytes_received; bytes_received = or(programs_bytes_received, bytes_received); "
@@ -174,8 +174,8 @@ static void add_ledgers(json_t *tree)
 #define OF_STEPS NULL /* the number is computed from the steps */
 #define DATA     "collective == \"control\" ? 0 : "
 
-/* Expressions over the tree, of all ranks, and of rank 0 where the file has no seconds by rank: an older
- * version's, or of a run that has not ended. */
+/* Expressions over the tree, of all ranks, and of rank 0 where the file has no seconds
+ * by rank: an older version's, or of a run that has not ended. */
 static const struct {
     const char *key, *name, *unit, *of_ranks, *of_rank_0, *definition;
 } figures[] = {
@@ -216,7 +216,8 @@ static const struct {
 };
 enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6, MEMORY = 4 };
 
-/* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its words. */
+/* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its
+ * words. */
 static zero_status add_figures(zero_run *run, int64_t val_step)
 {
     json_t *all = json_object(), *rows[2] = {json_array(), json_array()};
@@ -279,7 +280,8 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
 
 /* ---- notes ---- */
 
-/* Sentences about what a file has not: a report without them would pass for that of a whole run. */
+/* Sentences about what a file has not: a report without them would pass for that of a
+ * whole run. */
 static zero_status add_notes(const zero_run *run)
 {
     char *text = NULL;
@@ -313,7 +315,8 @@ static void add_table(json_t *tables, const char *title, json_t *rows)
     json_array_append_new(tables, json_pack("{s:s, s:o}", "title", title, "rows", rows));
 }
 
-/* Tables of planned and measured bytes: of memory, of a device's host, of a scratch file. */
+/* Tables of planned and measured bytes: of memory, of a device's host, of a scratch
+ * file. */
 static json_t *tables_of(const json_t *tree)
 {
     static const char spec[] = "name = class; planned = planned_bytes; measured = "

@@ -1,10 +1,11 @@
-/* run.h - a run, read from its metrics: one tree of facts, which all forms of `zero report` show, and the
- * numbers of its steps.
+/* run.h - a run, read from its metrics: one tree of facts, which all forms of `zero
+ * report` show, and the numbers of its steps.
  *
- * The tree is what --json prints (README.md) but for "more", facts that only texts and pages show. Reading
- * is strict: a line that is not what train/metrics.h describes is an error with the path, the line, what
- * was expected and what was found. Keys that are not known here are ignored, because newer versions add
- * keys. What a run has not written is absent or null. */
+ * The tree is what --json prints (README.md) but for "more", facts that only texts and
+ * pages show. Reading is strict: a line that is not what train/metrics.h describes is an
+ * error with the path, the line, what was expected and what was found. Keys that are not
+ * known here are ignored, because newer versions add keys. What a run has not written is
+ * absent or null. */
 #pragma once
 
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #define ZERO_RUN_PEERS 64        /* ranks of a matrix, at most */
 #define ZERO_RUN_RANKS (1 << 20) /* of a run that is read */
 
-/* Columns of steps. The keys of their lines, but for `skipped` all may be null, which is NAN. */
+/* Columns of steps. The keys of their lines, but for `skipped` all may be null, which is
+ * NAN. */
 typedef enum {
     ZERO_STEP,
     ZERO_STEP_LOSS,
@@ -39,8 +41,8 @@ typedef struct {
     double *steps[ZERO_STEP_COLUMNS]; /* [n], owned */
 } zero_run;
 
-/* Reads the metrics at `path`; "-" is no special name. ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM.
- * Release it with _destroy. */
+/* Reads the metrics at `path`; "-" is no special name. ZERO_ERR_IO, ZERO_ERR_FORMAT,
+ * ZERO_ERR_NOMEM. Release it with _destroy. */
 ZERO_NODISCARD zero_status zero_run_read(zero_run *run, const char *path);
 /* The same from bytes in memory, which are copied. */
 ZERO_NODISCARD zero_status zero_run_parse(zero_run *run, const char *path, const void *text,
@@ -58,14 +60,16 @@ const char *zero_run_path(const zero_run *run);
 ZERO_NODISCARD zero_status zero_runs_print(const zero_run *runs, int n, FILE *out);
 /* Rows of steps, the first of which names the columns: one per run and step. */
 void zero_runs_print_csv(const zero_run *runs, int n, FILE *out);
-/* {"runs": [...], "settings": [...]}: takes "more" out of their trees. NULL without memory. */
+/* {"runs": [...], "settings": [...]}: takes "more" out of their trees. NULL without
+ * memory. */
 json_t *zero_runs_describe(const zero_run *runs, int n);
-/* {"columns": runs, "rows": [{"name", "unit", "values": [{"value", "ratio"}]}]}: the figures of the first run
- * and of runs [begin, end). NULL without memory. */
+/* {"columns": runs, "rows": [{"name", "unit", "values": [{"value", "ratio"}]}]}: the
+ * figures of the first run and of runs [begin, end). NULL without memory. */
 json_t *zero_runs_compare(const zero_run *runs, int begin, int end);
 /* The settings in which runs differ: [{"name", "values": [texts]}]. NULL without memory. */
 json_t *zero_runs_settings(const zero_run *runs, int n);
 
-/* The options and facts in which first lines differ: [{"name", "values"}]; null is left open. `files`, ended
- * by NULL, are options that only name files of a run. NULL without memory. */
+/* The options and facts in which first lines differ: [{"name", "values"}]; null is left
+ * open. `files`, ended by NULL, are options that only name files of a run. NULL without
+ * memory. */
 json_t *zero_settings_compare(const json_t *const *runs, int n, const char *const *files);

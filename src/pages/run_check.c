@@ -80,8 +80,8 @@ static const zero_expected final_rows[] = {
 
 /* ---- the first line ---- */
 
-/* The place of each of the schedule's classes among zero_class; -1: there is no such class, -2: it is
- * there twice. */
+/* The place of each of the schedule's classes among zero_class; -1: there is no such
+ * class, -2: it is there twice. */
 static int find_class(const json_t *names, size_t i)
 {
     const char *name = json_string_value(json_array_get(names, i));

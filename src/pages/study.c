@@ -118,7 +118,8 @@ static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t
     zero_step_time t = zero_step_times_of(seconds, file->n, warm_up);
     double exposed = zero_step_times_of(shares, file->n, warm_up).median;
     double rate = (double)tokens / t.median, n = (double)ranks;
-    /* Ranks that are bound have no more cores than that; ranks that are not share the machines'. */
+    /* Ranks that are bound have no more cores than that; ranks that are not share the
+     * machines'. */
     double own = zero_fact_number(file->run, "cores");
     double share = zero_fact_number(file->run, "node_cores * count(hosts)") / n;
     *measured = json_pack(

@@ -3,12 +3,13 @@
  *     weak      micro batch fixed:   efficiency = t1 / tN
  *     strong    global batch fixed:  efficiency = t1 n1 / (tN nN)
  *
- * t is the median of a point's steps without its first ones; t1 and n1 are those of the stage's point with the
- * fewest ranks among those that are measured. Source of a measurement is the metrics of its run
- * (train/metrics.h), and nothing else.
+ * t is the median of a point's steps without its first ones; t1 and n1 are those of the
+ * stage's point with the fewest ranks among those that are measured. Source of a
+ * measurement is the metrics of its run (train/metrics.h), and nothing else.
  *
- * A study is one tree, which is study.json (src/cli/README.md, "Scaling studies"): settings, and "points" by
- * stage, then by ranks, each with its "state", and what was run and measured. */
+ * A study is one tree, which is study.json (src/cli/README.md, "Scaling studies"):
+ * settings, and "points" by stage, then by ranks, each with its "state", and what was
+ * run and measured. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,8 +37,9 @@ int zero_study_count(const json_t *study, const char *state);
 const char *zero_point_name(const json_t *point, char text[ZERO_POINT_TEXT]);
 const char *zero_point_words(const json_t *point, char text[ZERO_POINT_TEXT]);
 
-/* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point as it was, if
- * something is missing: the run has not ended, or it had other ranks or steps. */
+/* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point
+ * as it was, if something is missing: the run has not ended, or it had other ranks or
+ * steps. */
 ZERO_NODISCARD zero_status zero_study_measure(json_t *point, const zero_metrics_file *file,
                                               int64_t steps, int64_t warm_up);
 /* Efficiencies of all measured points; puts keys of points in their order. */
@@ -47,8 +49,8 @@ double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, in
 
 /* ---- forms ---- */
 
-/* study.csv: a row per point, the first of which names the columns, as RFC 4180 has them but for the line's
- * end, which is a new line alone. */
+/* study.csv: a row per point, the first of which names the columns, as RFC 4180 has them
+ * but for the line's end, which is a new line alone. */
 void zero_study_print_csv(const json_t *study, FILE *out);
 /* The table of `zero sweep`. */
 ZERO_NODISCARD zero_status zero_study_show(const json_t *study, bool has_plan,
@@ -56,11 +58,13 @@ ZERO_NODISCARD zero_status zero_study_show(const json_t *study, bool has_plan,
 
 /* ---- what others wrote ---- */
 
-/* True if the path names a study: a directory, or a file that begins as one. ZERO_ERR_IO. */
+/* True if the path names a study: a directory, or a file that begins as one.
+ * ZERO_ERR_IO. */
 ZERO_NODISCARD zero_status zero_study_is(const char *path, bool *is);
-/* Reads study.json, the directory that has it, or study.csv, as strictly as run.h, into the tree that a report
- * shows: "path", "scaling", "stages" with their points, and "more" for texts and pages. The memory of points
- * is from their metrics, where they lie beside it. ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
+/* Reads study.json, the directory that has it, or study.csv, as strictly as run.h, into
+ * the tree that a report shows: "path", "scaling", "stages" with their points, and
+ * "more" for texts and pages. The memory of points is from their metrics, where they lie
+ * beside it. ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_study_read(json_t **report, const char *path);
 /* From bytes in memory; without the memory of its points. */
 ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,

@@ -1,4 +1,5 @@
-/* The files of a study: study.csv, written and read, study.json, read, and what a report shows of them. */
+/* The files of a study: study.csv, written and read, study.json, read, and what a report
+ * shows of them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -266,8 +267,8 @@ static zero_status check_study(const char *path, const json_t *study, const char
 
 /* ---- the report ---- */
 
-/* Bytes that the metrics of a point say; null: it has none, or they are not beside the study, as when only
- * its files were copied. */
+/* Bytes that the metrics of a point say; null: it has none, or they are not beside the
+ * study, as when only its files were copied. */
 static zero_status find_memory(const char *file, const json_t *point, json_t **bytes)
 {
     char path[ZERO_STORAGE_FILE_PATH], name[ZERO_POINT_TEXT];

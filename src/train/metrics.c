@@ -153,8 +153,9 @@ static void put_measured(json_t *entry, const zero_traffic *t, const zero_durati
     json_object_set_new(entry, "exposed_seconds", zero_metrics_real(d->exposed));
 }
 
-/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program, and measured. With a
- * device also between it and the host: nothing if devices reach each other. */
+/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program,
+ * and measured. With a device also between it and the host: nothing if devices reach
+ * each other. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
