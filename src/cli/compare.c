@@ -1,5 +1,5 @@
-/* zero compare: the first step and key in which the metrics of two runs differ, then the settings
- * that differ. Times are measured, so they are not compared. */
+/* zero compare: the first step and key in which the metrics of two runs differ, then the
+ * settings that differ. Times are measured, so they are not compared. */
 #include "cli/options.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
-#include "train/metrics_read.h"
+#include "pages/run.h"
 
 typedef struct {
     zero_metrics_file a, b;
@@ -27,17 +27,10 @@ typedef struct {
 static const char *const measured[] = {"step_seconds", "tokens_per_second", "elapsed",
                                        "exposed_seconds", "lost_lines"};
 
-/* Members of the first line that say how a run was made, besides its configuration. */
-static const char *const facts[] = {"version", "commit", "build",      "resumed_step",
-                                    "ranks",   "nodes",  "hosts",      "cpu",
-                                    "mpi",     "blas",   "arithmetic", "data"};
-
-#define COUNT(array) (sizeof array / sizeof array[0])
-
-static bool is_among(const char *key, const char *const *names, size_t n)
+static bool is_measured(const char *key)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(key, names[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++)
+        if (strcmp(key, measured[i]) == 0) return true;
     return false;
 }
 
@@ -61,26 +54,23 @@ static void note(const char *key, const json_t *a, const json_t *b, difference *
     write_value(b, d->b, sizeof d->b);
 }
 
-/* The first member of a that b has not or has otherwise; `d` is left alone without one. */
-static void compare_members(const json_t *a, const json_t *b, difference *d)
+/* The first member of a that b has not or has otherwise, then the first that only b has;
+ * `d` is left alone without one. */
+static void compare_lines(const json_t *a, const json_t *b, difference *d)
 {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)a, key, value)
     {
         const json_t *other = json_object_get(b, key);
-        if (d->key[0] || is_among(key, measured, COUNT(measured))) continue;
-        if (!other || !json_equal(value, other)) note(key, value, other, d);
+        if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
+            note(key, value, other, d);
     }
-}
-
-static void compare_lines(const json_t *a, const json_t *b, difference *d)
-{
-    difference back = {.key = ""};
-    compare_members(a, b, d);
-    if (d->key[0]) return;
-    compare_members(b, a, &back); /* members that only b has */
-    if (back.key[0]) note(back.key, NULL, json_object_get(b, back.key), d);
+    json_object_foreach((json_t *)b, key, value)
+    {
+        if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
+            note(key, NULL, value, d);
+    }
 }
 
 /* Line i of both, which may be of two steps. */
@@ -102,23 +92,17 @@ static zero_status compare_step(const pair *p, int64_t i, difference *d)
     return st;
 }
 
-/* One run has more steps than the n that both have. */
-static void compare_ends(const pair *p, int64_t n, difference *d)
-{
-    bool a_has = p->a.n > n;
-    d->step = (a_has ? &p->a : &p->b)->steps[n].step;
-    snprintf(d->key, sizeof d->key, "step");
-    snprintf(a_has ? d->a : d->b, sizeof d->a, "%" PRId64, d->step);
-    snprintf(a_has ? d->b : d->a, sizeof d->a, "missing");
-}
-
 static zero_status compare_results(const pair *p, difference *d)
 {
     int64_t n = zero_min(p->a.n, p->b.n);
     for (int64_t i = 0; i < n && !d->key[0]; i++) ZERO_TRY(compare_step(p, i, d));
     if (d->key[0]) return ZERO_OK;
-    if (p->a.n != p->b.n) {
-        compare_ends(p, n, d);
+    if (p->a.n != p->b.n) { /* one run has more steps than both have */
+        bool a_has = p->a.n > n;
+        d->step = (a_has ? &p->a : &p->b)->steps[n].step;
+        snprintf(d->key, sizeof d->key, "step");
+        snprintf(a_has ? d->a : d->b, sizeof d->a, "%" PRId64, d->step);
+        snprintf(a_has ? d->b : d->a, sizeof d->a, "missing");
         return ZERO_OK;
     }
     const json_t *a = json_object_get(p->a.final, "digest");
@@ -146,51 +130,38 @@ static void show_results(const pair *p, const difference *d)
 
 /* ---- settings ---- */
 
-/* Prints a row if the values differ; a missing value and null are both left open. */
-static void show_setting(const char *dashes, const char *key, const json_t *a,
-                         const json_t *b, int *n)
+static zero_status show_settings(const pair *p)
 {
-    char text_a[512], text_b[512];
-    bool open_a = !a || json_is_null(a), open_b = !b || json_is_null(b);
-    if (open_a ? open_b : !open_b && json_equal(a, b)) return;
-    write_value(open_a ? NULL : a, text_a, sizeof text_a);
-    write_value(open_b ? NULL : b, text_b, sizeof text_b);
-    if ((*n)++ == 0) printf("settings that differ:\n");
-    printf("  %s%s: %s | %s\n", dashes, ZERO_SHOWN(key),
-           open_a ? "open" : ZERO_SHOWN(text_a), open_b ? "open" : ZERO_SHOWN(text_b));
-}
-
-/* Options, without the names of the compared files. */
-static void show_options(const json_t *a, const json_t *b, int *n)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)a, key, value)
-    {
-        if (strcmp(key, "metrics") != 0)
-            show_setting("--", key, value, json_object_get(b, key), n);
-    }
-    json_object_foreach((json_t *)b, key, value)
-    {
-        if (!json_object_get(a, key)) show_setting("--", key, NULL, value, n);
-    }
-}
-
-static void show_settings(const pair *p)
-{
-    int n = 0;
+    static const char *const files[] = {"metrics", NULL}; /* the compared ones */
+    const json_t *const runs[] = {p->a.run, p->b.run};
     const zero_metrics_file *without = !p->a.run ? &p->a : !p->b.run ? &p->b : NULL;
+    size_t i;
+    json_t *setting;
     if (without) {
         printf("settings are unknown: %s does not say what its run was\n",
                ZERO_SHOWN(without->path));
-        return;
+        return ZERO_OK;
     }
-    show_options(json_object_get(p->a.run, "config"), json_object_get(p->b.run, "config"),
-                 &n);
-    for (size_t i = 0; i < COUNT(facts); i++)
-        show_setting("", facts[i], json_object_get(p->a.run, facts[i]),
-                     json_object_get(p->b.run, facts[i]), &n);
-    if (n == 0) printf("the settings are equal\n");
+    json_t *settings = zero_settings_compare(runs, 2, files);
+    if (!settings) return zero_fail(ZERO_ERR_NOMEM, "no memory for the settings of runs");
+    printf(json_array_size(settings) > 0 ? "settings that differ:\n"
+                                         : "the settings are equal\n");
+    json_array_foreach(settings, i, setting)
+    {
+        char text[2][512];
+        for (size_t r = 0; r < 2; r++) {
+            const json_t *value = json_array_get(json_object_get(setting, "values"), r);
+            if (json_is_null(value))
+                snprintf(text[r], sizeof text[r], "open");
+            else
+                write_value(value, text[r], sizeof text[r]);
+        }
+        printf("  %s: %s | %s\n",
+               ZERO_SHOWN(json_string_value(json_object_get(setting, "name"))),
+               ZERO_SHOWN(text[0]), ZERO_SHOWN(text[1]));
+    }
+    json_decref(settings);
+    return ZERO_OK;
 }
 
 /* ---- the command ---- */
@@ -201,7 +172,7 @@ static zero_status compare(const pair *p)
     ZERO_TRY(compare_results(p, &d));
     printf("%s | %s\n", ZERO_SHOWN(p->a.path), ZERO_SHOWN(p->b.path));
     show_results(p, &d);
-    show_settings(p);
+    ZERO_TRY(show_settings(p));
     printf("not compared, because they are measured: %s, %s, %s, %s, and the last line but "
            "for its digest\n",
            measured[0], measured[1], measured[2], measured[3]);

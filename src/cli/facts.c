@@ -8,17 +8,6 @@
 #include "base/fail.h"
 #include "cli/words.h"
 
-static zero_status append_command(zero_bytes *text, int argc, char **argv)
-{
-    const char *name = zero_command_train.name;
-    ZERO_TRY(zero_bytes_append(text, name, strlen(name)));
-    for (int i = 0; i < argc; i++) {
-        ZERO_TRY(zero_bytes_append(text, " ", 1));
-        ZERO_TRY(zero_words_quote(argv[i], text));
-    }
-    return zero_bytes_append(text, "", 1);
-}
-
 zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_options *given,
                             const zero_config *config)
 {
@@ -30,7 +19,7 @@ zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_opt
     f->run = INT64_C(1000000000) * now.tv_sec + now.tv_nsec;
     if (gmtime_r(&now.tv_sec, &utc))
         strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    zero_status st = append_command(&text, argc, argv);
+    zero_status st = zero_words_command(zero_command_train.name, argc, argv, &text);
     f->command = (char *)text.bytes;
     if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
     if (st == ZERO_OK && !f->options)

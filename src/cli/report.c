@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
@@ -14,10 +13,6 @@
 #include "io/whole_file.h"
 #include "pages/breakdown.h"
 #include "pages/page.h"
-#include "pages/record_read.h"
-#include "pages/runs.h"
-#include "pages/study_forms.h"
-#include "pages/study_read.h"
 #include "report/json_put.h"
 
 typedef struct {
@@ -45,103 +40,72 @@ static const zero_option_table table = {.rows = rows};
 
 /* Everything that was read. */
 typedef struct {
-    zero_record records[ZERO_OPERANDS_MOST];
-    zero_figures figures[ZERO_OPERANDS_MOST];
-    int n_records;
-    zero_study studies[ZERO_OPERANDS_MOST];
-    int n_studies;
+    zero_run runs[ZERO_OPERANDS_MOST];
+    json_t *studies[ZERO_OPERANDS_MOST];
+    int n_runs, n_studies;
     zero_traced trace;
     zero_breakdown breakdown;
     bool has_trace;
 } sources;
 
-/* ---- reading ---- */
-
 static void destroy(sources *s)
 {
-    for (int i = 0; i < s->n_records; i++) zero_record_destroy(&s->records[i]);
-    for (int i = 0; i < s->n_studies; i++) zero_study_destroy(&s->studies[i]);
+    for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
+    for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
     zero_breakdown_destroy(&s->breakdown);
     if (s->has_trace) zero_traced_destroy(&s->trace);
     free(s);
-}
-
-static zero_status read_study(sources *s, const char *path)
-{
-    ZERO_TRY(zero_study_read(&s->studies[s->n_studies], path));
-    s->n_studies++;
-    return ZERO_OK;
-}
-
-static zero_status read_run(sources *s, const char *path)
-{
-    zero_record *record = &s->records[s->n_records];
-    ZERO_TRY(zero_record_read(record, path));
-    s->n_records++;
-    return zero_figures_of(record, &s->figures[s->n_records - 1]);
-}
-
-static zero_status read_trace(sources *s, const char *path)
-{
-    if (!path) return ZERO_OK;
-    ZERO_TRY(zero_traced_read(&s->trace, path));
-    s->has_trace = true;
-    return zero_breakdown_of(&s->trace, &s->breakdown);
 }
 
 static zero_status read_all(sources *s, const report_options *o, const zero_options *given)
 {
     for (int i = 0; i < given->n_operands; i++) {
         bool is_study;
-        ZERO_TRY(zero_study_is(given->operands[i], &is_study));
-        ZERO_TRY(is_study ? read_study(s, given->operands[i])
-                          : read_run(s, given->operands[i]));
+        const char *path = given->operands[i];
+        ZERO_TRY(zero_study_is(path, &is_study));
+        ZERO_TRY(is_study ? zero_study_read(&s->studies[s->n_studies], path)
+                          : zero_run_read(&s->runs[s->n_runs], path));
+        *(is_study ? &s->n_studies : &s->n_runs) += 1;
     }
-    return read_trace(s, o->trace);
+    if (!o->trace) return ZERO_OK;
+    ZERO_TRY(zero_traced_read(&s->trace, o->trace));
+    s->has_trace = true;
+    return zero_breakdown_of(&s->trace, &s->breakdown);
 }
 
 /* ---- forms ---- */
 
-static zero_runs runs_of(const sources *s)
-{
-    return (zero_runs){s->records, s->figures, s->n_records};
-}
-
 static zero_status print_text(const sources *s, FILE *out)
 {
-    zero_runs runs = runs_of(s);
-    if (runs.n > 0) ZERO_TRY(zero_runs_print(&runs, out));
+    if (s->n_runs > 0) ZERO_TRY(zero_runs_print(s->runs, s->n_runs, out));
     for (int i = 0; i < s->n_studies; i++) {
-        if (i > 0 || runs.n > 0) fputc('\n', out);
-        zero_study_print(&s->studies[i], out);
+        if (i > 0 || s->n_runs > 0) fputc('\n', out);
+        ZERO_TRY(zero_study_print(s->studies[i], out));
     }
-    if (s->has_trace && (s->n_studies > 0 || runs.n > 0)) fputc('\n', out);
-    if (s->has_trace) zero_breakdown_print(&s->breakdown, out);
-    return ZERO_OK;
+    if (!s->has_trace) return ZERO_OK;
+    if (s->n_studies > 0 || s->n_runs > 0) fputc('\n', out);
+    return zero_breakdown_print(&s->breakdown, out);
 }
 
 static zero_status print_csv(const sources *s, FILE *out)
 {
-    zero_runs runs = runs_of(s);
     if (s->has_trace)
         zero_breakdown_print_csv(&s->breakdown, out);
     else if (s->n_studies > 0)
         zero_studies_print_csv(s->studies, s->n_studies, out);
     else
-        zero_runs_print_csv(&runs, out);
+        zero_runs_print_csv(s->runs, s->n_runs, out);
     return ZERO_OK;
 }
 
 static zero_status print_json(const sources *s, FILE *out)
 {
-    zero_runs runs = runs_of(s);
-    json_t *object = zero_runs_describe(&runs), *studies = json_array();
-    bool is_whole = object && studies;
-    for (int i = 0; i < s->n_studies; i++)
-        is_whole =
-            json_array_append_new(studies, zero_study_describe(&s->studies[i])) == 0 &&
-            is_whole;
-    is_whole = json_object_set_new(object, "studies", studies) == 0 && is_whole;
+    json_t *object = zero_runs_describe(s->runs, s->n_runs), *studies = json_array();
+    for (int i = 0; i < s->n_studies; i++) {
+        json_object_del(s->studies[i], "more"); /* of texts and pages */
+        json_array_append(studies, s->studies[i]);
+    }
+    bool is_whole = json_object_set_new(object, "studies", studies) == 0;
     if (s->has_trace)
         is_whole = json_object_set_new(object, "trace",
                                        zero_breakdown_describe(&s->breakdown)) == 0 &&
@@ -153,8 +117,8 @@ static zero_status print_json(const sources *s, FILE *out)
 
 static zero_status print(const sources *s, const report_options *o, FILE *out)
 {
-    zero_page page = {s->records, s->figures,   s->n_records,
-                      s->studies, s->n_studies, s->has_trace ? &s->trace : NULL};
+    zero_page page = {s->runs, s->n_runs, s->studies, s->n_studies,
+                      s->has_trace ? &s->trace : NULL};
     if (o->json) return print_json(s, out);
     if (o->csv) return print_csv(s, out);
     return o->out ? zero_page_print(&page, out) : print_text(s, out);
@@ -208,86 +172,75 @@ static zero_status check(const report_options *o, const zero_options *given)
 
 static zero_status check_sources(const sources *s, const report_options *o)
 {
-    int kinds = (s->n_records > 0) + (s->n_studies > 0) + s->has_trace;
+    int kinds = (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace;
     if (!o->csv || kinds == 1) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--csv: runs, studies and a --trace have other columns: found %d, %d "
                      "and %d of them; report on one kind after the other",
-                     s->n_records, s->n_studies, (int)s->has_trace);
+                     s->n_runs, s->n_studies, (int)s->has_trace);
 }
 
-/* NULL: the run has no line of this step. */
-static const zero_record_step *step_of(const zero_record *r, int64_t step)
+/* Seconds that the run's line of this step says; NAN: it has none. */
+static double seconds_of(const zero_run *run, int64_t step)
 {
-    for (int64_t i = 0; i < r->n_steps; i++)
-        if (r->steps[i].step == step && isfinite(r->steps[i].seconds)) return &r->steps[i];
-    return NULL;
+    for (int64_t i = 0; i < run->n; i++)
+        if ((int64_t)run->steps[ZERO_STEP][i] == step &&
+            isfinite(run->steps[ZERO_STEP_SECONDS][i]))
+            return run->steps[ZERO_STEP_SECONDS][i];
+    return NAN;
 }
 
-/* Both files have the same clock's seconds of rank 0, one of them in whole nanoseconds. */
-static bool is_equal(double traced, double seconds)
-{
-    return fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds;
-}
-
-/* Steps that both have last equally long. One is enough: a resumed run has taken some of them again. */
+/* Steps that both have last equally long. One is enough: a resumed run has taken some of
+ * them again. */
 static zero_status check_steps(const sources *s)
 {
-    const zero_record *r = &s->records[0];
-    const zero_record_step *differs = NULL;
-    double traced = 0.0;
+    int64_t differs = 0;
+    double traced = 0.0, seconds = 0.0;
     for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
         const zero_breakdown_step *t = &s->breakdown.steps[i];
-        const zero_record_step *step = t->rank == 0 ? step_of(r, t->step) : NULL;
-        if (!step) continue;
+        double own = t->rank == 0 ? seconds_of(&s->runs[0], t->step) : NAN;
+        if (isnan(own)) continue;
         traced = (double)t->total * 1e-9;
-        if (is_equal(traced, step->seconds)) return ZERO_OK;
-        differs = step;
+        seconds = own;
+        differs = t->step;
+        /* Both files have the same clock's seconds of rank 0, one of them in whole
+         * nanoseconds. */
+        if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
     }
-    if (!differs) return ZERO_OK;
+    if (differs == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "--trace %.200s is of another run than %.200s, or of steps that were taken "
         "again: step %" PRId64
         " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
         "belongs to the first run; give it alone, or with its own run",
-        s->trace.path, r->path, differs->step, traced, differs->seconds);
+        s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
 }
 
-/* Both files name their run, but older ones do not, and metrics that a resumed run went on with
- * have earlier runs' steps, too. */
-static zero_status check_run(const sources *s)
+/* The page draws the trace as that of the first run. Both files name their run, but
+ * older ones do not, and metrics that a resumed run went on with have earlier runs'
+ * steps, too. */
+static zero_status check_trace(const sources *s)
 {
-    const zero_record *r = &s->records[0];
-    if (s->trace.run == 0 || r->id == 0 || r->resumed_step > 0)
+    const zero_run *run = &s->runs[0];
+    if (!s->has_trace || s->n_runs == 0) return ZERO_OK;
+    int64_t ranks = zero_run_whole(run, "run/ranks"), id = zero_run_whole(run, "run/id");
+    if (ranks > 0 && s->trace.world != ranks)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--trace %.200s is of %d ranks, but %.200s of %" PRId64
+            ": a trace belongs to the first run; give it alone, or with its own "
+            "run",
+            s->trace.path, s->trace.world, zero_run_path(run), ranks);
+    if (s->trace.is_simulated) return ZERO_OK;
+    if (s->trace.run == 0 || id == 0 || zero_run_whole(run, "run/resumed_step") > 0)
         return s->trace.is_cut ? ZERO_OK : check_steps(s);
-    if (s->trace.run == r->id) return ZERO_OK;
+    if (s->trace.run == id) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
                      ", their `id` %" PRId64 "; a trace belongs to the first run; give it "
                      "alone, or with its own run",
-                     s->trace.path, r->path, s->trace.run, r->id);
-}
-
-/* The page draws the trace as that of the first run. */
-static zero_status check_trace(const sources *s)
-{
-    if (!s->has_trace || s->n_records == 0) return ZERO_OK;
-    if (!s->records[0].has_run || s->trace.world == s->records[0].ranks)
-        return s->trace.is_simulated ? ZERO_OK : check_run(s);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.200s is of %d ranks, but %.200s of %d: a trace belongs to "
-                     "the first run; give it alone, or with its own run",
-                     s->trace.path, s->trace.world, s->records[0].path,
-                     s->records[0].ranks);
-}
-
-static zero_status show(const sources *s, const report_options *o)
-{
-    ZERO_TRY(check_sources(s, o));
-    ZERO_TRY(check_trace(s));
-    if (!o->out) return print(s, o, stdout);
-    return zero_launch_rank_hint() == 0 ? write_out(s, o) : ZERO_OK;
+                     s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
 static zero_status report(const report_options *o, const zero_options *given)
@@ -295,7 +248,10 @@ static zero_status report(const report_options *o, const zero_options *given)
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
-    if (st == ZERO_OK) st = show(s, o);
+    if (st == ZERO_OK) st = check_sources(s, o);
+    if (st == ZERO_OK) st = check_trace(s);
+    if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
+    if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
     destroy(s);
     return st;
 }

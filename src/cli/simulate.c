@@ -4,14 +4,16 @@
 #include "base/fail.h"
 #include "cli/build.h"
 #include "cli/notes.h"
+#include "cli/words.h"
 #include "comm/launch.h"
 #include "report/plan_machine.h"
 
-static zero_status make_traced(const zero_simulate_options *o, zero_simulation_report *r)
+static zero_status make_traced(const zero_simulate_options *o, const char *command,
+                               zero_simulation_report *r)
 {
     zero_simulation_trace_input input = {.path = o->trace,
                                          .ranks = o->traced,
-                                         .command = "zero simulate",
+                                         .command = command,
                                          .commit = zero_build_commit()};
     zero_simulation_request request = o->request;
     zero_simulation_trace *trace;
@@ -24,12 +26,12 @@ static zero_status make_traced(const zero_simulate_options *o, zero_simulation_r
     return st;
 }
 
-static zero_status simulate(zero_simulate_options *options)
+static zero_status simulate(zero_simulate_options *options, const char *command)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
-    ZERO_TRY(options->trace ? make_traced(options, &report)
+    ZERO_TRY(options->trace ? make_traced(options, command, &report)
                             : zero_simulation_report_make(&report, &options->request));
     zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
     if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
@@ -46,8 +48,12 @@ static zero_status run(int argc, char **argv)
 {
     zero_simulate_options options;
     ZERO_TRY(zero_simulate_options_parse(&options, argc, argv));
-    zero_status st =
-        options.machines ? zero_plan_machines_show(stdout) : simulate(&options);
+    zero_bytes command = {0};
+    zero_status st = zero_words_command("zero simulate", argc, argv, &command);
+    if (st == ZERO_OK)
+        st = options.machines ? zero_plan_machines_show(stdout)
+                              : simulate(&options, (const char *)command.bytes);
+    zero_bytes_destroy(&command);
     zero_simulate_options_destroy(&options);
     return st;
 }

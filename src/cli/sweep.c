@@ -1,47 +1,40 @@
 /* zero sweep: a scaling study, each point of which is a run of its own. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/fail.h"
 #include "cli/child.h"
 #include "cli/sweep_run.h"
 #include "comm/launch.h"
-#include "report/sweep_show.h"
+#include "facts/facts.h"
 #include "report/text.h"
 
-static void say(const zero_sweep_point *p, const char *what)
+static void say(const json_t *point, const char *what)
 {
-    fprintf(stderr, "stage %d, %d rank%s: %s\n", p->stage, p->ranks,
-            zero_text_plural(p->ranks), what);
-}
-
-static void say_measured(const zero_sweep_point *p)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.4g ms a step", 1e3 * p->time.median);
-    say(p, text);
+    int64_t ranks = zero_point_whole(point, "ranks");
+    fprintf(stderr, "stage %" PRId64 ", %" PRId64 " rank%s: %s\n",
+            zero_point_whole(point, "stage"), ranks, zero_text_plural(ranks), what);
 }
 
 static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options *o)
 {
     zero_failure first = {.status = ZERO_OK};
-    for (int i = 0; i < study->sweep.n; i++) {
-        zero_sweep_point *p = &study->sweep.points[i];
-        bool is_there = p->state == ZERO_SWEEP_MEASURED;
-        say(p, is_there ? "measured before" : "runs");
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study->tree, "points"), i, point)
+    {
+        char text[64];
+        bool is_there = zero_point_is(point, "measured");
+        say(point, is_there ? "measured before" : "runs");
         if (is_there) continue;
-        zero_status st = zero_sweep_run_point(study, o, p);
+        zero_status st = zero_sweep_run_point(study, o, point);
         if (st == ZERO_STOPPED || (st != ZERO_OK && !o->keep_going)) return st;
-        if (st == ZERO_OK) say_measured(p);
+        snprintf(text, sizeof text, "%.4g ms a step",
+                 1e3 * zero_fact_number(point, "step_seconds/median"));
+        if (st == ZERO_OK) say(point, text);
         if (st != ZERO_OK && first.status == ZERO_OK) first = zero_failure_keep(st);
     }
     return zero_failure_restore(&first);
-}
-
-static zero_status finish(zero_sweep_study *study)
-{
-    ZERO_TRY(zero_sweep_study_write(study));
-    zero_sweep_show(&study->sweep, stdout);
-    return ZERO_OK;
 }
 
 static zero_status sweep(const zero_sweep_options *o)
@@ -55,7 +48,10 @@ static zero_status sweep(const zero_sweep_options *o)
         st = run_missing(&study, o);
         zero_failure failure = zero_failure_keep(st);
         bool is_through = st == ZERO_OK || (o->keep_going && st != ZERO_STOPPED);
-        if (is_through) st = finish(&study);
+        if (is_through) st = zero_sweep_study_write(&study);
+        if (is_through && st == ZERO_OK)
+            st = zero_study_show(study.tree, zero_sweep_has_plan(o),
+                                 zero_sweep_has_simulation(o), stdout);
         if (st == ZERO_OK) st = zero_failure_restore(&failure);
     }
     zero_sweep_study_close(&study);

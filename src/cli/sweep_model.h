@@ -5,8 +5,8 @@
 #pragma once
 
 #include "cli/sweep_options.h"
-#include "report/sweep.h"
+#include "pages/study.h"
 
 /* The alpha-beta time, and the simulated one, as far as the options ask for them. A time that a model
  * refuses stays unknown, with a warning on stderr: it must not cost a measurement. */
-void zero_sweep_model_point(const zero_sweep_options *options, zero_sweep_point *point);
+void zero_sweep_model_point(const zero_sweep_options *options, json_t *point);

@@ -12,7 +12,9 @@
 
 #include "base/fail.h"
 #include "cli/child.h"
-#include "report/text.h"
+#include "train/metrics.h"
+
+#define WHY 512 /* bytes of why a point failed */
 
 /* ---- what is started ---- */
 
@@ -36,36 +38,43 @@ static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words
 }
 
 static zero_status make_command(const zero_sweep_study *study, const zero_sweep_options *o,
-                                const zero_sweep_point *point, zero_words *words)
+                                const json_t *point, zero_words *words)
 {
     char path[ZERO_STORAGE_FILE_PATH], metrics[ZERO_STORAGE_FILE_PATH + 16];
-    ZERO_TRY(add_launch(o, point->ranks, words));
+    ZERO_TRY(add_launch(o, (int)zero_point_whole(point, "ranks"), words));
     ZERO_TRY(add_program(words));
     ZERO_TRY(zero_words_add(words, "train"));
-    ZERO_TRY(zero_sweep_point_words(o, point->stage, words));
+    ZERO_TRY(zero_sweep_point_words(o, (int)zero_point_whole(point, "stage"), words));
     zero_sweep_study_path(study, point, ".jsonl", path);
     snprintf(metrics, sizeof metrics, "--metrics=%s", path);
     return zero_words_add(words, metrics);
 }
 
-static void note_start(zero_sweep_point *p)
+static void note_start(json_t *point)
 {
     time_t now = time(NULL);
     struct tm utc;
-    if (getloadavg(p->load, 3) != 3) p->load[0] = p->load[1] = p->load[2] = -1.0;
-    if (gmtime_r(&now, &utc))
-        strftime(p->started, sizeof p->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    double load[3];
+    char started[24];
+    json_object_del(point, "load");
+    if (gmtime_r(&now, &utc) &&
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc))
+        json_object_set_new(point, "started", json_string(started));
+    if (getloadavg(load, 3) == 3)
+        json_object_set_new(point, "load",
+                            json_pack("[f, f, f]", load[0], load[1], load[2]));
 }
 
-/* An earlier run's metrics would look like this one's. A log is made anew: where another user may add
- * names, one that is there may lead to any file. */
-static zero_status clear(const zero_sweep_study *study, const zero_sweep_point *point,
+/* An earlier run's metrics would look like this one's. A log is made anew: where another
+ * user may add names, one that is there may lead to any file. */
+static zero_status clear(const zero_sweep_study *study, const json_t *point,
                          zero_storage_file *log)
 {
-    char name[ZERO_SWEEP_NAME + 8];
-    snprintf(name, sizeof name, "%s.jsonl", point->name);
+    char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
+    zero_point_name(point, own);
+    snprintf(name, sizeof name, "%s.jsonl", own);
     ZERO_TRY(zero_storage_remove_file(&study->points, name));
-    snprintf(name, sizeof name, "%s.log", point->name);
+    snprintf(name, sizeof name, "%s.log", own);
     ZERO_TRY(zero_storage_remove_file(&study->points, name));
     ZERO_TRY(zero_storage_create(&study->points, name, 0, log));
     (void)fcntl(log->fd, F_SETFL, O_APPEND); /* a command may open its output again */
@@ -73,7 +82,7 @@ static zero_status clear(const zero_sweep_study *study, const zero_sweep_point *
 }
 
 static zero_status run(const zero_sweep_study *study, const zero_sweep_options *o,
-                       const zero_sweep_point *point, zero_child_end *end)
+                       const json_t *point, zero_child_end *end)
 {
     zero_words words = {0};
     zero_storage_file log = {0};
@@ -98,67 +107,56 @@ static zero_status status_of(int code)
     }
 }
 
-/* The run's own message, or else what its metrics or the launcher may have to do with it. */
-static void explain(const char *log, const zero_child_end *end, int64_t steps,
-                    const char *missing, char why[ZERO_SWEEP_WHY])
-{
-    bool is_well = end->code == 0 && !end->signal;
-    zero_child_log_tell(log, why);
-    if (is_well)
-        snprintf(why, ZERO_SWEEP_WHY, "%.300s", missing);
-    else if (!why[0] && steps == 0)
-        snprintf(why, ZERO_SWEEP_WHY,
-                 "the launch line may not be able to start that many ranks");
-}
-
-static zero_status fail_point(zero_sweep_study *study, zero_sweep_point *point,
+/* The run's own message, or else what its metrics or the launcher may have to do with
+ * it. */
+static zero_status fail_point(const zero_sweep_study *study, json_t *point,
                               const zero_child_end *end, int64_t steps, const char *missing)
 {
-    char log[ZERO_STORAGE_FILE_PATH], how[96], when[96], why[ZERO_SWEEP_WHY];
+    char log[ZERO_STORAGE_FILE_PATH], how[96], when[96], words[ZERO_POINT_TEXT];
+    char why[ZERO_CHILD_MESSAGE], all[WHY];
+    bool is_well = end->code == 0 && !end->signal;
     zero_sweep_study_path(study, point, ".log", log);
     if (end->signal)
         snprintf(how, sizeof how, "was ended by signal %d", end->signal);
     else
         snprintf(how, sizeof how, "ended with exit code %d", end->code);
-    snprintf(when, sizeof when, "after step %" PRId64, steps);
-    explain(log, end, steps, missing, why);
-    point->state = ZERO_SWEEP_FAILED;
-    snprintf(point->why, sizeof point->why, "it %s %s%s%.300s", how,
-             steps > 0 ? when : "before its first step", why[0] ? ": " : "", why);
-    return zero_fail(status_of(end->code),
-                     "stage %d on %d rank%s: %s; all that it printed: %s", point->stage,
-                     point->ranks, zero_text_plural(point->ranks), point->why, log);
+    snprintf(when, sizeof when, steps > 0 ? "after step %" PRId64 : "before its first step",
+             steps);
+    zero_child_log_tell(log, why);
+    if (is_well)
+        snprintf(why, sizeof why, "%.299s", missing);
+    else if (!why[0] && steps == 0)
+        snprintf(why, sizeof why,
+                 "the launch line may not be able to start that many ranks");
+    snprintf(all, sizeof all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
+    json_object_set_new(point, "state", json_string("failed"));
+    json_object_set_new(point, "why", zero_metrics_text(all));
+    return zero_fail(status_of(end->code), "%s: %s; all that it printed: %s",
+                     zero_point_words(point, words), all, log);
 }
 
-static zero_status stop(const zero_sweep_study *study, const zero_sweep_point *point,
-                        const zero_child_end *end)
-{
-    char why[64] = "the run stopped on request";
-    if (end->stopped) snprintf(why, sizeof why, "stopped by signal %d", end->stopped);
-    return zero_fail(ZERO_STOPPED,
-                     "%s, in stage %d on %d rank%s; %d of %d points are measured; the same "
-                     "command continues",
-                     why, point->stage, point->ranks, zero_text_plural(point->ranks),
-                     zero_sweep_count(&study->sweep, ZERO_SWEEP_MEASURED), study->sweep.n);
-}
-
-static zero_status judge(zero_sweep_study *study, const zero_sweep_options *o,
-                         zero_sweep_point *point, const zero_child_end *end)
+static zero_status judge(const zero_sweep_study *study, const zero_sweep_options *o,
+                         json_t *point, const zero_child_end *end)
 {
     int64_t steps;
-    char missing[ZERO_SWEEP_WHY];
+    char missing[WHY], words[ZERO_POINT_TEXT], why[64] = "the run stopped on request";
     zero_status st = zero_sweep_study_measure(study, o, point, &steps);
     bool is_done = st == ZERO_OK && end->code == 0 && !end->signal;
-    if (!is_done) point->state = ZERO_SWEEP_MISSING;
+    if (!is_done) json_object_set_new(point, "state", json_string("missing"));
     if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
     snprintf(missing, sizeof missing, "%s", st == ZERO_OK ? "" : zero_last_error());
-    if (end->stopped || end->code == zero_exit_code(ZERO_STOPPED))
-        return stop(study, point, end);
-    return is_done ? ZERO_OK : fail_point(study, point, end, steps, missing);
+    if (!end->stopped && end->code != zero_exit_code(ZERO_STOPPED))
+        return is_done ? ZERO_OK : fail_point(study, point, end, steps, missing);
+    if (end->stopped) snprintf(why, sizeof why, "stopped by signal %d", end->stopped);
+    return zero_fail(ZERO_STOPPED,
+                     "%s, in %s; %d of %zu points are measured; the same command continues",
+                     why, zero_point_words(point, words),
+                     zero_study_count(study->tree, "measured"),
+                     json_array_size(json_object_get(study->tree, "points")));
 }
 
 zero_status zero_sweep_run_point(zero_sweep_study *study, const zero_sweep_options *options,
-                                 zero_sweep_point *point)
+                                 json_t *point)
 {
     zero_child_end end;
     note_start(point);
@@ -172,42 +170,26 @@ zero_status zero_sweep_run_point(zero_sweep_study *study, const zero_sweep_optio
 
 /* ---- Slurm ---- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* True if each task need not have a CPU of its own. */
-static bool overcommits(const zero_words *words)
-{
-    for (int64_t i = 1; i < words->n; i++)
-        if (strcmp(words->words[i], "-O") == 0 ||
-            strcmp(words->words[i], "--overcommit") == 0)
-            return true;
-    return false;
-}
-
-/* The most ranks that a point needs which is still to be run. */
-static int most_ranks(const zero_sweep *sweep)
-{
-    int most = 0;
-    for (int i = 0; i < sweep->n; i++)
-        if (sweep->points[i].state != ZERO_SWEEP_MEASURED && sweep->points[i].ranks > most)
-            most = sweep->points[i].ranks;
-    return most;
-}
-
 zero_status zero_sweep_run_check(const zero_sweep_study *study,
                                  const zero_sweep_options *options)
 {
     const char *text = getenv("SLURM_NTASKS");
-    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0;
-    int needed = most_ranks(&study->sweep);
+    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
     zero_words words = {0};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study->tree, "points"), i, point)
+    {
+        int ranks = (int)zero_point_whole(point, "ranks");
+        if (!zero_point_is(point, "measured") && ranks > needed) needed = ranks;
+    }
     ZERO_TRY(add_launch(options, needed, &words));
-    bool is_srun = words.n > 0 && strcmp(last_part(words.words[0]), "srun") == 0;
-    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks || overcommits(&words);
+    const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
+    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
+    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
+    for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
+        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
+                    strcmp(words.words[w], "--overcommit") == 0;
     zero_words_destroy(&words);
     if (is_enough) return ZERO_OK;
     return zero_fail(ZERO_ERR_ENV,

@@ -13,4 +13,4 @@ ZERO_NODISCARD zero_status zero_sweep_run_check(const zero_sweep_study *study,
  * or the run, were asked to stop. */
 ZERO_NODISCARD zero_status zero_sweep_run_point(zero_sweep_study *study,
                                                 const zero_sweep_options *options,
-                                                zero_sweep_point *point);
+                                                json_t *point);

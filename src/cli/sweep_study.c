@@ -12,19 +12,19 @@
 #include "cli/sweep_model.h"
 #include "io/json_input.h"
 #include "io/whole_file.h"
-#include "report/sweep_file.h"
 #include "report/text.h"
+#include "train/metrics.h"
 #include "zero/version.h"
 
 #define JSON_NAME   "study.json"
 #define CSV_NAME    "study.csv"
 #define POINTS_NAME "points"
 
-void zero_sweep_study_path(const zero_sweep_study *study, const zero_sweep_point *point,
+void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,
                            const char *ending, char path[ZERO_STORAGE_FILE_PATH])
 {
-    char name[ZERO_SWEEP_NAME + 8];
-    snprintf(name, sizeof name, "%s%s", point->name, ending);
+    char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
+    snprintf(name, sizeof name, "%s%s", zero_point_name(point, own), ending);
     zero_storage_path(&study->points, name, path);
 }
 
@@ -66,35 +66,25 @@ static void add_rates(json_t *machine, const zero_option *rows, const void *from
         }
 }
 
-static json_t *describe_machine(const zero_sweep_options *o)
-{
-    json_t *machine = json_object();
-    if (!zero_sweep_has_plan(o)) {
-        json_decref(machine);
-        return NULL;
-    }
-    add_rates(machine, zero_job_rows, &o->job);
-    add_rates(machine, zero_sweep_tables[0].rows, o);
-    return machine;
-}
-
 static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
 {
-    ZERO_TRY(describe_options(o, o->stages[0], &s->options));
-    json_object_del(s->options, "stage");
-    s->machine = describe_machine(o);
-    ZERO_TRY(zero_sweep_init(&s->sweep, o->stages, o->n_stages, o->ranks, o->n_ranks));
-    s->sweep.is_strong = o->strong;
-    s->sweep.steps = o->steps;
-    s->sweep.warm_up = o->warm_up;
-    s->sweep.version = zero_version();
-    s->sweep.commit = zero_build_commit();
-    s->sweep.launch = o->launch;
-    s->sweep.options = s->options;
-    s->sweep.machine = s->machine;
-    s->sweep.has_plan = zero_sweep_has_plan(o);
-    s->sweep.has_simulation = zero_sweep_has_simulation(o);
-    return ZERO_OK;
+    json_t *options, *machine = NULL;
+    ZERO_TRY(describe_options(o, o->stages[0], &options));
+    json_object_del(options, "stage");
+    if (zero_sweep_has_plan(o)) {
+        machine = json_object();
+        add_rates(machine, zero_job_rows, &o->job);
+        add_rates(machine, zero_sweep_tables[0].rows, o);
+    }
+    s->tree =
+        json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "study",
+                  ZERO_STUDY_FORMAT, "version", zero_version(), "commit",
+                  zero_build_commit(), "scaling", o->strong ? "strong" : "weak", "steps",
+                  (json_int_t)o->steps, "warm_up", (json_int_t)o->warm_up, "launch",
+                  o->launch ? zero_metrics_text(o->launch) : json_null(), "options",
+                  options, "machine", machine ? machine : json_null(), "points",
+                  zero_study_points(o->stages, o->n_stages, o->ranks, o->n_ranks));
+    return s->tree ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the study");
 }
 
 /* ---- points that are measured ---- */
@@ -114,21 +104,21 @@ static zero_status is_same_run(const zero_metrics_file *file, const zero_sweep_o
     return st;
 }
 
-static zero_status measure(zero_sweep_study *study, const zero_sweep_options *o,
-                           zero_sweep_point *point, const zero_metrics_file *file)
+static zero_status measure(const zero_sweep_options *o, json_t *point,
+                           const zero_metrics_file *file)
 {
     bool same;
-    ZERO_TRY(is_same_run(file, o, point->stage, &same));
+    ZERO_TRY(is_same_run(file, o, (int)zero_point_whole(point, "stage"), &same));
     if (!same)
         return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
-    ZERO_TRY(zero_sweep_measure(point, file, study->sweep.steps, study->sweep.warm_up));
+    ZERO_TRY(zero_study_measure(point, file, o->steps, o->warm_up));
     zero_sweep_model_point(o, point);
     return ZERO_OK;
 }
 
-zero_status zero_sweep_study_measure(zero_sweep_study *study,
-                                     const zero_sweep_options *options,
-                                     zero_sweep_point *point, int64_t *steps)
+zero_status zero_sweep_study_measure(const zero_sweep_study *study,
+                                     const zero_sweep_options *options, json_t *point,
+                                     int64_t *steps)
 {
     char path[ZERO_STORAGE_FILE_PATH];
     zero_metrics_file file;
@@ -136,40 +126,29 @@ zero_status zero_sweep_study_measure(zero_sweep_study *study,
     *steps = 0;
     ZERO_TRY(zero_metrics_read(&file, path));
     *steps = file.n;
-    zero_status st = measure(study, options, point, &file);
+    zero_status st = measure(options, point, &file);
     zero_metrics_file_destroy(&file);
     return st;
 }
 
-static bool is_incomplete(zero_status st)
-{
-    return st == ZERO_ERR_FORMAT || st == ZERO_ERR_IO;
-}
-
-/* The point of study.json with this stage and number of ranks; NULL: it has none. */
-static const json_t *find_point(const json_t *before, const zero_sweep_point *p)
-{
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(before, "points"), i, point)
-    {
-        if (json_integer_value(json_object_get(point, "stage")) == p->stage &&
-            json_integer_value(json_object_get(point, "ranks")) == p->ranks)
-            return point;
-    }
-    return NULL;
-}
-
+/* What is measured, and of all points when they were started last, and under what load. */
 static zero_status take_points(zero_sweep_study *s, const zero_sweep_options *o)
 {
-    for (int i = 0; i < s->sweep.n; i++) {
+    static const char *const kept[] = {"started", "load"};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(s->tree, "points"), i, point)
+    {
         int64_t steps;
-        zero_sweep_point *p = &s->sweep.points[i];
-        zero_sweep_recall(p, find_point(s->before, p));
-        zero_status st = zero_sweep_study_measure(s, o, p, &steps);
-        if (st != ZERO_OK && !is_incomplete(st)) return st;
+        const json_t *before = zero_study_find(s->before, zero_point_whole(point, "stage"),
+                                               zero_point_whole(point, "ranks"));
+        for (int k = 0; k < 2; k++)
+            if (json_object_get(before, kept[k]))
+                json_object_set(point, kept[k], json_object_get(before, kept[k]));
+        zero_status st = zero_sweep_study_measure(s, o, point, &steps);
+        if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
     }
-    zero_sweep_compare(&s->sweep);
+    zero_study_compare(s->tree);
     return ZERO_OK;
 }
 
@@ -205,43 +184,21 @@ static void note_options(char text[DIFFERENCES], const json_t *before, const jso
     }
 }
 
-static bool has_measurements(const json_t *before)
-{
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(before, "points"), i, point)
-    {
-        const char *state = json_string_value(json_object_get(point, "state"));
-        if (state && strcmp(state, "measured") == 0) return true;
-    }
-    return false;
-}
-
 static zero_status compare_settings(const zero_sweep_study *s)
 {
     char text[DIFFERENCES] = "";
-    json_t *now = zero_sweep_describe(&s->sweep);
-    if (!now) return zero_fail(ZERO_ERR_NOMEM, "no memory for the study");
     note_difference(text, "weak or --strong", json_object_get(s->before, "scaling"),
-                    json_object_get(now, "scaling"));
+                    json_object_get(s->tree, "scaling"));
     note_difference(text, "launch", json_object_get(s->before, "launch"),
-                    json_object_get(now, "launch"));
+                    json_object_get(s->tree, "launch"));
     note_options(text, json_object_get(s->before, "options"),
-                 json_object_get(now, "options"));
-    json_decref(now);
+                 json_object_get(s->tree, "options"));
     if (!text[0]) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,
         "%s holds a study with other settings (there | here): %s; give them as "
         "there, or another --out",
         s->dir.path, text);
-}
-
-static bool has_point(const zero_sweep *sweep, int64_t stage, int64_t ranks)
-{
-    for (int i = 0; i < sweep->n; i++)
-        if (sweep->points[i].stage == stage && sweep->points[i].ranks == ranks) return true;
-    return false;
 }
 
 /* A study grows, but loses no measurements. */
@@ -251,15 +208,14 @@ static zero_status compare_points(const zero_sweep_study *s)
     json_t *point;
     json_array_foreach(json_object_get(s->before, "points"), i, point)
     {
-        int64_t stage = json_integer_value(json_object_get(point, "stage"));
-        int64_t ranks = json_integer_value(json_object_get(point, "ranks"));
-        if (!has_point(&s->sweep, stage, ranks))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "%s has a point of stage %" PRId64 " on %" PRId64
-                " rank%s, which --stage and --ranks leave out: name all of its "
-                "points, and new ones if you like, or give another --out",
-                s->dir.path, stage, ranks, zero_text_plural(ranks));
+        char words[ZERO_POINT_TEXT];
+        if (!zero_study_find(s->tree, zero_point_whole(point, "stage"),
+                             zero_point_whole(point, "ranks")))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "%s has a point of %s, which --stage and --ranks leave out: "
+                             "name all of its "
+                             "points, and new ones if you like, or give another --out",
+                             s->dir.path, zero_point_words(point, words));
     }
     return ZERO_OK;
 }
@@ -288,7 +244,7 @@ static zero_status read_before(zero_sweep_study *s)
     if (st == ZERO_OK) st = zero_json_parse(path, text.bytes, text.len, &s->before);
     zero_bytes_destroy(&text);
     ZERO_TRY(st);
-    return zero_json_whole(path, s->before, "study", ZERO_SWEEP_FORMAT, ZERO_SWEEP_FORMAT,
+    return zero_json_whole(path, s->before, "study", ZERO_STUDY_FORMAT, ZERO_STUDY_FORMAT,
                            &format);
 }
 
@@ -336,7 +292,7 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
     ZERO_TRY(zero_storage_open_or_make_public(o->out, &s->dir));
     ZERO_TRY(take_lock(s));
     ZERO_TRY(read_before(s));
-    if (has_measurements(s->before)) {
+    if (zero_study_count(s->before, "measured") > 0) {
         ZERO_TRY(compare_settings(s));
         ZERO_TRY(compare_points(s));
     }
@@ -361,10 +317,8 @@ zero_status zero_sweep_study_open(zero_sweep_study *study,
 
 void zero_sweep_study_close(zero_sweep_study *study)
 {
-    zero_sweep_destroy(&study->sweep);
     json_decref(study->before);
-    json_decref(study->options);
-    json_decref(study->machine);
+    json_decref(study->tree);
     zero_storage_close(&study->points);
     zero_storage_close(&study->dir);
     *study = (zero_sweep_study){.before = NULL};
@@ -372,37 +326,26 @@ void zero_sweep_study_close(zero_sweep_study *study)
 
 /* ---- its files ---- */
 
-static zero_status replace(const zero_sweep_study *s, const char *name, const void *text,
-                           size_t len)
+static zero_status replace(const zero_sweep_study *s, const char *name, const char *text)
 {
     char path[ZERO_STORAGE_FILE_PATH];
+    if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", name);
     zero_storage_path(&s->dir, name, path);
-    return zero_whole_file_put(path, text, len);
-}
-
-static zero_status write_json(const zero_sweep_study *s)
-{
-    json_t *study = zero_sweep_describe(&s->sweep);
-    char *text = study ? json_dumps(study, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(study);
-    if (!text) return zero_fail(ZERO_ERR_NOMEM, "no memory for %s", JSON_NAME);
-    zero_status st = replace(s, JSON_NAME, text, strlen(text));
-    free(text);
-    return st;
-}
-
-static zero_status write_csv(const zero_sweep_study *s)
-{
-    zero_bytes text = {0};
-    zero_status st = zero_sweep_write_csv(&s->sweep, &text);
-    if (st == ZERO_OK) st = replace(s, CSV_NAME, text.bytes, text.len);
-    zero_bytes_destroy(&text);
-    return st;
+    return zero_whole_file_put(path, text, strlen(text));
 }
 
 zero_status zero_sweep_study_write(zero_sweep_study *study)
 {
-    zero_sweep_compare(&study->sweep);
-    ZERO_TRY(write_csv(study));
-    return write_json(study);
+    char *csv = NULL;
+    size_t size;
+    zero_study_compare(study->tree);
+    char *json = json_dumps(study->tree, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    FILE *out = open_memstream(&csv, &size);
+    if (out) zero_study_print_csv(study->tree, out);
+    if (out) fclose(out);
+    zero_status st = replace(study, CSV_NAME, csv);
+    if (st == ZERO_OK) st = replace(study, JSON_NAME, json);
+    free(csv);
+    free(json);
+    return st;
 }

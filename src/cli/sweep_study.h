@@ -12,14 +12,12 @@
 
 #include "cli/sweep_options.h"
 #include "io/storage.h"
-#include "report/sweep.h"
+#include "pages/study.h"
 
 typedef struct {
     zero_storage_dir dir, points;
-    json_t *before;  /* study.json as it was found; NULL: a new study; owned */
-    json_t *options; /* of zero train, without the stage; owned */
-    json_t *machine; /* the options about the models of time; NULL: none; owned */
-    zero_sweep sweep;
+    json_t *before; /* study.json as it was found; NULL: a new study; owned */
+    json_t *tree;   /* as it is now; owned */
 } zero_sweep_study;
 
 /* Opens or makes the study and takes from it what is measured. ZERO_ERR_INVALID, naming what
@@ -34,11 +32,10 @@ ZERO_NODISCARD zero_status zero_sweep_study_write(zero_sweep_study *study);
 
 /* Measures a point from its metrics. ZERO_ERR_FORMAT or ZERO_ERR_IO if they are not complete or
  * are another run's; *steps is the number of steps that they have. */
-ZERO_NODISCARD zero_status zero_sweep_study_measure(zero_sweep_study *study,
+ZERO_NODISCARD zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                                                     const zero_sweep_options *options,
-                                                    zero_sweep_point *point,
-                                                    int64_t *steps);
+                                                    json_t *point, int64_t *steps);
 
 /* "DIR/points/NAME.jsonl", with another ending. */
-void zero_sweep_study_path(const zero_sweep_study *study, const zero_sweep_point *point,
+void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,
                            const char *ending, char path[ZERO_STORAGE_FILE_PATH]);

@@ -232,9 +232,11 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
             return read_fold(r, folds[i].join, folds[i].none);
     bool counts = n == 5 && strncmp(name, "count", n) == 0;
     bool chooses = n == 2 && strncmp(name, "or", n) == 0;
+    bool enters = n == 2 && strncmp(name, "at", n) == 0;
     bool is_min = n == 3 && strncmp(name, "min", n) == 0,
          is_max = n == 3 && strncmp(name, "max", n) == 0;
-    if (!counts && !chooses && !is_min && !is_max) complain(r, "there is no such function");
+    if (!counts && !chooses && !enters && !is_min && !is_max)
+        complain(r, "there is no such function");
     zero_fact a = read_choice(r);
     if (counts) {
         expect(r, ")");
@@ -244,6 +246,11 @@ static zero_fact read_call(reader *r, const char *name, size_t n)
     zero_fact b = read_choice(r);
     expect(r, ")");
     if (chooses) return a.kind == ZERO_FACT_MISSING ? b : a;
+    if (enters) {
+        char key[KEY_BYTES];
+        snprintf(key, sizeof key, "%.*s", (int)b.length, b.text ? b.text : "");
+        return node_fact(json_object_get(a.node, key));
+    }
     double x = known_number(r, &a), y = known_number(r, &b);
     return number_fact(is_min ? fmin(x, y) : fmax(x, y));
 }
@@ -379,6 +386,54 @@ zero_status zero_fact_of(const char *expression, size_t n, const zero_scope *sco
     skip_blanks(&r);
     if (r.status == ZERO_OK && r.at < r.end) complain(&r, "expected the end");
     return r.status;
+}
+
+json_t *zero_facts_pick(const zero_scope *scope, const char *spec)
+{
+    json_t *all = json_object();
+    for (const char *at = spec, *end; *at; at = end + (*end == ';')) {
+        zero_fact fact;
+        char name[KEY_BYTES];
+        at += strspn(at, " ");
+        end = at + strcspn(at, ";");
+        size_t n = strcspn(at, " ?=;");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        bool is_flag = at[n] == '?';
+        const char *x = memchr(at, '=', (size_t)(end - at));
+        x = x ? x + 1 : at;
+        zero_status st = zero_fact_of(x, (size_t)(end - x), scope, &fact);
+        json_t *value = NULL;
+        if (st == ZERO_OK && is_flag)
+            value = json_boolean(zero_fact_is_true(&fact));
+        else if (st == ZERO_OK && fact.node)
+            value = json_incref((json_t *)fact.node);
+        else if (st == ZERO_OK && fact.kind == ZERO_FACT_TEXT)
+            value = json_stringn(fact.text, fact.length);
+        else if (st == ZERO_OK && fact.kind == ZERO_FACT_NUMBER && isfinite(fact.number))
+            value = json_real(fact.number);
+        json_object_set_new(all, name, value ? value : json_null());
+    }
+    return all;
+}
+
+json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec)
+{
+    const zero_scope outer = {.node = tree};
+    json_t *all = json_array(), *list = (json_t *)zero_fact_at(tree, path), *item;
+    zero_scope scope = {.outer = &outer};
+    if (json_is_array(list)) json_array_foreach(list, scope.index, item)
+        {
+            scope.node = item;
+            json_array_append_new(all, zero_facts_pick(&scope, spec));
+        }
+    else
+        json_object_foreach(list, scope.key, item)
+        {
+            scope.node = item;
+            json_array_append_new(all, zero_facts_pick(&scope, spec));
+            scope.index++;
+        }
+    return all;
 }
 
 double zero_fact_number(const json_t *tree, const char *expression)

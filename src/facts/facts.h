@@ -1,8 +1,8 @@
 /* facts.h - expressions over a tree of facts.
  *
- * A producer (a plan, a run, a step, a simulation, a study, a table of the paper) puts its
- * numbers once into one JSON tree: what --json and --metrics print is that tree. All that
- * shows them (text, columns, CSV, HTML, lessons) asks it by expressions.
+ * A producer (a plan, a run, a step, a simulation, a study, a table of the paper) puts
+ * its numbers once into one JSON tree: what --json and --metrics print is that tree. All
+ * that shows them (text, columns, CSV, HTML, lessons) asks it by expressions.
  *
  *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by /. Its first name is
  *                              looked up in the innermost scope that has it. ~ stands for a blank in a
@@ -15,6 +15,7 @@
  *   sum(path, x)  least(path, x)  largest(path, x)  any(path, x)  all(path, x)   x of each item
  *   first(path, x)             the first item for which x is true
  *   or(x, y)                   y where x is missing
+ *   at(path, x)                the member of an object whose name is the text x
  *   min(x, y)  max(x, y)  abs(x)  ceil(x)  floor(x)  round(x)  log2(x)  sqrt(x)
  *
  * A missing fact is false in a condition, equal to nothing, and an error where it is
@@ -63,9 +64,15 @@ const json_t *zero_fact_at(const json_t *tree, const char *path);
 /* The number that an expression over the tree gives; NAN if it is missing or wrong. */
 double zero_fact_number(const json_t *tree, const char *expression);
 
+/* An object of facts, "name; name = expression; name? = condition": what is missing or
+ * not finite is null. The nodes of the tree are shared. NULL without memory. */
+json_t *zero_facts_pick(const zero_scope *scope, const char *spec);
+/* A list of them, of all items of a list or members of an object. */
+json_t *zero_facts_each(const json_t *tree, const char *path, const char *spec);
+
 /* The units in which forms show numbers: "bytes" 1.25 GiB, "whole" 1234, "number" 6.258,
- * "seconds" 72.82 ms, "share" 12.3 %, "s" and "es" the ending of a noun, "text"; or a
- * format of printf for a double without its %: ".3f". Numbers that are not known are "-".
- * An empty unit shows whole numbers as they are and others with six digits. Returns false
- * if there is no such unit. */
+ * "seconds" 72.82 ms, "ms" 72.82, "share" 12.3 %, "s" and "es" the ending of a noun,
+ * "grouped" 12 345, "text"; or a format of printf for a double without its %: ".3f".
+ * Numbers that are not known are "-". An empty unit shows whole numbers as they are and
+ * others with six digits. Returns false if there is no such unit. */
 bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t size);

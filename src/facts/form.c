@@ -7,6 +7,7 @@
 #include "base/fail.h"
 
 #define FIELD_BYTES 1024
+#define WIDTH       79 /* columns of a line in {wrap N} */
 
 /* A section being printed. */
 typedef struct {
@@ -55,7 +56,7 @@ static bool is_word(hole h, const char *word, hole *rest)
 static bool is_control(hole h)
 {
     static const char *const words[] = {"if",   "elif", "else", "end",
-                                        "each", "with", "show"};
+                                        "each", "with", "show", "wrap"};
     hole rest;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (is_word(h, words[i], &rest)) return true;
@@ -225,6 +226,44 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
     return ZERO_OK;
 }
 
+/* Breaks lines between words; what follows of a line begins after `indent` blanks. */
+static void print_broken(const char *text, int indent, FILE *out)
+{
+    for (int column = 0; *text;) {
+        int gap = (int)strspn(text, " "), word = (int)strcspn(text + gap, " \n");
+        if (column > indent && column + gap + word > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            text += gap;
+            gap = 0;
+        }
+        column += fprintf(out, "%.*s", gap + word, text);
+        text += gap + word;
+        if (*text != '\n') continue;
+        fputc(*text++, out);
+        column = 0;
+    }
+}
+
+/* After {wrap N}: up to its {end}. */
+static zero_status print_wrapped(printer *p, bool is_shown, hole indent)
+{
+    char *text = NULL;
+    size_t size;
+    hole last, rest;
+    FILE *out = p->out;
+    p->out = open_memstream(&text, &size);
+    if (!p->out) return zero_fail(ZERO_ERR_NOMEM, "no memory for lines of text");
+    zero_status st = print_body(p, is_shown, &last);
+    if (st == ZERO_OK && !is_word(last, "end", &rest))
+        st = fail(p, p->at, "{wrap} has no {end}");
+    fclose(p->out);
+    p->out = out;
+    if (st == ZERO_OK) print_broken(text, atoi(indent.text), out);
+    free(text);
+    return st;
+}
+
 static zero_status print_section(const printer *from, const char *name, size_t n);
 
 /* Prints up to a word that ends a body, which is *last, or to the section's end: then
@@ -243,6 +282,8 @@ static zero_status print_body(printer *p, bool is_shown, hole *last)
             ZERO_TRY(print_items(p, is_shown, rest, true));
         else if (is_word(h, "with", &rest))
             ZERO_TRY(print_items(p, is_shown, rest, false));
+        else if (is_word(h, "wrap", &rest))
+            ZERO_TRY(print_wrapped(p, is_shown, rest));
         else if (is_control(h) && !is_word(h, "show", &rest)) {
             *last = h;
             return ZERO_OK;

@@ -39,6 +39,14 @@ static void write_seconds(double value, char *text, size_t size)
         write_digits(1e3 * value, " ms", text, size);
 }
 
+/* Milliseconds without their name: four digits, and as many decimals below 1. */
+static void write_ms(double value, char *text, size_t size)
+{
+    double ms = 1e3 * value;
+    int digits = ms < 1.0 ? 4 : ms < 10.0 ? 3 : ms < 100.0 ? 2 : ms < 1000.0 ? 1 : 0;
+    snprintf(text, size, "%.*f", digits, ms);
+}
+
 static void write_share(double value, char *text, size_t size)
 {
     snprintf(text, size, "%.1f %%", 100.0 * value);
@@ -59,13 +67,35 @@ static void write_es(double value, char *text, size_t size)
     snprintf(text, size, "%s", value == 1.0 ? "" : "es");
 }
 
+/* Whole numbers and large ones in groups of three digits, with narrow blanks that do not break. */
+static void write_grouped(double value, char *text, size_t size)
+{
+    char digits[32];
+    if ((value != round(value) && fabs(value) < 1000.0) || fabs(value) >= 1e15) {
+        write_number(value, text, size);
+        return;
+    }
+    int length = snprintf(digits, sizeof digits, "%.0f", round(value));
+    size_t used = 0;
+    for (int i = 0; i < length && used < size; i++) {
+        bool is_break = i > 0 && digits[i - 1] != '-' && (length - i) % 3 == 0;
+        used += (size_t)snprintf(text + used, size - used, "%s%c", is_break ? "\u202f" : "",
+                                 digits[i]);
+    }
+}
+
 static const struct {
     const char *name;
     void (*write)(double value, char *text, size_t size);
-} units[] = {{"bytes", write_bytes},   {"whole", write_whole},
-             {"number", write_number}, {"seconds", write_seconds},
-             {"share", write_share},   {"s", write_s},
-             {"es", write_es}};
+} units[] = {{"bytes", write_bytes},
+             {"whole", write_whole},
+             {"number", write_number},
+             {"seconds", write_seconds},
+             {"share", write_share},
+             {"ms", write_ms},
+             {"s", write_s},
+             {"es", write_es},
+             {"grouped", write_grouped}};
 
 /* ".3f", "+.1f", "g": what a double's conversion may be. */
 static bool is_conversion(const char *unit)
@@ -100,6 +130,8 @@ bool zero_unit_write(const zero_fact *fact, const char *unit, char *text, size_t
     char format[16];
     bool is_round = fact->number == floor(fact->number) && fabs(fact->number) < 9e15;
     snprintf(format, sizeof format, "%%%s", unit[0] ? unit : is_round ? ".0f" : "g");
+    snprintf(text, size, "-");
+    if (!isfinite(fact->number)) return true;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(text, size, format, fact->number);

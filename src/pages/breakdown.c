@@ -25,36 +25,25 @@ static void *allocate(int64_t n, size_t item)
 
 /* ---- steps ---- */
 
-/* Spans [n] of one step, which do not overlap. */
-static zero_breakdown_step make_step(int rank, const zero_traced_span *spans, int64_t n)
-{
-    zero_breakdown_step s = {.rank = rank, .step = spans[0].step};
-    s.total = spans[n - 1].end - spans[0].begin;
-    s.idle = s.total;
-    for (int64_t i = 0; i < n; i++) {
-        s.of_kind[spans[i].kind] += spans[i].end - spans[i].begin;
-        s.idle -= spans[i].end - spans[i].begin;
-    }
-    return s;
-}
-
-static void add(zero_breakdown_step *sum, const zero_breakdown_step *s)
-{
-    sum->total += s->total;
-    sum->idle += s->idle;
-    for (int k = 0; k < ZERO_TRACED_KINDS; k++) sum->of_kind[k] += s->of_kind[k];
-}
-
+/* The steps of a rank, and their sum. Spans do not overlap. */
 static void take_rank(zero_breakdown *b, int64_t r)
 {
     const zero_traced_rank *rank = &b->trace->ranks[r];
-    b->sums[r].rank = rank->rank;
+    const zero_traced_span *spans = rank->spans;
+    zero_breakdown_step *sum = &b->sums[r];
+    sum->rank = rank->rank;
     for (int64_t begin = 0, end; begin < rank->n_spans; begin = end) {
-        for (end = begin;
-             end < rank->n_spans && rank->spans[end].step == rank->spans[begin].step;)
-            end++;
-        b->steps[b->n_steps] = make_step(rank->rank, &rank->spans[begin], end - begin);
-        add(&b->sums[r], &b->steps[b->n_steps++]);
+        zero_breakdown_step *s = &b->steps[b->n_steps++];
+        *s = (zero_breakdown_step){.rank = rank->rank, .step = spans[begin].step};
+        for (end = begin; end < rank->n_spans && spans[end].step == s->step; end++) {
+            s->of_kind[spans[end].kind] += spans[end].end - spans[end].begin;
+            sum->of_kind[spans[end].kind] += spans[end].end - spans[end].begin;
+            s->idle -= spans[end].end - spans[end].begin;
+        }
+        s->total = spans[end - 1].end - spans[begin].begin;
+        s->idle += s->total;
+        sum->total += s->total;
+        sum->idle += s->idle;
     }
 }
 
@@ -65,18 +54,15 @@ static int compare_steps(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static int64_t count_steps(const zero_traced *t)
-{
-    int64_t n = 0;
-    for (int64_t r = 0; r < t->n_ranks; r++)
-        for (int64_t i = 0; i < t->ranks[r].n_spans; i++)
-            n += i == 0 || t->ranks[r].spans[i].step != t->ranks[r].spans[i - 1].step;
-    return n;
-}
-
 static zero_status take_steps(zero_breakdown *b)
 {
-    b->steps = allocate(count_steps(b->trace), sizeof *b->steps);
+    int64_t n = 0;
+    for (int64_t r = 0; r < b->trace->n_ranks; r++)
+        for (int64_t i = 0; i < b->trace->ranks[r].n_spans; i++) {
+            const zero_traced_span *s = &b->trace->ranks[r].spans[i];
+            n += i == 0 || s->step != s[-1].step;
+        }
+    b->steps = allocate(n, sizeof *b->steps);
     b->sums = allocate(b->trace->n_ranks, sizeof *b->sums);
     if (!b->steps || !b->sums) return no_memory(b);
     for (int64_t r = 0; r < b->trace->n_ranks; r++) take_rank(b, r);
@@ -129,41 +115,30 @@ static void add_collective(zero_breakdown *b, const part *parts, int64_t n)
     late->delay += zero_min(c->delay, INT64_MAX - late->delay);
 }
 
-static int64_t collect(const zero_traced *t, part *parts)
+static zero_status take_collectives(zero_breakdown *b)
 {
-    int64_t n = 0;
-    for (int64_t r = 0; r < t->n_ranks; r++)
+    const zero_traced *t = b->trace;
+    int64_t n = 0, at = 0;
+    for (int64_t r = 0; r < t->n_ranks; r++) n += t->ranks[r].n_flights;
+    part *parts = allocate(n, sizeof *parts);
+    b->collectives = allocate(n, sizeof *b->collectives);
+    b->late = allocate(t->n_ranks, sizeof *b->late);
+    if (!parts || !b->collectives || !b->late) {
+        free(parts);
+        return no_memory(b);
+    }
+    for (int64_t r = 0; r < t->n_ranks; r++) {
+        b->late[r].rank = t->ranks[r].rank;
         for (int64_t i = 0; i < t->ranks[r].n_flights; i++)
-            parts[n++] = (part){(int)r, &t->ranks[r].flights[i]};
-    return n;
-}
-
-static void group(zero_breakdown *b, const part *parts, int64_t n)
-{
+            parts[at++] = (part){(int)r, &t->ranks[r].flights[i]};
+    }
+    qsort(parts, (size_t)n, sizeof *parts, compare_parts);
     for (int64_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1;
              end < n && compare_collectives(parts[begin].flight, parts[end].flight) == 0;)
             end++;
         add_collective(b, &parts[begin], end - begin);
     }
-}
-
-static zero_status take_collectives(zero_breakdown *b)
-{
-    int64_t n = 0;
-    for (int64_t r = 0; r < b->trace->n_ranks; r++) n += b->trace->ranks[r].n_flights;
-    part *parts = allocate(n, sizeof *parts);
-    b->collectives = allocate(n, sizeof *b->collectives);
-    b->late = allocate(b->trace->n_ranks, sizeof *b->late);
-    if (!parts || !b->collectives || !b->late) {
-        free(parts);
-        return no_memory(b);
-    }
-    for (int64_t r = 0; r < b->trace->n_ranks; r++)
-        b->late[r].rank = b->trace->ranks[r].rank;
-    n = collect(b->trace, parts);
-    qsort(parts, (size_t)n, sizeof *parts, compare_parts);
-    group(b, parts, n);
     free(parts);
     return ZERO_OK;
 }

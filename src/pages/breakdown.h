@@ -53,8 +53,9 @@ void zero_breakdown_destroy(zero_breakdown *breakdown); /* accepts all zeros */
 
 /* ---- forms ---- */
 
-void zero_breakdown_print(const zero_breakdown *breakdown, FILE *out);
+ZERO_NODISCARD zero_status zero_breakdown_print(const zero_breakdown *breakdown, FILE *out);
 /* A row per rank and step, the first of which names the columns. */
 void zero_breakdown_print_csv(const zero_breakdown *breakdown, FILE *out);
-/* NULL without memory. */
+/* What texts and pages show, and all of it: both NULL without memory. */
+json_t *zero_breakdown_facts(const zero_breakdown *breakdown);
 json_t *zero_breakdown_describe(const zero_breakdown *breakdown);

@@ -1,77 +1,92 @@
 #include "pages/page.h"
 
+#include <string.h>
+
 #include "base/fail.h"
+#include "base/legible.h"
 #include "pages/escape.h"
+#include "pages/forms.h"
 #include "pages/page_parts.h"
 #include "pages/page_style.h"
 
-static void write_style(FILE *out)
+/* ---- shared by the pictures ---- */
+
+zero_status zero_page_form(const char *file, const char *section, json_t *tree, FILE *out)
 {
-    fputs("<style>\n", out);
+    if (!tree) return zero_fail(ZERO_ERR_NOMEM, "no memory for the page");
+    zero_status st = zero_print_form(file, section, tree, zero_escape, out);
+    json_decref(tree);
+    return st;
+}
+
+void zero_page_missing(const char *why, FILE *out)
+{
+    fprintf(out, "<p class=\"missing\">%s</p>\n", why);
+}
+
+const char *zero_page_number(double value, const char *unit, char text[ZERO_PAGE_TEXT])
+{
+    zero_fact fact = {.kind = ZERO_FACT_NUMBER, .number = value};
+    zero_unit_write(&fact, unit, text, ZERO_PAGE_TEXT);
+    return text;
+}
+
+const char *zero_page_unit(double bytes, double *unit)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int k = 0;
+    for (*unit = 1.0; k < 6 && bytes >= 1024.0 * *unit; k++) *unit *= 1024.0;
+    return names[k];
+}
+
+/* ---- the page ---- */
+
+static zero_status begin(const zero_page *page, FILE *out)
+{
+    const char *name = page->trace ? page->trace->path : "";
+    if (page->n_studies > 0)
+        name = json_string_value(zero_fact_at(page->studies[0], "more/path"));
+    if (page->n_runs > 0)
+        name = json_string_value(zero_fact_at(page->runs[0].tree, "more/name"));
+    json_t *title = json_pack("{s:s, s:i}", "name", ZERO_SHOWN(name), "more",
+                              page->n_runs + page->n_studies - 1);
+    ZERO_TRY(zero_page_form("page", "begin", json_incref(title), out));
     for (int k = 0; zero_page_style[k]; k++) fprintf(out, "%s\n", zero_page_style[k]);
-    fputs("</style>\n", out);
+    return zero_page_form("page", "title", title, out);
 }
 
-static const char *path_of(const zero_page *page)
-{
-    if (page->n_records > 0) return zero_page_name(&page->records[0]);
-    if (page->n_studies > 0) return page->studies[0].path;
-    return page->trace ? page->trace->path : "";
-}
-
-static void write_title(const zero_page *page, FILE *out)
-{
-    int more = page->n_records + page->n_studies - 1;
-    zero_escape(path_of(page), out);
-    if (more > 0) fprintf(out, " and %d more", more);
-}
-
-static void begin(const zero_page *page, FILE *out)
-{
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-          "<meta name=\"viewport\" content=\"width=device-width, "
-          "initial-scale=1\"/>\n<title>",
-          out);
-    write_title(page, out);
-    fputs(" - zero report</title>\n", out);
-    write_style(out);
-    fputs("</head>\n<body>\n<main>\n<h1>", out);
-    write_title(page, out);
-    fputs("</h1>\n", out);
-}
-
+/* What a run has by itself, after its curves. */
 static zero_status write_details(const zero_page *page, int run, FILE *out)
 {
-    const zero_record *r = &page->records[run];
-    zero_page_numbers(&page->figures[run], out);
-    if (run == 0) ZERO_TRY(zero_page_timeline(page->trace, out));
-    zero_page_memory(r, out);
-    zero_page_traffic(r, out);
-    zero_page_profile(r, out);
-    return ZERO_OK;
-}
-
-static zero_status write_one(const zero_page *page, FILE *out)
-{
-    zero_page_head(&page->records[0], out);
-    zero_page_figures(&page->figures[0], out);
-    zero_page_facts(&page->records[0], out);
-    ZERO_TRY(zero_page_curves(page, out));
-    return write_details(page, 0, out);
+    json_t *tree = page->runs[run].tree;
+    const json_t *program = zero_fact_at(tree, "more/program"),
+                 *peers = zero_fact_at(tree, "final/peers");
+    ZERO_TRY(zero_page_form("run", "page_numbers", json_incref(tree), out));
+    if (run == 0 && page->trace)
+        ZERO_TRY(zero_page_timeline(page->trace, out));
+    else if (run == 0)
+        ZERO_TRY(zero_page_form("page", "no_trace", json_incref(tree), out));
+    ZERO_TRY(zero_page_form("page", "memory", json_incref(tree), out));
+    if (program) zero_page_stairs(program, out);
+    ZERO_TRY(zero_page_form("run", "page_memory", json_incref(tree), out));
+    ZERO_TRY(zero_page_form("page", "peers", json_incref(tree), out));
+    if (peers) ZERO_TRY(zero_page_matrix(peers, out));
+    fputs("</section>\n", out);
+    return zero_page_form("run", "page_collectives", json_incref(tree), out);
 }
 
 /* Several runs: first in what they differ, then each by itself. */
 static zero_status write_several(const zero_page *page, FILE *out)
 {
-    ZERO_TRY(zero_page_curves(page, out));
-    ZERO_TRY(zero_page_compare(page, out));
-    for (int run = 0; run < page->n_records; run++) {
+    json_t *compared = zero_runs_compare(page->runs, 1, page->n_runs);
+    json_object_set_new(compared, "settings", zero_runs_settings(page->runs, page->n_runs));
+    ZERO_TRY(zero_page_form("run", "page_compare", compared, out));
+    for (int run = 0; run < page->n_runs; run++) {
         fputs("<div class=\"run\"><h1>", out);
-        zero_escape(page->records[run].path, out);
+        zero_escape(zero_run_path(&page->runs[run]), out);
         fputs("</h1>\n", out);
-        zero_page_head(&page->records[run], out);
-        zero_page_figures(&page->figures[run], out);
-        zero_page_facts(&page->records[run], out);
+        ZERO_TRY(
+            zero_page_form("run", "page_head", json_incref(page->runs[run].tree), out));
         ZERO_TRY(write_details(page, run, out));
         fputs("</div>\n", out);
     }
@@ -80,13 +95,14 @@ static zero_status write_several(const zero_page *page, FILE *out)
 
 zero_status zero_page_print(const zero_page *page, FILE *out)
 {
-    begin(page, out);
-    if (page->n_records == 1) ZERO_TRY(write_one(page, out));
-    if (page->n_records > 1) ZERO_TRY(write_several(page, out));
-    if (page->n_records == 0 && page->trace) ZERO_TRY(zero_page_timeline(page->trace, out));
-    for (int k = 0; k < page->n_studies; k++) zero_page_study(&page->studies[k], out);
-    fputs("</main>\n<footer>Made by zero report. Every number is from the files named here."
-          "</footer>\n</body>\n</html>\n",
-          out);
-    return ZERO_OK;
+    ZERO_TRY(begin(page, out));
+    if (page->n_runs == 1)
+        ZERO_TRY(zero_page_form("run", "page_head", json_incref(page->runs[0].tree), out));
+    if (page->n_runs > 0) ZERO_TRY(zero_page_curves(page, out));
+    if (page->n_runs == 1) ZERO_TRY(write_details(page, 0, out));
+    if (page->n_runs > 1) ZERO_TRY(write_several(page, out));
+    if (page->n_runs == 0 && page->trace) ZERO_TRY(zero_page_timeline(page->trace, out));
+    for (int k = 0; k < page->n_studies; k++)
+        ZERO_TRY(zero_page_study(page->studies[k], out));
+    return zero_page_form("page", "end", json_object(), out);
 }

@@ -6,7 +6,18 @@
 
 #include <stdio.h>
 
-#include "pages/page_input.h"
+#include "pages/run.h"
+#include "pages/study.h"
+#include "trace/trace_read.h"
+
+/* What a page is made from; all borrowed. */
+typedef struct {
+    const zero_run *runs; /* [n_runs] side by side */
+    int n_runs;
+    json_t *const *studies; /* [n_studies] reports */
+    int n_studies;
+    const zero_traced *trace; /* of the first run; NULL: none was given */
+} zero_page;
 
 /* Writes the page to a stream, whose errors the caller sees by ferror(). ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_page_print(const zero_page *page, FILE *out);

@@ -3,18 +3,17 @@
  * A run of many steps is thinned to what a screen can show (svg_axis.h): no extreme is lost. Tokens
  * per second also have the median and the quartiles of every 20 steps, so that a disturbed machine
  * is seen. */
-#include "pages/page_parts.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "pages/cell.h"
 #include "pages/escape.h"
-#include "pages/page_html.h"
+#include "pages/page_parts.h"
 #include "pages/svg.h"
+#include "train/step_times.h"
 
 #define WIDTH   520.0
 #define HEIGHT  270.0
@@ -28,23 +27,15 @@
 #define MARKS   100 /* of steps without a number, and dots */
 #define ROWS    40  /* of the table */
 
-typedef enum { LOSS, SPEED } quantity;
-
 struct plot {
     const zero_page *page;
-    int n; /* runs that are drawn */
-    quantity what;
+    int n;                 /* runs that are drawn */
+    zero_step_column what; /* ZERO_STEP_LOSS or ZERO_STEP_RATE */
     FILE *out;
-    double *at, *value; /* [steps of the longest run], owned */
+    double *sorted; /* [steps of the longest run], owned, as the next */
     int64_t *kept;
     zero_axis x, y;
 };
-
-static double value_of(const zero_record_step *s, quantity what)
-{
-    double value = what == LOSS ? s->loss : s->tokens_per_second;
-    return isfinite(value) ? value : NAN;
-}
 
 /* ---- ranges ---- */
 
@@ -62,14 +53,16 @@ static void include(struct range *range, double value)
 static void make_axes(struct plot *p)
 {
     struct range steps = {INFINITY, -INFINITY}, values = steps;
-    for (int run = 0; run < p->n; run++)
-        for (int64_t i = 0; i < p->page->records[run].n_steps; i++) {
-            const zero_record_step *s = &p->page->records[run].steps[i];
-            include(&steps, (double)s->step);
-            include(&values, value_of(s, p->what));
-            if (p->what == LOSS && s->has_val_loss) include(&values, s->val_loss);
+    for (int r = 0; r < p->n; r++) {
+        const zero_run *run = &p->page->runs[r];
+        for (int64_t i = 0; i < run->n; i++) {
+            include(&steps, run->steps[ZERO_STEP][i]);
+            include(&values, run->steps[p->what][i]);
+            if (p->what == ZERO_STEP_LOSS)
+                include(&values, run->steps[ZERO_STEP_VAL_LOSS][i]);
         }
-    zero_axis_kind kind = p->what == SPEED ? ZERO_AXIS_ZERO
+    }
+    zero_axis_kind kind = p->what == ZERO_STEP_RATE ? ZERO_AXIS_ZERO
                           : zero_axis_prefers_log(values.least, values.most)
                               ? ZERO_AXIS_LOG
                               : ZERO_AXIS_AROUND;
@@ -82,57 +75,49 @@ static void make_axes(struct plot *p)
 
 /* ---- one run ---- */
 
-static void run_class(int run, const char *kind, char class[32])
+static void draw_curve(struct plot *p, int r, const char *kind)
 {
-    snprintf(class, 32, "%s r%d", kind, run);
-}
-
-static int64_t load(struct plot *p, int run)
-{
-    const zero_record *r = &p->page->records[run];
-    for (int64_t i = 0; i < r->n_steps; i++) {
-        p->at[i] = (double)r->steps[i].step;
-        p->value[i] = value_of(&r->steps[i], p->what);
-    }
-    return r->n_steps;
-}
-
-static void draw_curve(struct plot *p, int64_t n, const char *class)
-{
-    zero_svg_points points = {p->at, p->value, n, p->kept};
+    char class[32];
+    const zero_run *run = &p->page->runs[r];
+    zero_svg_points points = {run->steps[ZERO_STEP], run->steps[p->what], run->n, p->kept};
+    snprintf(class, sizeof class, "%s r%d", kind, r);
     zero_svg_curve(&p->x, &p->y, &points, class, p->out);
 }
 
 /* Red marks on the ground where there is no number. */
-static void draw_gaps(struct plot *p, int64_t n)
+static void draw_gaps(struct plot *p, const zero_run *run)
 {
     int marks = 0;
-    for (int64_t i = 0; i < n && marks < MARKS; i++) {
-        if (isfinite(p->value[i])) continue;
+    for (int64_t i = 0; i < run->n && marks < MARKS; i++) {
         char title[64];
-        snprintf(title, sizeof title, "step %.0f: not a number", p->at[i]);
-        zero_svg_box(zero_axis_at(&p->x, p->at[i]) - 1.0, BOTTOM - 7.0, 2.0, 7.0, "gap",
-                     title, p->out);
+        double step = run->steps[ZERO_STEP][i];
+        if (isfinite(run->steps[p->what][i])) continue;
+        snprintf(title, sizeof title, "step %.0f: not a number", step);
+        zero_svg_box(zero_axis_at(&p->x, step) - 1.0, BOTTOM - 7.0, 2.0, 7.0, "gap", title,
+                     p->out);
         marks++;
     }
 }
 
-static void draw_validation(struct plot *p, int run)
+static int64_t count_validations(const zero_run *run)
 {
-    const zero_record *r = &p->page->records[run];
-    int64_t n = 0, nth = 0;
-    for (int64_t i = 0; i < r->n_steps; i++) n += r->steps[i].has_val_loss;
-    int64_t every = 1 + (n - 1) / MARKS;
-    for (int64_t i = 0; i < r->n_steps; i++) {
-        const zero_record_step *s = &r->steps[i];
-        if (!s->has_val_loss || !isfinite(s->val_loss)) continue;
-        if (++nth % every != 0 && nth != n) continue;
+    int64_t n = 0;
+    for (int64_t i = 0; i < run->n; i++) n += isfinite(run->steps[ZERO_STEP_VAL_LOSS][i]);
+    return n;
+}
+
+static void draw_validation(struct plot *p, int r)
+{
+    const zero_run *run = &p->page->runs[r];
+    int64_t n = count_validations(run), nth = 0, every = 1 + (n - 1) / MARKS;
+    for (int64_t i = 0; i < run->n; i++) {
         char class[32], title[96];
-        run_class(run, "dot", class);
-        snprintf(title, sizeof title, "step %" PRId64 ": validation loss %.5g", s->step,
-                 s->val_loss);
-        zero_svg_dot(zero_axis_at(&p->x, (double)s->step), zero_axis_at(&p->y, s->val_loss),
-                     4.0, class, title, p->out);
+        double step = run->steps[ZERO_STEP][i], loss = run->steps[ZERO_STEP_VAL_LOSS][i];
+        if (!isfinite(loss) || (++nth % every != 0 && nth != n)) continue;
+        snprintf(class, sizeof class, "dot r%d", r);
+        snprintf(title, sizeof title, "step %.0f: validation loss %.5g", step, loss);
+        zero_svg_dot(zero_axis_at(&p->x, step), zero_axis_at(&p->y, loss), 4.0, class,
+                     title, p->out);
     }
 }
 
@@ -142,35 +127,21 @@ struct window {
     double at, lower, median, upper;
 };
 
-static int ascending(const void *a, const void *b)
+/* Windows of at least WINDOW steps each. */
+static int make_windows(struct plot *p, const zero_run *run, struct window windows[WINDOWS])
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int64_t n, double share)
-{
-    double place = share * (double)(n - 1);
-    int64_t i = (int64_t)place;
-    double rest = place - (double)i;
-    return i + 1 < n ? sorted[i] + rest * (sorted[i + 1] - sorted[i]) : sorted[i];
-}
-
-/* Windows of at least WINDOW steps each; sorts the values within each, so it comes last. */
-static int make_windows(struct plot *p, int64_t n, struct window windows[WINDOWS])
-{
-    int64_t length = zero_max(WINDOW, (n + WINDOWS - 1) / WINDOWS);
+    int64_t length = zero_max(WINDOW, (run->n + WINDOWS - 1) / WINDOWS);
+    const double *at = run->steps[ZERO_STEP];
     int n_windows = 0;
-    for (int64_t i = 0; i + length <= n; i += length) {
-        double *v = p->value + i, middle = 0.5 * (p->at[i] + p->at[i + length - 1]);
+    for (int64_t i = 0; i + length <= run->n; i += length) {
         int64_t finite = 0;
-        for (int64_t k = 0; k < length; k++)
-            if (isfinite(v[k])) v[finite++] = v[k];
+        for (int64_t k = i; k < i + length; k++)
+            if (isfinite(run->steps[p->what][k]))
+                p->sorted[finite++] = run->steps[p->what][k];
         if (finite == 0) continue;
-        qsort(v, (size_t)finite, sizeof *v, ascending);
+        zero_step_time t = zero_step_times_of(p->sorted, finite, 0);
         windows[n_windows++] =
-            (struct window){middle, quantile(v, finite, 0.25), quantile(v, finite, 0.5),
-                            quantile(v, finite, 0.75)};
+            (struct window){0.5 * (at[i] + at[i + length - 1]), t.lower, t.median, t.upper};
     }
     return n_windows;
 }
@@ -191,49 +162,42 @@ static void draw_windows(struct plot *p, int run, const struct window *w, int n)
     fputs("\"/>\n", p->out);
 }
 
-static void draw_speed(struct plot *p, int run, int64_t n)
+static void draw_speed(struct plot *p, int r)
 {
-    char class[32];
     struct window windows[WINDOWS];
-    bool has_windows = n >= 2 * WINDOW;
-    run_class(run,
-              n > 4 * (int64_t)WIDTH ? "dense"
-              : has_windows          ? "faint"
-                                     : "strong",
-              class);
-    draw_curve(p, n, class);
-    if (!has_windows) return;
-    int n_windows = make_windows(p, n, windows);
-    if (n_windows > 1) draw_windows(p, run, windows, n_windows);
+    const zero_run *run = &p->page->runs[r];
+    bool has_windows = run->n >= 2 * WINDOW;
+    draw_curve(p, r,
+               run->n > 4 * (int64_t)WIDTH ? "dense"
+               : has_windows               ? "faint"
+                                           : "strong");
+    int n_windows = has_windows ? make_windows(p, run, windows) : 0;
+    if (n_windows > 1) draw_windows(p, r, windows, n_windows);
 }
 
-static void draw_median(struct plot *p)
+static double median_of(const struct plot *p)
 {
-    double median = p->page->figures[0].tokens_per_second;
-    if (p->n != 1 || !isfinite(median)) return;
-    double y = zero_axis_at(&p->y, median);
-    zero_svg_line(LEFT, y, WIDTH - RIGHT, y, "median", p->out);
+    return zero_fact_number(p->page->runs[0].tree, "figures/tokens_per_second");
 }
 
 /* ---- numbers under the pointer ---- */
 
 static void describe(const struct plot *p, double from, double to, FILE *text)
 {
-    for (int run = 0; run < p->n; run++) {
-        const zero_record *r = &p->page->records[run];
+    for (int r = 0; r < p->n; r++) {
+        const zero_run *run = &p->page->runs[r];
         struct range range = {INFINITY, -INFINITY};
-        int64_t first = -1, last = -1;
-        for (int64_t i = 0; i < r->n_steps; i++) {
-            double step = (double)r->steps[i].step;
+        double first = NAN, last = NAN;
+        for (int64_t i = 0; i < run->n; i++) {
+            double step = run->steps[ZERO_STEP][i];
             if (step < from || step >= to) continue;
-            if (first < 0) first = r->steps[i].step;
-            last = r->steps[i].step;
-            include(&range, value_of(&r->steps[i], p->what));
+            if (isnan(first)) first = step;
+            last = step;
+            include(&range, run->steps[p->what][i]);
         }
-        if (first < 0) continue;
-        if (p->n > 1) fprintf(text, "%s ", r->path);
-        fprintf(text, first == last ? "step %" PRId64 : "steps %" PRId64 " to %" PRId64,
-                first, last);
+        if (isnan(first)) continue;
+        if (p->n > 1) fprintf(text, "%s ", zero_run_path(run));
+        fprintf(text, first == last ? "step %.0f" : "steps %.0f to %.0f", first, last);
         if (range.least > range.most)
             fputs(": not a number\n", text);
         else if (range.least == range.most)
@@ -264,25 +228,13 @@ static void draw_hits(struct plot *p)
 
 /* ---- the picture ---- */
 
-static void draw_run(struct plot *p, int run)
-{
-    char class[32];
-    int64_t n = load(p, run);
-    if (p->what == SPEED) {
-        draw_speed(p, run, n);
-        return;
-    }
-    run_class(run, "strong", class);
-    draw_curve(p, n, class);
-    draw_gaps(p, n);
-}
-
 static void draw(struct plot *p)
 {
     char label[160];
-    make_axes(p);
+    bool is_loss = p->what == ZERO_STEP_LOSS;
+    double median = median_of(p);
     snprintf(label, sizeof label, "%s over steps %.0f to %.0f of %d run%s",
-             p->what == LOSS ? "Loss" : "Tokens per second", p->x.least, p->x.most, p->n,
+             is_loss ? "Loss" : "Tokens per second", p->x.least, p->x.most, p->n,
              p->n == 1 ? "" : "s");
     zero_svg_frame frame = {label, WIDTH, HEIGHT, false};
     zero_svg_begin(&frame, p->out);
@@ -290,142 +242,117 @@ static void draw(struct plot *p)
     zero_svg_bottom_axis(&p->x, BOTTOM, p->out);
     zero_svg_text(0.5 * (LEFT + WIDTH - RIGHT), BOTTOM + 36.0, ZERO_SVG_MIDDLE, "tick",
                   "step", p->out);
-    for (int run = 0; run < p->n; run++) draw_run(p, run);
-    if (p->what == SPEED) draw_median(p);
+    for (int r = 0; r < p->n; r++)
+        if (is_loss) {
+            draw_curve(p, r, "strong");
+            draw_gaps(p, &p->page->runs[r]);
+        } else {
+            draw_speed(p, r);
+        }
+    if (!is_loss && p->n == 1 && isfinite(median))
+        zero_svg_line(LEFT, zero_axis_at(&p->y, median), WIDTH - RIGHT,
+                      zero_axis_at(&p->y, median), "median", p->out);
     draw_hits(p);
-    for (int run = 0; run < p->n && p->what == LOSS; run++) draw_validation(p, run);
+    for (int r = 0; r < p->n && is_loss; r++) draw_validation(p, r);
     zero_svg_end(&frame, p->out);
 }
 
-/* ---- texts around it ---- */
-
-static void write_legend(const struct plot *p)
+static zero_status write_plot(struct plot *p, zero_step_column what)
 {
-    zero_html_legend(p->out);
-    for (int run = 0; run < p->n; run++) {
-        fprintf(
-            p->out,
-            "<li><svg viewBox=\"0 0 32 12\" aria-hidden=\"true\"><path class=\"curve r%d\" "
-            "d=\"M1 6H31\"/></svg>",
-            run);
-        zero_escape(p->page->records[run].path, p->out);
-        fputs("</li>", p->out);
-    }
-    zero_html_legend_end(p->out);
-}
-
-static bool has_validation(const struct plot *p)
-{
-    for (int run = 0; run < p->n; run++)
-        for (int64_t i = 0; i < p->page->records[run].n_steps; i++)
-            if (p->page->records[run].steps[i].has_val_loss) return true;
-    return false;
-}
-
-static void write_loss(struct plot *p)
-{
-    p->what = LOSS;
+    int64_t longest = 0, validations = 0;
+    p->what = what;
     make_axes(p);
-    char lead[160];
-    snprintf(lead, sizeof lead, "Of each step%s. %s scale.",
-             has_validation(p) ? "; dots: validation" : "; nothing was validated",
-             p->y.kind == ZERO_AXIS_LOG ? "Logarithmic" : "Linear");
-    zero_html_section("Loss", lead, p->out);
+    for (int r = 0; r < p->n; r++) {
+        longest = zero_max(longest, p->page->runs[r].n);
+        validations += count_validations(&p->page->runs[r]);
+    }
+    int64_t window =
+        longest >= 2 * WINDOW ? zero_max(WINDOW, (longest + WINDOWS - 1) / WINDOWS) : 0;
+    double median = median_of(p);
+    ZERO_TRY(zero_page_form("page", what == ZERO_STEP_LOSS ? "loss" : "speed",
+                            json_pack("{s:b, s:b, s:I, s:i, s:o}", "validated",
+                                      validations > 0, "is_log", p->y.kind == ZERO_AXIS_LOG,
+                                      "window", (json_int_t)window, "runs", p->n, "median",
+                                      isfinite(median) ? json_real(median) : json_null()),
+                            p->out));
     draw(p);
-    zero_html_section_end(p->out);
+    fputs("</section>\n", p->out);
+    return ZERO_OK;
 }
 
-static void write_speed(struct plot *p)
+/* Every so many steps of a run, and its last one. */
+static zero_status write_table(const zero_run *run, FILE *out)
 {
-    int64_t longest = 0;
-    for (int run = 0; run < p->n; run++)
-        longest = zero_max(longest, p->page->records[run].n_steps);
-    char lead[240], median[ZERO_HTML_TEXT], windows[96] = "";
-    zero_html_number(p->page->figures[0].tokens_per_second, median);
-    if (longest >= 2 * WINDOW)
-        snprintf(windows, sizeof windows,
-                 " Line and band: median and quartiles of every %" PRId64 " steps.",
-                 zero_max(WINDOW, (longest + WINDOWS - 1) / WINDOWS));
-    snprintf(lead, sizeof lead, "All ranks together.%s%s%s%s", windows,
-             p->n == 1 ? " Dotted: the median of all, " : "", p->n == 1 ? median : "",
-             p->n == 1 ? "." : "");
-    p->what = SPEED;
-    zero_html_section("Tokens per second", lead, p->out);
-    draw(p);
-    zero_html_section_end(p->out);
+    static const struct {
+        const char *key;
+        zero_step_column column;
+    } cells[] = {{"loss", ZERO_STEP_LOSS},
+                 {"val_loss", ZERO_STEP_VAL_LOSS},
+                 {"rate", ZERO_STEP_RATE},
+                 {"seconds", ZERO_STEP_SECONDS},
+                 {"exposed", ZERO_STEP_EXPOSED}};
+    int64_t every = 1 + (run->n - 1) / ROWS;
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < run->n; i++) {
+        if (i % every != 0 && i + 1 != run->n) continue;
+        json_t *row = json_pack("{s:I}", "step", (json_int_t)run->steps[ZERO_STEP][i]);
+        for (size_t c = 0; c < sizeof cells / sizeof cells[0]; c++) {
+            double value = run->steps[cells[c].column][i];
+            json_object_set_new(row, cells[c].key,
+                                isfinite(value) ? json_real(value) : json_null());
+        }
+        json_array_append_new(rows, row);
+    }
+    return zero_page_form(
+        "run", "page_steps",
+        json_pack("{s:o, s:o}", "caption",
+                  every == 1
+                      ? json_sprintf("All %" PRId64 " steps", run->n)
+                      : json_sprintf("Every %" PRId64 "th step, and the last", every),
+                  "rows", rows),
+        out);
 }
 
-static void write_step(const zero_record_step *s, FILE *out)
+static zero_status write_all(struct plot *p)
 {
-    char text[ZERO_HTML_TEXT];
-    snprintf(text, sizeof text, "%" PRId64, s->step);
-    zero_html_row(text, out);
-    zero_html_number(s->loss, text);
-    zero_html_cell(text, out);
-    zero_html_number(s->has_val_loss ? s->val_loss : NAN, text);
-    zero_html_cell(text, out);
-    zero_html_number(s->tokens_per_second, text);
-    zero_html_cell(text, out);
-    zero_cell_seconds(s->seconds, text);
-    zero_html_cell(text, out);
-    zero_cell_seconds(s->exposed, text);
-    zero_html_cell(text, out);
-    zero_html_row_end(out);
-}
-
-static void write_table(const zero_record *r, FILE *out)
-{
-    static const char *const heads[] = {"Step",     "Loss",    "Validation",
-                                        "Tokens/s", "Seconds", "Exposed"};
-    int64_t every = 1 + (r->n_steps - 1) / ROWS;
-    char caption[128];
-    snprintf(caption, sizeof caption,
-             every == 1 ? "All %" PRId64 " steps"
-                        : "Every %" PRId64 "th step, and the last",
-             every == 1 ? r->n_steps : every);
-    zero_html_table(caption, heads, 6, out);
-    for (int64_t i = 0; i < r->n_steps; i++)
-        if (i % every == 0 || i + 1 == r->n_steps) write_step(&r->steps[i], out);
-    zero_html_table_end(out);
-}
-
-static void write_all(struct plot *p)
-{
-    if (p->n > 1) write_legend(p);
-    if (p->n < p->page->n_records)
+    if (p->n > 1) {
+        fputs("<ul class=\"legend\">", p->out);
+        for (int r = 0; r < p->n; r++)
+            zero_svg_key("curve", r, zero_run_path(&p->page->runs[r]), p->out);
+        fputs("</ul>\n", p->out);
+    }
+    if (p->n < p->page->n_runs)
         fprintf(p->out, "<p class=\"lead\">The first %d of %d runs are drawn.</p>\n", p->n,
-                p->page->n_records);
+                p->page->n_runs);
     fputs("<div class=\"pair\">\n", p->out);
-    write_loss(p);
-    write_speed(p);
-    fputs("</div>\n", p->out);
-    zero_html_details("Steps as a table", p->out);
-    for (int run = 0; run < p->n; run++) {
+    ZERO_TRY(write_plot(p, ZERO_STEP_LOSS));
+    ZERO_TRY(write_plot(p, ZERO_STEP_RATE));
+    fputs("</div>\n<details><summary>Steps as a table</summary>\n", p->out);
+    for (int r = 0; r < p->n; r++) {
         if (p->n > 1) {
             fputs("<h3>", p->out);
-            zero_escape(p->page->records[run].path, p->out);
+            zero_escape(zero_run_path(&p->page->runs[r]), p->out);
             fputs("</h3>\n", p->out);
         }
-        write_table(&p->page->records[run], p->out);
+        ZERO_TRY(write_table(&p->page->runs[r], p->out));
     }
-    zero_html_details_end(p->out);
+    fputs("</details>\n", p->out);
+    return ZERO_OK;
 }
 
 zero_status zero_page_curves(const zero_page *page, FILE *out)
 {
-    int n = page->n_records < ZERO_PAGE_RUNS ? page->n_records : ZERO_PAGE_RUNS;
     int64_t longest = 1;
-    for (int run = 0; run < n; run++)
-        longest = zero_max(longest, page->records[run].n_steps);
-    struct plot plot = {.page = page, .n = n, .out = out};
-    plot.at = malloc((size_t)longest * sizeof *plot.at);
-    plot.value = malloc((size_t)longest * sizeof *plot.value);
+    struct plot plot = {.page = page, .n = page->n_runs, .out = out};
+    if (plot.n > ZERO_PAGE_RUNS) plot.n = ZERO_PAGE_RUNS;
+    for (int r = 0; r < plot.n; r++) longest = zero_max(longest, page->runs[r].n);
+    plot.sorted = malloc((size_t)longest * sizeof *plot.sorted);
     plot.kept = malloc((size_t)longest * sizeof *plot.kept);
-    bool has_room = plot.at && plot.value && plot.kept;
-    if (has_room) write_all(&plot);
-    free(plot.at);
-    free(plot.value);
+    zero_status st =
+        plot.sorted && plot.kept
+            ? write_all(&plot)
+            : zero_fail(ZERO_ERR_NOMEM, "no memory to draw %" PRId64 " steps", longest);
+    free(plot.sorted);
     free(plot.kept);
-    if (has_room) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to draw %" PRId64 " steps", longest);
+    return st;
 }

@@ -11,7 +11,7 @@ static bool is_one_of(const char *name, size_t n, const char *const list[])
     return false;
 }
 
-zero_kind zero_kind_of(const char *name)
+zero_page_kind zero_kind_of(const char *name)
 {
     static const char *const forward[] = {"FORWARD", NULL};
     static const char *const backward[] = {"BACKWARD", "RECOMPUTE", NULL};
@@ -25,14 +25,14 @@ zero_kind zero_kind_of(const char *name)
     return ZERO_KIND_REST;
 }
 
-const char *zero_kind_class(zero_kind kind)
+const char *zero_kind_class(zero_page_kind kind)
 {
     static const char *const classes[ZERO_KINDS] = {"forward", "backward", "wait", "all",
                                                     "rest"};
     return classes[kind];
 }
 
-const char *zero_kind_name(zero_kind kind)
+const char *zero_kind_name(zero_page_kind kind)
 {
     static const char *const names[ZERO_KINDS] = {"forward", "backward", "waits for data",
                                                   "waits for all ranks", "the rest"};
@@ -41,7 +41,7 @@ const char *zero_kind_name(zero_kind kind)
 
 void zero_kind_shorten(const char *name, char text[ZERO_KIND_SHORT])
 {
-    zero_kind kind = zero_kind_of(name);
+    zero_page_kind kind = zero_kind_of(name);
     const char *unit = strchr(name, ' ');
     text[0] = '\0';
     if (!unit || (kind != ZERO_KIND_FORWARD && kind != ZERO_KIND_BACKWARD)) return;

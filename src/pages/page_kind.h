@@ -8,12 +8,12 @@ typedef enum {
     ZERO_KIND_ALL,      /* for all ranks: LOSS, OVERFLOW, ... */
     ZERO_KIND_REST,
     ZERO_KINDS
-} zero_kind;
+} zero_page_kind;
 
 /* The kind of an instruction by its name, as "BACKWARD block 3, microbatch 0". */
-zero_kind zero_kind_of(const char *name);
-const char *zero_kind_class(zero_kind kind); /* "forward": a word of the style */
-const char *zero_kind_name(zero_kind kind);  /* "waits for data" */
+zero_page_kind zero_kind_of(const char *name);
+const char *zero_kind_class(zero_page_kind kind); /* "forward": a word of the style */
+const char *zero_kind_name(zero_page_kind kind);  /* "waits for data" */
 
 /* "F3" for FORWARD block 3, "B3", "Be" for BACKWARD embedding; empty for the others. */
 #define ZERO_KIND_SHORT 16

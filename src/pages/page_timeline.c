@@ -1,27 +1,58 @@
 /* The timeline: a row for each rank, what it did in the colour of its kind, and below it, thin, its
- * collectives in flight. */
-#include "pages/page_parts.h"
-
+ * collectives in flight.
+ *
+ * A box that is wide enough has a title, and a label if that fits. What is narrower is drawn by
+ * columns: each has the colour of the kind that took most of it. So a page stays small however long
+ * the trace is. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "pages/cell.h"
-#include "pages/page_html.h"
+#include "pages/breakdown.h"
 #include "pages/page_kind.h"
-#include "pages/page_timeline.h"
+#include "pages/page_parts.h"
 #include "pages/svg.h"
 
-#define RANKS  64  /* rows, at most */
-#define STEPS  3   /* that are drawn, at most: the last ones */
-#define MARKS  800 /* boxes with titles, at most */
-#define LISTED 16  /* ranks of a table that is open */
+#define WIDTH   1040.0
+#define LEFT    58.0
+#define RIGHT   1030.0
+#define TOP     26.0
+#define LANES   3    /* rows of collectives in flight */
+#define RANKS   64   /* rows, at most */
+#define STEPS   3    /* that are drawn, at most: the last ones */
+#define MARKS   800  /* boxes with titles, at most */
+#define LETTER  6.2  /* units of the picture, in labels */
+#define COLUMNS 2000 /* of a row, at most */
+
+typedef struct {
+    const zero_traced *trace;
+    int64_t n; /* ranks that are drawn */
+    int64_t first_step, last_step;
+    int64_t begin, end;      /* nanoseconds */
+    double row, lane, pitch; /* heights: of a row, of a lane, from row to row */
+    double column;           /* units of the picture that have one colour */
+    double least;            /* width of a box with a title */
+    zero_axis x;             /* milliseconds */
+    FILE *out;
+    double (*spent)[ZERO_KINDS]; /* [n] nanoseconds; owned */
+} timeline;
+
+static double at_time(const timeline *t, int64_t time)
+{
+    return zero_axis_at(&t->x, (double)(time - t->begin) * 1e-6);
+}
+
+static bool has_step(const timeline *t, int64_t step)
+{
+    return step >= t->first_step && step <= t->last_step;
+}
 
 /* ---- measuring ---- */
 
-static void find_window(zero_timeline *p)
+static void find_window(timeline *p)
 {
     const zero_traced *t = p->trace;
     /* A file that was cut off has fewer steps than its head says. */
@@ -35,204 +66,296 @@ static void find_window(zero_timeline *p)
     for (int64_t r = 0; r < p->n; r++)
         for (int64_t i = 0; i < t->ranks[r].n_spans; i++) {
             const zero_traced_span *s = &t->ranks[r].spans[i];
-            if (!zero_timeline_has(p, s->step)) continue;
+            if (!has_step(p, s->step)) continue;
             p->begin = zero_min(p->begin, s->begin);
             p->end = zero_max(p->end, s->end);
             p->spent[r][zero_kind_of(s->name)] += (double)(s->end - s->begin);
         }
 }
 
-static int64_t count_wide(const zero_timeline *p)
+static int64_t count_wide(const timeline *p)
 {
     int64_t n = 0;
     double scale = (p->x.to - p->x.from) / (double)(p->end - p->begin);
     for (int64_t r = 0; r < p->n; r++)
         for (int64_t i = 0; i < p->trace->ranks[r].n_spans; i++) {
             const zero_traced_span *s = &p->trace->ranks[r].spans[i];
-            n += zero_timeline_has(p, s->step) &&
-                 (double)(s->end - s->begin) * scale >= p->least;
+            n += has_step(p, s->step) && (double)(s->end - s->begin) * scale >= p->least;
         }
     for (int64_t r = 0; r < p->n; r++)
         for (int64_t i = 0; i < p->trace->ranks[r].n_flights; i++) {
             const zero_traced_flight *f = &p->trace->ranks[r].flights[i];
-            n += zero_timeline_has(p, f->step) &&
-                 (double)(f->end - f->begin) * scale >= p->least;
+            n += has_step(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
         }
     return n;
 }
 
-static void choose_sizes(zero_timeline *p)
+static void choose_sizes(timeline *p)
 {
     bool is_few = p->n <= 12;
     p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
     p->lane = is_few ? 4.0 : 2.0;
-    p->pitch = p->row + ZERO_TIMELINE_LANES * (p->lane + 1.0) + (is_few ? 6.0 : 3.0);
+    p->pitch = p->row + LANES * (p->lane + 1.0) + (is_few ? 6.0 : 3.0);
     p->column = is_few ? 0.5 : p->n <= 32 ? 1.0 : 2.0;
     p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
-                          ZERO_TIMELINE_LEFT, ZERO_TIMELINE_RIGHT);
+                          LEFT, RIGHT);
     for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
 }
 
+/* ---- boxes ---- */
+
+static void draw_box(const timeline *t, const zero_traced_span *s, double top)
+{
+    double from = at_time(t, s->begin), to = at_time(t, s->end);
+    char title[256], class[32], label[ZERO_KIND_SHORT], took[ZERO_PAGE_TEXT],
+        begun[ZERO_PAGE_TEXT];
+    zero_page_kind kind = zero_kind_of(s->name);
+    zero_page_number((double)(s->end - s->begin) * 1e-9, "seconds", took);
+    zero_page_number((double)(s->begin - t->begin) * 1e-9, "seconds", begun);
+    snprintf(title, sizeof title, "step %" PRId64 ", %d %s: %s from %s on", s->step, s->at,
+             s->name, took, begun);
+    zero_svg_box(from, top, to - from, t->row, zero_kind_class(kind), title, t->out);
+    zero_kind_shorten(s->name, label);
+    if (!label[0] || t->row < 12.0) return;
+    snprintf(class, sizeof class, "on %s", zero_kind_class(kind));
+    if (LETTER * (double)strlen(label) + 3.0 <= to - from)
+        zero_svg_text(0.5 * (from + to), top + 0.5 * t->row + 4.0, ZERO_SVG_MIDDLE, class,
+                      label, t->out);
+}
+
+/* ---- columns ---- */
+
+static int column_of(const timeline *t, double x)
+{
+    int k = (int)((x - LEFT) / t->column);
+    return k < 0 ? 0 : k < COLUMNS ? k : COLUMNS - 1;
+}
+
+/* Runs of columns with this mark as one path: strokes as wide as the row is high. */
+static void draw_runs(const timeline *t, const signed char *marks, int mark,
+                      const char *class, double middle, double height)
+{
+    int n = column_of(t, RIGHT) + 1, before = -1; /* the end of the last run */
+    for (int k = 0, end; k < n; k = end) {
+        for (end = k + 1; end < n && marks[end] == marks[k]; end++) continue;
+        if (marks[k] != mark) continue;
+        if (before < 0)
+            fprintf(t->out, "<path class=\"s-%s\" stroke-width=\"%g\" d=\"M%g %g", class,
+                    height, LEFT + k * t->column, middle);
+        else
+            fprintf(t->out, "m%g 0", (k - before) * t->column);
+        fprintf(t->out, "h%g", (end - k) * t->column);
+        before = end;
+    }
+    if (before >= 0) fputs("\"/>\n", t->out);
+}
+
+/* Adds up what the narrow boxes of a rank take of each column. */
+static void fill_columns(const timeline *t, const zero_traced_rank *rank,
+                         double share[COLUMNS][ZERO_KINDS])
+{
+    for (int64_t i = 0; i < rank->n_spans; i++) {
+        const zero_traced_span *s = &rank->spans[i];
+        double from = at_time(t, s->begin), to = at_time(t, s->end);
+        if (!has_step(t, s->step) || to - from >= t->least) continue;
+        for (int k = column_of(t, from); k <= column_of(t, to); k++) {
+            double left = LEFT + k * t->column;
+            share[k][zero_kind_of(s->name)] +=
+                fmax(0.0, fmin(to, left + t->column) - fmax(from, left));
+        }
+    }
+}
+
+/* The kind that takes most of a column; -1: nothing that could be seen is there. */
+static int kind_of_column(const double share[ZERO_KINDS], double column)
+{
+    int best = 0;
+    double all = 0.0;
+    for (int k = 0; k < ZERO_KINDS; k++) {
+        all += share[k];
+        if (share[k] > share[best]) best = k;
+    }
+    return all > 0.25 * column ? best : -1;
+}
+
+static void draw_columns(const timeline *t, const zero_traced_rank *rank, double top)
+{
+    double share[COLUMNS][ZERO_KINDS] = {{0.0}};
+    signed char kinds[COLUMNS];
+    fill_columns(t, rank, share);
+    for (int k = 0; k < COLUMNS; k++)
+        kinds[k] = (signed char)kind_of_column(share[k], t->column);
+    for (int kind = 0; kind < ZERO_KINDS; kind++)
+        draw_runs(t, kinds, kind, zero_kind_class((zero_page_kind)kind), top + 0.5 * t->row,
+                  t->row);
+}
+
+/* ---- collectives in flight ---- */
+
+static void draw_flight(const timeline *t, const zero_traced_flight *f, double top)
+{
+    char title[200], took[ZERO_PAGE_TEXT], bytes[ZERO_PAGE_TEXT];
+    double from = at_time(t, f->begin), to = at_time(t, f->end);
+    zero_page_number((double)(f->end - f->begin) * 1e-9, "seconds", took);
+    zero_page_number((double)f->sent, "bytes", bytes);
+    snprintf(title, sizeof title, "step %" PRId64 ", %s: %s in flight, %s sent", f->step,
+             f->name, took, bytes);
+    zero_svg_box(from, top, to - from, t->lane, "flight", title, t->out);
+}
+
+/* The first lane that is free, else the one that will be first. */
+static int choose_lane(double free_from[LANES], double from, double to)
+{
+    int lane = 0;
+    for (int k = 1; k < LANES && free_from[lane] > from; k++)
+        if (free_from[k] < free_from[lane]) lane = k;
+    free_from[lane] = fmax(free_from[lane], to);
+    return lane;
+}
+
+static void draw_flights(const timeline *t, const zero_traced_rank *rank, double top)
+{
+    signed char marks[LANES][COLUMNS] = {{0}};
+    double free_from[LANES] = {0.0}, pitch = t->lane + 1.0;
+    for (int64_t i = 0; i < rank->n_flights; i++) {
+        const zero_traced_flight *f = &rank->flights[i];
+        double from = at_time(t, f->begin), to = at_time(t, f->end);
+        if (!has_step(t, f->step)) continue;
+        int lane = choose_lane(free_from, from, to);
+        if (to - from >= t->least)
+            draw_flight(t, f, top + lane * pitch);
+        else
+            for (int k = column_of(t, from); k <= column_of(t, to); k++) marks[lane][k] = 1;
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        draw_runs(t, marks[lane], 1, "flight", top + lane * pitch + 0.5 * t->lane, t->lane);
+}
+
+static void draw_rank(const timeline *t, int64_t r)
+{
+    const zero_traced_rank *rank = &t->trace->ranks[r];
+    double top = TOP + (double)r * t->pitch;
+    char name[32];
+    snprintf(name, sizeof name, t->n <= 32 ? "rank %d" : "%d", rank->rank);
+    zero_svg_text(LEFT - 8.0, top + 0.5 * t->row + 4.0, ZERO_SVG_RIGHT, "tick", name,
+                  t->out);
+    draw_columns(t, rank, top);
+    for (int64_t i = 0; i < rank->n_spans; i++) {
+        const zero_traced_span *s = &rank->spans[i];
+        double width = at_time(t, s->end) - at_time(t, s->begin);
+        if (has_step(t, s->step) && width >= t->least) draw_box(t, s, top);
+    }
+    draw_flights(t, rank, top + t->row + 1.0);
+    if (r > 0 && t->trace->ranks[r - 1].node != rank->node)
+        zero_svg_line(0.0, top - 3.0, RIGHT, top - 3.0, "node", t->out);
+}
 /* ---- the picture ---- */
 
-static void draw_steps(const zero_timeline *p, double bottom)
+static void draw_steps(const timeline *p, double bottom)
 {
     const zero_traced_rank *rank = &p->trace->ranks[0];
     int64_t before = 0;
     for (int64_t i = 0; i < rank->n_spans; i++) {
         const zero_traced_span *s = &rank->spans[i];
-        if (!zero_timeline_has(p, s->step) || s->step == before) continue;
+        if (!has_step(p, s->step) || s->step == before) continue;
         char text[32];
-        double x = zero_timeline_at(p, s->begin);
+        double x = at_time(p, s->begin);
         before = s->step;
         snprintf(text, sizeof text, "step %" PRId64, s->step);
-        zero_svg_line(x, ZERO_TIMELINE_TOP - 18.0, x, bottom, "median", p->out);
-        zero_svg_text(x + 4.0, ZERO_TIMELINE_TOP - 9.0, ZERO_SVG_LEFT, "tick", text,
-                      p->out);
+        zero_svg_line(x, TOP - 18.0, x, bottom, "median", p->out);
+        zero_svg_text(x + 4.0, TOP - 9.0, ZERO_SVG_LEFT, "tick", text, p->out);
     }
 }
 
-static void draw(zero_timeline *p)
+static void draw(timeline *p)
 {
     char label[200];
-    double bottom = ZERO_TIMELINE_TOP + (double)p->n * p->pitch;
+    double bottom = TOP + (double)p->n * p->pitch;
     snprintf(label, sizeof label,
              "Timeline of %" PRId64 " ranks over steps %" PRId64 " to %" PRId64
              "; the table below has its sums",
              p->n, p->first_step, p->last_step);
-    zero_svg_frame frame = {label, ZERO_TIMELINE_WIDTH, bottom + 42.0, true};
+    zero_svg_frame frame = {label, WIDTH, bottom + 42.0, true};
     zero_svg_begin(&frame, p->out);
-    for (int64_t r = 0; r < p->n; r++) zero_timeline_rank(p, r);
+    for (int64_t r = 0; r < p->n; r++) draw_rank(p, r);
     draw_steps(p, bottom);
     zero_svg_bottom_axis(&p->x, bottom, p->out);
-    zero_svg_text(ZERO_TIMELINE_RIGHT, bottom + 36.0, ZERO_SVG_RIGHT, "tick",
-                  "milliseconds", p->out);
+    zero_svg_text(RIGHT, bottom + 36.0, ZERO_SVG_RIGHT, "tick", "milliseconds", p->out);
     zero_svg_end(&frame, p->out);
 }
 
-static void write_legend(FILE *out)
+/* ---- what is around it ---- */
+
+/* Rows of the table: what each rank did in these steps. */
+static json_t *sums_of(const timeline *p)
 {
-    zero_html_legend(out);
+    json_t *rows = json_array(), *names = json_array();
     for (int k = 0; k < ZERO_KINDS; k++)
-        zero_html_key(zero_kind_class((zero_kind)k), zero_kind_name((zero_kind)k), out);
-    zero_html_key("flight", "collective in flight", out);
-    zero_html_legend_end(out);
-}
-
-/* ---- sums ---- */
-
-static void write_stack(const double spent[ZERO_KINDS], double all, FILE *out)
-{
-    double at = 0.0;
-    fputs("<td class=\"bar\"><svg viewBox=\"0 0 150 12\" aria-hidden=\"true\">", out);
-    for (int k = 0; k < ZERO_KINDS; k++) {
-        double width = 150.0 * spent[k] / all;
-        if (width > 0.05)
-            fprintf(out,
-                    "<rect class=\"%s\" x=\"%.1f\" y=\"1\" width=\"%.1f\" height=\"10\"/>",
-                    zero_kind_class((zero_kind)k), at, width);
-        at += width;
-    }
-    fputs("</svg></td>", out);
-}
-
-static void write_sums(const zero_timeline *p)
-{
-    const char *heads[ZERO_KINDS + 3] = {"Rank", "Time"};
-    for (int k = 0; k < ZERO_KINDS; k++) heads[k + 2] = zero_kind_name((zero_kind)k);
-    heads[ZERO_KINDS + 2] = "";
-    if (p->n > LISTED) zero_html_details("Ranks as a table", p->out);
-    zero_html_table("Each rank's time in these steps", heads, ZERO_KINDS + 3, p->out);
+        json_array_append_new(
+            names, json_pack("{s:s}", "name", zero_kind_name((zero_page_kind)k)));
     for (int64_t r = 0; r < p->n; r++) {
+        json_t *kinds = json_array();
         double all = 0.0;
-        char text[ZERO_HTML_TEXT];
-        for (int k = 0; k < ZERO_KINDS; k++) all += p->spent[r][k];
-        snprintf(text, sizeof text, "%d", p->trace->ranks[r].rank);
-        zero_html_row(text, p->out);
-        zero_cell_seconds(all * 1e-9, text);
-        zero_html_cell(text, p->out);
         for (int k = 0; k < ZERO_KINDS; k++) {
-            zero_cell_share(p->spent[r][k] / all, text);
-            zero_html_cell(text, p->out);
+            json_array_append_new(kinds,
+                                  json_pack("{s:s, s:f, s:f}", "class",
+                                            zero_kind_class((zero_page_kind)k), "seconds",
+                                            1e-9 * p->spent[r][k], "before", 1e-9 * all));
+            all += p->spent[r][k];
         }
-        write_stack(p->spent[r], fmax(all, 1.0), p->out);
-        zero_html_row_end(p->out);
+        json_array_append_new(rows,
+                              json_pack("{s:i, s:f, s:o}", "rank", p->trace->ranks[r].rank,
+                                        "time", 1e-9 * all, "kinds", kinds));
     }
-    zero_html_table_end(p->out);
-    if (p->n > LISTED) zero_html_details_end(p->out);
+    return json_pack("{s:I, s:o, s:o}", "drawn", (json_int_t)p->n, "kinds", names, "rows",
+                     rows);
 }
 
-/* ---- texts around it ---- */
-
-/* True if the first rank spends a twentieth of the time outside of steps. */
-static bool has_blanks(const zero_timeline *p)
+static zero_status draw_trace(timeline *p, const json_t *facts)
 {
-    double spent = 0.0;
-    for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
-    return p->n > 0 && spent > 0.0 && spent < 0.95 * (double)(p->end - p->begin);
-}
-
-static void write_lead(const zero_timeline *p)
-{
-    const zero_traced *t = p->trace;
-    char text[400], uncertain[ZERO_HTML_TEXT];
-    char steps[64];
-    if (p->first_step == p->last_step)
-        snprintf(steps, sizeof steps, "step %" PRId64, p->last_step);
-    else
-        snprintf(steps, sizeof steps, "steps %" PRId64 " to %" PRId64, p->first_step,
-                 p->last_step);
-    int n = snprintf(text, sizeof text,
-                     "%s%" PRId64 " of %d ranks, %s. Nodes are divided by a dashed line.",
-                     t->is_simulated ? "Simulated. " : "", p->n, t->world, steps);
-    if (t->clock_uncertainty > 0) {
-        zero_cell_seconds((double)t->clock_uncertainty * 1e-9, uncertain);
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      " Clocks of nodes are known to %s.", uncertain);
-    }
-    if (has_blanks(p))
-        n += snprintf(text + n, sizeof text - (size_t)n,
-                      " Blank: between two steps, as for validation.");
-    if (t->is_cut)
-        snprintf(text + n, sizeof text - (size_t)n, " The end of the trace is missing.");
-    zero_html_section("Timeline", text, p->out);
-    if (t->note) zero_html_missing(t->note, p->out);
-}
-
-static zero_status write_trace(zero_timeline *p)
-{
+    double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
     find_window(p);
-    write_lead(p);
-    if (p->end > p->begin) {
-        choose_sizes(p);
-        write_legend(p->out);
-        draw(p);
-        write_sums(p);
-        ZERO_TRY(zero_page_late(p->trace, p->out));
-    } else {
-        zero_html_missing("The trace has no spans: it was cut off before the first one.",
+    length = (double)(p->end - p->begin);
+    for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
+    json_t *head = json_copy((json_t *)facts);
+    json_object_set_new(head, "drawn", json_integer(p->n));
+    json_object_set_new(head, "first", json_integer(p->first_step));
+    json_object_set_new(head, "last", json_integer(p->last_step));
+    /* The first rank spends a twentieth of the time outside of steps. */
+    json_object_set_new(head, "has_blanks",
+                        json_boolean(p->n > 0 && spent > 0.0 && spent < 0.95 * length));
+    ZERO_TRY(zero_page_form("trace", "page_begin", head, p->out));
+    if (p->end <= p->begin) {
+        zero_page_missing("The trace has no spans: it was cut off before the first one.",
                           p->out);
+        return ZERO_OK;
     }
-    zero_html_section_end(p->out);
-    return ZERO_OK;
+    choose_sizes(p);
+    fputs("<ul class=\"legend\">", p->out);
+    for (int k = 0; k < ZERO_KINDS; k++)
+        zero_svg_key(zero_kind_class((zero_page_kind)k), -1,
+                     zero_kind_name((zero_page_kind)k), p->out);
+    zero_svg_key("flight", -1, "collective in flight", p->out);
+    fputs("</ul>\n", p->out);
+    draw(p);
+    ZERO_TRY(zero_page_form("trace", "page_sums", sums_of(p), p->out));
+    return zero_page_form("trace", "page_late", json_incref((json_t *)facts), p->out);
 }
 
 zero_status zero_page_timeline(const zero_traced *trace, FILE *out)
 {
-    if (!trace) {
-        zero_html_section("Timeline", NULL, out);
-        zero_html_missing(
-            "No trace was given. zero train --trace FILE records one, and zero "
-            "report --trace FILE draws it: who computes, who waits, and for whom.",
-            out);
-        zero_html_section_end(out);
-        return ZERO_OK;
-    }
-    zero_timeline picture = {.trace = trace, .out = out};
+    zero_breakdown breakdown;
+    timeline picture = {.trace = trace, .out = out};
+    ZERO_TRY(zero_breakdown_of(trace, &breakdown));
     picture.spent = calloc(RANKS, sizeof *picture.spent);
-    if (!picture.spent) return zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
-    zero_status st = write_trace(&picture);
+    json_t *facts = zero_breakdown_facts(&breakdown);
+    zero_breakdown_destroy(&breakdown);
+    zero_status st = picture.spent && facts
+                         ? draw_trace(&picture, facts)
+                         : zero_fail(ZERO_ERR_NOMEM, "no memory for a timeline");
+    json_decref(facts);
     free(picture.spent);
+    fputs("</section>\n", out);
     return st;
 }

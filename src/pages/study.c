@@ -1,10 +1,269 @@
 #include "pages/study.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-void zero_study_destroy(zero_study *study)
+#include "base/fail.h"
+#include "base/legible.h"
+#include "io/json_input.h"
+#include "pages/forms.h"
+#include "pages/run.h"
+#include "train/step_times.h"
+
+/* ---- points ---- */
+
+int64_t zero_point_whole(const json_t *point, const char *key)
 {
-    for (int i = 0; i < study->n_series; i++) free(study->series[i].points);
-    free(study->series);
-    *study = (zero_study){0};
+    return json_integer_value(json_object_get(point, key));
+}
+
+bool zero_point_is(const json_t *point, const char *state)
+{
+    const char *own = json_string_value(json_object_get(point, "state"));
+    return own && strcmp(own, state) == 0;
+}
+
+const char *zero_point_name(const json_t *point, char text[ZERO_POINT_TEXT])
+{
+    snprintf(text, ZERO_POINT_TEXT, "stage%d-ranks%d",
+             (int)zero_point_whole(point, "stage"), (int)zero_point_whole(point, "ranks"));
+    return text;
+}
+
+const char *zero_point_words(const json_t *point, char text[ZERO_POINT_TEXT])
+{
+    int ranks = (int)zero_point_whole(point, "ranks");
+    snprintf(text, ZERO_POINT_TEXT, "stage %d on %d rank%s",
+             (int)zero_point_whole(point, "stage"), ranks, ranks == 1 ? "" : "s");
+    return text;
+}
+
+json_t *zero_study_points(const int *stages, int n_stages, const int *ranks, int n_ranks)
+{
+    json_t *points = json_array();
+    for (int k = 0; k < n_stages * n_ranks; k++) {
+        int stage = stages[k / n_ranks], n = ranks[k % n_ranks];
+        json_array_append_new(
+            points, json_pack("{s:i, s:i, s:s, s:o, s:n, s:n}", "stage", stage, "ranks", n,
+                              "state", "missing", "metrics",
+                              json_sprintf("points/stage%d-ranks%d.jsonl", stage, n),
+                              "planned", "simulated"));
+    }
+    return points;
+}
+
+json_t *zero_study_find(const json_t *study, int64_t stage, int64_t ranks)
+{
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study, "points"), i, point)
+    {
+        if (zero_point_whole(point, "stage") == stage &&
+            zero_point_whole(point, "ranks") == ranks)
+            return point;
+    }
+    return NULL;
+}
+
+int zero_study_count(const json_t *study, const char *state)
+{
+    int n = 0;
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study, "points"), i, point)
+    {
+        n += zero_point_is(point, state);
+    }
+    return n;
+}
+
+/* ---- a measurement ---- */
+
+static zero_status measure(const zero_metrics_file *file, int64_t ranks, int64_t steps,
+                           int64_t warm_up, double *room, json_t **measured)
+{
+    int64_t found, count, tokens = 0;
+    bool is_fake;
+    const json_t *nodes;
+    double *seconds = room, *shares = room + file->n;
+    if (!file->run || !file->final || file->n != steps)
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected a run of %" PRId64 " steps with its last line, found "
+            "%" PRId64 " steps and %s",
+            file->path, steps, file->n, file->final ? "a last line" : "no last line");
+    ZERO_TRY(zero_json_whole(file->path, file->run, "ranks", 1, ZERO_RUN_RANKS, &found));
+    if (found != ranks)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: expected a run of %" PRId64 " ranks, found %" PRId64,
+                         file->path, ranks, found);
+    for (int64_t i = 0; i < file->n; i++) {
+        json_t *step;
+        double exposed = NAN; /* on a device, whose times are read after the last step */
+        ZERO_TRY(zero_metrics_step_at(file, i, &step));
+        zero_status st = zero_json_real(file->path, step, "step_seconds", &seconds[i]);
+        if (st == ZERO_OK && !json_is_null(json_object_get(step, "exposed_seconds")))
+            st = zero_json_real(file->path, step, "exposed_seconds", &exposed);
+        if (st == ZERO_OK)
+            st = zero_json_whole(file->path, step, "tokens", 1, INT64_MAX, &tokens);
+        json_decref(step);
+        ZERO_TRY(st);
+        shares[i] = seconds[i] > 0.0 ? exposed / seconds[i] : 0.0;
+    }
+    ZERO_TRY(zero_json_object(file->path, file->run, "nodes", &nodes));
+    ZERO_TRY(zero_json_whole(file->path, nodes, "count", 1, ZERO_RUN_RANKS, &count));
+    ZERO_TRY(zero_json_flag(file->path, nodes, "fake", &is_fake));
+    zero_step_time t = zero_step_times_of(seconds, file->n, warm_up);
+    double exposed = zero_step_times_of(shares, file->n, warm_up).median;
+    double rate = (double)tokens / t.median, n = (double)ranks;
+    /* Ranks that are bound have no more cores than that; ranks that are not share the
+     * machines'. */
+    double own = zero_fact_number(file->run, "cores");
+    double share = zero_fact_number(file->run, "node_cores * count(hosts)") / n;
+    *measured = json_pack(
+        "{s:s, s:{s:f, s:f, s:f, s:I}, s:I, s:f, s:f, s:f, s:o, s:f, s:{s:I, s:b}, s:O}",
+        "state", "measured", "step_seconds", "median", t.median, "lower_quartile", t.lower,
+        "upper_quartile", t.upper, "steps", (json_int_t)t.n, "tokens", (json_int_t)tokens,
+        "tokens_per_rank", (double)tokens / n, "tokens_per_second", rate,
+        "tokens_per_rank_and_second", rate / n, "exposed_share",
+        isfinite(exposed) ? json_real(exposed) : json_null(), "cores_per_rank",
+        isnan(own) || isnan(share) ? 0.0 : fmin(own, share), "nodes", "count",
+        (json_int_t)count, "fake", is_fake, "run", file->run);
+    return *measured ? ZERO_OK
+                     : zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a point", file->path);
+}
+
+zero_status zero_study_measure(json_t *point, const zero_metrics_file *file, int64_t steps,
+                               int64_t warm_up)
+{
+    json_t *measured;
+    double *room = malloc(2 * (size_t)file->n * sizeof *room);
+    if (!room)
+        return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for %" PRId64 " steps", file->path,
+                         file->n);
+    zero_status st =
+        measure(file, zero_point_whole(point, "ranks"), steps, warm_up, room, &measured);
+    free(room);
+    ZERO_TRY(st);
+    json_object_update(point, measured);
+    json_decref(measured);
+    return ZERO_OK;
+}
+
+double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, int64_t n)
+{
+    return is_strong ? t1 / t * (double)n1 / (double)n : t1 / t;
+}
+
+/* Members of a point in the order of study.json, and only those that its state has. */
+static void put_in_order(json_t *point)
+{
+    static const struct {
+        const char *key, *state; /* NULL: any */
+    } order[] = {{"stage", NULL},
+                 {"ranks", NULL},
+                 {"state", NULL},
+                 {"why", "failed"},
+                 {"metrics", NULL},
+                 {"started", NULL},
+                 {"load", NULL},
+                 {"step_seconds", "measured"},
+                 {"tokens", "measured"},
+                 {"tokens_per_rank", "measured"},
+                 {"tokens_per_second", "measured"},
+                 {"tokens_per_rank_and_second", "measured"},
+                 {"efficiency", "measured"},
+                 {"efficiency_to_ranks", "measured"},
+                 {"exposed_share", "measured"},
+                 {"cores_per_rank", "measured"},
+                 {"nodes", "measured"},
+                 {"planned", NULL},
+                 {"simulated", NULL},
+                 {"run", NULL}};
+    json_t *before = json_copy(point);
+    json_object_clear(point);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (!order[i].state || zero_point_is(before, order[i].state))
+            json_object_set_nocheck(point, order[i].key,
+                                    json_object_get(before, order[i].key));
+    json_decref(before);
+}
+
+void zero_study_compare(json_t *study)
+{
+    const char *scaling = json_string_value(json_object_get(study, "scaling"));
+    bool is_strong = scaling && strcmp(scaling, "strong") == 0;
+    const json_t *base = NULL;
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study, "points"), i, point)
+    {
+        if (zero_point_is(point, "measured")) {
+            if (!base ||
+                zero_point_whole(base, "stage") != zero_point_whole(point, "stage"))
+                base = point;
+            int64_t n1 = zero_point_whole(base, "ranks");
+            double efficiency = zero_study_efficiency(
+                is_strong, zero_fact_number(base, "step_seconds/median"), n1,
+                zero_fact_number(point, "step_seconds/median"),
+                zero_point_whole(point, "ranks"));
+            json_object_set_new(point, "efficiency", json_real(efficiency));
+            json_object_set_new(point, "efficiency_to_ranks", json_integer(n1));
+        }
+        put_in_order(point);
+    }
+}
+
+/* ---- texts ---- */
+
+/* The first point that was measured, and in what others differ
+ * from it, so that they cannot be compared. */
+json_t *zero_study_more(const json_t *points)
+{
+    static const char *const keys[] = {"cpu", "node_cores", "mpi", "commit", "arithmetic"};
+    json_t *another = json_array(), *first = NULL, *point;
+    size_t i;
+    json_array_foreach((json_t *)points, i, point)
+    {
+        if (!first && zero_point_is(point, "measured")) first = point;
+    }
+    for (size_t k = 0; first && k < sizeof keys / sizeof keys[0]; k++)
+        json_array_foreach((json_t *)points, i, point)
+        {
+            char words[ZERO_POINT_TEXT];
+            const json_t *a = json_object_get(json_object_get(first, "run"), keys[k]),
+                         *b = json_object_get(json_object_get(point, "run"), keys[k]);
+            if (!zero_point_is(point, "measured") || (a && b ? json_equal(a, b) : a == b))
+                continue;
+            json_array_append_new(another, json_pack("{s:s, s:s}", "point",
+                                                     zero_point_words(point, words), "fact",
+                                                     keys[k]));
+            break;
+        }
+    const json_t *load = json_array_get(json_object_get(first, "load"), 0);
+    return json_pack("{s:O, s:o, s:O*, s:o*}", "points", points, "another", another,
+                     "began", first, "load",
+                     json_is_number(load) ? json_real(json_number_value(load)) : NULL);
+}
+
+zero_status zero_study_show(const json_t *study, bool has_plan, bool has_simulation,
+                            FILE *out)
+{
+    json_t *tree = json_copy((json_t *)study);
+    json_object_set_new(tree, "more", zero_study_more(json_object_get(study, "points")));
+    json_object_set_new(tree, "has_plan", json_boolean(has_plan));
+    if (json_object_set_new(tree, "has_simulation", json_boolean(has_simulation)) != 0) {
+        json_decref(tree);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the table of a study");
+    }
+    zero_status st = zero_print_form("study", "sweep", tree, zero_legible_print, out);
+    json_decref(tree);
+    return st;
+}
+
+zero_status zero_study_print(const json_t *report, FILE *out)
+{
+    return zero_print_form("study", "text", report, zero_legible_print, out);
 }

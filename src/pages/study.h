@@ -1,35 +1,76 @@
-/* study.h - a scaling study, read from what `zero sweep` wrote: study.json, its directory, or
- * study.csv. As strict as record.h. */
+/* study.h - a scaling study: one model on several numbers of ranks, in several stages.
+ *
+ *     weak      micro batch fixed:   efficiency = t1 / tN
+ *     strong    global batch fixed:  efficiency = t1 n1 / (tN nN)
+ *
+ * t is the median of a point's steps without its first ones; t1 and n1 are those of the
+ * stage's point with the fewest ranks among those that are measured. Source of a
+ * measurement is the metrics of its run (train/metrics.h), and nothing else.
+ *
+ * A study is one tree, which is study.json (src/cli/README.md, "Scaling studies"):
+ * settings, and "points" by stage, then by ranks, each with its "state", and what was
+ * run and measured. */
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stdio.h>
 
-#include "zero/status.h"
+#include <jansson.h>
 
-typedef struct {
-    int ranks;
-    bool measured;            /* else only the plan and the simulation may be there */
-    double tokens_per_second; /* these are NAN if they are unknown */
-    double efficiency;
-    double step, lower, upper; /* seconds: median and quartiles */
-    double exposed;            /* share */
-    double planned, simulated; /* seconds of a step */
-    bool fake_nodes;
-    int64_t memory; /* measured peak of rank 0, bytes; 0: unknown (study.csv has none) */
-} zero_study_point;
+#include "train/metrics_read.h"
 
-typedef struct {
-    int stage;
-    int n;
-    zero_study_point *points; /* [n], owned, by ranks */
-} zero_study_series;
+#define ZERO_STUDY_FORMAT 1    /* "study" in study.json */
+#define ZERO_STUDY_POINTS 4096 /* at most */
 
-typedef struct {
-    const char *path; /* borrowed */
-    bool is_strong;
-    int n_series;
-    zero_study_series *series; /* owned, by stage */
-} zero_study;
+/* ---- points ---- */
 
-void zero_study_destroy(zero_study *study); /* accepts all zeros */
+/* Points of all stages and ranks, both ascending, that are missing. NULL without memory. */
+json_t *zero_study_points(const int *stages, int n_stages, const int *ranks, int n_ranks);
+/* The point of a study; NULL: it has none. */
+json_t *zero_study_find(const json_t *study, int64_t stage, int64_t ranks);
+int64_t zero_point_whole(const json_t *point, const char *key); /* "stage", "ranks" */
+bool zero_point_is(const json_t *point,
+                   const char *state); /* "missing", "failed", "measured" */
+int zero_study_count(const json_t *study, const char *state);
+#define ZERO_POINT_TEXT 48
+/* "stage3-ranks4"; "stage 3 on 4 ranks". Both return `text`. */
+const char *zero_point_name(const json_t *point, char text[ZERO_POINT_TEXT]);
+const char *zero_point_words(const json_t *point, char text[ZERO_POINT_TEXT]);
+
+/* Takes the measurement from a finished run's metrics. ZERO_ERR_FORMAT, with the point
+ * as it was, if something is missing: the run has not ended, or it had other ranks or
+ * steps. */
+ZERO_NODISCARD zero_status zero_study_measure(json_t *point, const zero_metrics_file *file,
+                                              int64_t steps, int64_t warm_up);
+/* Efficiencies of all measured points; puts keys of points in their order. */
+void zero_study_compare(json_t *study);
+/* The efficiency of step time t on n ranks, relative to t1 on n1. */
+double zero_study_efficiency(bool is_strong, double t1, int64_t n1, double t, int64_t n);
+
+/* ---- forms ---- */
+
+/* study.csv: a row per point, the first of which names the columns, as RFC 4180 has them
+ * but for the line's end, which is a new line alone. */
+void zero_study_print_csv(const json_t *study, FILE *out);
+/* The table of `zero sweep`. */
+ZERO_NODISCARD zero_status zero_study_show(const json_t *study, bool has_plan,
+                                           bool has_simulation, FILE *out);
+
+/* ---- what others wrote ---- */
+
+/* True if the path names a study: a directory, or a file that begins as one.
+ * ZERO_ERR_IO. */
+ZERO_NODISCARD zero_status zero_study_is(const char *path, bool *is);
+/* Reads study.json, the directory that has it, or study.csv, as strictly as run.h, into
+ * the tree that a report shows: "path", "scaling", "stages" with their points, and
+ * "more" for texts and pages. The memory of points is from their metrics, where they lie
+ * beside it. ZERO_ERR_IO, ZERO_ERR_FORMAT, ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_study_read(json_t **report, const char *path);
+/* From bytes in memory; without the memory of its points. */
+ZERO_NODISCARD zero_status zero_study_parse(json_t **report, const char *path,
+                                            const void *text, size_t len);
+
+/* "more" of a report: in what its points differ, so that they cannot be compared. */
+json_t *zero_study_more(const json_t *points);
+ZERO_NODISCARD zero_status zero_study_print(const json_t *report, FILE *out);
+void zero_studies_print_csv(json_t *const *reports, int n, FILE *out);

@@ -79,6 +79,20 @@ void zero_svg_dot(double x, double y, double radius, const char *class, const ch
     close_mark("circle", title, out);
 }
 
+void zero_svg_key(const char *class, int run, const char *name, FILE *out)
+{
+    if (run < 0)
+        fprintf(out, "<li><span class=\"key %s\"></span>", class);
+    else
+        fprintf(
+            out,
+            "<li><svg viewBox=\"0 0 32 12\" aria-hidden=\"true\"><path class=\"%s r%d\" "
+            "d=\"M1 6H31\"/></svg>",
+            class, run);
+    zero_escape(name, out);
+    fputs("</li>", out);
+}
+
 /* ---- axes ---- */
 
 void zero_svg_left_axis(const zero_axis *y, double left, double right, FILE *out)

@@ -33,6 +33,9 @@ void zero_svg_box(double x, double y, double width, double height, const char *c
 void zero_svg_dot(double x, double y, double radius, const char *class, const char *title,
                   FILE *out);
 
+/* An item of a legend: a square of the class; with run >= 0 the line of that run. */
+void zero_svg_key(const char *class, int run, const char *name, FILE *out);
+
 /* Lines, ticks and their labels: upright on the left of `x`, level below `y`. */
 void zero_svg_left_axis(const zero_axis *y, double left, double right, FILE *out);
 void zero_svg_bottom_axis(const zero_axis *x, double bottom, FILE *out);

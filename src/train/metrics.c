@@ -11,7 +11,6 @@
 #include "base/fail.h"
 #include "engine/file_ledger.h"
 #include "sharding/schedule_exchange.h"
-#include "train/metrics_parts.h"
 
 #define FINAL_PATIENCE 2.0 /* seconds for the reader of a pipe */
 
@@ -73,16 +72,16 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 {
     if (!m->file.is_open) return;
     double rate = s->seconds > 0.0 ? (double)s->tokens / s->seconds : 0.0;
-    json_t *line = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "step", json_integer(s->step),
-        "loss", zero_metrics_real(s->loss), "lr", zero_metrics_real(s->lr), "grad_norm",
-        zero_metrics_real(s->grad_norm), "loss_scale", zero_metrics_real(s->loss_scale),
-        "tokens", json_integer(s->tokens), "step_seconds", zero_metrics_real(s->seconds),
-        "exposed_seconds", zero_metrics_real(s->exposed), "tokens_per_second",
-        zero_metrics_real(rate), "elapsed", zero_metrics_real(s->elapsed));
-    if (line && s->has_val_loss)
-        json_object_set_new(line, "val_loss", zero_metrics_real(s->val_loss));
-    if (line && s->skipped) json_object_set_new(line, "skipped", json_true());
+    json_t *line =
+        json_pack("{s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o*, s:o*}", "step",
+                  (json_int_t)s->step, "loss", zero_metrics_real(s->loss), "lr",
+                  zero_metrics_real(s->lr), "grad_norm", zero_metrics_real(s->grad_norm),
+                  "loss_scale", zero_metrics_real(s->loss_scale), "tokens",
+                  (json_int_t)s->tokens, "step_seconds", zero_metrics_real(s->seconds),
+                  "exposed_seconds", zero_metrics_real(s->exposed), "tokens_per_second",
+                  zero_metrics_real(rate), "elapsed", zero_metrics_real(s->elapsed),
+                  "val_loss", s->has_val_loss ? zero_metrics_real(s->val_loss) : NULL,
+                  "skipped", s->skipped ? json_true() : NULL);
     zero_metrics_write(m, line);
 }
 
@@ -95,88 +94,83 @@ static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
     return classes;
 }
 
-/* With a device the other members are the device's, but for window and resident memory. */
-static void add_host(json_t *ledger, const zero_schedule *s, const zero_peak *planned,
-                     const zero_peak *measured)
-{
-    json_object_set_new(ledger, "host_planned_bytes", class_bytes(planned->host_of_class));
-    json_object_set_new(ledger, "host_measured_bytes",
-                        class_bytes(measured->host_of_class));
-    json_object_set_new(ledger, "host_planned_peak_bytes",
-                        json_integer((int64_t)planned->host_bytes));
-    json_object_set_new(ledger, "host_measured_peak_bytes",
-                        json_integer((int64_t)measured->host_bytes));
-    json_object_set_new(ledger, "host_arena_bytes", json_integer((int64_t)s->host_bytes));
-}
-
 static zero_status memory_ledger(const zero_engine *e, json_t **ledger)
 {
     const zero_schedule *s = &e->schedule;
     zero_peak planned, measured;
     ZERO_TRY(zero_runner_memory(&e->runner, &planned, &measured));
-    json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned_bytes",
-                            class_bytes(planned.of_class), "measured_bytes",
-                            class_bytes(measured.of_class), "planned_peak_bytes",
-                            json_integer((int64_t)planned.bytes), "measured_peak_bytes",
-                            json_integer((int64_t)measured.bytes), "arena_bytes",
-                            json_integer((int64_t)s->own_bytes), "window_bytes",
-                            json_integer((int64_t)s->window_bytes), "resident_peak_bytes",
-                            json_integer((int64_t)zero_metrics_resident_peak()));
-    if (all && s->n_joins > 0)
-        json_object_set_new(all, "tp_window_bytes",
-                            json_integer((int64_t)s->tp_window_bytes));
-    if (all && s->input.device) add_host(all, s, &planned, &measured);
-    *ledger = all;
+    *ledger = json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "planned_bytes",
+                        class_bytes(planned.of_class), "measured_bytes",
+                        class_bytes(measured.of_class), "planned_peak_bytes",
+                        (json_int_t)planned.bytes, "measured_peak_bytes",
+                        (json_int_t)measured.bytes, "arena_bytes", (json_int_t)s->own_bytes,
+                        "window_bytes", (json_int_t)s->window_bytes, "resident_peak_bytes",
+                        (json_int_t)zero_metrics_resident_peak());
+    if (s->n_joins > 0)
+        json_object_set_new(*ledger, "tp_window_bytes",
+                            json_integer((json_int_t)s->tp_window_bytes));
+    if (!s->input.device) return ZERO_OK;
+    /* The members before are the device's, but for window and resident memory. */
+    json_t *host = json_pack("{s:o, s:o, s:I, s:I, s:I}", "host_planned_bytes",
+                             class_bytes(planned.host_of_class), "host_measured_bytes",
+                             class_bytes(measured.host_of_class), "host_planned_peak_bytes",
+                             (json_int_t)planned.host_bytes, "host_measured_peak_bytes",
+                             (json_int_t)measured.host_bytes, "host_arena_bytes",
+                             (json_int_t)s->host_bytes);
+    json_object_update(*ledger, host);
+    json_decref(host);
     return ZERO_OK;
 }
 
-/* Traffic within nodes or between them. */
-static json_t *reach_entry(const zero_traffic *t, zero_reach reach)
+/* ---- communication ---- */
+
+/* "planned_bytes_sent", ... */
+static void put_volume(json_t *entry, const char *before, zero_volume v)
 {
-    return json_pack("{s:o, s:o, s:o}", "bytes_sent", json_integer(t->bytes_sent[reach]),
-                     "bytes_received", json_integer(t->bytes_received[reach]),
-                     "messages_sent", json_integer(t->messages_sent[reach]));
+    char key[64];
+    snprintf(key, sizeof key, "%sbytes_sent", before);
+    json_object_set_new(entry, key, json_integer(v.bytes_sent));
+    snprintf(key, sizeof key, "%sbytes_received", before);
+    json_object_set_new(entry, key, json_integer(v.bytes_received));
+    snprintf(key, sizeof key, "%smessages_sent", before);
+    json_object_set_new(entry, key, json_integer(v.messages_sent));
 }
 
-static void add_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
+static void put_measured(json_t *entry, const zero_traffic *t, const zero_duration *d)
 {
-    zero_volume all = zero_traffic_total(t);
-    json_object_set_new(entry, "bytes_sent", json_integer(all.bytes_sent));
-    json_object_set_new(entry, "bytes_received", json_integer(all.bytes_received));
-    json_object_set_new(entry, "messages_sent", json_integer(all.messages_sent));
-    json_object_set_new(entry, "inside_nodes", reach_entry(t, ZERO_INSIDE));
-    json_object_set_new(entry, "across_nodes", reach_entry(t, ZERO_ACROSS));
+    static const char *const reaches[ZERO_REACHES] = {
+        [ZERO_INSIDE] = "inside_nodes", [ZERO_ACROSS] = "across_nodes"};
+    put_volume(entry, "", zero_traffic_total(t));
+    for (int r = 0; r < ZERO_REACHES; r++) {
+        json_t *part = json_object();
+        put_volume(part, "",
+                   (zero_volume){.bytes_sent = t->bytes_sent[r],
+                                 .bytes_received = t->bytes_received[r],
+                                 .messages_sent = t->messages_sent[r]});
+        json_object_set_new(entry, reaches[r], part);
+    }
     json_object_set_new(entry, "seconds", zero_metrics_real(d->total));
     json_object_set_new(entry, "exposed_seconds", zero_metrics_real(d->exposed));
 }
 
-static json_t *planned_entry(const zero_traffic *plan)
-{
-    zero_volume v = zero_traffic_total(plan);
-    return json_pack("{s:o, s:o, s:o}", "planned_bytes_sent", json_integer(v.bytes_sent),
-                     "planned_bytes_received", json_integer(v.bytes_received),
-                     "planned_messages_sent", json_integer(v.messages_sent));
-}
-
-/* Between the host and the device: nothing if devices reach each other. */
-static void add_copies(json_t *entry, const zero_traffic *plan, const zero_traffic *moved)
-{
-    json_object_set_new(entry, "planned_bytes_fetched", json_integer(plan->bytes_fetched));
-    json_object_set_new(entry, "planned_bytes_stored", json_integer(plan->bytes_stored));
-    json_object_set_new(entry, "bytes_fetched", json_integer(moved->bytes_fetched));
-    json_object_set_new(entry, "bytes_stored", json_integer(moved->bytes_stored));
-}
-
-/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program, and
- * measured. */
+/* The traffic of REDUCE, ALL_REDUCE, GATHER, JOIN or COLLECT: planned by the program,
+ * and measured. With a device also between it and the host: nothing if devices reach
+ * each other. */
 static json_t *traffic_entry(const zero_engine *e, zero_op op)
 {
     zero_traffic plan = zero_engine_planned_traffic(e, op), moved;
     zero_duration spent;
+    json_t *entry = json_object();
     zero_engine_measured_traffic(e, op, &moved, &spent);
-    json_t *entry = planned_entry(&plan);
-    add_measured(entry, &moved, &spent);
-    if (e->schedule.input.device) add_copies(entry, &plan, &moved);
+    put_volume(entry, "planned_", zero_traffic_total(&plan));
+    put_measured(entry, &moved, &spent);
+    if (!e->schedule.input.device) return entry;
+    json_t *copies = json_pack(
+        "{s:I, s:I, s:I, s:I}", "planned_bytes_fetched", (json_int_t)plan.bytes_fetched,
+        "planned_bytes_stored", (json_int_t)plan.bytes_stored, "bytes_fetched",
+        (json_int_t)moved.bytes_fetched, "bytes_stored", (json_int_t)moved.bytes_stored);
+    json_object_update(entry, copies);
+    json_decref(copies);
     return entry;
 }
 
@@ -185,43 +179,35 @@ static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
 {
     zero_traffic plan = zero_engine_planned_control(e);
     zero_traffic moved = zero_engine_measured_control(e);
-    zero_volume v = zero_traffic_total(&moved);
-    json_t *entry = planned_entry(&plan);
-    json_object_set_new(entry, "programs_bytes_sent", json_integer(v.bytes_sent));
-    json_object_set_new(entry, "programs_bytes_received", json_integer(v.bytes_received));
-    json_object_set_new(entry, "programs_messages_sent", json_integer(v.messages_sent));
-    add_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
+    json_t *entry = json_object();
+    put_volume(entry, "planned_", zero_traffic_total(&plan));
+    put_volume(entry, "programs_", zero_traffic_total(&moved));
+    put_measured(entry, &comm->traffic[ZERO_CONTROL], &comm->duration[ZERO_CONTROL]);
     return entry;
 }
 
 static json_t *traffic_ledger(const zero_engine *e, const zero_comm *comm)
 {
-    json_t *ledger =
-        json_pack("{s:s, s:o, s:o, s:o, s:o}", "collectives",
-                  zero_algorithm_name(e->schedule.input.collectives), "reduce",
-                  traffic_entry(e, ZERO_OP_REDUCE), "gather",
-                  traffic_entry(e, ZERO_OP_GATHER), "control", control_entry(e, comm),
-                  "largest_poll_gap_seconds", zero_metrics_real(comm->largest_gap));
-    if (ledger && e->schedule.input.device)
-        json_object_set_new(ledger, "device_exchange",
-                            json_string(zero_plan_device_exchange(&e->schedule.input)));
-    if (ledger && e->schedule.shard.replicas > 1)
-        json_object_set_new(ledger, "all_reduce", traffic_entry(e, ZERO_OP_ALL_REDUCE));
-    if (ledger && e->schedule.n_joins > 0)
-        json_object_set_new(ledger, "join", traffic_entry(e, ZERO_OP_JOIN));
-    if (ledger && e->schedule.input.partition_activations)
-        json_object_set_new(ledger, "collect", traffic_entry(e, ZERO_OP_COLLECT));
-    return ledger;
+    const zero_schedule *s = &e->schedule;
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:s*, s:o*, s:o*, s:o*}", "collectives",
+        zero_algorithm_name(s->input.collectives), "reduce",
+        traffic_entry(e, ZERO_OP_REDUCE), "gather", traffic_entry(e, ZERO_OP_GATHER),
+        "control", control_entry(e, comm), "largest_poll_gap_seconds",
+        zero_metrics_real(comm->largest_gap), "device_exchange",
+        s->input.device ? zero_plan_device_exchange(&s->input) : NULL, "all_reduce",
+        s->shard.replicas > 1 ? traffic_entry(e, ZERO_OP_ALL_REDUCE) : NULL, "join",
+        s->n_joins > 0 ? traffic_entry(e, ZERO_OP_JOIN) : NULL, "collect",
+        s->input.partition_activations ? traffic_entry(e, ZERO_OP_COLLECT) : NULL);
 }
 
 /* ---- the scratch file ---- */
 
 static json_t *moved_entry(const zero_file_traffic *t)
 {
-    return json_pack(
-        "{s:o, s:o, s:o, s:o}", "bytes_read", json_integer((json_int_t)t->bytes_read),
-        "bytes_written", json_integer((json_int_t)t->bytes_written), "reads",
-        json_integer((json_int_t)t->reads), "writes", json_integer((json_int_t)t->writes));
+    return json_pack("{s:I, s:I, s:I, s:I}", "bytes_read", (json_int_t)t->bytes_read,
+                     "bytes_written", (json_int_t)t->bytes_written, "reads",
+                     (json_int_t)t->reads, "writes", (json_int_t)t->writes);
 }
 
 static json_t *moved_entries(const zero_offload_traffic *t)
@@ -240,17 +226,19 @@ static json_t *file_ledger(const zero_engine *e)
     zero_file_traffic of_step = zero_offload_total(&step);
     int64_t updates = 0;
     for (int p = 0; p < ZERO_PROGRAMS; p++) updates += e->runner.updates[p];
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "planned",
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "planned",
                      moved_entries(&l.planned), "measured", moved_entries(&l.measured),
                      "other", moved_entry(&l.visits), "planned_step", moved_entry(&of_step),
-                     "updates", json_integer(updates), "planned_bytes",
+                     "updates", (json_int_t)updates, "planned_bytes",
                      class_bytes(l.planned_bytes), "measured_bytes",
                      class_bytes(l.measured_bytes));
 }
 
+/* ---- the profile ---- */
+
 static json_t *profile_entry(const zero_profile_row *row)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", json_integer(row->own.count),
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "count", (json_int_t)row->own.count,
                      "seconds", zero_metrics_real(row->own.seconds), "least_seconds",
                      zero_metrics_real(row->least), "most_seconds",
                      zero_metrics_real(row->most), "exchange_seconds",
@@ -305,30 +293,66 @@ json_t *zero_metrics_nodes(const zero_layout *layout, bool fake)
     return entry;
 }
 
-static json_t *step_time(const zero_step_time *t)
+/* ---- all ranks beside each other ---- */
+
+static json_t *matrix(const int64_t *cells, int n)
 {
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "median", zero_metrics_real(t->median),
-        "lower_quartile", zero_metrics_real(t->lower), "upper_quartile",
-        zero_metrics_real(t->upper), "steps", json_integer(t->n), "first_steps_left_out",
-        json_integer(t->first), "later_steps_left_out", json_integer(t->before));
+    json_t *rows = json_array(), *row = NULL;
+    for (int i = 0; i < n * n; i++) {
+        if (i % n == 0) json_array_append_new(rows, row = json_array());
+        json_array_append_new(row, json_integer(cells[i]));
+    }
+    return rows;
 }
+
+static json_t *peers(const zero_rank_bytes *bytes, const zero_layout *layout)
+{
+    json_t *nodes = json_array();
+    for (int r = 0; r < layout->size; r++)
+        json_array_append_new(nodes, json_integer(layout->node_of[r]));
+    return json_pack("{s:o, s:o, s:o}", "node_of", nodes, "planned",
+                     matrix(bytes->planned, bytes->n), "sent",
+                     matrix(bytes->sent, bytes->n));
+}
+
+json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
+{
+    json_t *object = json_object();
+    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+        json_t *list = s->n <= ZERO_METRICS_RANKS ? json_array() : NULL;
+        for (int r = 0; r < s->n && list; r++)
+            json_array_append_new(
+                list, zero_metrics_real(s->of_rank[(int64_t)r * ZERO_RANK_TIMES + t]));
+        json_object_set_new(object, zero_rank_time_name((zero_rank_time)t),
+                            json_pack("{s:o, s:o, s:o, s:o*}", "least",
+                                      zero_metrics_real(s->least[t]), "mean",
+                                      zero_metrics_real(s->mean[t]), "most",
+                                      zero_metrics_real(s->most[t]), "ranks", list));
+    }
+    return object;
+}
+
+/* ---- the last line ---- */
 
 zero_status zero_metrics_final_facts(const zero_metrics_final *f, json_t **facts)
 {
     json_t *memory;
-    ZERO_TRY(memory_ledger(f->engine, &memory));
-    json_t *line = json_pack("{s:b, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "final", 1,
-                             "digest", f->digest, "ranks", f->comm->size, "nodes",
-                             zero_metrics_nodes(&f->comm->layout, f->fake_nodes),
-                             "step_time", step_time(f->step_time), "memory", memory,
-                             "communication", traffic_ledger(f->engine, f->comm), "profile",
-                             profile(f->engine, f->profile));
-    if (zero_plan_uses_file(&f->engine->schedule.input))
-        json_object_set_new(line, "file", file_ledger(f->engine));
-    if (f->bytes->n > 0)
-        json_object_set_new(line, "peers", zero_metrics_peers(f->bytes, &f->comm->layout));
-    json_object_set_new(line, "rank_seconds", zero_metrics_rank_seconds(f->seconds));
+    const zero_engine *e = f->engine;
+    const zero_step_time *t = f->step_time;
+    ZERO_TRY(memory_ledger(e, &memory));
+    json_t *line = json_pack(
+        "{s:b, s:s, s:i, s:o, s:{s:o, s:o, s:o, s:I, s:I, s:I}, s:o, s:o, s:o, s:o*, s:o*, "
+        "s:o}",
+        "final", 1, "digest", f->digest, "ranks", f->comm->size, "nodes",
+        zero_metrics_nodes(&f->comm->layout, f->fake_nodes), "step_time", "median",
+        zero_metrics_real(t->median), "lower_quartile", zero_metrics_real(t->lower),
+        "upper_quartile", zero_metrics_real(t->upper), "steps", (json_int_t)t->n,
+        "first_steps_left_out", (json_int_t)t->first, "later_steps_left_out",
+        (json_int_t)t->before, "memory", memory, "communication",
+        traffic_ledger(e, f->comm), "profile", profile(e, f->profile), "file",
+        zero_plan_uses_file(&e->schedule.input) ? file_ledger(e) : NULL, "peers",
+        f->bytes->n > 0 ? peers(f->bytes, &f->comm->layout) : NULL, "rank_seconds",
+        zero_metrics_rank_seconds(f->seconds));
     *facts = line;
     return line ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the last line");
 }

@@ -142,6 +142,11 @@ ZERO_NODISCARD zero_status zero_metrics_final_facts(const zero_metrics_final *fi
                                                     json_t **facts);
 /* It waits up to 2 s for the reader of a pipe. */
 void zero_metrics_final_line(zero_metrics *m, json_t *facts);
+/* Parts of the lines, NULL without memory: a number, null if it is not finite; "schedule" of the first line;
+ * "rank_seconds" of the last. */
+json_t *zero_metrics_real(double x);
+json_t *zero_metrics_schedule(const zero_schedule *schedule);
+json_t *zero_metrics_rank_seconds(const zero_rank_seconds *seconds);
 /* Writes a line of the file; takes over `line`, which is NULL if there was no memory for it. */
 void zero_metrics_write(zero_metrics *m, json_t *line);
 /* Any text; bytes that are not UTF-8 become '?'. NULL without memory. */

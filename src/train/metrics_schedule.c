@@ -4,7 +4,6 @@
 #include "sharding/instruction_text.h"
 #include "sharding/schedule_live.h"
 #include "train/metrics.h"
-#include "train/metrics_parts.h"
 
 /* A program, and the bytes of each class at each of its instructions. */
 typedef struct {

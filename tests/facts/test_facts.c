@@ -110,6 +110,29 @@ static void errors_say_what_is_wrong(void **state)
     }
 }
 
+static void facts_are_picked_into_an_object(void **state)
+{
+    (void)state;
+    json_t *from =
+        json_pack("{s:i, s:{s:i, s:n}, s:s}", "a", 3, "b", "x", 7, "y", "c", "x");
+    json_t *got = zero_facts_pick(&(zero_scope){.node = from},
+                                  "a; twice = 2 * a; x = at(b, c); y = at(b, \"y\"); "
+                                  "flag? = a == 3; text = a > 2 ? \"yes\" : \"no\"; none; "
+                                  "inf = a / 0");
+    json_t *wanted = json_pack("{s:i, s:f, s:i, s:n, s:b, s:s, s:n, s:n}", "a", 3, "twice",
+                               6.0, "x", 7, "y", "flag", 1, "text", "yes", "none", "inf");
+    assert_true(json_equal(got, wanted));
+    json_t *each = zero_facts_each(from, "b", "name = key; value = item; of = a");
+    json_t *both = json_pack("[{s:s, s:i, s:i}, {s:s, s:n, s:i}]", "name", "x", "value", 7,
+                             "of", 3, "name", "y", "value", "of", 3);
+    assert_true(json_equal(each, both));
+    json_decref(each);
+    json_decref(both);
+    json_decref(from);
+    json_decref(got);
+    json_decref(wanted);
+}
+
 static void units_write_numbers(void **state)
 {
     (void)state;
@@ -122,11 +145,17 @@ static void units_write_numbers(void **state)
                  {0.0728, "seconds", "72.80 ms"},
                  {2e-5, "seconds", "20.00 us"},
                  {3.5, "seconds", "3.500 s"},
+                 {0.0005, "ms", "0.5000"},
+                 {0.0728, "ms", "72.80"},
                  {0.1234, "share", "12.3 %"},
                  {1, "s", ""},
                  {2, "s", "s"},
                  {2, "es", "es"},
                  {NAN, "bytes", "-"},
+                 {NAN, ".3f", "-"},
+                 {1234567.8, "grouped", "1\u202f234\u202f568"},
+                 {-120000.0, "grouped", "-120\u202f000"},
+                 {2.5, "grouped", "2.500"},
                  {6.2581, "number", "6.258"},
                  {1e16, "number", "1.000e+16"},
                  {1234.4, "whole", "1234"},
@@ -152,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(expressions_give_their_values),
                                        cmocka_unit_test(errors_say_what_is_wrong),
+                                       cmocka_unit_test(facts_are_picked_into_an_object),
                                        cmocka_unit_test(units_write_numbers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -57,6 +57,11 @@ static const struct {
     {"  {if ranks}\n  x\n  {end}\ny\n", "  x\ny\n"},
     {"{show other}\n", "other 3\n"},
     {"{name:<9}|\n", "<gpt2>   |\n"},
+    {"{wrap 4}\n  a short note of {ranks} ranks, which is as long as a line of a terminal "
+     "is "
+     "{name}, {name}\nshort\n{end}\n|\n",
+     "  a short note of 3 ranks, which is as long as a line of a terminal is <gpt2>,\n"
+     "    <gpt2>\nshort\n|\n"},
 };
 
 static void forms_are_filled(void **state)

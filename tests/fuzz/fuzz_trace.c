@@ -39,7 +39,7 @@ static void show(const zero_traced *t)
     zero_breakdown breakdown;
     FILE *out = fopen("/dev/null", "w");
     FUZZ_LAW(out && zero_breakdown_of(t, &breakdown) == ZERO_OK);
-    zero_breakdown_print(&breakdown, out);
+    FUZZ_LAW(zero_breakdown_print(&breakdown, out) == ZERO_OK);
     zero_breakdown_print_csv(&breakdown, out);
     json_t *all = zero_breakdown_describe(&breakdown);
     FUZZ_LAW(all != NULL);

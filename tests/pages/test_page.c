@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "pages/page.h"
-#include "pages/record_read.h"
+#include "pages/study.h"
 
 #define MOST_BYTES 300000 /* of a page of 8 ranks and 3 steps */
 
@@ -31,15 +31,12 @@ static char *print(const zero_page *page)
 
 static char *page_of(const char *path, const char *file, const zero_traced *trace)
 {
-    zero_record record;
-    zero_figures figures;
-    if (zero_record_parse(&record, path, file, strlen(file)) != ZERO_OK)
+    zero_run run;
+    if (zero_run_parse(&run, path, file, strlen(file)) != ZERO_OK)
         fail_msg("%s", zero_last_error());
-    assert_int_equal(zero_figures_of(&record, &figures), ZERO_OK);
-    zero_page page = {
-        .records = &record, .figures = &figures, .n_records = 1, .trace = trace};
+    zero_page page = {.runs = &run, .n_runs = 1, .trace = trace};
     char *text = print(&page);
-    zero_record_destroy(&record);
+    zero_run_destroy(&run);
     return text;
 }
 
@@ -133,17 +130,14 @@ static void runs_stand_side_by_side(void **state)
 {
     (void)state;
     static const char *const paths[] = {"a.jsonl", "<b>.jsonl", "c.jsonl"};
-    zero_record records[3];
-    zero_figures figures[3];
+    zero_run runs[3];
     char *other = small_file_with(SMALL_FILE, "\"config\": {\"steps\": 4, \"stage\": 3",
                                   "\"config\": {\"steps\": 4, \"stage\": 2");
     for (int k = 0; k < 3; k++) {
         const char *file = k == 1 ? other : SMALL_FILE;
-        assert_int_equal(zero_record_parse(&records[k], paths[k], file, strlen(file)),
-                         ZERO_OK);
-        assert_int_equal(zero_figures_of(&records[k], &figures[k]), ZERO_OK);
+        assert_int_equal(zero_run_parse(&runs[k], paths[k], file, strlen(file)), ZERO_OK);
     }
-    zero_page page = {.records = records, .figures = figures, .n_records = 3};
+    zero_page page = {.runs = runs, .n_runs = 3};
     char *text = print(&page);
     assert_has(text, "<h2>Side by side</h2>");
     assert_has(text, "--stage</th><td>3</td><td>2</td><td>3</td>");
@@ -152,7 +146,7 @@ static void runs_stand_side_by_side(void **state)
     assert_has(text, "&lt;b&gt;.jsonl");
     free(text);
     free(other);
-    for (int k = 0; k < 3; k++) zero_record_destroy(&records[k]);
+    for (int k = 0; k < 3; k++) zero_run_destroy(&runs[k]);
 }
 
 /* ---- studies ---- */
@@ -160,27 +154,33 @@ static void runs_stand_side_by_side(void **state)
 static void a_study_draws_its_stages(void **state)
 {
     (void)state;
-    zero_study_point points[3] = {0};
-    for (int k = 0; k < 3; k++)
-        points[k] = (zero_study_point){.ranks = 1 << k,
-                                       .measured = true,
-                                       .tokens_per_second = 900.0 * (k + 1),
-                                       .efficiency = 1.0 - 0.25 * k,
-                                       .step = 0.5,
-                                       .exposed = NAN,
-                                       .planned = NAN,
-                                       .simulated = 0.25};
-    points[1].tokens_per_second = points[1].efficiency = NAN;
-    zero_study_series series = {.stage = 3, .n = 3, .points = points};
-    zero_study study = {
-        .path = "<study>", .is_strong = true, .n_series = 1, .series = &series};
+#define POINT(ranks, rate, efficiency) \
+    "{\"stage\": 3, \"ranks\": " ranks ", \"state\": \"measured\", \"step_seconds\": " \
+    "{\"median\": 0.5, \"lower_quartile\": 0.5, \"upper_quartile\": 0.5}, " \
+    "\"tokens_per_second\": " rate ", \"efficiency\": " efficiency \
+    ", \"exposed_share\": null, \"cores_per_rank\": 0.5, \"nodes\": {\"fake\": false}, " \
+    "\"planned\": null, \"simulated\": {\"step_seconds\": 0.25}, \"run\": {\"cpu\": " \
+    "\"<cpu>\", \"mpi\": \"Open MPI\", \"command\": \"zero train\", \"dtype\": \"bf16\", " \
+    "\"model\": {\"name\": \"tiny\", \"parameters\": 12}}}"
+    static const char file[] =
+        "{\"study\": 1, \"scaling\": \"strong\", \"points\": [" POINT(
+            "4", "2700", "0.5") ", " POINT("1", "900", "1") ", " POINT("2", "null",
+                                                                       "null") "]}";
+    json_t *study;
+    if (zero_study_parse(&study, "<study>", file, strlen(file)) != ZERO_OK)
+        fail_msg("%s", zero_last_error());
     zero_page page = {.studies = &study, .n_studies = 1};
     char *text = print(&page);
     assert_has(text, "Strong scaling");
     assert_has(text, "stage 3, 4 ranks: 50 %");
     assert_has(text, "class=\"ideal\"");
+    assert_has(text, "<dt>machine</dt><dd>&lt;cpu&gt;, Open MPI");
+    assert_has(text, "tiny: 12 parameters, bf16");
+    assert_has(text, "<code>zero train</code>");
+    assert_has(text, "From 1 ranks on there are fewer cores than ranks");
     assert_null(strstr(text, "Memory of rank 0"));
     free(text);
+    json_decref(study);
 }
 
 /* ---- traces ---- */

@@ -2,198 +2,191 @@
 
 #include <math.h>
 
-#include "pages/figures.h"
-#include "pages/notes.h"
-#include "pages/record_read.h"
+#include "base/fail.h"
+#include "pages/run.h"
 
 #define PATH "small.jsonl"
 
-static zero_status parse(zero_record *record, const char *text)
+static zero_status parse(zero_run *run, const char *text)
 {
-    return zero_record_parse(record, PATH, text, strlen(text));
+    return zero_run_parse(run, PATH, text, strlen(text));
 }
 
-static zero_record parsed(const char *text)
+static zero_run parsed(const char *text)
 {
-    zero_record record;
-    if (parse(&record, text) != ZERO_OK) fail_msg("%s", zero_last_error());
-    return record;
+    zero_run run;
+    if (parse(&run, text) != ZERO_OK) fail_msg("%s", zero_last_error());
+    return run;
 }
+
+/* Expressions over the tree (facts.h), each of which is true. */
+static void check(const zero_run *run, const char *const *laws)
+{
+    for (; *laws; laws++) {
+        zero_fact fact;
+        zero_scope scope = {.node = run->tree};
+        zero_status st = zero_fact_of(*laws, strlen(*laws), &scope, &fact);
+        if (st != ZERO_OK || !zero_fact_is_true(&fact))
+            fail_msg("%s: %s", *laws, st == ZERO_OK ? "is not so" : zero_last_error());
+    }
+}
+
+#define LAWS(run, ...) check(run, (const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- what a whole file says ---- */
 
-static void the_first_line_says_what_the_run_was(void **state)
+static void the_first_line_is_in_the_tree(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_FILE);
-    assert_true(r.has_run && !r.fake_nodes && r.resumed_step == 0);
-    assert_int_equal(r.ranks, 2);
-    assert_int_equal(r.nodes, 1);
-    assert_int_equal(r.stage, 3);
-    assert_int_equal(r.parameters, 300);
-    assert_string_equal(r.dtype, "bf16");
-    assert_string_equal(r.model, "tiny");
-    assert_string_equal(r.collectives, "shm");
-    zero_record_destroy(&r);
+    zero_run r = parsed(SMALL_FILE);
+    LAWS(&r, "run/ranks == 2", "!run/nodes/fake", "run/model/name == \"tiny\"",
+         "path == \"small.jsonl\"", "more/name == \"small.jsonl\"", "more/wanted == 4");
+    zero_run_destroy(&r);
 }
 
 static void a_long_program_has_its_peak_although_it_is_left_out(void **state)
 {
     (void)state;
-    static const int numbers[] = {1, 3, 5};
-    zero_record r = parsed(SMALL_FILE);
-    assert_int_equal(r.program_length, 5);
-    assert_int_equal(r.n_program, 3);
-    assert_int_equal(r.peak_at, 1);
-    for (int i = 0; i < 3; i++) assert_int_equal(r.program[i].number, numbers[i]);
-    assert_string_equal(r.program[1].name, "BACKWARD head");
-    assert_int_equal(r.program[1].live_bytes, 100);
-    assert_int_equal(r.program[1].live[ZERO_CLASS_ACTIVATIONS], 90);
-    assert_int_equal(r.program[0].bytes, 512);
-    assert_int_equal(r.program[2].bytes, -1);
-    zero_record_destroy(&r);
+    char law[80];
+    zero_run r = parsed(SMALL_FILE);
+    LAWS(&r, "count(more/program) == 3", "more/program/0/number == 1",
+         "more/program/1/number == 3", "more/program/2/number == 5",
+         "more/program/1/name == \"BACKWARD head\"", "more/program/1/bytes == 100",
+         "more/peak/number == 3", "more/program/0/bytes == 10");
+    snprintf(law, sizeof law, "more/program/1/live/%d == 90", ZERO_CLASS_ACTIVATIONS);
+    LAWS(&r, law);
+    zero_run_destroy(&r);
 }
 
 static void steps_have_their_numbers_and_null_is_nan(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_FILE);
-    assert_int_equal(r.n_steps, 4);
-    assert_true(r.steps[0].loss == 5.5 && r.steps[0].tokens == 64.0);
-    assert_true(isnan(r.steps[1].loss) && r.steps[1].skipped);
-    assert_true(r.steps[2].has_val_loss && r.steps[2].val_loss == 4.75);
-    assert_false(r.steps[3].has_val_loss || r.steps[3].skipped);
-    assert_true(r.steps[3].exposed == 0.125 && r.steps[3].elapsed == 1.5);
-    zero_record_destroy(&r);
+    zero_run r = parsed(SMALL_FILE);
+    assert_int_equal(r.n, 4);
+    assert_true(r.steps[ZERO_STEP_LOSS][0] == 5.5 && r.steps[ZERO_STEP_TOKENS][0] == 64.0);
+    assert_true(isnan(r.steps[ZERO_STEP_LOSS][1]) && r.steps[ZERO_STEP_SKIPPED][1] == 1.0);
+    assert_true(r.steps[ZERO_STEP_VAL_LOSS][2] == 4.75);
+    assert_true(isnan(r.steps[ZERO_STEP_VAL_LOSS][3]) &&
+                r.steps[ZERO_STEP_SKIPPED][3] == 0.0);
+    assert_true(r.steps[ZERO_STEP_EXPOSED][3] == 0.125 &&
+                r.steps[ZERO_STEP_ELAPSED][3] == 1.5);
+    zero_run_destroy(&r);
 }
 
 static void the_last_line_has_the_ledgers(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_FILE);
-    assert_true(r.ended && !r.cut);
-    assert_int_equal(r.n_classes, 2);
-    assert_int_equal(r.classes[1].planned, 90);
-    assert_int_equal(r.classes[1].measured, 91);
-    assert_int_equal(r.measured_peak, 101);
-    assert_int_equal(r.n_host, 1);
-    assert_int_equal(r.host[0].measured, 6);
-    assert_int_equal(r.planned_host_peak, 5);
-    assert_int_equal(r.n_moved, 1);
-    assert_int_equal(r.moved[0].planned_written, 12);
-    assert_int_equal(r.moved[0].written, 22);
-    assert_int_equal(r.n_traffic, 3);
-    assert_string_equal(r.traffic[2].name, "control");
-    assert_int_equal(r.traffic[2].sent, 7);
-    assert_int_equal(r.traffic[2].all_sent, 100);
-    assert_int_equal(r.traffic[0].sent_across, 40);
-    assert_int_equal(r.n_profile, 3);
-    assert_string_equal(r.profile[1].unit, "block");
-    assert_int_equal(r.n_peers, 2);
-    assert_int_equal(r.peer[2], 201);
-    assert_int_equal(r.planned_peer[2], 200);
-    zero_record_destroy(&r);
+    zero_run r = parsed(SMALL_FILE);
+    LAWS(&r, "ended", "!cut", "count(memory) == 2", "memory/1/planned_bytes == 90",
+         "memory/1/measured_bytes == 91", "!memory/1/equal", "memory/0/equal",
+         "count(host_memory) == 1", "host_memory/0/measured_bytes == 6", "count(file) == 1",
+         "file/0/planned_bytes_written == 12", "file/0/bytes_written == 22",
+         "count(communication) == 3", "communication/2/collective == \"control\"",
+         "communication/2/bytes_sent == 7", "communication/2/messages_sent == 9",
+         "communication/2/all_bytes_sent == 100",
+         "communication/0/bytes_sent_across_nodes == 40",
+         "communication/0/hidden_share == 0.75", "count(profile) == 3",
+         "profile/1/unit == \"block\"", "count(more/ledgers) == 3",
+         "more/ledgers/2/rows/1/name == \"optimizer states written\"");
+    zero_run_destroy(&r);
 }
 
 /* ---- figures ---- */
 
-static void figures_of(const zero_record *r, zero_figures *f)
-{
-    assert_int_equal(zero_figures_of(r, f), ZERO_OK);
-}
-
 static void figures_are_those_of_all_ranks(void **state)
 {
     (void)state;
-    zero_figures f;
-    zero_record r = parsed(SMALL_FILE);
-    figures_of(&r, &f);
-    assert_true(f.of_all_ranks);
-    assert_true(f.loss == 4.25 && f.step == 4);
-    assert_true(f.val_loss == 4.75 && f.val_step == 3);
-    assert_true(f.step_time.median == 0.5 && f.step_time.n == 1);
-    assert_true(f.tokens_per_second == 128.0);
-    assert_true(f.compute == 1.25 / 2.0);
-    assert_true(f.exposed == 0.5 / 2.0 && f.waited == f.exposed);
-    assert_true(f.imbalance == 1.5 / 1.25 - 1.0);
-    assert_true(f.overlap == 0.75);
-    zero_record_destroy(&r);
+    zero_run r = parsed(SMALL_FILE);
+    LAWS(&r, "figures/of_all_ranks", "figures/loss == 4.25", "figures/step == 4",
+         "figures/val_loss == 4.75", "figures/val_step == 3", "figures/step_seconds == 0.5",
+         "figures/steps_that_count == 1", "figures/tokens_per_second == 128",
+         "figures/compute == 1.25 / 2", "figures/exposed == 0.5 / 2",
+         "figures/waited == figures/exposed", "figures/imbalance == 1.5 / 1.25 - 1",
+         "figures/overlap == 0.75", "figures/peak_bytes == 101");
+    zero_run_destroy(&r);
 }
 
 static void an_older_file_has_the_figures_of_rank_0(void **state)
 {
     (void)state;
-    zero_figures f;
     char *text = small_file_with(SMALL_FILE, "\"rank_seconds\"", "\"unknown\"");
-    zero_record r = parsed(text);
-    figures_of(&r, &f);
-    assert_false(r.has_rank_seconds || f.of_all_ranks);
-    assert_true(f.exposed == 0.25);          /* of the lines of the steps */
-    assert_true(f.compute == 0.75 / 2.0);    /* FORWARD without its polls */
-    assert_true(f.overlap == 1.0 - 1.0 / 4); /* two collectives */
-    assert_true(isnan(f.imbalance));
-    zero_record_destroy(&r);
+    zero_run r = parsed(text);
+    LAWS(&r, "!figures/of_all_ranks", "!more/spent",
+         "figures/exposed == 0.25",       /* of the lines of the steps */
+         "figures/compute == 0.75 / 2",   /* FORWARD without its polls */
+         "figures/overlap == 1 - 1 / 4"); /* two collectives */
+    assert_true(json_is_null(zero_fact_at(r.tree, "figures/imbalance")));
+    zero_run_destroy(&r);
     free(text);
 }
 
-/* Nothing was sent, whatever the bookkeeping of collectives took. */
-static void traffic_without_bytes_hid_nothing(void **state)
+/* Nothing was sent, whatever the bookkeeping of collectives took; and the page says so. */
+static void one_rank_hides_nothing(void **state)
 {
     (void)state;
-    zero_record_traffic one_rank = {.seconds = 1e-5, .exposed = 0.0};
-    assert_true(isnan(zero_traffic_hidden(&one_rank)));
-    one_rank.received = 8;
-    assert_true(zero_traffic_hidden(&one_rank) == 1.0);
-    zero_figures f;
-    zero_record r = parsed(SMALL_FILE);
-    r.ranks = 1;
-    figures_of(&r, &f);
-    assert_true(isnan(f.overlap));
-    zero_record_destroy(&r);
+    const char *changes[][2] = {{"\"ranks\": 2, \"tp\"", "\"ranks\": 1, \"tp\""},
+                                {"\"ranks\": 2, \"memory\"", "\"ranks\": 1, \"memory\""},
+                                {"\"peers\"", "\"others\""},
+                                {"\"rank_seconds\"", "\"unknown\""},
+                                {"\"bytes_sent\": 100", "\"bytes_sent\": 0"},
+                                {"\"bytes_received\": 101", "\"bytes_received\": 0"}};
+    char *text = strdup(SMALL_FILE);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        char *next = small_file_with(text, changes[i][0], changes[i][1]);
+        free(text);
+        text = next;
+    }
+    zero_run r = parsed(text);
+    assert_true(json_is_null(zero_fact_at(r.tree, "figures/overlap")));
+    assert_true(json_is_null(zero_fact_at(r.tree, "communication/0/hidden_share")));
+    LAWS(&r, "communication/1/hidden_share == 0.75",
+         "more/numbers/3/why == \"One rank sends nothing that computing could hide.\"");
+    zero_run_destroy(&r);
+    free(text);
 }
 
 /* ---- what is not there is said ---- */
 
-static bool says(const zero_record *r, const char *text)
+static bool says(const zero_run *r, const char *text)
 {
-    char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES];
-    int n = zero_notes_of(r, notes);
-    for (int i = 0; i < n; i++)
-        if (strstr(notes[i], text)) return true;
+    size_t i;
+    json_t *note;
+    json_array_foreach(json_object_get(r->tree, "notes"), i, note)
+    {
+        if (strstr(json_string_value(note), text)) return true;
+    }
     return false;
 }
 
 static void a_whole_run_needs_no_notes(void **state)
 {
     (void)state;
-    char notes[ZERO_NOTES_MOST][ZERO_NOTE_BYTES];
-    zero_record r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_FINAL);
-    assert_int_equal(zero_notes_of(&r, notes), 0);
-    zero_record_destroy(&r);
+    zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_FINAL);
+    LAWS(&r, "count(notes) == 0");
+    zero_run_destroy(&r);
 }
 
 static void skipped_steps_and_losses_that_are_not_finite_are_said(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_FILE);
+    zero_run r = parsed(SMALL_FILE);
     assert_true(says(&r, "the loss of 1 step is not finite, first that of step 2"));
     assert_true(says(&r, "1 step was skipped"));
-    zero_record_destroy(&r);
+    zero_run_destroy(&r);
 }
 
 static void a_killed_run_has_its_steps_and_says_that_the_end_is_missing(void **state)
 {
     (void)state;
-    zero_figures f;
-    zero_record r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "")
-                               SMALL_STEP(2, 5.25, "") "{\"step\": 3, \"lo");
-    assert_int_equal(r.n_steps, 2);
-    assert_true(!r.ended && r.cut);
+    zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "")
+                            SMALL_STEP(2, 5.25, "") "{\"step\": 3, \"lo");
+    assert_int_equal(r.n, 2);
     assert_true(says(&r, "after step 2 of 4"));
     assert_true(says(&r, "half a line"));
-    figures_of(&r, &f);
-    assert_true(f.loss == 5.25 && f.exposed == 0.25 && isnan(f.compute));
-    zero_record_destroy(&r);
+    LAWS(&r, "!ended", "cut", "figures/loss == 5.25", "figures/exposed == 0.25",
+         "more/numbers/0/why == \"The metrics do not have it: the run did not end.\"");
+    assert_true(json_is_null(zero_fact_at(r.tree, "figures/compute")));
+    zero_run_destroy(&r);
 }
 
 static void steps_that_were_taken_twice_count_once(void **state)
@@ -204,12 +197,13 @@ static void steps_that_were_taken_twice_count_once(void **state)
     snprintf(text, sizeof text, "%s%s%s",
              SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_STEP(2, 5.0, ""), again,
              SMALL_STEP(2, 3.5, "") SMALL_FINAL);
-    zero_record r = parsed(text);
-    assert_int_equal(r.n_steps, 2);
-    assert_true(r.steps[1].loss == 3.5 && r.ended);
+    zero_run r = parsed(text);
+    assert_int_equal(r.n, 2);
+    assert_true(r.steps[ZERO_STEP_LOSS][1] == 3.5);
+    LAWS(&r, "ended");
     assert_true(says(&r, "resumed after step 1"));
     assert_true(says(&r, "shares are of the steps since"));
-    zero_record_destroy(&r);
+    zero_run_destroy(&r);
     free(again);
 }
 
@@ -218,34 +212,32 @@ static void a_file_of_two_runs_says_that_the_last_one_counts(void **state)
     (void)state;
     char text[8192];
     snprintf(text, sizeof text, "%s%s", SMALL_FILE, SMALL_RUN SMALL_STEP(1, 2.5, ""));
-    zero_record r = parsed(text);
-    assert_int_equal(r.n_steps, 1);
-    assert_true(r.steps[0].loss == 2.5 && !r.ended);
+    zero_run r = parsed(text);
+    assert_int_equal(r.n, 1);
+    assert_true(r.steps[ZERO_STEP_LOSS][0] == 2.5);
+    LAWS(&r, "!ended");
     assert_true(says(&r, "first lines of 2 runs"));
-    zero_record_destroy(&r);
+    zero_run_destroy(&r);
 }
 
 static void lost_lines_are_added_up_and_gaps_are_counted(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_STEP(
+    zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_STEP(
         4, 5.0, ", \"lost_lines\": 2") SMALL_STEP(6, 5.0, ", \"lost_lines\": 1"));
-    assert_int_equal(r.lost_lines, 3);
-    assert_int_equal(zero_record_missing_steps(&r), 3);
+    LAWS(&r, "lost_lines == 3");
     assert_true(says(&r, "3 lines could not be written"));
-    assert_true(says(&r, "3 steps between"));
-    zero_record_destroy(&r);
+    assert_true(says(&r, "3 steps between the first and the last have no line"));
+    zero_run_destroy(&r);
 }
 
 static void a_file_without_its_first_line_is_read_and_says_so(void **state)
 {
     (void)state;
-    zero_record r = parsed(SMALL_STEPS SMALL_FINAL);
-    assert_false(r.has_run);
-    assert_int_equal(r.n_program, 0);
-    assert_int_equal(r.peak_at, -1);
+    zero_run r = parsed(SMALL_STEPS SMALL_FINAL);
+    LAWS(&r, "!run", "!more/program", "!more/peak");
     assert_true(says(&r, "does not say what its run was"));
-    zero_record_destroy(&r);
+    zero_run_destroy(&r);
 }
 
 static void keys_of_newer_versions_are_ignored(void **state)
@@ -256,12 +248,13 @@ static void keys_of_newer_versions_are_ignored(void **state)
         {"\"lr\": 0.001", "\"lr\": 0.001, \"new\": {}"},
         {"\"digest\"", "\"new\": null, \"digest\""},
         {"\"collectives\": \"shm\", \"reduce\"", "\"new\": 7, \"reduce\""},
+        {"\"step\": {\"least\"", "\"new\": {\"ranks\": 7}, \"step\": {\"least\""},
     };
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
         char *text = small_file_with(SMALL_FILE, more[i][0], more[i][1]);
-        zero_record r = parsed(text);
-        assert_int_equal(r.n_steps, 4);
-        zero_record_destroy(&r);
+        zero_run r = parsed(text);
+        assert_int_equal(r.n, 4);
+        zero_run_destroy(&r);
         free(text);
     }
 }
@@ -330,7 +323,7 @@ static void damage_is_refused_with_its_line_and_what_was_expected(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
-        zero_record r;
+        zero_run r;
         char *text = small_file_with(SMALL_FILE, damage[i].from, damage[i].to);
         if (parse(&r, text) != ZERO_ERR_FORMAT)
             fail_msg("%s was taken for %s", damage[i].to, damage[i].from);
@@ -345,8 +338,8 @@ static void damage_is_refused_with_its_line_and_what_was_expected(void **state)
 static void what_is_no_file_is_refused(void **state)
 {
     (void)state;
-    zero_record r;
-    assert_int_equal(zero_record_read(&r, "nosuch.jsonl"), ZERO_ERR_IO);
+    zero_run r;
+    assert_int_equal(zero_run_read(&r, "nosuch.jsonl"), ZERO_ERR_IO);
     assert_int_equal(parse(&r, ""), ZERO_ERR_FORMAT);
     assert_int_equal(parse(&r, SMALL_RUN), ZERO_ERR_FORMAT);
     assert_non_null(strstr(zero_last_error(), "no line of a step"));
@@ -355,13 +348,13 @@ static void what_is_no_file_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_says_what_the_run_was),
+        cmocka_unit_test(the_first_line_is_in_the_tree),
         cmocka_unit_test(a_long_program_has_its_peak_although_it_is_left_out),
         cmocka_unit_test(steps_have_their_numbers_and_null_is_nan),
         cmocka_unit_test(the_last_line_has_the_ledgers),
         cmocka_unit_test(figures_are_those_of_all_ranks),
         cmocka_unit_test(an_older_file_has_the_figures_of_rank_0),
-        cmocka_unit_test(traffic_without_bytes_hid_nothing),
+        cmocka_unit_test(one_rank_hides_nothing),
         cmocka_unit_test(a_whole_run_needs_no_notes),
         cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
         cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),

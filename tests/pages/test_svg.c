@@ -248,7 +248,7 @@ static void instructions_have_colours_and_short_names(void **state)
     (void)state;
     static const struct {
         const char *name, *text;
-        zero_kind kind;
+        zero_page_kind kind;
     } rows[] = {{"FORWARD block 3, microbatch 0", "F3", ZERO_KIND_FORWARD},
                 {"BACKWARD block 11", "B11", ZERO_KIND_BACKWARD},
                 {"RECOMPUTE block 2.1", "R2.1", ZERO_KIND_BACKWARD},

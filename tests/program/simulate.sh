@@ -93,7 +93,7 @@ within 1.1 10 'a longer step, times' <longer
 # The trace: all ranks, or those of a list; complete or not at all.
 runs 0 simulate $gpt2 --layers 2 --stage 3 --trace trace.json
 is_trace trace.json
-for word in '"name":"zero_trace"' '"command":"zero simulate"' '"node 7, simulated"' '"rank 7"' \
+for word in '"name":"zero_trace"' '"command":"zero simulate --model gpt2 --ranks 8 ' '"node 7, simulated"' '"rank 7"' \
     '"FORWARD block 1, microbatch 0"' '"cat":"compute"' '"cat":"communication"' '"cat":"wait"' \
     '"reduce-scatter block 1","cat":"collective","ph":"X"' '"memory of rank 7"' '"optimizer states":'; do
     says "$word" trace.json

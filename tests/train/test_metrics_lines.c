@@ -14,7 +14,6 @@
 #include "sharding/compile.h"
 #include "sharding/instruction_text.h"
 #include "train/metrics.h"
-#include "train/metrics_parts.h"
 
 typedef struct {
     zero_model model;

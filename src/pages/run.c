@@ -1,0 +1,513 @@
+#include "pages/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "engine/ranks.h"
+#include "pages/forms.h"
+#include "pages/page_kind.h"
+#include "pages/run_check.h"
+#include "train/metrics.h"
+
+static const char *const keys[ZERO_STEP_COLUMNS] = {"step",
+                                                    "loss",
+                                                    "val_loss",
+                                                    "lr",
+                                                    "grad_norm",
+                                                    "loss_scale",
+                                                    "tokens",
+                                                    "step_seconds",
+                                                    "exposed_seconds",
+                                                    "tokens_per_second",
+                                                    "elapsed",
+                                                    "skipped"};
+
+int64_t zero_run_whole(const zero_run *run, const char *path)
+{
+    return json_integer_value(zero_fact_at(run->tree, path));
+}
+
+const char *zero_run_path(const zero_run *run)
+{
+    return json_string_value(zero_fact_at(run->tree, "more/path"));
+}
+
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* ---- the steps ---- */
+
+/* The step of the last validation loss, which may be null; 0: none. */
+static zero_status read_steps(zero_run *run, const zero_metrics_file *file,
+                              int64_t *val_step)
+{
+    for (int c = 0; c < ZERO_STEP_COLUMNS; c++) {
+        run->steps[c] = malloc((size_t)file->n * sizeof *run->steps[c]);
+        if (!run->steps[c])
+            return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for %" PRId64 " steps",
+                             file->path, file->n);
+    }
+    *val_step = 0;
+    for (int64_t i = 0; i < file->n; i++) {
+        char where[600];
+        json_t *line;
+        snprintf(where, sizeof where, "%.500s, line %" PRId64, file->path,
+                 file->steps[i].line);
+        ZERO_TRY(zero_metrics_step_at(file, i, &line));
+        zero_status st = zero_run_check_step(where, line);
+        for (int c = 0; c < ZERO_STEP_COLUMNS && st == ZERO_OK; c++) {
+            const json_t *value = json_object_get(line, keys[c]);
+            run->steps[c][i] = json_is_number(value) ? json_number_value(value) : NAN;
+        }
+        run->steps[ZERO_STEP_SKIPPED][i] = json_is_true(json_object_get(line, "skipped"));
+        if (json_object_get(line, "val_loss")) *val_step = file->steps[i].step;
+        json_decref(line);
+        ZERO_TRY(st);
+        run->n++;
+    }
+    return ZERO_OK;
+}
+
+/* The median of a column without the first steps, as in the run's own summary; of a
+ * short run all count. Numbers that are unknown do not. `room` is for all steps. */
+static zero_step_time median_of(const zero_run *run, zero_step_column column, double *room)
+{
+    int64_t first = run->n > ZERO_STEP_TIMES_FIRST ? ZERO_STEP_TIMES_FIRST : 0, n = 0;
+    for (int64_t i = first; i < run->n; i++)
+        if (isfinite(run->steps[column][i])) room[n++] = run->steps[column][i];
+    if (n == 0) return (zero_step_time){.median = NAN, .lower = NAN, .upper = NAN};
+    zero_step_time time = zero_step_times_of(room, n, 0);
+    time.first = first;
+    return time;
+}
+
+/* ---- ledgers ---- */
+
+static json_t *member(const json_t *tree, const char *path)
+{
+    return (json_t *)zero_fact_at(tree, path);
+}
+
+/* Facts of an entry, beside a name and perhaps a second one. */
+static json_t *pick(const json_t *entry, const char *spec, const char *key,
+                    const char *name, const char *second_key, const char *second)
+{
+    json_t *names = json_pack("{s:s, s:s}", key, name, second_key, second);
+    const zero_scope outer = {.node = entry}, scope = {.node = names, .outer = &outer};
+    json_t *picked = zero_facts_pick(&scope, spec);
+    json_decref(names);
+    return picked;
+}
+
+/* Control messages are planned for the programs alone; all others are as planned. Where
+ * nothing was sent nothing was hidden, whatever the bookkeeping of collectives took. */
+static const char traffic_spec[] =
+    "collective; planned_bytes_sent; bytes_sent = or(programs_bytes_sent, bytes_sent); "
+    "planned_bytes_received; bytes_received = or(programs_bytes_received, bytes_received); "
+    "planned_messages_sent; messages_sent = or(programs_messages_sent, messages_sent); "
+    "bytes_sent_inside_nodes = inside_nodes/bytes_sent; "
+    "bytes_sent_across_nodes = across_nodes/bytes_sent; seconds; exposed_seconds; "
+    "hidden_share = or(programs_bytes_sent, bytes_sent) + "
+    "or(programs_bytes_received, bytes_received) > 0 ? 1 - exposed_seconds / seconds : 0 / "
+    "0; "
+    "all_bytes_sent = bytes_sent; "
+    "equal? = planned_bytes_sent == or(programs_bytes_sent, bytes_sent)";
+
+static const char profile_spec[] =
+    "op; unit; count; seconds; exchange_seconds; least_seconds; most_seconds";
+
+static const char class_spec[] = "class = key; planned_bytes = item; measured_bytes = "
+                                 "at(final/memory/measured_bytes, key); "
+                                 "equal? = item == at(final/memory/measured_bytes, key)";
+static const char host_spec[] =
+    "class = key; planned_bytes = item; measured_bytes = "
+    "at(final/memory/host_measured_bytes, "
+    "key); equal? = item == at(final/memory/host_measured_bytes, key)";
+static const char file_spec[] =
+    "class = key; planned_bytes_read = bytes_read; bytes_read = at(at(final/file/measured, "
+    "key), \"bytes_read\"); planned_bytes_written = bytes_written; bytes_written = "
+    "at(at(final/file/measured, key), \"bytes_written\")";
+
+/* What --json has of the last line, in the order of its keys. */
+static void add_ledgers(json_t *tree)
+{
+    static const char *const names[] = {"reduce", "all_reduce", "gather",
+                                        "join",   "collect",    "control"};
+    json_t *traffic = json_array(), *profile = json_array(), *entry, *part;
+    json_t *final = json_incref(json_object_get(tree, "final"));
+    const char *op, *unit;
+    json_object_set_new(tree, "memory",
+                        zero_facts_each(tree, "final/memory/planned_bytes", class_spec));
+    if (json_object_size(zero_fact_at(tree, "final/memory/host_planned_bytes")) > 0)
+        json_object_set_new(
+            tree, "host_memory",
+            zero_facts_each(tree, "final/memory/host_planned_bytes", host_spec));
+    if (json_object_size(zero_fact_at(tree, "final/file/planned")) > 0)
+        json_object_set_new(tree, "file",
+                            zero_facts_each(tree, "final/file/planned", file_spec));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        entry = json_object_get(member(final, "communication"), names[i]);
+        if (entry)
+            json_array_append_new(
+                traffic, pick(entry, traffic_spec, "collective", names[i], "", ""));
+    }
+    json_object_foreach(member(final, "profile"), op, entry)
+    {
+        json_array_append_new(profile, pick(entry, profile_spec, "op", op, "unit", ""));
+        json_object_foreach(member(entry, "units"), unit, part) json_array_append_new(
+            profile, pick(part, profile_spec, "op", op, "unit", unit));
+    }
+    json_object_set_new(tree, "communication", traffic);
+    json_object_set_new(tree, "profile", profile);
+    json_object_del(tree, "final"); /* it comes last */
+    json_object_set_new(tree, "final", final);
+}
+
+/* ---- figures ---- */
+
+#define OF_STEPS NULL /* the number is computed from the steps */
+#define DATA     "collective == \"control\" ? 0 : "
+
+/* Expressions over the tree, of all ranks, and of rank 0 where the file has no seconds
+ * by rank: an older version's, or of a run that has not ended. */
+static const struct {
+    const char *key, *name, *unit, *of_ranks, *of_rank_0, *definition;
+} figures[] = {
+    {"loss", "loss", "number", OF_STEPS, OF_STEPS, "nats per token, of the last step"},
+    {"val_loss", "validation loss", "number", OF_STEPS, OF_STEPS,
+     "nats per token, the last that was measured"},
+    {"tokens_per_second", "tokens per second", "number", OF_STEPS, OF_STEPS,
+     "median of the steps without the first ones, all ranks together"},
+    {"step_seconds", "step", "seconds", OF_STEPS, OF_STEPS, "median of the same steps"},
+    {"peak_bytes", "memory", "bytes", "final/memory/measured_peak_bytes",
+     "final/memory/measured_peak_bytes",
+     "bytes of rank 0 at the peak of the run, measured; planned before step 1"},
+    {"waited", "waited for others", "share",
+     "final/rank_seconds/exposed/mean / final/rank_seconds/step/mean", "more/exposed",
+     "share of the step in which ranks wait for collectives on data"},
+    {"compute", "compute", "share",
+     "final/rank_seconds/compute/mean / final/rank_seconds/step/mean",
+     "sum(profile, unit == \"\" && (op == \"FORWARD\" || op == \"RECOMPUTE\" || op == "
+     "\"BACKWARD\" || op == \"ROUND\" || op == \"ACCUMULATE\" || op == \"NORM\" || op == "
+     "\"UPDATE\") ? seconds - exchange_seconds : 0) / sum(profile, unit == \"\" ? seconds "
+     ": 0)",
+     "arithmetic of units, gradients, norms and updates, without polls of collectives; "
+     "share "
+     "of the step"},
+    {"exposed", "exposed", "share",
+     "final/rank_seconds/exposed/mean / final/rank_seconds/step/mean", "more/exposed",
+     "waits for collectives on data that computing did not hide; share of the step"},
+    {"imbalance", "imbalance", "share",
+     "final/rank_seconds/compute/most / final/rank_seconds/compute/mean - 1", "none",
+     "most / mean - 1 of the ranks' seconds of arithmetic"},
+    {"overlap", "overlap", "share",
+     "1 - final/rank_seconds/awaited/mean / final/rank_seconds/in_flight/mean",
+     "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
+     "seconds)",
+     "share of the time that collectives on data are in flight in which a rank does "
+     "something "
+     "else than wait for them; with evaluations and samples"},
+};
+enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6, MEMORY = 4 };
+
+/* Adds "figures", in order of --json, and "more/six" and "more/numbers", each with its
+ * words. */
+static zero_status add_figures(zero_run *run, int64_t val_step)
+{
+    json_t *all = json_object(), *rows[2] = {json_array(), json_array()};
+    json_t *tree = run->tree, *more = json_object_get(tree, "more");
+    double *room = malloc((size_t)run->n * sizeof *room), exposed = 0.0, seconds = 0.0;
+    if (!room)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " steps of a run",
+                         run->n);
+    double rate = median_of(run, ZERO_STEP_RATE, room).median;
+    zero_step_time time = median_of(run, ZERO_STEP_SECONDS, room);
+    free(room);
+    int64_t val_at = -1;
+    for (int64_t i = 0; i < run->n; i++) {
+        double step = run->steps[ZERO_STEP_SECONDS][i],
+               own = run->steps[ZERO_STEP_EXPOSED][i];
+        if ((int64_t)run->steps[ZERO_STEP][i] == val_step) val_at = i;
+        if (!isfinite(own) || !isfinite(step)) continue;
+        exposed += own;
+        seconds += step;
+    }
+    json_object_set_new(more, "exposed", real(exposed / seconds));
+    const double of_steps[] = {run->steps[ZERO_STEP_LOSS][run->n - 1],
+                               val_at < 0 ? NAN : run->steps[ZERO_STEP_VAL_LOSS][val_at],
+                               rate, time.median};
+    bool of_all_ranks = zero_fact_at(tree, "final/rank_seconds") != NULL;
+    bool is_alone = zero_run_whole(run, "run/ranks") == 1;
+    for (int i = 0; i < FIGURES; i++) {
+        const char *key = figures[i].key,
+                   *way = of_all_ranks ? figures[i].of_ranks : figures[i].of_rank_0;
+        double value = way ? zero_fact_number(tree, way) : of_steps[i];
+        bool sends_nothing = is_alone && strcmp(key, "overlap") == 0;
+        if (sends_nothing || (i == MEMORY && value == 0.0)) value = NAN;
+        const char *why = !json_is_true(json_object_get(tree, "ended"))
+                              ? "The metrics do not have it: the run did not end."
+                          : sends_nothing
+                              ? "One rank sends nothing that computing could hide."
+                              : "The metrics do not have it.";
+        json_object_set_new(all, key, real(value));
+        json_array_append_new(rows[i >= SIX],
+                              json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "key", key,
+                                        "name", figures[i].name, "value", real(value),
+                                        "unit", figures[i].unit, "definition",
+                                        figures[i].definition, "why", why));
+    }
+    json_t *parts = json_pack(
+        "{s:I, s:I, s:o, s:o, s:I, s:I, s:b}", "step",
+        (json_int_t)run->steps[ZERO_STEP][run->n - 1], "val_step", (json_int_t)val_step,
+        "step_seconds_lower_quartile", real(time.lower), "step_seconds_upper_quartile",
+        real(time.upper), "steps_that_count", (json_int_t)time.n, "planned_peak_bytes",
+        (json_int_t)zero_run_whole(run, "final/memory/planned_peak_bytes"), "of_all_ranks",
+        of_all_ranks);
+    json_object_update(all, parts);
+    json_decref(parts);
+    json_object_set_new(tree, "figures", all);
+    json_object_set_new(more, "six", rows[0]);
+    json_object_set_new(more, "numbers", rows[1]);
+    json_object_set_new(more, "left_out", json_integer(time.first));
+    return ZERO_OK;
+}
+
+/* ---- notes ---- */
+
+/* Sentences about what a file has not: a report without them would pass for that of a
+ * whole run. */
+static zero_status add_notes(const zero_run *run)
+{
+    char *text = NULL;
+    size_t size;
+    json_t *notes = json_array(), *marked = json_array();
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for the notes of a run");
+    zero_status st = zero_print_form("run", "notes", run->tree, NULL, out);
+    fclose(out);
+    for (char *line = text, *end; st == ZERO_OK && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        json_array_append_new(notes, json_string(line));
+        /* On a page the words up to a colon stand out. */
+        char *colon = strstr(line, ": ");
+        if (*line >= 'a' && *line <= 'z') *line -= 'a' - 'A';
+        int strong = colon ? (int)(colon - line) + 1 : 0;
+        json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
+                                                "text", colon ? colon + 1 : line));
+    }
+    free(text);
+    json_object_set_new(run->tree, "notes", notes);
+    json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
+    return st;
+}
+
+/* ---- facts of texts and pages ---- */
+
+static void add_table(json_t *tables, const char *title, json_t *rows)
+{
+    json_array_append_new(tables, json_pack("{s:s, s:o}", "title", title, "rows", rows));
+}
+
+/* Tables of planned and measured bytes: of memory, of a device's host, of a scratch
+ * file. */
+static json_t *tables_of(const json_t *tree)
+{
+    static const char spec[] = "name = class; planned = planned_bytes; measured = "
+                               "measured_bytes; shown? = planned_bytes || measured_bytes";
+    static const char *const ways[] = {
+        "name; planned = planned_bytes_read; measured = bytes_read; shown? = "
+        "planned_bytes_read || bytes_read || planned_bytes_written || bytes_written",
+        "name; planned = planned_bytes_written; measured = bytes_written; shown? = "
+        "planned_bytes_read || bytes_read || planned_bytes_written || "
+        "bytes_written"};
+    const zero_scope memory = {.node = zero_fact_at(tree, "final/memory")};
+    json_t *all = json_array(), *moved, *file = json_array(),
+           *rows = zero_facts_each(tree, "memory", spec),
+           *host = zero_facts_each(tree, "host_memory", spec);
+    bool has_host = json_array_size(host) > 0;
+    size_t i;
+    json_array_append_new(
+        rows, zero_facts_pick(&memory, "name = \"peak\"; planned = planned_peak_bytes; "
+                                       "measured = measured_peak_bytes; shown? = 1"));
+    json_array_append_new(
+        host,
+        zero_facts_pick(&memory, "name = \"peak\"; planned = host_planned_peak_bytes; "
+                                 "measured = host_measured_peak_bytes; shown? = 1"));
+    add_table(all, has_host ? "device of rank 0, bytes" : "memory of rank 0, bytes", rows);
+    if (has_host) add_table(all, "its host, bytes", host);
+    if (!has_host) json_decref(host);
+    json_array_foreach(json_object_get(tree, "file"), i, moved)
+    {
+        const char *class = json_string_value(json_object_get(moved, "class"));
+        for (int w = 0; w < 2; w++) {
+            char name[40];
+            snprintf(name, sizeof name, w ? "%.17s written" : "%.17s read",
+                     class ? class : "");
+            json_array_append_new(file, pick(moved, ways[w], "name", name, "", ""));
+        }
+    }
+    if (json_array_size(file) > 0) add_table(all, "scratch file, bytes", file);
+    if (json_array_size(file) == 0) json_decref(file);
+    return all;
+}
+
+static void add_more(const zero_run *run, const zero_metrics_file *file)
+{
+    json_t *tree = run->tree, *more = json_object_get(tree, "more"), *row;
+    const json_t *config = zero_fact_at(tree, "run/config");
+    const double *steps = run->steps[ZERO_STEP];
+    int64_t undefined = 0, first = 0, skipped = 0;
+    size_t i;
+    for (int64_t k = run->n - 1; k >= 0; k--) {
+        skipped += run->steps[ZERO_STEP_SKIPPED][k] != 0.0;
+        if (isfinite(run->steps[ZERO_STEP_LOSS][k])) continue;
+        undefined++;
+        first = (int64_t)steps[k];
+    }
+    json_t *numbers =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+                  ZERO_SHOWN(file->path), "steps", (json_int_t)run->n, "first",
+                  (json_int_t)steps[0], "last", (json_int_t)steps[run->n - 1], "wanted",
+                  json_integer_value(json_object_get(config, "steps")), "undefined",
+                  (json_int_t)undefined, "undefined_at", (json_int_t)first, "skipped",
+                  (json_int_t)skipped, "n_runs", (json_int_t)file->n_runs);
+    json_object_update(more, numbers);
+    json_decref(numbers);
+    const char *path = json_string_value(json_object_get(more, "path")),
+               *slash = path ? strrchr(path, '/') : NULL;
+    json_object_set_new(more, "name", json_string(slash && slash[1] ? slash + 1 : path));
+    json_t *program = zero_run_program(zero_fact_at(tree, "run/schedule"));
+    if (program) json_object_set_new(more, "program", program);
+    json_array_foreach(program, i, row)
+    {
+        if (json_equal(json_object_get(row, "number"), member(tree, "run/schedule/peak")))
+            json_object_set(more, "peak", row);
+    }
+    if (!file->final) return;
+    json_object_set_new(
+        more, "digest",
+        json_sprintf("%.8s...", json_string_value(json_object_get(file->final, "digest"))));
+    json_object_set_new(more, "ledgers", tables_of(tree));
+    json_t *spent = json_array(),
+           *profile = json_deep_copy(json_object_get(tree, "profile"));
+    for (int t = 0; t < ZERO_RANK_TIMES && zero_fact_at(tree, "final/rank_seconds"); t++) {
+        const char *name = zero_rank_time_name((zero_rank_time)t);
+        json_array_append_new(
+            spent, pick(json_object_get(member(tree, "final/rank_seconds"), name),
+                        "name; least; mean; most", "name", name, "", ""));
+    }
+    json_object_set_new(more, "spent", spent);
+    json_array_foreach(profile, i, row)
+    {
+        const char *op = json_string_value(json_object_get(row, "op"));
+        json_object_set_new(row, "kind", json_string(zero_kind_class(zero_kind_of(op))));
+    }
+    json_object_set_new(more, "profile", profile);
+}
+
+/* ---- reading ---- */
+
+static zero_status make(zero_run *run, const zero_metrics_file *file)
+{
+    int64_t val_step = 0;
+    const json_t *final = file->final;
+    ZERO_TRY(zero_run_check(file));
+    ZERO_TRY(read_steps(run, file, &val_step));
+    json_t *tree = run->tree =
+        json_pack("{s:o, s:b, s:b, s:I, s:n, s:n, s:n, s:O*, s:O*}", "path",
+                  zero_metrics_text(file->path), "ended", final != NULL, "cut", file->cut,
+                  "lost_lines", (json_int_t)file->lost_lines, "notes", "figures", "steps",
+                  "run", file->run, "final", final);
+    if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
+    if (final) add_ledgers(tree);
+    if (json_object_set_new(tree, "more", json_object()) != 0)
+        return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
+    add_more(run, file);
+    ZERO_TRY(add_figures(run, val_step));
+    return add_notes(run);
+}
+
+/* Takes over the file. */
+static zero_status finish(zero_run *run, zero_metrics_file *file, zero_status st)
+{
+    zero_run new = {.n = 0};
+    if (st == ZERO_OK) st = make(&new, file);
+    zero_metrics_file_destroy(file);
+    if (st == ZERO_OK)
+        *run = new;
+    else
+        zero_run_destroy(&new);
+    return st;
+}
+
+zero_status zero_run_read(zero_run *run, const char *path)
+{
+    zero_metrics_file file = {.path = path};
+    return finish(run, &file, zero_metrics_read(&file, path));
+}
+
+zero_status zero_run_parse(zero_run *run, const char *path, const void *text, size_t len)
+{
+    zero_metrics_file file = {.path = path};
+    return finish(run, &file, zero_metrics_parse(&file, path, text, len));
+}
+
+void zero_run_destroy(zero_run *run)
+{
+    for (int c = 0; c < ZERO_STEP_COLUMNS; c++) free(run->steps[c]);
+    json_decref(run->tree);
+    *run = (zero_run){0};
+}
+
+/* ---- JSON and CSV ---- */
+
+json_t *zero_runs_describe(const zero_run *runs, int n)
+{
+    json_t *all = json_array();
+    for (int r = 0; r < n; r++) {
+        json_t *steps = json_object(), *skipped = json_array();
+        const zero_run *run = &runs[r];
+        for (int c = 0; c < ZERO_STEP_SKIPPED; c++) {
+            json_t *list = json_array();
+            for (int64_t i = 0; i < run->n; i++) {
+                double value = run->steps[c][i];
+                json_t *step = json_integer((json_int_t)run->steps[ZERO_STEP][i]);
+                if (c == ZERO_STEP && run->steps[ZERO_STEP_SKIPPED][i] != 0.0)
+                    json_array_append(skipped, step);
+                json_array_append_new(list,
+                                      c == ZERO_STEP ? json_incref(step) : real(value));
+                json_decref(step);
+            }
+            json_object_set_new(steps, keys[c], list);
+            if (c == ZERO_STEP)
+                json_object_set_new(steps, keys[ZERO_STEP_SKIPPED], skipped);
+        }
+        json_object_set_new(run->tree, "steps", steps);
+        json_object_del(run->tree, "more");
+        json_array_append(all, run->tree);
+    }
+    return json_pack("{s:o, s:o}", "runs", all, "settings", zero_runs_settings(runs, n));
+}
+
+void zero_runs_print_csv(const zero_run *runs, int n, FILE *out)
+{
+    fputs("run", out);
+    for (int c = 0; c < ZERO_STEP_COLUMNS; c++) fprintf(out, ",%s", keys[c]);
+    fputc('\n', out);
+    for (int r = 0; r < n; r++)
+        for (int64_t i = 0; i < runs[r].n; i++) {
+            zero_csv_text(json_string_value(zero_fact_at(runs[r].tree, "more/path")), out);
+            for (int c = 0; c < ZERO_STEP_SKIPPED; c++)
+                fprintf(out, isfinite(runs[r].steps[c][i]) ? ",%.17g" : ",",
+                        runs[r].steps[c][i]);
+            fprintf(out, ",%s\n",
+                    runs[r].steps[ZERO_STEP_SKIPPED][i] != 0.0 ? "true" : "false");
+        }
+}

@@ -1,0 +1,489 @@
+/* The files of a study: study.csv, written and read, study.json, read, and what a report
+ * shows of them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "base/legible.h"
+#include "base/quantity.h"
+#include "io/bytes.h"
+#include "io/file.h"
+#include "pages/expect.h"
+#include "pages/forms.h"
+#include "pages/run.h"
+#include "pages/study.h"
+#include "train/metrics.h"
+
+#define CSV_BEGINNING "scaling,stage,ranks,"
+#define MOST_FIELDS   100
+#define COUNT(a)      (sizeof a / sizeof a[0])
+
+/* ---- study.csv ---- */
+
+/* A column, and the member of a point that it has. */
+static const struct {
+    const char *name, *path;
+} columns[] = {
+    {"scaling", "scaling"},
+    {"stage", "stage"},
+    {"ranks", "ranks"},
+    {"state", "state"},
+    {"nodes", "nodes/count"},
+    {"fake_nodes", "nodes/fake"},
+    {"tokens_per_rank", "tokens_per_rank"},
+    {"tokens", "tokens"},
+    {"steps", "step_seconds/steps"},
+    {"step_seconds", "step_seconds/median"},
+    {"lower_quartile", "step_seconds/lower_quartile"},
+    {"upper_quartile", "step_seconds/upper_quartile"},
+    {"tokens_per_second", "tokens_per_second"},
+    {"tokens_per_rank_and_second", "tokens_per_rank_and_second"},
+    {"efficiency", "efficiency"},
+    {"efficiency_to_ranks", "efficiency_to_ranks"},
+    {"exposed_share", "exposed_share"},
+    {"planned_seconds", "planned/step_seconds"},
+    {"planned_exposed_share", "planned/exposed_share"},
+    {"simulated_seconds", "simulated/step_seconds"},
+    {"simulated_exposed_share", "simulated/exposed_share"},
+    {"started", "started"},
+    {"load_1", "load/0"},
+    {"load_5", "load/1"},
+    {"load_15", "load/2"},
+    {"hosts", "run/hosts"},
+    {"cpu", "run/cpu"},
+    {"cores_per_rank", "cores_per_rank"},
+    {"collectives", "run/collectives"},
+    {"mpi", "run/mpi"},
+    {"commit", "run/commit"},
+    {"command", "run/command"},
+};
+
+/* A field: the texts of a list have blanks between them; what is unknown is empty. */
+static void print_field(const json_t *value, int digits, FILE *out)
+{
+    size_t i;
+    json_t *item;
+    if (json_is_boolean(value)) fputs(json_is_true(value) ? "true" : "false", out);
+    if (json_is_integer(value))
+        fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    if (json_is_real(value)) fprintf(out, "%.*g", digits, json_real_value(value));
+    if (json_is_string(value)) zero_csv_text(json_string_value(value), out);
+    json_array_foreach((json_t *)value, i, item)
+    {
+        if (i > 0) fputc(' ', out);
+        print_field(item, digits, out);
+    }
+}
+
+void zero_study_print_csv(const json_t *study, FILE *out)
+{
+    size_t i;
+    json_t *point;
+    for (size_t c = 0; c < COUNT(columns); c++)
+        fprintf(out, "%s%s", c > 0 ? "," : "", columns[c].name);
+    fputc('\n', out);
+    json_array_foreach(json_object_get(study, "points"), i, point)
+    {
+        for (size_t c = 0; c < COUNT(columns); c++) {
+            if (c > 0) fputc(',', out);
+            print_field(zero_fact_at(c == 0 ? study : point, columns[c].path), 9, out);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* ---- study.csv, read: each row becomes a point, as study.json has it ---- */
+
+typedef struct {
+    const char *path;
+    char *at; /* the next row */
+    int64_t row;
+    char *fields[MOST_FIELDS], *names[MOST_FIELDS];
+    int n_fields, n_names;
+} reader;
+
+static zero_status broken(const reader *r, const char *why)
+{
+    return zero_fail(ZERO_ERR_FORMAT, "%.500s, row %" PRId64 ": %s", r->path, r->row, why);
+}
+
+/* The fields of the next row; none at the end. */
+static zero_status take_row(reader *r)
+{
+    r->row++;
+    r->n_fields = 0;
+    for (bool is_last = *r->at == '\0'; !is_last;) {
+        char *to = r->at, *end = r->at + strcspn(r->at, ",\n");
+        if (r->n_fields == MOST_FIELDS) return broken(r, "more than 100 fields");
+        r->fields[r->n_fields] = r->at;
+        if (*r->at == '"') { /* doubled quotes stand for one */
+            r->fields[r->n_fields] = ++to;
+            for (end = to; *end && (*end != '"' || end[1] == '"'); *to++ = *end++)
+                end += *end == '"';
+            if (!*end++) return broken(r, "a quote has no end");
+            *to = '\0';
+            if (*end && *end != ',' && *end != '\n')
+                return broken(r, "expected a comma or the end of the row after a quote");
+        }
+        r->n_fields++;
+        is_last = *end != ',';
+        r->at = *end ? end + 1 : end;
+        *end = '\0';
+    }
+    return ZERO_OK;
+}
+
+static json_t *value_of(const char *field)
+{
+    int64_t whole;
+    double real;
+    if (zero_quantity_whole(field, &whole)) return json_integer(whole);
+    if (zero_quantity_real(field, &real)) return json_real(real);
+    if (strcmp(field, "true") == 0 || strcmp(field, "false") == 0)
+        return json_boolean(*field == 't');
+    return zero_metrics_text(field);
+}
+
+static zero_status read_row(const reader *r, json_t *study)
+{
+    if (r->n_fields != r->n_names)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s, row %" PRId64 ": expected %d fields, found %d", r->path,
+                         r->row, r->n_names, r->n_fields);
+    json_t *point = json_object();
+    json_array_append_new(json_object_get(study, "points"), point);
+    for (size_t c = 0; c < COUNT(columns); c++) {
+        const char *path = columns[c].path, *slash = strchr(path, '/');
+        int k = 0;
+        while (k < r->n_names && strcmp(r->names[k], columns[c].name) != 0) k++;
+        if (k == r->n_names && strstr(path, "/step_seconds")) /* null is not missing */
+            return zero_fail(ZERO_ERR_FORMAT, "%.500s: the column \"%s\" is missing",
+                             r->path, columns[c].name);
+        if (k == r->n_names || strncmp(path, "load", 4) == 0) continue;
+        json_t *value = *r->fields[k] ? value_of(r->fields[k]) : json_null();
+        char key[32];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "/"), path);
+        if (slash && !json_is_null(value)) {
+            if (!json_is_object(json_object_get(point, key)))
+                json_object_set_new(point, key, json_object());
+            json_object_set_new(json_object_get(point, key), slash + 1, value);
+        } else if (!json_object_get(point, key)) {
+            json_object_set_new(point, key, value);
+        }
+    }
+    const char *scaling = json_string_value(json_object_get(point, "scaling"));
+    if (!scaling || (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s, row %" PRId64
+                         ": scaling: expected weak or strong, found %.60s",
+                         r->path, r->row, scaling ? scaling : "none");
+    json_object_set(study, "scaling", json_object_get(point, "scaling"));
+    return ZERO_OK;
+}
+
+static zero_status read_csv(const char *path, char *text, size_t len, json_t **study)
+{
+    reader r = {.path = path, .at = text};
+    const char *nul = memchr(text, '\0', len);
+    if (nul)
+        return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected text, found a NUL at byte %td",
+                         path, nul - text);
+    ZERO_TRY(take_row(&r));
+    memcpy(r.names, r.fields, sizeof r.names);
+    r.n_names = r.n_fields;
+    *study = json_pack("{s:i, s:n, s:[]}", "study", ZERO_STUDY_FORMAT, "scaling", "points");
+    for (;;) {
+        ZERO_TRY(take_row(&r));
+        if (r.n_fields == 0) return ZERO_OK;
+        ZERO_TRY(read_row(&r, *study));
+    }
+}
+
+/* ---- what is expected of both ---- */
+
+static const zero_expected study_rows[] = {
+    {"study", ZERO_EXPECT_WHOLE, ZERO_STUDY_FORMAT, ZERO_STUDY_FORMAT, NULL},
+    {"scaling", ZERO_EXPECT_TEXT, 0, INT64_MAX, NULL},
+    {"points", ZERO_EXPECT_LIST, 0, 0, NULL},
+};
+static const zero_expected point_rows[] = {
+    {"stage", ZERO_EXPECT_WHOLE, 0, 3, NULL},
+    {"ranks", ZERO_EXPECT_WHOLE, 1, ZERO_RUN_RANKS, NULL},
+    {"state", ZERO_EXPECT_TEXT, 0, INT64_MAX, NULL},
+};
+static const zero_expected measured_rows[] = {
+    {"step_seconds/median,lower_quartile,upper_quartile", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+    {"tokens_per_second,efficiency,exposed_share", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+    {"nodes/fake", ZERO_EXPECT_FLAG, 0, 0, NULL},
+    {"cores_per_rank?", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+    {"run?/model?/parameters?", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+};
+static const zero_expected model_rows[][1] = {
+    {{"planned/step_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL}},
+    {{"simulated/step_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL}},
+};
+
+static zero_status check_point(const char *where, const json_t *point)
+{
+    static const char *const models[] = {"planned", "simulated"};
+    ZERO_TRY(zero_expect(where, point, point_rows, COUNT(point_rows)));
+    if (zero_point_is(point, "measured"))
+        ZERO_TRY(zero_expect(where, point, measured_rows, COUNT(measured_rows)));
+    else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%.500s: \"state\": expected measured, missing or failed, found %.60s", where,
+            json_string_value(json_object_get(point, "state")));
+    for (int k = 0; k < 2; k++)
+        if (!json_is_null(json_object_get(point, models[k])))
+            ZERO_TRY(zero_expect(where, point, model_rows[k], 1));
+    return ZERO_OK;
+}
+
+static zero_status check_study(const char *path, const json_t *study, const char *row)
+{
+    ZERO_TRY(zero_expect(path, study, study_rows, COUNT(study_rows)));
+    const char *scaling = json_string_value(json_object_get(study, "scaling"));
+    json_t *points = json_object_get(study, "points"), *point;
+    size_t i, first = row[0] == 'r' ? 2 : 1; /* row 1 of CSV has the names */
+    if (strcmp(scaling, "weak") != 0 && strcmp(scaling, "strong") != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"scaling\": expected weak or strong, found %.60s", path,
+                         scaling);
+    if (json_array_size(points) == 0 || json_array_size(points) > ZERO_STUDY_POINTS)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: expected a study of at most %d points, found %zu", path,
+                         ZERO_STUDY_POINTS, json_array_size(points));
+    json_array_foreach(points, i, point)
+    {
+        char where[600];
+        snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
+        ZERO_TRY(check_point(where, point));
+    }
+    return ZERO_OK;
+}
+
+/* ---- the report ---- */
+
+/* Bytes that the metrics of a point say; null: it has none, or they are not beside the
+ * study, as when only its files were copied. */
+static zero_status find_memory(const char *file, const json_t *point, json_t **bytes)
+{
+    char path[ZERO_STORAGE_FILE_PATH], name[ZERO_POINT_TEXT];
+    const char *slash = strrchr(file, '/');
+    zero_metrics_file metrics;
+    int64_t peak = 0;
+    const json_t *memory;
+    int n =
+        snprintf(path, sizeof path, "%.*spoints/%s.jsonl",
+                 slash ? (int)(slash - file) + 1 : 0, file, zero_point_name(point, name));
+    *bytes = json_null();
+    if (n >= (int)sizeof path || !zero_point_is(point, "measured") ||
+        zero_path_look(path) == ZERO_PATH_OF_NOTHING)
+        return ZERO_OK;
+    ZERO_TRY(zero_metrics_read(&metrics, path));
+    zero_status st = ZERO_OK;
+    if (metrics.final) st = zero_json_object(path, metrics.final, "memory", &memory);
+    if (metrics.final && st == ZERO_OK)
+        st = zero_json_whole(path, memory, "measured_peak_bytes", 0, INT64_MAX, &peak);
+    zero_metrics_file_destroy(&metrics);
+    if (st == ZERO_OK && peak > 0) *bytes = json_integer(peak);
+    return st;
+}
+
+static int compare_points(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    int64_t stages = zero_point_whole(x, "stage") - zero_point_whole(y, "stage");
+    int64_t ranks = zero_point_whole(x, "ranks") - zero_point_whole(y, "ranks");
+    return stages != 0 ? (stages > 0) - (stages < 0) : (ranks > 0) - (ranks < 0);
+}
+
+static const char row_spec[] =
+    "ranks; measured? = state == \"measured\"; tokens_per_second = 1 * tokens_per_second; "
+    "efficiency = 1 * efficiency; step_seconds = 1 * step_seconds/median; "
+    "lower_quartile = 1 * step_seconds/lower_quartile; "
+    "upper_quartile = 1 * step_seconds/upper_quartile; exposed_share = 1 * exposed_share; "
+    "planned_seconds = 1 * planned/step_seconds; "
+    "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; "
+    "fake_nodes? = state == \"measured\" && nodes/fake";
+
+/* `file` is where the study was read; NULL: nowhere. */
+static zero_status add_stages(json_t *report, const char *file, json_t **points, size_t n)
+{
+    json_t *stages = json_object_get(report, "stages"), *list = NULL;
+    for (size_t i = 0; i < n; i++) {
+        json_t *p = points[i], *memory = json_null();
+        if (i == 0 ||
+            zero_point_whole(p, "stage") != zero_point_whole(points[i - 1], "stage")) {
+            list = json_array();
+            json_array_append_new(stages,
+                                  json_pack("{s:O, s:o}", "stage",
+                                            json_object_get(p, "stage"), "points", list));
+        }
+        if (file) ZERO_TRY(find_memory(file, p, &memory));
+        const zero_scope scope = {.node = p};
+        json_t *row = zero_facts_pick(&scope, row_spec);
+        json_object_set_new(row, "peak_bytes", memory);
+        json_array_append_new(list, row);
+    }
+    return ZERO_OK;
+}
+
+static zero_status make_report(const char *path, const char *file, const json_t *study,
+                               json_t **report)
+{
+    const json_t *points = json_object_get(study, "points");
+    size_t n = json_array_size(points);
+    json_t **sorted = malloc(n * sizeof *sorted), *list = json_array();
+    json_t *new = json_pack("{s:o, s:O, s:[]}", "path", zero_metrics_text(path), "scaling",
+                            json_object_get(study, "scaling"), "stages");
+    zero_status st =
+        sorted && list && new
+            ? ZERO_OK
+            : zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for its points", path);
+    for (size_t i = 0; i < n && st == ZERO_OK; i++) sorted[i] = json_array_get(points, i);
+    if (st == ZERO_OK) qsort(sorted, n, sizeof *sorted, compare_points);
+    for (size_t i = 0; i < n && st == ZERO_OK; i++) {
+        char words[ZERO_POINT_TEXT];
+        json_array_append(list, sorted[i]);
+        if (i > 0 && compare_points(&sorted[i - 1], &sorted[i]) == 0)
+            st = zero_fail(ZERO_ERR_FORMAT,
+                           "%.500s: expected each point once, found %s twice", path,
+                           zero_point_words(sorted[i], words));
+    }
+    if (st == ZERO_OK) st = add_stages(new, file, sorted, n);
+    json_t *more = zero_study_more(list);
+    json_object_set_new(more, "path", json_string(ZERO_SHOWN(path)));
+    json_object_set_new(new, "more", more);
+    json_decref(list);
+    free(sorted);
+    if (st == ZERO_OK)
+        *report = new;
+    else
+        json_decref(new);
+    return st;
+}
+
+/* ---- reading ---- */
+
+static bool is_csv(const unsigned char *text, size_t len)
+{
+    const size_t n = strlen(CSV_BEGINNING);
+    return len >= n && memcmp(text, CSV_BEGINNING, n) == 0;
+}
+
+/* study.json begins with an object whose first key is "study". */
+static bool is_json(const unsigned char *text, size_t len)
+{
+    static const char *const parts[] = {"{", "\"study\""};
+    size_t at = 0;
+    for (int k = 0; k < 2; k++) {
+        size_t n = strlen(parts[k]);
+        while (at < len && text[at] && strchr(" \t\r\n", text[at])) at++;
+        if (len - at < n || memcmp(text + at, parts[k], n) != 0) return false;
+        at += n;
+    }
+    return true;
+}
+
+zero_status zero_study_is(const char *path, bool *is)
+{
+    zero_file file;
+    unsigned char begin[256];
+    size_t n;
+    *is = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
+    if (*is) return ZERO_OK;
+    ZERO_TRY(zero_file_open(path, &file));
+    zero_status st = zero_file_read_some(&file, 0, begin, sizeof begin, &n);
+    zero_file_close(&file);
+    if (st == ZERO_OK) *is = is_csv(begin, n) || is_json(begin, n);
+    return st;
+}
+
+/* Takes over the text. */
+static zero_status read_text(const char *path, const char *file, zero_bytes *text,
+                             zero_status st, json_t **report)
+{
+    json_t *study = NULL;
+    bool of_rows = text->len > 0 && is_csv(text->bytes, text->len);
+    if (st == ZERO_OK) st = zero_bytes_append(text, "", 1); /* for the reader of CSV */
+    if (st == ZERO_OK)
+        st = of_rows ? read_csv(path, (char *)text->bytes, text->len - 1, &study)
+                     : zero_json_parse(path, text->bytes, text->len - 1, &study);
+    zero_bytes_destroy(text);
+    if (st == ZERO_OK) st = check_study(path, study, of_rows ? "row" : "point");
+    if (st == ZERO_OK) st = make_report(path, file, study, report);
+    json_decref(study);
+    return st;
+}
+
+zero_status zero_study_read(json_t **report, const char *path)
+{
+    char file[ZERO_STORAGE_FILE_PATH];
+    zero_bytes text = {0};
+    bool is_whole = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
+    int n = snprintf(file, sizeof file, "%s%s", path, is_whole ? "/study.json" : "");
+    if (n >= (int)sizeof file)
+        return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
+    if (is_whole && zero_path_look(file) == ZERO_PATH_OF_NOTHING)
+        return zero_fail(ZERO_ERR_IO,
+                         "%.500s: expected the directory of a study, as zero sweep --out "
+                         "makes it, or the "
+                         "metrics of a run, found a directory without study.json",
+                         path);
+    zero_status st = zero_bytes_read(&text, file);
+    return read_text(path, file, &text, st, report);
+}
+
+zero_status zero_study_parse(json_t **report, const char *path, const void *text,
+                             size_t len)
+{
+    zero_bytes copy = {0};
+    zero_status st = zero_bytes_append(&copy, text, len);
+    return read_text(path, NULL, &copy, st, report);
+}
+
+/* ---- CSV of a report ---- */
+
+void zero_studies_print_csv(json_t *const *reports, int n, FILE *out)
+{
+    static const char *const names[] = {"study",
+                                        "scaling",
+                                        "stage",
+                                        "ranks",
+                                        "measured",
+                                        "tokens_per_second",
+                                        "efficiency",
+                                        "step_seconds",
+                                        "lower_quartile",
+                                        "upper_quartile",
+                                        "exposed_share",
+                                        "planned_seconds",
+                                        "simulated_seconds",
+                                        "peak_bytes",
+                                        "fake_nodes"};
+    json_t *stage, *point;
+    size_t s, i;
+    for (size_t c = 0; c < COUNT(names); c++) fprintf(out, c > 0 ? ",%s" : "%s", names[c]);
+    fputc('\n', out);
+    for (int k = 0; k < n; k++)
+        json_array_foreach(json_object_get(reports[k], "stages"), s, stage)
+        {
+            json_array_foreach(json_object_get(stage, "points"), i, point)
+            {
+                print_field(zero_fact_at(reports[k], "more/path"), 17, out);
+                for (size_t c = 1; c < COUNT(names); c++) {
+                    fputc(',', out);
+                    print_field(json_object_get(c == 1   ? reports[k]
+                                                : c == 2 ? stage
+                                                         : point,
+                                                names[c]),
+                                17, out);
+                }
+                fputc('\n', out);
+            }
+        }
+}
