@@ -8,7 +8,7 @@
 #include "base/embedded.h"
 #include "base/fail.h"
 #include "facts/form.h"
-#include "sharding/legend.h"
+#include "sharding/ops.h"
 #include "sharding/schedule.h"
 
 extern const zero_embedded zero_narrate_texts[];
@@ -169,7 +169,7 @@ static void put_traffic(json_t *tree, const zero_tale *tale, const zero_told *co
 /* In stage 0 ranks gather sums of gradients: they all update everything. */
 static const char *meaning_of(const zero_told *t)
 {
-    if (!t->is_gradient) return zero_op_meaning((zero_op)t->op);
+    if (!t->is_gradient) return zero_ops[t->op].meaning;
     return t->op == ZERO_OP_GATHER
                ? "begins to collect the sums of a group from their owners"
                : "waits until the group's gradient is whole";
