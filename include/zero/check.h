@@ -5,16 +5,16 @@
  *     for (int u = 0; u < model.n_units; u++)
  *         check(zero_unit_check(&model, u, &source, NULL, NULL));
  *
- * The check calls the unit in fp32, as in training, on samples of the source, random inputs and
- * parameters near their initial values. It holds the gradient of the unit's input and of each of
- * its tensors against (f(x + h) - f(x - h)) / 2h: for single elements, the largest among them, and
- * for one random direction through all. It also finds results that stay undefined, writing beyond
- * a buffer's end, writing to what is only read, calls that are not repeatable, `saved` that
- * depends on `out` being there (recompute_without_out), and gradients that are set where
- * `accumulate` says to add.
+ * The check calls the unit in fp32, as in training, on samples of the source, random inputs
+ * and parameters near their initial values. It holds the gradient of the unit's input and
+ * of each of its tensors against (f(x + h) - f(x - h)) / 2h: for single elements, the
+ * largest among them, and for one random direction through all. It also finds results that
+ * stay undefined, writing beyond a buffer's end, writing to what is only read, calls that
+ * are not repeatable, `saved` that depends on `out` being there (recompute_without_out),
+ * and gradients that are set where `accumulate` says to add.
  *
- * A mistake in few elements of a large tensor may remain unseen: raise `elements`. Nothing here is
- * collective, and nothing is kept. */
+ * A mistake in few elements of a large tensor may remain unseen: raise `elements`. Nothing
+ * here is collective, and nothing is kept. */
 #pragma once
 
 #include "zero/model.h"
@@ -42,10 +42,10 @@ typedef struct {
     double deviation;
 } zero_unit_check_result;
 
-/* Checks unit number `unit` of the model. `spec` and `worst` may be NULL. ZERO_ERR_DIFFERENT,
- * naming the tensor, the element and both numbers, if a gradient is wrong; ZERO_ERR_INVALID,
- * naming the tensor or the buffer, if the unit breaks another rule of zero/model.h, or the
- * arguments are out of range; ZERO_ERR_NOMEM. */
+/* Checks unit number `unit` of the model. `spec` and `worst` may be NULL.
+ * ZERO_ERR_DIFFERENT, naming the tensor, the element and both numbers, if a gradient is
+ * wrong; ZERO_ERR_INVALID, naming the tensor or the buffer, if the unit breaks another rule
+ * of zero/model.h, or the arguments are out of range; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_unit_check(const zero_model *model, int unit,
                                            const zero_source *source,
                                            const zero_unit_check_spec *spec,

@@ -6,12 +6,13 @@
  *                                        x = x + drop(mlp(norm(x)))
  *     head           final, embedding    loss = cross-entropy(norm(x) wte^T, target)
  *
- * Inputs are tokens, targets the tokens that follow; both are int32_t.
- * Pre-norm, learned positions, tanh GELU, tied embedding, biases everywhere. Matrices are
- * stored [in, out] under Hugging Face's names. Weights start as N(0, 0.02), those that write
- * to the residual stream as N(0, 0.02/sqrt(2L)); biases as 0, gains as 1.
- * Psi = 12 L C^2 + 13 L C + (V + T) C + 2 C.
- * Source: Radford et al. 2019 and its released model; Narayanan et al. 2104.04473, eq. 2. */
+ * Inputs are tokens, targets the tokens that follow; both are int32_t. Pre-norm, learned
+ * positions, tanh GELU, tied embedding, biases everywhere. Matrices are stored [in, out]
+ * under Hugging Face's names. Weights start as N(0, 0.02), those that write to the residual
+ * stream as N(0, 0.02/sqrt(2L)); biases as 0, gains as 1. Psi = 12 L C^2 + 13 L C + (V + T)
+ * C + 2 C.
+ * Source: Radford et al. 2019 and its released model; Narayanan et al. 2104.04473, eq.
+ * 2. */
 #pragma once
 
 #include "zero/model.h"
@@ -39,11 +40,12 @@ const zero_gpt2_preset_row *zero_gpt2_presets(int *n);
 /* A preset's shape by name. ZERO_ERR_INVALID lists the known families. */
 ZERO_NODISCARD zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape);
 
-/* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range, heads divide
- * hidden, 0 <= dropout < 1, and the seed is not negative; and for NULL. */
+/* ZERO_ERR_INVALID, with the numbers, unless all lengths are positive and in range, heads
+ * divide hidden, 0 <= dropout < 1, and the seed is not negative; and for NULL. */
 ZERO_NODISCARD zero_status zero_gpt2_check(const zero_gpt2_shape *shape);
 
-/* Psi by the equation above, 0 for NULL, without the tables that zero_gpt2_describe() builds. */
+/* Psi by the equation above, 0 for NULL, without the tables that zero_gpt2_describe()
+ * builds. */
 int64_t zero_gpt2_count(const zero_gpt2_shape *shape);
 
 /* Describes the model without computing anything. Fails as zero_gpt2_check() does. */

@@ -15,21 +15,22 @@ ZERO_API_BEGIN
 typedef struct zero_backend zero_backend; /* the functions that compute */
 typedef struct zero_math zero_math;       /* the state that they are given */
 
-/* c[m,n] = op(a) op(b), or c += op(a) op(b) to accumulate; op transposes if asked. c is read
- * only to accumulate, and is fp32 then; else its sums are fp32 and rounded to c_type once. m, n, k and
- * the strides fit 32 bits. Weights are always b.
+/* c[m,n] = op(a) op(b), or c += op(a) op(b) to accumulate; op transposes if asked. c is
+ * read only to accumulate, and is fp32 then; else its sums are fp32 and rounded to c_type
+ * once. m, n, k and the strides fit 32 bits. Weights are always b.
  *
- * factors: a and b may be rounded to this type for the product, if that is faster on this machine;
- * sums stay fp32. Denormals may then count as zero. fp32: nothing is rounded. CPUs round to bf16
- * alone.
+ * factors: a and b may be rounded to this type for the product, if that is faster on this
+ * machine; sums stay fp32. Denormals may then count as zero. fp32: nothing is rounded. CPUs
+ * round to bf16 alone.
  *
- * slices > 1: the sum over k is a tree (added in fp32) over slices. k consists of slice_parts equal
- * parts (0 counts as 1), each of `slices` equal pieces; slice i sums piece i of all parts, in their
- * order. Any number of neighbouring slices that is a subtree has the bits that it has in a product
- * of these slices alone; of one slice with slices = 1. Not together with accumulate.
+ * slices > 1: the sum over k is a tree (added in fp32) over slices. k consists of
+ * slice_parts equal parts (0 counts as 1), each of `slices` equal pieces; slice i sums
+ * piece i of all parts, in their order. Any number of neighbouring slices that is a subtree
+ * has the bits that it has in a product of these slices alone; of one slice with slices =
+ * 1. Not together with accumulate.
  *
- * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or n has
- * those of the whole. 0: that is not promised, because BLAS has its own rules. */
+ * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or
+ * n has those of the whole. 0: that is not promised, because BLAS has its own rules. */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;
     zero_type factors;
@@ -39,9 +40,9 @@ typedef struct {
     zero_type a_type, b_type, c_type;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
     int slices, slice_parts;
-    /* m is small: b is read once, as it is, and not rounded. Other bits than without; they depend on
-     * an element's factors and k alone, too. Not together with transpose_a or accumulate. A hint:
-     * a backend may multiply as always. */
+    /* m is small: b is read once, as it is, and not rounded. Other bits than without; they
+     * depend on an element's factors and k alone, too. Not together with transpose_a or
+     * accumulate. A hint: a backend may multiply as always. */
     bool few_rows;
 } zero_gemm;
 

@@ -27,8 +27,9 @@ typedef enum {
 
 #define ZERO_NODISCARD __attribute__((warn_unused_result))
 
-/* The message of this thread's last failure, valid until the next one. One line of UTF-8 without
- * control and invisible characters, whatever names it quotes: those are shown as \u{202E}. */
+/* The message of this thread's last failure, valid until the next one. One line of UTF-8
+ * without control and invisible characters, whatever names it quotes: those are shown as
+ * \u{202E}. */
 const char *zero_last_error(void);
 /* The place of the last failure, for bug reports: "file.c:42". */
 const char *zero_last_error_place(void);

@@ -4,9 +4,9 @@
  *     bf16  1        8             7              the upper half of an fp32
  *     fp16  1        5            10              largest number 65504
  *
- * A 16-bit number is a uint16_t in memory. Rounding is to nearest, ties to even, with the same
- * bits on every CPU; rounding to bf16 flushes fp32 denormals to zero and keeps their sign.
- * Nothing here is collective or fails. */
+ * A 16-bit number is a uint16_t in memory. Rounding is to nearest, ties to even, with the
+ * same bits on every CPU; rounding to bf16 flushes fp32 denormals to zero and keeps their
+ * sign. Nothing here is collective or fails. */
 #pragma once
 
 #include <stddef.h>

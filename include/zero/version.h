@@ -1,7 +1,7 @@
 /* version.h - the library's version, when compiling and when linking.
  *
- * The build reads it from here. Before 1.0.0 a new minor version may change the API; a patch
- * never does. */
+ * The build reads it from here. Before 1.0.0 a new minor version may change the API; a
+ * patch never does. */
 #pragma once
 
 #include "zero/api.h"

@@ -8,7 +8,8 @@
  *     fewer                                   anywhere among them, and a run warns
  *     fewer, because Open MPI was not told    as if it had given all
  *     how to bind
- *     all of a machine of several NUMA        each on a core of one NUMA node, if it has the cores:
+ *     all of a machine of several NUMA        each on a core of one NUMA node, if it has
+ *                                             the cores:
  *     nodes                                   rank i of n on node i * nodes / n
  *
  * A rank claims its cores (claim.h), so that ranks and runs on one machine keep different

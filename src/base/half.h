@@ -4,8 +4,10 @@
  * instructions agree with them (vcvtneps2bf16 of AVX512-BF16, vcvtps2ph of F16C). Rounding
  * is to nearest, ties to even; too large numbers become infinity; a NaN stays a NaN, quiet,
  * with its sign and the upper bits of its payload.
- *   - To bf16, fp32 denormals become zero of their sign: the instruction can do nothing else.
- *   - To fp16, denormals are kept. From bf16 every value is exact; its lower half is zero. */
+ *   - To bf16, fp32 denormals become zero of their sign: the instruction can do nothing
+ *     else.
+ *   - To fp16, denormals are kept. From bf16 every value is exact; its lower half is
+ * zero. */
 #pragma once
 
 #include <stdint.h>

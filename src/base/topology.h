@@ -2,7 +2,8 @@
  *
  *     machine    all cores, all memory
  *       allowed    the part that control groups leave: containers, batch systems
- *         usable     the part of that to which this process is bound: mpirun, taskset, numactl
+ *         usable     the part of that to which this process is bound: mpirun, taskset,
+ *                    numactl
  *
  * A core is a physical core; a thread is the operating system's CPU (hwloc: processing
  * unit). A core is allowed or usable if one of its threads is. Sizes are bytes; 0 means

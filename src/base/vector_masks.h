@@ -1,7 +1,8 @@
 /* vector_masks.h - dropout's masks: Philox4x64-10 (rng.h) on as many counters as a register
  * has lanes of 64 bits. A block is one counter's 256 bits, of which 32 decide one element.
  *
- *     x0 x1 x2 x3  ->  high(M1 x2) ^ x1 ^ key0, low(M1 x2), high(M0 x0) ^ x3 ^ key1, low(M0 x0)
+ *     x0 x1 x2 x3  ->  high(M1 x2) ^ x1 ^ key0, low(M1 x2), high(M0 x0) ^ x3 ^ key1, low(M0
+ *                      x0)
  *
  * Constants: Salmon et al., SC'11, as in Random123's philox.h. */
 #pragma once

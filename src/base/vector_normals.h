@@ -1,8 +1,10 @@
 /* vector_normals.h - standard normal numbers, several at a time, to 2^-45 of their values:
  * Box and Muller's method as in rng.c.
  *
- *     radius = sqrt(-2 log v)      v = 1 - u = 2^e m, sqrt(1/2) <= m < sqrt(2); log m by s = f/(2+f)
- *     cos, sin of the angle        the angle less k pi/2, |rest| <= pi/4; then by the quarter k mod 4
+ *     radius = sqrt(-2 log v)      v = 1 - u = 2^e m, sqrt(1/2) <= m < sqrt(2); log m by s
+ *                                  = f/(2+f)
+ *     cos, sin of the angle        the angle less k pi/2, |rest| <= pi/4; then by the
+ *                                  quarter k mod 4
  *
  * The operations and polynomials are those of fdlibm (e_log.c, k_sin.c, k_cos.c, Sun
  * Microsystems 1993), whose errors are below 2^-52 of each result; with the square root and

@@ -6,7 +6,8 @@
  *     removes leftovers of crashed runs
  *     makes a probe: a directory with a file,
  *     synced and renamed
- *                                           opens the same path, finds the probe and writes a file
+ *                                           opens the same path, finds the probe and writes
+ *                                             a file
  *                                           in it
  *     removes the probe
  *     tells which steps are there

@@ -5,7 +5,8 @@
  * hashed in blocks:
  *
  *     a block that ranks of one copy need    one rank of another copy reads it as well
- *     ranks of several copies                each of these ranks reads all of it, nobody more
+ *     ranks of several copies                each of these ranks reads all of it, nobody
+ *                                            more
  *     one copy (a node, one file)            nothing is read again
  *
  * So each block that becomes part of the model was read from two copies and is equal in

@@ -54,25 +54,6 @@ static void note(const char *key, const json_t *a, const json_t *b, difference *
     write_value(b, d->b, sizeof d->b);
 }
 
-/* The first member of a that b has not or has otherwise, then the first that only b has;
- * `d` is left alone without one. */
-static void compare_lines(const json_t *a, const json_t *b, difference *d)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)a, key, value)
-    {
-        const json_t *other = json_object_get(b, key);
-        if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
-            note(key, value, other, d);
-    }
-    json_object_foreach((json_t *)b, key, value)
-    {
-        if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
-            note(key, NULL, value, d);
-    }
-}
-
 /* Line i of both, which may be of two steps. */
 static zero_status compare_step(const pair *p, int64_t i, difference *d)
 {
@@ -85,8 +66,23 @@ static zero_status compare_step(const pair *p, int64_t i, difference *d)
         note("step", json_object_get(a, "step"), NULL, d);
     else if (st == ZERO_OK && step_a > step_b)
         note("step", NULL, json_object_get(b, "step"), d);
-    else if (st == ZERO_OK)
-        compare_lines(a, b, d);
+    else if (st == ZERO_OK) {
+        /* The first member of a that b has not or has otherwise, then the first that only b
+         * has; `d` is left alone without one. */
+        const char *key;
+        json_t *value;
+        json_object_foreach((json_t *)a, key, value)
+        {
+            const json_t *other = json_object_get(b, key);
+            if (!d->key[0] && !is_measured(key) && !(other && json_equal(value, other)))
+                note(key, value, other, d);
+        }
+        json_object_foreach((json_t *)b, key, value)
+        {
+            if (!d->key[0] && !is_measured(key) && !json_object_get(a, key))
+                note(key, NULL, value, d);
+        }
+    }
     json_decref(a);
     json_decref(b);
     return st;
@@ -214,16 +210,13 @@ const zero_command zero_command_compare = {
     .name = "zero compare",
     .summary = "where the results of two runs differ first",
     .usage = "zero compare A.jsonl B.jsonl",
-    .about =
-        "Compares the --metrics of two runs bit by bit: all keys of each step and the "
-        "digest "
-        "at the end. It names the first step and key that differ, then the settings that "
-        "differ.\n"
-        "step_seconds, tokens_per_second, elapsed and exposed_seconds are measured, and "
-        "not "
-        "compared; neither are the ledgers and the profile of the last line. Of steps that "
-        "a resumed run has "
-        "taken again the last ones count. Settings do not change the exit code.",
+    .about = "Compares the --metrics of two runs bit by bit: all keys of each step and the "
+             "digest at the end. It names the first step and key that differ, then the "
+             "settings that differ.\n"
+             "step_seconds, tokens_per_second, elapsed and exposed_seconds are measured, "
+             "and not compared; neither are the ledgers and the profile of the last line. "
+             "Of steps that a resumed run has taken again the last ones count. Settings do "
+             "not change the exit code.",
     .example = "zero train --metrics a.jsonl\n"
                "zero train --metrics b.jsonl --bucket 64K\n"
                "zero compare a.jsonl b.jsonl",

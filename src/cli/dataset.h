@@ -3,9 +3,9 @@
  *     rank 0 of the node   reads, learns a tokenizer, tokenizes ... | copies |
  *     its other ranks      wait, as for files ..................... |        | the same tokens
  *
- * The tokens lie in a window of the node, after the rest of the corpus (corpus_share.h). Each node
- * reads the files. Where a node cannot share memory, each of its ranks opens a corpus of its own,
- * and `why_own` says why. */
+ * The tokens lie in a window of the node, after the rest of the corpus (corpus_share.h).
+ * Each node reads the files. Where a node cannot share memory, each of its ranks opens a
+ * corpus of its own, and `why_own` says why. */
 #pragma once
 
 #include "comm/comm.h"
@@ -18,9 +18,10 @@ typedef struct {
     char why_own[256];  /* the reason; empty: they share, or the nodes have one rank each */
 } zero_dataset;
 
-/* Collective, with the same verdict everywhere. Other ranks wait under the watchdog, with the
- * patience that files get. `machine_ranks` of them are on this machine and share its memory, of which
- * the data may take what is free; 0: it is not asked. Errors are zero_corpus_open()'s. */
+/* Collective, with the same verdict everywhere. Other ranks wait under the watchdog, with
+ * the patience that files get. `machine_ranks` of them are on this machine and share its
+ * memory, of which the data may take what is free; 0: it is not asked. Errors are
+ * zero_corpus_open()'s. */
 ZERO_NODISCARD zero_status zero_dataset_open(zero_dataset *d, zero_comm *world,
                                              const zero_corpus_source *from,
                                              int machine_ranks);

@@ -1,4 +1,5 @@
-/* facts.h - what only the program knows about a run: its command, its options, when it began. */
+/* facts.h - what only the program knows about a run: its command, its options, when it
+ * began. */
 #pragma once
 
 #include <jansson.h>
@@ -14,7 +15,8 @@ typedef struct {
     double start;     /* the same moment, by zero_clock_seconds() */
 } zero_facts;
 
-/* Call it before the configuration is completed. argv[0] is the first option. ZERO_ERR_NOMEM. */
+/* Call it before the configuration is completed. argv[0] is the first option.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_facts_init(zero_facts *f, int argc, char **argv,
                                            const zero_options *given,
                                            const zero_config *config);

@@ -1,6 +1,7 @@
-/* importing.h - what a run takes from the folder of --init-from besides the weights: the model's
- * shape, the tokenizer of its texts, and what checkpoints keep of it. A checkpoint that is resumed gives
- * the same (resumed_options.h). Each rank reads the files; nothing is collective unless it says so. */
+/* importing.h - what a run takes from the folder of --init-from besides the weights: the
+ * model's shape, the tokenizer of its texts, and what checkpoints keep of it. A checkpoint
+ * that is resumed gives the same (resumed_options.h). Each rank reads the files; nothing is
+ * collective unless it says so. */
 #pragma once
 
 #include "checkpoint/hugging_face.h"
@@ -18,15 +19,15 @@ typedef struct {
     char note[200]; /* what the run does otherwise than the model's files say, in words */
 } zero_importing;
 
-/* Lets the configuration take the shape, where the user gave none (zero_config_take_shape()), and
- * finds the tokenizer. `has_model`: the user gave --model. ZERO_ERR_INVALID for a --tokenizer whose
- * tokens cannot be those of the weights, and for a checkpoint; errors of files are
- * hugging_face.h's. */
+/* Lets the configuration take the shape, where the user gave none
+ * (zero_config_take_shape()), and finds the tokenizer. `has_model`: the user gave --model.
+ * ZERO_ERR_INVALID for a --tokenizer whose tokens cannot be those of the weights, and for a
+ * checkpoint; errors of files are hugging_face.h's. */
 ZERO_NODISCARD zero_status zero_importing_open(zero_config *config, bool has_model,
                                                zero_importing *importing);
 
-/* ZERO_ERR_INVALID unless the corpus' tokens mean what they mean to the weights: the tokenizer that
- * was found has the same text for each. */
+/* ZERO_ERR_INVALID unless the corpus' tokens mean what they mean to the weights: the
+ * tokenizer that was found has the same text for each. */
 ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importing,
                                                   const zero_config *config,
                                                   const zero_corpus *corpus);
@@ -36,15 +37,17 @@ ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
                                                const zero_config *config,
                                                const zero_corpus *corpus,
                                                const zero_gpt2_shape *model);
-/* The tokens that end a text, by what is kept of a model, which rank 0 alone may have, and its
- * tokenizer: rank 0's on all ranks, so that all end a text after the same token. Collective. */
+/* The tokens that end a text, by what is kept of a model, which rank 0 alone may have, and
+ * its tokenizer: rank 0's on all ranks, so that all end a text after the same token.
+ * Collective. */
 ZERO_NODISCARD zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
                                                     const zero_tokenizer *tokenizer,
                                                     int64_t vocab, zero_ends *ends);
 
-/* Ranks that read files of their own must have read the same model. Collective: ZERO_ERR_FORMAT names
- * the rank that has another shape, or other weights (hugging_face_copies.h), once they were read. Zeros
- * that training does not leave are a warning of rank 0. */
+/* Ranks that read files of their own must have read the same model. Collective:
+ * ZERO_ERR_FORMAT names the rank that has another shape, or other weights
+ * (hugging_face_copies.h), once they were read. Zeros that training does not leave are a
+ * warning of rank 0. */
 ZERO_NODISCARD zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
                                                          const zero_gpt2_shape *shape);
 ZERO_NODISCARD zero_status zero_importing_check_weights(zero_comm *world,

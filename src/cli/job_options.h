@@ -1,5 +1,6 @@
-/* job_options.h - the options of a job that is planned, simulated or swept, not run: how many ranks
- * it has, and the machine they are on. Its other options are those of a run (run_options.h). */
+/* job_options.h - the options of a job that is planned, simulated or swept, not run: how
+ * many ranks it has, and the machine they are on. Its other options are those of a run
+ * (run_options.h). */
 #pragma once
 
 #include "cli/options.h"
@@ -15,12 +16,12 @@ typedef struct {
     double flops;
 } zero_job_options;
 
-/* They fill a zero_job_options. A command with other forms of one of them, such as a list of ranks,
- * has a row of that name in an earlier table. */
+/* They fill a zero_job_options. A command with other forms of one of them, such as a list
+ * of ranks, has a row of that name in an earlier table. */
 extern const zero_option zero_job_rows[];
 
-/* Fills in what the options say of the request: ranks, stages and machine. Its config is that of
- * the command line. ZERO_ERR_INVALID, naming the option. */
+/* Fills in what the options say of the request: ranks, stages and machine. Its config is
+ * that of the command line. ZERO_ERR_INVALID, naming the option. */
 ZERO_NODISCARD zero_status zero_job_options_read(const zero_job_options *job,
                                                  zero_plan_request *request);
 

@@ -33,19 +33,35 @@ typedef struct {
 
 /* clang-format off */
 static const zero_option rows[] = {
-    {.group = "Course", .name = "answers", FLAG, FIELD(answers), .help = "for teachers: every question with its answer, why, and the usual mistakes"},
+    {.group = "Course", .name = "answers", FLAG, FIELD(answers),
+     .help = "for teachers: every question with its answer, why, and the usual mistakes"},
     {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
-    {.name = "from", WHOLE(1, 99), FIELD(from), .absent = "1", .help = "begin with question N of the lesson"},
-    {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1", .help = "answers to a question before it is told"},
-    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved", .help = "add the answers to a file that --check and --grade read, the last one to each question"},
-    {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks), .absent = "3, or --student's", .help = "ranks of the small model's job"},
-    {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers), .absent = "1, or --student's", .help = "its transformer blocks"},
-    {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden), .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
-    {.name = "microbatches", WHOLE(2, 8), FIELD(microbatches), .absent = "2, or --student's", .help = "per rank, in the lesson about accumulation"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16", .absent = "fp32", .help = "of lessons that do not name it"},
-    {.name = "student", TEXT, FIELD(student), .argument = "NAME", .absent = "the course's numbers", .help = "numbers drawn from this name: every student has questions of his own"},
-    {.group = "Grading", .name = "check", TEXT, FIELD(check), .argument = "FILE", .absent = "none", .help = "grade one file of answers, question by question; - for the standard input"},
-    {.name = "grade", TEXT, FIELD(grade), .argument = "FILE", .absent = "none", .help = "grade a class: a row for each student, then the usual mistakes; - for the standard input"},
+    {.name = "from", WHOLE(1, 99), FIELD(from), .absent = "1",
+     .help = "begin with question N of the lesson"},
+    {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1",
+     .help = "answers to a question before it is told"},
+    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved",
+     .help = "add the answers to a file that --check and --grade read, the last one to "
+         "each question"},
+    {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks),
+     .absent = "3, or --student's", .help = "ranks of the small model's job"},
+    {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers),
+     .absent = "1, or --student's", .help = "its transformer blocks"},
+    {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden),
+     .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
+    {.name = "microbatches", WHOLE(2, 8), FIELD(microbatches),
+     .absent = "2, or --student's", .help = "per rank, in the lesson about accumulation"},
+    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16",
+     .absent = "fp32", .help = "of lessons that do not name it"},
+    {.name = "student", TEXT, FIELD(student), .argument = "NAME",
+     .absent = "the course's numbers",
+     .help = "numbers drawn from this name: every student has questions of his own"},
+    {.group = "Grading", .name = "check", TEXT, FIELD(check), .argument = "FILE",
+     .absent = "none",
+     .help = "grade one file of answers, question by question; - for the standard input"},
+    {.name = "grade", TEXT, FIELD(grade), .argument = "FILE", .absent = "none",
+     .help = "grade a class: a row for each student, then the usual mistakes; - for the "
+         "standard input"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -70,10 +86,10 @@ static zero_status check_options(const lesson_options *o)
         return zero_fail(ZERO_ERR_INVALID, "--hidden %d is not a multiple of 4",
                          (int)o->hidden);
     if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--student: expected a name of at most %d bytes, without blanks "
-                         "around it",
-                         NAME_BYTES - 1);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--student: expected a name of at most %d bytes, without blanks around it",
+            NAME_BYTES - 1);
     if (o->check && o->grade)
         return zero_fail(ZERO_ERR_INVALID, "give --check or --grade, not both");
     if (o->answers + o->no_questions + grades > 1)
@@ -108,24 +124,6 @@ static zero_status read_number(const zero_options *given, int n_lessons, int *nu
 }
 
 /* ---- lessons ---- */
-
-/* A lesson is over, or was left: how to go on. */
-static zero_status say_result(const lesson_options *o, int number, int n_lessons,
-                              const zero_course_tally *t)
-{
-    printf("%d of %d right", t->right, t->asked);
-    if (t->second > 0) printf(", %d of them at the second try or later", t->second);
-    printf(".\n");
-    if (t->open > 0)
-        printf("To go on: zero lesson %d --from %d%s%s, with the other options as now\n",
-               number, t->open, o->student ? " --student " : "",
-               o->student ? ZERO_SHOWN(o->student) : "");
-    else if (number < n_lessons)
-        printf("The next one: zero lesson %d\n", number + 1);
-    if (t->right == t->asked) return ZERO_OK;
-    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", t->asked - t->right,
-                     t->asked, t->open > 0 ? "wrong or missing" : "wrong");
-}
 
 /* Answers to other numbers than those before them would be graded with those. */
 static zero_status check_owner(const lesson_options *o, FILE *file)
@@ -240,7 +238,20 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
     ZERO_TRY(st);
     ZERO_TRY(saved);
     if (course.mode != ZERO_COURSE_ASK) return ZERO_OK;
-    return say_result(o, number, (int)json_array_size(lessons), &tally);
+    /* A lesson is over, or was left: how to go on. */
+    int n_lessons = (int)json_array_size(lessons);
+    printf("%d of %d right", tally.right, tally.asked);
+    if (tally.second > 0) printf(", %d of them at the second try or later", tally.second);
+    printf(".\n");
+    if (tally.open > 0)
+        printf("To go on: zero lesson %d --from %d%s%s, with the other options as now\n",
+               number, tally.open, o->student ? " --student " : "",
+               o->student ? ZERO_SHOWN(o->student) : "");
+    else if (number < n_lessons)
+        printf("The next one: zero lesson %d\n", number + 1);
+    if (tally.right == tally.asked) return ZERO_OK;
+    return zero_fail(ZERO_ERR_DIFFERENT, "%d of %d answers: %s", tally.asked - tally.right,
+                     tally.asked, tally.open > 0 ? "wrong or missing" : "wrong");
 }
 
 static zero_status lesson(const lesson_options *o, const json_t *lessons, int number)
@@ -298,17 +309,14 @@ const zero_command zero_command_lesson = {
     .summary = "a course on ZeRO that asks, grades and explains",
     .usage = "zero lesson [N] [options]",
     .about = "Lists the lessons, or holds lesson N: each screen ends in a question; the "
-             "answer is "
-             "graded, explained, and shown with the line of zero plan that has it. Answers "
-             "are numbers, also with a suffix (4800, 4.7 KiB, 1.375x, 12 ms), or one of "
-             "the words that are offered; ? tells "
-             "the answer, q ends the lesson. Where input is no terminal each line is an "
-             "answer. It ends with 0 if all answers were right, else with 1.\n"
+             "answer is graded, explained, and shown with the line of zero plan that has "
+             "it. Answers are numbers, also with a suffix (4800, 4.7 KiB, 1.375x, 12 ms), "
+             "or one of the words that are offered; ? tells the answer, q ends the lesson. "
+             "Where input is no terminal each line is an answer. It ends with 0 if all "
+             "answers were right, else with 1.\n"
              "A file for --check or --grade has a line NAME or STUDENT, which begins a "
-             "student (STUDENT: "
-             "with the variant of --student), and lines such as 1.2 = 3200. Of lessons "
-             "without any "
-             "answer nothing counts.",
+             "student (STUDENT: with the variant of --student), and lines such as 1.2 = "
+             "3200. Of lessons without any answer nothing counts.",
     .example = "zero lesson 1\n"
                "zero lesson 1 --student anna --save anna.txt\n"
                "awk 1 *.txt | zero lesson --grade -",

@@ -9,8 +9,8 @@
 
 #define ZERO_LIST_PART 64 /* bytes of a part; longer ones are wrong */
 
-/* Takes the part of *list before the next comma; *list becomes NULL after the last part. False if
- * it is longer than any that is right. */
+/* Takes the part of *list before the next comma; *list becomes NULL after the last part.
+ * False if it is longer than any that is right. */
 bool zero_list_take(const char **list, char part[ZERO_LIST_PART]);
 /* Cuts "a:b" in two: the part after the character, or NULL without it. */
 char *zero_list_cut(char *text, char at);

@@ -11,8 +11,8 @@ typedef struct {
     unsigned only;           /* rows that have these bits; 0: all */
 } zero_notes;
 
-/* Prints a line on stderr for each option that was given a value other than its default and has no
- * effect in this run, or less than it seems to: the rows say where. Local. */
+/* Prints a line on stderr for each option that was given a value other than its default and
+ * has no effect in this run, or less than it seems to: the rows say where. Local. */
 void zero_notes_show_all(const zero_options *given, const zero_notes *of);
 /* The same of zero_run_options. */
 void zero_notes_show(const zero_options *given, const zero_run_facts *run);

@@ -104,40 +104,6 @@ void zero_option_argument(const zero_option *option, char text[ZERO_OPTION_TEXT_
 
 /* ---- from text ---- */
 
-static zero_status store_whole(const zero_option *option, const char *text,
-                               const char *where, void *into)
-{
-    int64_t number = ZERO_OPTION_WORD;
-    bool is_number = !option->words || strcmp(text, option->words) != 0;
-    if (is_number && (!zero_quantity_whole(text, &number) || number < option->min ||
-                      number > option->max))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s", where,
-            option->min, option->max, option->words ? ", or " : "",
-            option->words ? option->words : "",
-            option->max < 1000
-                ? ""
-                : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
-    put_whole(option, number, into);
-    return ZERO_OK;
-}
-
-static zero_status store_real(const zero_option *option, const char *text,
-                              const char *where, void *into)
-{
-    double number = 0.0;
-    bool is_rate = option->kind == ZERO_OPTION_RATE;
-    bool is_number =
-        is_rate ? zero_quantity_rate(text, &number) : zero_quantity_real(text, &number);
-    if (!is_number || number < option->low || number > option->high)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: expected a decimal number from %g to %g, such as %s", where,
-                         option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
-    put(option, &number, sizeof number, into);
-    return ZERO_OK;
-}
-
 static zero_status store_text(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
@@ -157,26 +123,49 @@ static zero_status store_text(const zero_option *option, const char *text,
     return ZERO_OK;
 }
 
-static zero_status store_flag(const zero_option *option, const char *text,
-                              const char *where, void *into)
-{
-    bool on = strcmp(text, "on") == 0;
-    if (!on && strcmp(text, "off") != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: expected on or off; on a command line --%s alone means on",
-                         where, option->name);
-    put(option, &on, sizeof on, into);
-    return ZERO_OK;
-}
-
 zero_status zero_option_store(const zero_option *option, const char *text,
                               const char *where, void *into)
 {
     switch (option->kind) {
-    case ZERO_OPTION_WHOLE: return store_whole(option, text, where, into);
+    case ZERO_OPTION_WHOLE: {
+        int64_t number = ZERO_OPTION_WORD;
+        bool is_number = !option->words || strcmp(text, option->words) != 0;
+        if (is_number && (!zero_quantity_whole(text, &number) || number < option->min ||
+                          number > option->max))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "%s: expected a whole number from %" PRId64 " to %" PRId64 "%s%s%s", where,
+                option->min, option->max, option->words ? ", or " : "",
+                option->words ? option->words : "",
+                option->max < 1000
+                    ? ""
+                    : "; 64K and 64KB are 64000, 64KiB is 65536, likewise M, G, T");
+        put_whole(option, number, into);
+        return ZERO_OK;
+    }
     case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: return store_real(option, text, where, into);
-    case ZERO_OPTION_FLAG: return store_flag(option, text, where, into);
+    case ZERO_OPTION_RATE: {
+        double number = 0.0;
+        bool is_rate = option->kind == ZERO_OPTION_RATE;
+        bool is_number =
+            is_rate ? zero_quantity_rate(text, &number) : zero_quantity_real(text, &number);
+        if (!is_number || number < option->low || number > option->high)
+            return zero_fail(
+                ZERO_ERR_INVALID, "%s: expected a decimal number from %g to %g, such as %s",
+                where, option->low, option->high, is_rate ? "50G" : "0.5 or 3e-4");
+        put(option, &number, sizeof number, into);
+        return ZERO_OK;
+    }
+    case ZERO_OPTION_FLAG: {
+        bool on = strcmp(text, "on") == 0;
+        if (!on && strcmp(text, "off") != 0)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "%s: expected on or off; on a command line --%s alone means on", where,
+                option->name);
+        put(option, &on, sizeof on, into);
+        return ZERO_OK;
+    }
     case ZERO_OPTION_TEXT:
     case ZERO_OPTION_CHOICE: break;
     }

@@ -1,8 +1,9 @@
 /* option.h - one option: a row of a table.
  *
- * Command lines, --config files, --help, man pages, what identifies a run and what ranks must
- * agree on all come from such rows. A row says where its value lies in the struct that a
- * command fills, and where the option has no effect: a note says so then, nothing is ignored silently. */
+ * Command lines, --config files, --help, man pages, what identifies a run and what ranks
+ * must agree on all come from such rows. A row says where its value lies in the struct that
+ * a command fills, and where the option has no effect: a note says so then, nothing is
+ * ignored silently. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,7 +58,8 @@ typedef struct {
     zero_option_idle idle[3]; /* the first that holds is told; zeros past the last one */
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
-    /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the last. */
+    /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the
+     * last. */
     const char *(*name_at)(int i);
     int64_t min, max; /* CHOICE of an enumeration: the value of the first word is min */
     double low, high;
@@ -77,14 +79,14 @@ const zero_option *zero_option_named(const zero_option *rows, const char *name);
  * open": NULL, false, -1, or 0 where an option cannot be 0. */
 void zero_option_reset(const zero_option *option, void *into);
 
-/* Checks `text` and stores it in the struct; texts and choices are borrowed. `where` is what a
- * message calls the value: "--steps -1", or "\"steps\": -1 in run.json". ZERO_ERR_INVALID with
- * what is allowed. */
+/* Checks `text` and stores it in the struct; texts and choices are borrowed. `where` is
+ * what a message calls the value: "--steps -1", or "\"steps\": -1 in run.json".
+ * ZERO_ERR_INVALID with what is allowed. */
 ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const char *text,
                                              const char *where, void *into);
 
-/* The value as a user would write it, in `text` or elsewhere; NULL if it is left open or has no
- * field. */
+/* The value as a user would write it, in `text` or elsewhere; NULL if it is left open or
+ * has no field. */
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES]);
 

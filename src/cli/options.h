@@ -7,8 +7,9 @@
  *
  *     {"model": "tiny", "global-batch": 64, "bucket": "2M", "shuffle": true}
  *
- * The file's value for an option that a flag overrides is ignored. Of an option that is given more
- * than once the last one counts, and rank 0 prints a note on stderr. Nothing here needs MPI. */
+ * The file's value for an option that a flag overrides is ignored. Of an option that is
+ * given more than once the last one counts, and rank 0 prints a note on stderr. Nothing
+ * here needs MPI. */
 #pragma once
 
 #include <jansson.h>
@@ -31,16 +32,18 @@ void zero_options_reset(const zero_command *command, void *into);
 
 /* Reads what follows the command's name into the struct: argv[0] is the first option. Texts
  * there are borrowed from `argv` and from `given`, which is the caller's to destroy.
- * ZERO_ERR_INVALID on the first mistake, in a message that names the
- * option, the value and what is allowed; *given is untouched then, and the struct undefined. */
+ * ZERO_ERR_INVALID on the first mistake, in a message that names the option, the value and
+ * what is allowed; *given is untouched then, and the struct undefined. */
 ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int argc,
                                              char **argv, void *into, zero_options *given);
 void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
-/* True if the user chose a value, by flag or file. `name` is an option's, without dashes. */
+/* True if the user chose a value, by flag or file. `name` is an option's, without
+ * dashes. */
 bool zero_options_is_set(const zero_options *given, const char *name);
 
-/* The first option of the list (ended by NULL) that the user chose a value for; NULL: none. */
+/* The first option of the list (ended by NULL) that the user chose a value for; NULL:
+ * none. */
 const char *zero_options_find_given(const zero_options *given, const char *const *list);
 
 /* True if --help or -h is among the words. */

@@ -5,10 +5,11 @@
 
 #include "zero/status.h"
 
-/* Opens /dev/null for those of 0, 1 and 2 that are closed: the next file or pipe that a library
- * opens would get the number, and with it what is printed. Call it first; false if that fails. */
+/* Opens /dev/null for those of 0, 1 and 2 that are closed: the next file or pipe that a
+ * library opens would get the number, and with it what is printed. Call it first; false if
+ * that fails. */
 bool zero_output_begin(void);
 
-/* ZERO_ERR_ENV, with the reason, if the standard output could not be written completely. Flushes
- * it. Local. */
+/* ZERO_ERR_ENV, with the reason, if the standard output could not be written completely.
+ * Flushes it. Local. */
 ZERO_NODISCARD zero_status zero_output_check(void);

@@ -16,15 +16,6 @@
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 
-/* A step's memory, its instructions, or both. */
-static zero_status show_steps(const zero_plan_report *r, const zero_plan_options *options)
-{
-    if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));
-    if (!r->request.show_schedule) return ZERO_OK;
-    if (options->chart) fputc('\n', stdout);
-    return r->n > 1 ? zero_plan_show_beside(r, stdout) : zero_plan_show_programs(r, stdout);
-}
-
 static zero_status show(const zero_plan_report *r, const zero_plan_options *options)
 {
     zero_plan_nodes nodes;
@@ -38,7 +29,14 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
     if (asked->ablation) return zero_plan_show(r, stdout);
     if (asked->pipeline > 0) return zero_plan_show_pipelines(r, stdout);
     if (asked->peers) return zero_plan_show_peers(r, stdout);
-    if (options->chart || asked->show_schedule) return show_steps(r, options);
+    if (options->chart || asked->show_schedule) {
+        /* A step's memory, its instructions, or both. */
+        if (options->chart) ZERO_TRY(zero_plan_show_chart(r, stdout));
+        if (!r->request.show_schedule) return ZERO_OK;
+        if (options->chart) fputc('\n', stdout);
+        return r->n > 1 ? zero_plan_show_beside(r, stdout)
+                        : zero_plan_show_programs(r, stdout);
+    }
     return zero_plan_show(r, stdout);
 }
 
@@ -84,8 +82,7 @@ const zero_command zero_command_plan = {
         "walk. It starts no MPI and takes no memory of the model's size.\n"
         "Without --fake-nodes every rank has a node of its own, as in the paper's "
         "formulas, or with --tp every TP group; --fake-nodes K puts the ranks on K nodes, "
-        "in blocks. zero train's other options are accepted, too, and change nothing "
-        "here.",
+        "in blocks. zero train's other options are accepted, too, and change nothing here.",
     .example = "zero plan --model gpt2-xl --ranks 64 --dtype bf16 --stage all",
     .exits = ZERO_EXIT_ENVIRONMENT,
     .tables = zero_plan_tables,

@@ -75,20 +75,6 @@ static void draw(zero_progress_view *p)
 
 /* ---- lines ---- */
 
-static void show_lines(const zero_progress_view *p, const zero_run_view *v,
-                       const zero_metrics_step *step)
-{
-    const zero_config *c = p->config;
-    bool has_line =
-        step->step == 1 || step->skipped ||
-        (c->log_every > 0 && (step->step % c->log_every == 0 || step->step == c->steps));
-    if (c->quiet || strcmp(c->progress, "none") == 0) return;
-    if (!has_line && !step->has_val_loss) return;
-    zero_progress_view_erase(p);
-    if (has_line) zero_show_step(v, step);
-    if (step->has_val_loss) zero_show_evaluation(v, step);
-}
-
 /* ---- the live line ---- */
 
 void zero_progress_view_open(zero_progress_view *p, const zero_config *config)
@@ -147,7 +133,15 @@ void zero_progress_view_step(zero_progress_view *p, const zero_run_view *v,
             p->times.n_evaluations++;
         }
     }
-    show_lines(p, v, step);
+    const zero_config *c = p->config;
+    bool has_line =
+        step->step == 1 || step->skipped ||
+        (c->log_every > 0 && (step->step % c->log_every == 0 || step->step == c->steps));
+    if (c->quiet || strcmp(c->progress, "none") == 0) return;
+    if (!has_line && !step->has_val_loss) return;
+    zero_progress_view_erase(p);
+    if (has_line) zero_show_step(v, step);
+    if (step->has_val_loss) zero_show_evaluation(v, step);
 }
 
 void zero_progress_view_saved(zero_progress_view *p, int64_t saved, double save_seconds)

@@ -1,5 +1,5 @@
-/* prompts.h - the texts that `zero generate` continues, as tokens: one from the command line, or one
- * for each line of a file. */
+/* prompts.h - the texts that `zero generate` continues, as tokens: one from the command
+ * line, or one for each line of a file. */
 #pragma once
 
 #include "cli/generate_options.h"
@@ -21,13 +21,13 @@ typedef struct {
     int64_t first_empty; /* the first line that is empty, from 1; 0: none is */
 } zero_prompts;
 
-/* The file of --prompts as rank 0 sees it, on all ranks: *lines, to be freed; NULL without the option.
- * Collective. */
+/* The file of --prompts as rank 0 sees it, on all ranks: *lines, to be freed; NULL without
+ * the option. Collective. */
 ZERO_NODISCARD zero_status zero_prompts_read(zero_comm *world, const char *file,
                                              char **lines, size_t *bytes);
 
-/* An empty line begins as a text without --prompt does; those at the end of the file are left out.
- * ZERO_ERR_INVALID names the prompt, and what of it the model does not know. */
+/* An empty line begins as a text without --prompt does; those at the end of the file are
+ * left out. ZERO_ERR_INVALID names the prompt, and what of it the model does not know. */
 ZERO_NODISCARD zero_status zero_prompts_take(const zero_prompts_reader *reader,
                                              const char *lines, size_t bytes,
                                              zero_prompts *prompts);

@@ -24,12 +24,17 @@ typedef struct {
 
 /* clang-format off */
 static const zero_option rows[] = {
-    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out), .argument = "FILE", .absent = "text, on the standard output",
-     .help = "writes a page there, one HTML file that needs no network and no script; with --csv or --json that form"},
-    {.name = "trace", .kind = ZERO_OPTION_TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
-     .help = "a trace of zero train or zero simulate: where each rank's step went, and who was late; on the page, a timeline of the first run"},
+    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out),
+     .argument = "FILE", .absent = "text, on the standard output",
+     .help = "writes a page there, one HTML file that needs no network and no script; "
+         "with --csv or --json that form"},
+    {.name = "trace", .kind = ZERO_OPTION_TEXT, FIELD(trace), .argument = "FILE",
+     .absent = "none",
+     .help = "a trace of zero train or zero simulate: where each rank's step went, and "
+         "who was late; on the page, a timeline of the first run"},
     {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
-     .help = "a row per run and step, per study and point, or per rank and step of a trace"},
+     .help = "a row per run and step, per study and point, or per rank and step of a "
+         "trace"},
     {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
      .help = "one JSON object with everything"},
     {.name = NULL},
@@ -47,15 +52,6 @@ typedef struct {
     zero_breakdown breakdown;
     bool has_trace;
 } sources;
-
-static void destroy(sources *s)
-{
-    for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
-    for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
-    zero_breakdown_destroy(&s->breakdown);
-    if (s->has_trace) zero_traced_destroy(&s->trace);
-    free(s);
-}
 
 static zero_status read_all(sources *s, const report_options *o, const zero_options *given)
 {
@@ -87,40 +83,34 @@ static zero_status print_text(const sources *s, FILE *out)
     return zero_breakdown_print(&s->breakdown, out);
 }
 
-static zero_status print_csv(const sources *s, FILE *out)
-{
-    if (s->has_trace)
-        zero_breakdown_print_csv(&s->breakdown, out);
-    else if (s->n_studies > 0)
-        zero_studies_print_csv(s->studies, s->n_studies, out);
-    else
-        zero_runs_print_csv(s->runs, s->n_runs, out);
-    return ZERO_OK;
-}
-
-static zero_status print_json(const sources *s, FILE *out)
-{
-    json_t *object = zero_runs_describe(s->runs, s->n_runs), *studies = json_array();
-    for (int i = 0; i < s->n_studies; i++) {
-        json_object_del(s->studies[i], "more"); /* of texts and pages */
-        json_array_append(studies, s->studies[i]);
-    }
-    bool is_whole = json_object_set_new(object, "studies", studies) == 0;
-    if (s->has_trace)
-        is_whole = json_object_set_new(object, "trace",
-                                       zero_breakdown_describe(&s->breakdown)) == 0 &&
-                   is_whole;
-    if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
-    json_decref(object);
-    return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
-}
-
 static zero_status print(const sources *s, const report_options *o, FILE *out)
 {
     zero_page page = {s->runs, s->n_runs, s->studies, s->n_studies,
                       s->has_trace ? &s->trace : NULL};
-    if (o->json) return print_json(s, out);
-    if (o->csv) return print_csv(s, out);
+    if (o->json) {
+        json_t *object = zero_runs_describe(s->runs, s->n_runs), *studies = json_array();
+        for (int i = 0; i < s->n_studies; i++) {
+            json_object_del(s->studies[i], "more"); /* of texts and pages */
+            json_array_append(studies, s->studies[i]);
+        }
+        bool is_whole = json_object_set_new(object, "studies", studies) == 0;
+        if (s->has_trace)
+            is_whole = json_object_set_new(object, "trace",
+                                           zero_breakdown_describe(&s->breakdown)) == 0 &&
+                       is_whole;
+        if (is_whole) return zero_json_print(object, JSON_INDENT(2), out);
+        json_decref(object);
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
+    }
+    if (o->csv) {
+        if (s->has_trace)
+            zero_breakdown_print_csv(&s->breakdown, out);
+        else if (s->n_studies > 0)
+            zero_studies_print_csv(s->studies, s->n_studies, out);
+        else
+            zero_runs_print_csv(s->runs, s->n_runs, out);
+        return ZERO_OK;
+    }
     return o->out ? zero_page_print(&page, out) : print_text(s, out);
 }
 
@@ -162,9 +152,8 @@ static zero_status check(const report_options *o, const zero_options *given)
 {
     if (given->n_operands == 0 && !o->trace)
         return zero_fail(ZERO_ERR_INVALID,
-                         "report needs a file: the metrics of a run (zero train "
-                         "--metrics FILE), the directory of a study (zero sweep), "
-                         "or --trace FILE");
+                         "report needs a file: the metrics of a run (zero train --metrics "
+                         "FILE), the directory of a study (zero sweep), or --trace FILE");
     if (o->csv && o->json)
         return zero_fail(ZERO_ERR_INVALID, "--csv and --json: give one, not both");
     return o->out ? check_out(o, given) : ZERO_OK;
@@ -208,13 +197,12 @@ static zero_status check_steps(const sources *s)
         if (fabs(traced - seconds) <= 1e-8 + 1e-9 * seconds) return ZERO_OK;
     }
     if (differs == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--trace %.200s is of another run than %.200s, or of steps that were taken "
-        "again: step %" PRId64
-        " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
-        "belongs to the first run; give it alone, or with its own run",
-        s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--trace %.200s is of another run than %.200s, or of steps that were "
+                     "taken again: step %" PRId64
+                     " of rank 0 lasts %.9f s in the one, %.9f s in the other; a trace "
+                     "belongs to the first run; give it alone, or with its own run",
+                     s->trace.path, zero_run_path(&s->runs[0]), differs, traced, seconds);
 }
 
 /* The page draws the trace as that of the first run. Both files name their run, but
@@ -229,18 +217,18 @@ static zero_status check_trace(const sources *s)
         return zero_fail(
             ZERO_ERR_INVALID,
             "--trace %.200s is of %d ranks, but %.200s of %" PRId64
-            ": a trace belongs to the first run; give it alone, or with its own "
-            "run",
+            ": a trace belongs to the first run; give it alone, or with its own run",
             s->trace.path, s->trace.world, zero_run_path(run), ranks);
     if (s->trace.is_simulated) return ZERO_OK;
     if (s->trace.run == 0 || id == 0 || zero_run_whole(run, "run/resumed_step") > 0)
         return s->trace.is_cut ? ZERO_OK : check_steps(s);
     if (s->trace.run == id) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
-                     ", their `id` %" PRId64 "; a trace belongs to the first run; give it "
-                     "alone, or with its own run",
-                     s->trace.path, zero_run_path(run), s->trace.run, id);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--trace %.200s is of another run than %.200s: its `run` is %" PRId64
+        ", their `id` %" PRId64
+        "; a trace belongs to the first run; give it alone, or with its own run",
+        s->trace.path, zero_run_path(run), s->trace.run, id);
 }
 
 static zero_status report(const report_options *o, const zero_options *given)
@@ -252,7 +240,11 @@ static zero_status report(const report_options *o, const zero_options *given)
     if (st == ZERO_OK) st = check_trace(s);
     if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);
-    destroy(s);
+    for (int i = 0; i < s->n_runs; i++) zero_run_destroy(&s->runs[i]);
+    for (int i = 0; i < s->n_studies; i++) json_decref(s->studies[i]);
+    zero_breakdown_destroy(&s->breakdown);
+    if (s->has_trace) zero_traced_destroy(&s->trace);
+    free(s);
     return st;
 }
 

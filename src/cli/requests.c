@@ -41,15 +41,6 @@ static void set_handler(int signal, void (*handler)(int))
     sigaction(signal, &action, NULL);
 }
 
-/* Threads that libraries started when they were loaded, as OpenBLAS does, block nothing: a
- * signal sent to the process reaches one of them and by default ends the process. */
-static void handle(const sigset_t *set)
-{
-    const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigismember(set, signals[i]) == 1) set_handler(signals[i], pass_on);
-}
-
 /* Someone waits at a terminal, so the request is answered at once. The second SIGINT ends
  * the process. */
 static void stop(int signal)
@@ -94,7 +85,12 @@ void zero_requests_hold(const sigset_t *set)
 {
     /* The main thread blocks first: the handler is for the other threads. */
     pthread_sigmask(SIG_BLOCK, set, NULL);
-    handle(set);
+    /* Threads that libraries started when they were loaded, as OpenBLAS does, block
+     * nothing: a signal sent to the process reaches one of them and by default ends the
+     * process. */
+    const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigismember(set, signals[i]) == 1) set_handler(signals[i], pass_on);
 }
 
 void zero_requests_expect(bool can_save)

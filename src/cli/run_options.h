@@ -16,21 +16,23 @@ typedef struct {
     int n_hosts;                /* machines of the run; 0: it is a plan */
 } zero_run_facts;
 
-/* The configuration with what the preset decides; what depends on ranks or data stays open. For
- * --help. `config` is a zero_config. */
+/* The configuration with what the preset decides; what depends on ranks or data stays open.
+ * For --help. `config` is a zero_config. */
 ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
 
-/* The options that are part of a run's identity, by name and as a user would write them; what is
- * left to the preset is left out. The caller's (json_decref); NULL without memory. */
+/* The options that are part of a run's identity, by name and as a user would write them;
+ * what is left to the preset is left out. The caller's (json_decref); NULL without
+ * memory. */
 json_t *zero_run_options_identity(const zero_config *config);
 
-/* Older runs do not name options of their identity that came later. True if `name` is such an option
- * and `value` is what those runs did without it. */
+/* Older runs do not name options of their identity that came later. True if `name` is such
+ * an option and `value` is what those runs did without it. */
 bool zero_run_options_is_as_ever(const char *name, const char *value);
 
-/* The options that differ from their defaults, of those that `given` has, and all options as the
- * completed configuration has them, null where they are left open; by name and with their types,
- * as a --config file takes them. The caller's (json_decref); NULL without memory. */
+/* The options that differ from their defaults, of those that `given` has, and all options
+ * as the completed configuration has them, null where they are left open; by name and with
+ * their types, as a --config file takes them. The caller's (json_decref); NULL without
+ * memory. */
 json_t *zero_run_options_chosen(const zero_options *given, const zero_config *config);
 json_t *zero_run_options_resolved(const zero_config *config);
 

@@ -14,19 +14,6 @@
 #include "cli/requests.h"
 #include "report/text.h"
 
-/* Older checkpoints may go once a newer one is announced. Removing them may take long, and
- * the next step allows the other ranks less patience than this wait. */
-static zero_status remove_older(zero_session *s)
-{
-    zero_checkpoint_directory *d = &s->saving.directory;
-    zero_listener listener = zero_notes_listener();
-    if (zero_comm_is_root(&s->world) &&
-        zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
-                              &listener) != ZERO_OK)
-        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
-    return zero_comm_barrier_after_files(&s->world);
-}
-
 static zero_status save(zero_session *s, int64_t step)
 {
     uint64_t bytes;
@@ -58,7 +45,15 @@ static zero_status save(zero_session *s, int64_t step)
                ZERO_SHOWN(s->config.checkpoint), name, ZERO_BYTES(bytes), seconds);
         fflush(stdout);
     }
-    return remove_older(s);
+    /* Older checkpoints may go once a newer one is announced. Removing them may take
+     * long, and the next step allows the other ranks less patience than this wait. */
+    zero_checkpoint_directory *d = &s->saving.directory;
+    zero_listener listener = zero_notes_listener();
+    if (zero_comm_is_root(&s->world) &&
+        zero_checkpoint_prune(&d->dir, s->saving.saved, s->config.keep, &d->stuck,
+                              &listener) != ZERO_OK)
+        zero_listener_tell(&listener, "old checkpoints stay: %s", zero_last_error());
+    return zero_comm_barrier_after_files(&s->world);
 }
 
 /* Rank 0's clock decides, because clocks differ. */

@@ -1,5 +1,5 @@
-/* simulate_options.h - the options of `zero simulate`: its own, a job's, and those of a run that
- * decide a plan. */
+/* simulate_options.h - the options of `zero simulate`: its own, a job's, and those of a run
+ * that decide a plan. */
 #pragma once
 
 #include "cli/job_options.h"
@@ -23,8 +23,8 @@ extern const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES];
 /* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status zero_simulate_options_complete(void *options);
 
-/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with *options
- * untouched, on the first mistake. `argv` outlives *options. */
+/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with
+ * *options untouched, on the first mistake. `argv` outlives *options. */
 ZERO_NODISCARD zero_status zero_simulate_options_parse(zero_simulate_options *options,
                                                        int argc, char **argv);
 void zero_simulate_options_destroy(zero_simulate_options *options);

@@ -22,29 +22,47 @@
 
 /* clang-format off */
 static const zero_option own[] = {
-    {.group = "Study", .name = "ranks", TEXT, FIELD(ranks_list), .argument = "LIST", .absent = "must be given",
+    {.group = "Study", .name = "ranks", TEXT, FIELD(ranks_list), .argument = "LIST",
+     .absent = "must be given",
      .help = "numbers of ranks, such as 1,2,4: each is a run"},
-    {.name = "stage", TEXT, FIELD(stage_list), .argument = "LIST", .absent = "0, or --config's",
+    {.name = "stage", TEXT, FIELD(stage_list), .argument = "LIST",
+     .absent = "0, or --config's",
      .help = "stages of ZeRO, such as 0,3, on each number of ranks"},
-    {.name = "weak", FLAG, FIELD(weak), .help = "each rank has as much work on any number of ranks: give --micro-batch"},
+    {.name = "weak", FLAG, FIELD(weak),
+     .help = "each rank has as much work on any number of ranks: give --micro-batch"},
     {.name = "strong", FLAG, FIELD(strong),
-     .help = "all ranks share the same work: give --global-batch; with --micro-batch as well, fewer ranks compute more of them per step"},
-    {.name = "launch", TEXT, FIELD(launch), .argument = "LINE", .absent = "none: --ranks 1 alone",
-     .help = "what starts zero, with {} where the number of ranks goes: 'mpirun -n {}', 'srun --mpi=pmix -n {}'. Words and quotes are read as a shell reads them, but no shell runs the line"},
+     .help = "all ranks share the same work: give --global-batch; with --micro-batch as "
+         "well, fewer ranks compute more of them per step"},
+    {.name = "launch", TEXT, FIELD(launch), .argument = "LINE",
+     .absent = "none: --ranks 1 alone",
+     .help = "what starts zero, with {} where the number of ranks goes: 'mpirun -n {}', "
+         "'srun --mpi=pmix -n {}'. Words and quotes are read as a shell reads them, but "
+         "no shell runs the line"},
     {.name = "out", TEXT, FIELD(out), .argument = "DIR", .absent = "must be given",
-     .help = "the study: study.csv, study.json, and metrics and output of each point; what is measured there is not run again"},
-    {.name = "steps", WHOLE(2, MOST_STEPS), FIELD(steps), .argument = "N", .standard = STEPS, .help = "steps of each point"},
-    {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N", .standard = "2",
+     .help = "the study: study.csv, study.json, and metrics and output of each point; "
+         "what is measured there is not run again"},
+    {.name = "steps", WHOLE(2, MOST_STEPS), FIELD(steps), .argument = "N",
+     .standard = STEPS, .help = "steps of each point"},
+    {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N",
+     .standard = "2",
      .help = "first steps of each point that do not count"},
-    {.name = "keep-going", FLAG, FIELD(keep_going), .help = "run the other points if one fails, such as a stage that does not fit"},
-    {.group = "Models of time", .name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
-     .help = "simulated: time between two looks at messages while a rank computes, such as 1ms; 0: it sees them at once"},
+    {.name = "keep-going", FLAG, FIELD(keep_going),
+     .help = "run the other points if one fails, such as a stage that does not fit"},
+    {.group = "Models of time", .name = "poll", TEXT, FIELD(poll), .argument = "TIME",
+     .standard = "0",
+     .help = "simulated: time between two looks at messages while a rank computes, such "
+         "as 1ms; 0: it sees them at once"},
     {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
-     .help = "simulated: bytes per second and direction that the ranks of a node share for messages to other nodes, such as 25G"},
-    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE", .absent = "sums take no time",
-     .help = "simulated: bytes per second at which a rank adds and copies what collectives bring, such as 10G"},
-    {.name = "most-messages", WHOLE(0, INT64_MAX), FIELD(most_messages), .argument = "N", .standard = "20M",
-     .help = "messages of a point that is simulated; one with more has no simulated time; 0: none has"},
+     .help = "simulated: bytes per second and direction that the ranks of a node share "
+         "for messages to other nodes, such as 25G"},
+    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE",
+     .absent = "sums take no time",
+     .help = "simulated: bytes per second at which a rank adds and copies what "
+         "collectives bring, such as 10G"},
+    {.name = "most-messages", WHOLE(0, INT64_MAX), FIELD(most_messages), .argument = "N",
+     .standard = "20M",
+     .help = "messages of a point that is simulated; one with more has no simulated time; "
+         "0: none has"},
     {.name = NULL},
 };
 /* clang-format on */
@@ -130,20 +148,21 @@ static zero_status check_run_options(const zero_sweep_options *o)
         "sample",       "save-required", "new-data",     NULL};
     const char *other = zero_options_find_given(&o->given, not_here);
     if (other)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--%s: a point of a study neither saves nor resumes, and its output "
-            "goes to --out; leave it out",
-            other);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--%s: a point of a study neither saves nor resumes, and its "
+                         "output goes to --out; leave it out",
+                         other);
     if (!zero_options_is_set(&o->given, "warmup")) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--warmup is about the learning rate, which changes no times; the first "
-        "steps, which do not count, are --warm-up N");
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--warmup is about the learning rate, which changes no times; the "
+                     "first steps, which do not count, are --warm-up N");
 }
 
-static zero_status check_scaling(const zero_sweep_options *o)
+static zero_status check_own(const zero_sweep_options *o)
 {
+    if (!o->out)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "sweep needs a directory for the study: give --out DIR");
     bool has_micro = zero_options_is_set(&o->given, "micro-batch");
     bool has_global = zero_options_is_set(&o->given, "global-batch");
     if (o->weak == o->strong)
@@ -155,30 +174,19 @@ static zero_status check_scaling(const zero_sweep_options *o)
             "--weak %s: each rank has the same work; give --micro-batch N alone",
             has_global ? "with --global-batch" : "without --micro-batch");
     if (o->strong && !has_global)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--strong without --global-batch: all ranks together have the same "
-            "work; give --global-batch N");
-    return ZERO_OK;
-}
-
-static zero_status check_own(const zero_sweep_options *o)
-{
-    if (!o->out)
         return zero_fail(ZERO_ERR_INVALID,
-                         "sweep needs a directory for the study: give --out DIR");
-    ZERO_TRY(check_scaling(o));
+                         "--strong without --global-batch: all ranks together have the "
+                         "same work; give --global-batch N");
     if (o->warm_up >= o->steps)
         return zero_fail(ZERO_ERR_INVALID,
                          "--warm-up %" PRId64 ": --steps %" PRId64
                          " leaves no step to measure; give more steps",
                          o->warm_up, o->steps);
     if (o->launch || o->ranks[o->n_ranks - 1] == 1) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--ranks %.80s without --launch: only one rank needs no launcher; give "
-        "--launch 'mpirun -n {}'",
-        o->ranks_list);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--ranks %.80s without --launch: only one rank needs no launcher; "
+                     "give --launch 'mpirun -n {}'",
+                     o->ranks_list);
 }
 
 /* {} is missing, or the line needs a shell. */
@@ -242,8 +250,8 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
     return zero_words_add(words, "--sample=0");
 }
 
-/* Refuses a point that zero train would refuse. Imported weights decide a shape that is not known
- * here. */
+/* Refuses a point that zero train would refuse. Imported weights decide a shape that is not
+ * known here. */
 static zero_status check_point(const zero_sweep_options *o, int stage, int ranks)
 {
     zero_config c = o->request.config;
@@ -257,38 +265,10 @@ static zero_status check_point(const zero_sweep_options *o, int stage, int ranks
     return c.init_from ? ZERO_OK : zero_config_complete(&c, ranks);
 }
 
-static zero_status check_points(const zero_sweep_options *o)
-{
-    for (int s = 0; s < o->n_stages; s++)
-        for (int r = 0; r < o->n_ranks; r++) {
-            zero_status st = check_point(o, o->stages[s], o->ranks[r]);
-            if (st != ZERO_OK)
-                return zero_fail(st, "stage %d on %d rank%s: %s", o->stages[s], o->ranks[r],
-                                 zero_text_plural(o->ranks[r]), zero_last_error());
-        }
-    return ZERO_OK;
-}
-
 /* ---- models of time ---- */
 
 #define SIMULATED_STEPS  2
 #define SIMULATED_MEMORY INT64_C(2000000000) /* bytes */
-
-static zero_status read_models(zero_sweep_options *o)
-{
-    zero_simulate_input *in = &o->simulation;
-    o->job.stage = -1;
-    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
-    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
-    in->steps = SIMULATED_STEPS;
-    in->switch_ratio = 1.0;
-    in->memory_limit = SIMULATED_MEMORY;
-    in->most_messages = o->most_messages;
-    if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
-    return zero_job_options_read(&o->job, &o->request);
-}
 
 bool zero_sweep_has_plan(const zero_sweep_options *options)
 {
@@ -305,9 +285,11 @@ bool zero_sweep_has_simulation(const zero_sweep_options *options)
 
 /* ---- all of it ---- */
 
-/* The file's steps, if the command line has none. */
-static void take_steps(zero_sweep_options *o)
+static zero_status check(zero_sweep_options *o)
 {
+    ZERO_TRY(check_run_options(o));
+    ZERO_TRY(read_lists(o));
+    /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
     const zero_options *given = &o->given;
     int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
@@ -315,18 +297,28 @@ static void take_steps(zero_sweep_options *o)
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
     c->sample = 0;
-}
-
-static zero_status check(zero_sweep_options *o)
-{
-    ZERO_TRY(check_run_options(o));
-    ZERO_TRY(read_lists(o));
-    take_steps(o);
     ZERO_TRY(check_own(o));
     ZERO_TRY(check_launch(o));
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
-    ZERO_TRY(check_points(o));
-    return read_models(o);
+    for (int s = 0; s < o->n_stages; s++)
+        for (int r = 0; r < o->n_ranks; r++) {
+            zero_status st = check_point(o, o->stages[s], o->ranks[r]);
+            if (st != ZERO_OK)
+                return zero_fail(st, "stage %d on %d rank%s: %s", o->stages[s], o->ranks[r],
+                                 zero_text_plural(o->ranks[r]), zero_last_error());
+        }
+    zero_simulate_input *in = &o->simulation;
+    o->job.stage = -1;
+    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
+    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
+    in->steps = SIMULATED_STEPS;
+    in->switch_ratio = 1.0;
+    in->memory_limit = SIMULATED_MEMORY;
+    in->most_messages = o->most_messages;
+    if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
+    return zero_job_options_read(&o->job, &o->request);
 }
 
 zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc, char **argv)

@@ -1,4 +1,5 @@
-/* sweep_options.h - the options of `zero sweep`: its own, those of a job, and those of a run. */
+/* sweep_options.h - the options of `zero sweep`: its own, those of a job, and those of a
+ * run. */
 #pragma once
 
 #include "cli/job_options.h"
@@ -33,9 +34,9 @@ extern const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES];
 /* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status zero_sweep_options_complete(void *options);
 
-/* Reads what follows the subcommand, and checks each point's configuration: what would be refused
- * for the last point is refused before the first one runs. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED,
- * with *options untouched. `argv` outlives *options. */
+/* Reads what follows the subcommand, and checks each point's configuration: what would be
+ * refused for the last point is refused before the first one runs. ZERO_ERR_INVALID or
+ * ZERO_ERR_UNSUPPORTED, with *options untouched. `argv` outlives *options. */
 ZERO_NODISCARD zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc,
                                                     char **argv);
 /* True if times are asked for from the plan, and from a simulation. */
@@ -43,6 +44,7 @@ bool zero_sweep_has_plan(const zero_sweep_options *options);
 bool zero_sweep_has_simulation(const zero_sweep_options *options);
 void zero_sweep_options_destroy(zero_sweep_options *options);
 
-/* Adds the options of zero train for a point, as --name=value, without --metrics. ZERO_ERR_NOMEM. */
+/* Adds the options of zero train for a point, as --name=value, without --metrics.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_sweep_point_words(const zero_sweep_options *options,
                                                   int stage, zero_words *words);

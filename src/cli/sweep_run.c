@@ -50,21 +50,6 @@ static zero_status make_command(const zero_sweep_study *study, const zero_sweep_
     return zero_words_add(words, metrics);
 }
 
-static void note_start(json_t *point)
-{
-    time_t now = time(NULL);
-    struct tm utc;
-    double load[3];
-    char started[24];
-    json_object_del(point, "load");
-    if (gmtime_r(&now, &utc) &&
-        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc))
-        json_object_set_new(point, "started", json_string(started));
-    if (getloadavg(load, 3) == 3)
-        json_object_set_new(point, "load",
-                            json_pack("[f, f, f]", load[0], load[1], load[2]));
-}
-
 /* An earlier run's metrics would look like this one's. A log is made anew: where another
  * user may add names, one that is there may lead to any file. */
 static zero_status clear(const zero_sweep_study *study, const json_t *point,
@@ -159,7 +144,17 @@ zero_status zero_sweep_run_point(zero_sweep_study *study, const zero_sweep_optio
                                  json_t *point)
 {
     zero_child_end end;
-    note_start(point);
+    time_t now = time(NULL);
+    struct tm utc;
+    double load[3];
+    char started[24];
+    json_object_del(point, "load");
+    if (gmtime_r(&now, &utc) &&
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc))
+        json_object_set_new(point, "started", json_string(started));
+    if (getloadavg(load, 3) == 3)
+        json_object_set_new(point, "load",
+                            json_pack("[f, f, f]", load[0], load[1], load[2]));
     ZERO_TRY(zero_sweep_study_write(study));
     ZERO_TRY(run(study, options, point, &end));
     zero_status st = judge(study, options, point, &end);

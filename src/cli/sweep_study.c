@@ -30,8 +30,8 @@ void zero_sweep_study_path(const zero_sweep_study *study, const json_t *point,
 
 /* ---- options ---- */
 
-/* The options of a point's run that differ from their defaults, as its metrics will have them but
- * for the metrics' own name. */
+/* The options of a point's run that differ from their defaults, as its metrics will have
+ * them but for the metrics' own name. */
 static zero_status describe_options(const zero_sweep_options *o, int stage, json_t **chosen)
 {
     zero_words words = {0};
@@ -50,8 +50,8 @@ static zero_status describe_options(const zero_sweep_options *o, int stage, json
     return st;
 }
 
-/* Adds the rows of this table that are about models of time and have a value, as a user would write
- * them. */
+/* Adds the rows of this table that are about models of time and have a value, as a user
+ * would write them. */
 static void add_rates(json_t *machine, const zero_option *rows, const void *from)
 {
     static const char *const names[] = {"network", "node-network",    "machine",
@@ -131,27 +131,6 @@ zero_status zero_sweep_study_measure(const zero_sweep_study *study,
     return st;
 }
 
-/* What is measured, and of all points when they were started last, and under what load. */
-static zero_status take_points(zero_sweep_study *s, const zero_sweep_options *o)
-{
-    static const char *const kept[] = {"started", "load"};
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(s->tree, "points"), i, point)
-    {
-        int64_t steps;
-        const json_t *before = zero_study_find(s->before, zero_point_whole(point, "stage"),
-                                               zero_point_whole(point, "ranks"));
-        for (int k = 0; k < 2; k++)
-            if (json_object_get(before, kept[k]))
-                json_object_set(point, kept[k], json_object_get(before, kept[k]));
-        zero_status st = zero_sweep_study_measure(s, o, point, &steps);
-        if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
-    }
-    zero_study_compare(s->tree);
-    return ZERO_OK;
-}
-
 /* ---- another study ---- */
 
 #define DIFFERENCES 512
@@ -172,8 +151,15 @@ static void note_difference(char text[DIFFERENCES], const char *name, const json
     free(b);
 }
 
-static void note_options(char text[DIFFERENCES], const json_t *before, const json_t *now)
+static zero_status compare_settings(const zero_sweep_study *s)
 {
+    char text[DIFFERENCES] = "";
+    note_difference(text, "weak or --strong", json_object_get(s->before, "scaling"),
+                    json_object_get(s->tree, "scaling"));
+    note_difference(text, "launch", json_object_get(s->before, "launch"),
+                    json_object_get(s->tree, "launch"));
+    const json_t *before = json_object_get(s->before, "options");
+    const json_t *now = json_object_get(s->tree, "options");
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)before, key, value)
@@ -182,42 +168,11 @@ static void note_options(char text[DIFFERENCES], const json_t *before, const jso
     {
         if (!json_object_get(before, key)) note_difference(text, key, NULL, value);
     }
-}
-
-static zero_status compare_settings(const zero_sweep_study *s)
-{
-    char text[DIFFERENCES] = "";
-    note_difference(text, "weak or --strong", json_object_get(s->before, "scaling"),
-                    json_object_get(s->tree, "scaling"));
-    note_difference(text, "launch", json_object_get(s->before, "launch"),
-                    json_object_get(s->tree, "launch"));
-    note_options(text, json_object_get(s->before, "options"),
-                 json_object_get(s->tree, "options"));
     if (!text[0]) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "%s holds a study with other settings (there | here): %s; give them as "
-        "there, or another --out",
-        s->dir.path, text);
-}
-
-/* A study grows, but loses no measurements. */
-static zero_status compare_points(const zero_sweep_study *s)
-{
-    size_t i;
-    json_t *point;
-    json_array_foreach(json_object_get(s->before, "points"), i, point)
-    {
-        char words[ZERO_POINT_TEXT];
-        if (!zero_study_find(s->tree, zero_point_whole(point, "stage"),
-                             zero_point_whole(point, "ranks")))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "%s has a point of %s, which --stage and --ranks leave out: "
-                             "name all of its "
-                             "points, and new ones if you like, or give another --out",
-                             s->dir.path, zero_point_words(point, words));
-    }
-    return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s holds a study with other settings (there | here): %s; give them "
+                     "as there, or another --out",
+                     s->dir.path, text);
 }
 
 /* ---- the directory ---- */
@@ -227,8 +182,8 @@ static zero_status refuse_names(void *arg, const char *name)
     const zero_storage_dir *dir = arg;
     if (name[0] == '.') return ZERO_OK; /* a lock, or what a crash left */
     return zero_fail(ZERO_ERR_INVALID,
-                     "%s is not a study: it has no " JSON_NAME ", but %.100s; give --out "
-                     "another directory",
+                     "%s is not a study: it has no " JSON_NAME
+                     ", but %.100s; give --out another directory",
                      dir->path, name);
 }
 
@@ -255,11 +210,10 @@ static zero_status take_lock(zero_sweep_study *s)
     char holder[ZERO_STORAGE_HOLDER_TEXT];
     ZERO_TRY(zero_lock_take(s->dir.fd, s->dir.path, &lock));
     if (lock == ZERO_LOCK_NONE)
-        zero_listener_tell(
-            &listener,
-            "%s: its file system has no locks, so nothing keeps another sweep "
-            "from working on this study at the same time",
-            s->dir.path);
+        zero_listener_tell(&listener,
+                           "%s: its file system has no locks, so nothing keeps another "
+                           "sweep from working on this study at the same time",
+                           s->dir.path);
     if (lock != ZERO_LOCK_BUSY) return zero_storage_sign(&s->dir);
     zero_storage_holder(&s->dir, holder);
     return zero_fail(ZERO_ERR_ENV, "%s: %s works on this study; wait for its end",
@@ -275,16 +229,6 @@ static zero_status open_points(zero_sweep_study *s)
     return ZERO_OK;
 }
 
-/* Links there are not followed, but another user may still replace what was measured. */
-static void warn_of_owner(const zero_storage_dir *dir)
-{
-    zero_listener listener = zero_notes_listener();
-    if (!zero_storage_is_own(dir))
-        zero_listener_tell(&listener,
-                           "%s belongs to another user, who can change what is in it",
-                           dir->path);
-}
-
 static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
 {
     ZERO_TRY(describe(s, o));
@@ -294,13 +238,49 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
     ZERO_TRY(read_before(s));
     if (zero_study_count(s->before, "measured") > 0) {
         ZERO_TRY(compare_settings(s));
-        ZERO_TRY(compare_points(s));
+        /* A study grows, but loses no measurements. */
+        size_t i;
+        json_t *point;
+        json_array_foreach(json_object_get(s->before, "points"), i, point)
+        {
+            char words[ZERO_POINT_TEXT];
+            if (!zero_study_find(s->tree, zero_point_whole(point, "stage"),
+                                 zero_point_whole(point, "ranks")))
+                return zero_fail(
+                    ZERO_ERR_INVALID,
+                    "%s has a point of %s, which --stage and --ranks leave out: name all "
+                    "of its points, and new ones if you like, or give another --out",
+                    s->dir.path, zero_point_words(point, words));
+        }
     }
     /* From here on the directory is known as a study, whatever ends us. */
     if (!s->before) ZERO_TRY(zero_sweep_study_write(s));
     ZERO_TRY(open_points(s));
-    warn_of_owner(&s->dir);
-    return take_points(s, o);
+    /* Links there are not followed, but another user may still replace what was
+     * measured. */
+    zero_listener listener = zero_notes_listener();
+    if (!zero_storage_is_own(&s->dir))
+        zero_listener_tell(&listener,
+                           "%s belongs to another user, who can change what is in it",
+                           s->dir.path);
+    /* What is measured, and of all points when they were started last, and under what
+     * load. */
+    static const char *const kept[] = {"started", "load"};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(s->tree, "points"), i, point)
+    {
+        int64_t steps;
+        const json_t *before = zero_study_find(s->before, zero_point_whole(point, "stage"),
+                                               zero_point_whole(point, "ranks"));
+        for (int k = 0; k < 2; k++)
+            if (json_object_get(before, kept[k]))
+                json_object_set(point, kept[k], json_object_get(before, kept[k]));
+        zero_status st = zero_sweep_study_measure(s, o, point, &steps);
+        if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
+    }
+    zero_study_compare(s->tree);
+    return ZERO_OK;
 }
 
 zero_status zero_sweep_study_open(zero_sweep_study *study,

@@ -5,9 +5,9 @@
  *         points/NAME.jsonl    the metrics of a point's run
  *                NAME.log      what it printed
  *
- * study.json and study.csv are replaced as a whole. A point is measured if its metrics are complete
- * and its options are those of this study; anything else is run again. One process works on a study
- * at a time. Errors name the path. */
+ * study.json and study.csv are replaced as a whole. A point is measured if its metrics are
+ * complete and its options are those of this study; anything else is run again. One process
+ * works on a study at a time. Errors name the path. */
 #pragma once
 
 #include "cli/sweep_options.h"
@@ -20,9 +20,9 @@ typedef struct {
     json_t *tree;   /* as it is now; owned */
 } zero_sweep_study;
 
-/* Opens or makes the study and takes from it what is measured. ZERO_ERR_INVALID, naming what
- * differs, if the directory holds something else, or measurements under other options. The options
- * outlive the study. */
+/* Opens or makes the study and takes from it what is measured. ZERO_ERR_INVALID, naming
+ * what differs, if the directory holds something else, or measurements under other options.
+ * The options outlive the study. */
 ZERO_NODISCARD zero_status zero_sweep_study_open(zero_sweep_study *study,
                                                  const zero_sweep_options *options);
 void zero_sweep_study_close(zero_sweep_study *study); /* accepts all zeros */
@@ -30,8 +30,8 @@ void zero_sweep_study_close(zero_sweep_study *study); /* accepts all zeros */
 /* Replaces both files. */
 ZERO_NODISCARD zero_status zero_sweep_study_write(zero_sweep_study *study);
 
-/* Measures a point from its metrics. ZERO_ERR_FORMAT or ZERO_ERR_IO if they are not complete or
- * are another run's; *steps is the number of steps that they have. */
+/* Measures a point from its metrics. ZERO_ERR_FORMAT or ZERO_ERR_IO if they are not
+ * complete or are another run's; *steps is the number of steps that they have. */
 ZERO_NODISCARD zero_status zero_sweep_study_measure(const zero_sweep_study *study,
                                                     const zero_sweep_options *options,
                                                     json_t *point, int64_t *steps);

@@ -28,7 +28,8 @@ void zero_topics_show(FILE *out)
         fprintf(out, "  %-13s %.*s\n", t->name, title_length(t->text), t->text);
 }
 
-/* troff takes a bare dash for a hyphen, and a dot or a quote that begins a line for a command. */
+/* troff takes a bare dash for a hyphen, and a dot or a quote that begins a line for a
+ * command. */
 static void put_as_it_stands(const char *text, FILE *out)
 {
     bool begins = true;

@@ -195,18 +195,6 @@ static zero_status write_final_line(zero_session *s, const zero_run_totals *tota
     return zero_agree_after_files(&s->world, st);
 }
 
-/* The checkpoint has all steps already, or there are none. Metrics of the run that made
- * them stay as they are. */
-static zero_status show_finished(zero_session *s)
-{
-    char digest[33];
-    ZERO_TRY(zero_saving_step(s, s->config.steps));
-    ZERO_TRY(zero_engine_digest(&s->engine, digest));
-    zero_run_view view = zero_session_view(s);
-    if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
-    return check_digest(&s->config, digest);
-}
-
 static zero_status save_if_due(zero_session *s, int64_t step)
 {
     double start = zero_clock_seconds();
@@ -260,7 +248,16 @@ static zero_status train(zero_session *s)
     ZERO_TRY(zero_record_begin(s));
     zero_tracing_tell(s);
     int64_t steps = s->config.steps - s->saving.start;
-    if (steps <= 0) return show_finished(s);
+    if (steps <= 0) {
+        /* The checkpoint has all steps already, or there are none. Metrics of the run that
+         * made them stay as they are. */
+        char digest[33];
+        ZERO_TRY(zero_saving_step(s, s->config.steps));
+        ZERO_TRY(zero_engine_digest(&s->engine, digest));
+        zero_run_view view = zero_session_view(s);
+        if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
+        return check_digest(&s->config, digest);
+    }
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
     if (st == ZERO_OK) st = train_steps(s, &sum);
     zero_progress_view_end(&s->progress); /* before the message of a failure */

@@ -13,15 +13,6 @@
 
 /* ---- opening ---- */
 
-/* True if there are weights or a config.json. Weights in a format that is not read count,
- * too, so that a message names the format. */
-static bool is_model(const zero_hugging_face_found *found)
-{
-    char config[ZERO_STORAGE_FILE_PATH];
-    zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, config);
-    return found->weights[0] || zero_path_look(config) != ZERO_PATH_OF_NOTHING;
-}
-
 static zero_status find(const char *path, zero_trained *t)
 {
     zero_hugging_face_found found;
@@ -30,7 +21,11 @@ static zero_status find(const char *path, zero_trained *t)
     if (failure.status == ZERO_OK) return ZERO_OK;
     if (zero_hugging_face_find(path, &found) != ZERO_OK)
         return zero_failure_restore(&failure);
-    if (!is_model(&found))
+    /* True if there are weights or a config.json. Weights in a format that is not read
+     * count, too, so that a message names the format. */
+    char config[ZERO_STORAGE_FILE_PATH];
+    zero_hugging_face_beside(&found, ZERO_HUGGING_FACE_CONFIG, config);
+    if (!found.weights[0] && zero_path_look(config) == ZERO_PATH_OF_NOTHING)
         return zero_fail(failure.status, "%s, or " ZERO_HUGGING_FACE_MODEL, failure.text);
     t->is_imported = true;
     snprintf(t->path, sizeof t->path, "%s", path);

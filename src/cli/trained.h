@@ -1,5 +1,5 @@
-/* trained.h - the model that `zero generate` computes with: of a checkpoint, or a GPT-2 in Hugging
- * Face's files. */
+/* trained.h - the model that `zero generate` computes with: of a checkpoint, or a GPT-2 in
+ * Hugging Face's files. */
 #pragma once
 
 #include "checkpoint/hugging_face.h"
@@ -28,15 +28,16 @@ typedef struct {
     void *arg;
 } zero_trained_user;
 
-/* Opens what is at the path, a checkpoint before anything else; of several the newest. Rank 0 decides
- * which: a run may be saving the next. Has it used, and again if a run has removed it before. After
- * ZERO_OK it stays open. Collective; errors are read.h's and hugging_face.h's. */
+/* Opens what is at the path, a checkpoint before anything else; of several the newest. Rank
+ * 0 decides which: a run may be saving the next. Has it used, and again if a run has
+ * removed it before. After ZERO_OK it stays open. Collective; errors are read.h's and
+ * hugging_face.h's. */
 ZERO_NODISCARD zero_status zero_trained_open(zero_comm *world,
                                              const zero_trained_user *user,
                                              zero_trained *t);
 
-/* Describes the model and reads its tokenizer, if it has one. Without `with_tokenizer` that of an
- * imported model is left alone: it may be of a kind that is not read. Local. */
+/* Describes the model and reads its tokenizer, if it has one. Without `with_tokenizer` that
+ * of an imported model is left alone: it may be of a kind that is not read. Local. */
 ZERO_NODISCARD zero_status zero_trained_read(zero_trained *t, bool with_tokenizer);
 
 /* The model's parameters; *t is borrowed. */

@@ -44,8 +44,8 @@ void zero_collective_destroy(zero_collective *op);
 
 /* Collective over the group, never blocks. Buffers are the caller's.
  *   reduce-scatter   `out` may be this rank's own piece of `in`, if the types are equal
- *   all-gather       `in` may be this rank's own piece of `out`; if the node's ranks share one
- *                    `out`, it must not change before all of them have read it
+ *   all-gather       `in` may be this rank's own piece of `out`; if the node's ranks share
+ *                    one `out`, it must not change before all of them have read it
  *   reduce           `out` matters on the root only, where it may be `in` if the types are
  *                    equal
  *   broadcast        `in` may be `out`, and matters on the root only

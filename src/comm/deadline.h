@@ -3,7 +3,8 @@
  * The watchdog of a group (watch.h) works in waits for other ranks. It does not see
  *
  *   - calls that block inside MPI: its start, the making of groups, its end
- *   - a rank that computes for ever: its threads wait for each other, or its device is gone. With one
+ *   - a rank that computes for ever: its threads wait for each other, or its device is
+ *     gone. With one
  *     rank, or if all do, nobody waits for it
  *   - calls on files that do not return (base/waiting.h)
  *

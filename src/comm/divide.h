@@ -7,8 +7,9 @@
  *
  *     rank d * T + p     TP group: T neighbours, which compute one replica together
  *                        ZeRO group: the N ranks with the same part p of the model, by d
- *     d = k * R + j      shard group: R neighbours of a ZeRO group, over which states are sharded
- *                        replica group: the K ranks of a ZeRO group with the same shard j, by k
+ *     d = k * R + j      shard group: R neighbours of a ZeRO group, over which states are
+ *                        sharded replica group: the K ranks of a ZeRO group with the same
+ *                        shard j, by k
  *
  * There are TP groups if T > 1; else the whole is the ZeRO group. There are shard groups
  * and replica groups with hybrid sharding, R < N; else the ZeRO group is the shard group.

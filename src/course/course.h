@@ -82,8 +82,10 @@ ZERO_NODISCARD zero_status zero_course_parse(const char *name, const char *text,
 /* A new lesson whose expressions are numbers and whose texts are full:
  *
  *     {title, about, facts, tells-step,
- *      questions: [{screen, ask, kind, unit, answer, within, because, mistakes: [{value, why}],
- *                   common: the same, shows: {words, text, line}, command, tells, against}]}
+ *      questions: [{screen, ask, kind, unit, answer, within, because, mistakes: [{value,
+ *        why}],
+ *                   common: the same, shows: {words, text, line}, command, tells,
+ *                     against}]}
  *
  * with what a question leaves out missing. A word's number is its place in `unit`; the
  * value of a mistake that cannot happen with these numbers is missing. Fails as its plans

@@ -253,35 +253,6 @@ static bool is_command(const zero_answer_line *line, const char *a, const char *
     return strcmp(line->text, a) == 0 || strcmp(line->text, b) == 0;
 }
 
-static void say_reply(const json_t *q, zero_graded graded, const zero_answer_line *line,
-                      FILE *out)
-{
-    zero_answer answer;
-    bool is_word = zero_question_kind(q) == ZERO_ANSWER_WORD;
-    switch (graded.grade) {
-    case ZERO_GRADE_RIGHT: break;
-    case ZERO_GRADE_MISTAKE:
-        fputs("  Not this.\n", out);
-        zero_say(graded.why, 2, out);
-        break;
-    case ZERO_GRADE_WRONG:
-        fputs("  Not this", out);
-        if (!is_word && zero_answer_parse(zero_question_kind(q), zero_said(q, "unit"),
-                                          line->text, &answer))
-            fputs(answer.value > zero_question_answer(q) ? ": too large" : ": too small",
-                  out);
-        fputs(".\n", out);
-        break;
-    case ZERO_GRADE_MISSING: fputs("  No answer.\n", out); break;
-    default:
-        fprintf(out, "  '%.40s' is not ", ZERO_SHOWN(line->text));
-        if (is_word)
-            fprintf(out, "one of these words: %s.\n", zero_said(q, "unit"));
-        else
-            fputs("a number, such as 4800 or 4.7 KiB.\n", out);
-    }
-}
-
 /* Asks question k up to as many times as the options say. *goes_on: more can be asked. */
 static zero_status ask(hour *h, int k, const json_t *q, bool *goes_on)
 {
@@ -302,7 +273,31 @@ static zero_status ask(hour *h, int k, const json_t *q, bool *goes_on)
         if (is_command(&line, "quit", "q")) return ZERO_OK;
         if (is_command(&line, "?", "help")) break;
         zero_graded graded = zero_grade_answer(q, &line);
-        say_reply(q, graded, &line, h->out);
+        zero_answer answer;
+        bool is_word = zero_question_kind(q) == ZERO_ANSWER_WORD;
+        switch (graded.grade) {
+        case ZERO_GRADE_RIGHT: break;
+        case ZERO_GRADE_MISTAKE:
+            fputs("  Not this.\n", h->out);
+            zero_say(graded.why, 2, h->out);
+            break;
+        case ZERO_GRADE_WRONG:
+            fputs("  Not this", h->out);
+            if (!is_word && zero_answer_parse(zero_question_kind(q), zero_said(q, "unit"),
+                                              line.text, &answer))
+                fputs(answer.value > zero_question_answer(q) ? ": too large"
+                                                             : ": too small",
+                      h->out);
+            fputs(".\n", h->out);
+            break;
+        case ZERO_GRADE_MISSING: fputs("  No answer.\n", h->out); break;
+        default:
+            fprintf(h->out, "  '%.40s' is not ", ZERO_SHOWN(line.text));
+            if (is_word)
+                fprintf(h->out, "one of these words: %s.\n", zero_said(q, "unit"));
+            else
+                fputs("a number, such as 4800 or 4.7 KiB.\n", h->out);
+        }
         last = line;
         if (graded.grade == ZERO_GRADE_RIGHT) {
             h->tally.right++;

@@ -94,33 +94,6 @@ static zero_status run_all(zero_lesson_machine *m, job *work)
 
 /* ---- opening ---- */
 
-static zero_status check(const zero_config *c)
-{
-    const bool is_p2p =
-        strcmp(c->collectives, "auto") == 0 || strcmp(c->collectives, "p2p") == 0;
-    const struct {
-        bool is_refused;
-        const char *option, *instead;
-    } rows[] = {
-        {zero_config_has_device(c), "device", "on the CPU"},
-        {c->init_from, "init-from", "from random weights"},
-        {c->checkpoint, "checkpoint", "from the first step"},
-        {c->plan.shard_ranks > 0, "shard-ranks", "without replicas"},
-        {c->fake_nodes > 0, "fake-nodes", "each on a node of its own"},
-        {c->plan.node_parameters, "node-parameters", "each on a node of its own"},
-        {c->progress_thread > 0.0, "progress-thread", "one thread each"},
-        {!is_p2p, "collectives", "which exchange messages (p2p)"},
-    };
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (rows[k].is_refused)
-            return zero_fail(
-                ZERO_ERR_UNSUPPORTED,
-                "--%s: a lesson runs all ranks in one process, %s; leave it out, or "
-                "start a real run with mpirun -n RANKS zero train",
-                rows[k].option, rows[k].instead);
-    return ZERO_OK;
-}
-
 static zero_status open_data(zero_lesson_machine *m)
 {
     const zero_config *c = &m->shown.config;
@@ -143,18 +116,6 @@ static zero_status open_data(zero_lesson_machine *m)
     ZERO_TRY(zero_narrate_check(model, m->n_ranks));
     return zero_loader_init(&m->loader, corpus, shape.seq, c->global_batch,
                             (uint64_t)c->seed, c->shuffle);
-}
-
-static zero_status open_ranks(zero_lesson_machine *m)
-{
-    zero_comm comms[ZERO_TOLD_RANKS] = {0};
-    m->ranks = calloc((size_t)m->n_ranks, sizeof *m->ranks);
-    if (!m->ranks) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", m->n_ranks);
-    ZERO_TRY(zero_local_open(m->n_ranks, comms));
-    m->has_comms = true;
-    for (int r = 0; r < m->n_ranks; r++)
-        m->ranks[r] = (member){.machine = m, .number = r, .comm = comms[r]};
-    return ZERO_OK;
 }
 
 /* On the thread of each rank. */
@@ -181,9 +142,43 @@ static int program_length(const member *rank)
     return rank->engine.schedule.programs[ZERO_PROGRAM_STEP].length;
 }
 
-/* Ranks of a model that is cut unevenly may have programs of different lengths. */
-static zero_status open_tale(zero_lesson_machine *m)
+static zero_status open_all(zero_lesson_machine *m)
 {
+    ZERO_TRY(zero_config_check(&m->shown.config));
+    const bool is_p2p = strcmp(m->shown.config.collectives, "auto") == 0 ||
+                        strcmp(m->shown.config.collectives, "p2p") == 0;
+    const struct {
+        bool is_refused;
+        const char *option, *instead;
+    } rows[] = {
+        {zero_config_has_device(&m->shown.config), "device", "on the CPU"},
+        {m->shown.config.init_from, "init-from", "from random weights"},
+        {m->shown.config.checkpoint, "checkpoint", "from the first step"},
+        {m->shown.config.plan.shard_ranks > 0, "shard-ranks", "without replicas"},
+        {m->shown.config.fake_nodes > 0, "fake-nodes", "each on a node of its own"},
+        {m->shown.config.plan.node_parameters, "node-parameters",
+         "each on a node of its own"},
+        {m->shown.config.progress_thread > 0.0, "progress-thread", "one thread each"},
+        {!is_p2p, "collectives", "which exchange messages (p2p)"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (rows[k].is_refused)
+            return zero_fail(ZERO_ERR_UNSUPPORTED,
+                             "--%s: a lesson runs all ranks in one process, %s; leave it "
+                             "out, or start a real run with mpirun -n RANKS zero train",
+                             rows[k].option, rows[k].instead);
+    ZERO_TRY(zero_config_complete(&m->shown.config, m->n_ranks));
+    ZERO_TRY(open_data(m));
+    zero_comm comms[ZERO_TOLD_RANKS] = {0};
+    m->ranks = calloc((size_t)m->n_ranks, sizeof *m->ranks);
+    if (!m->ranks) return zero_fail(ZERO_ERR_NOMEM, "no memory for %d ranks", m->n_ranks);
+    ZERO_TRY(zero_local_open(m->n_ranks, comms));
+    m->has_comms = true;
+    for (int r = 0; r < m->n_ranks; r++)
+        m->ranks[r] = (member){.machine = m, .number = r, .comm = comms[r]};
+    ZERO_TRY(run_all(m, open_rank));
+    m->has_engines = true;
+    /* Ranks of a model that is cut unevenly may have programs of different lengths. */
     int longest = 0;
     for (int r = 0; r < m->n_ranks; r++)
         if (program_length(&m->ranks[r]) > longest) longest = program_length(&m->ranks[r]);
@@ -199,18 +194,6 @@ static zero_status open_tale(zero_lesson_machine *m)
         e->runner.told = m->ranks[r].told;
     }
     return ZERO_OK;
-}
-
-static zero_status open_all(zero_lesson_machine *m)
-{
-    ZERO_TRY(zero_config_check(&m->shown.config));
-    ZERO_TRY(check(&m->shown.config));
-    ZERO_TRY(zero_config_complete(&m->shown.config, m->n_ranks));
-    ZERO_TRY(open_data(m));
-    ZERO_TRY(open_ranks(m));
-    ZERO_TRY(run_all(m, open_rank));
-    m->has_engines = true;
-    return open_tale(m);
 }
 
 zero_status zero_lesson_open(const zero_config *config, int n_ranks,
@@ -238,16 +221,6 @@ static zero_status settle(member *rank)
     return zero_engine_settle(&rank->engine);
 }
 
-/* Messages in flight must not outlive their buffers. After a failure nobody takes them any
- * more. */
-static void close_rank(member *rank)
-{
-    rank->engine.in_flight = false;
-    zero_engine_destroy(&rank->engine);
-    free(rank->told);
-    zero_model_destroy(&rank->made);
-}
-
 void zero_lesson_close(zero_lesson_machine **machine)
 {
     zero_lesson_machine *m = *machine;
@@ -255,7 +228,15 @@ void zero_lesson_close(zero_lesson_machine **machine)
     if (!m) return;
     zero_failure why = zero_failure_keep(ZERO_ERR_INVALID);
     if (m->has_engines && !m->has_failed) (void)!run_all(m, settle);
-    for (int r = 0; m->ranks && r < m->n_ranks; r++) close_rank(&m->ranks[r]);
+    for (int r = 0; m->ranks && r < m->n_ranks; r++) {
+        /* Messages in flight must not outlive their buffers. After a failure nobody takes
+         * them any more. */
+        member *rank = &m->ranks[r];
+        rank->engine.in_flight = false;
+        zero_engine_destroy(&rank->engine);
+        free(rank->told);
+        zero_model_destroy(&rank->made);
+    }
     for (int r = 0; m->has_comms && r < m->n_ranks; r++)
         zero_comm_destroy(&m->ranks[r].comm);
     (void)!zero_failure_restore(&why); /* the message that the caller will show */

@@ -20,12 +20,11 @@ zero_status zero_narrate_check(const zero_model *model, int n_ranks)
                          "%d ranks cannot be told number by number; at most %d can",
                          n_ranks, ZERO_TOLD_RANKS);
     if (model->n_params <= ZERO_NARRATE_PARAMS) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "a model of %" PRId64
-        " parameters cannot be told number by number; at most %d parameters can: "
-        "take --model lesson --data lesson",
-        model->n_params, ZERO_NARRATE_PARAMS);
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "a model of %" PRId64
+                     " parameters cannot be told number by number; at most %d parameters "
+                     "can: take --model lesson --data lesson",
+                     model->n_params, ZERO_NARRATE_PARAMS);
 }
 
 /* ---- one instruction among the events of all ranks ---- */
@@ -140,32 +139,6 @@ static json_t *event_tree(const zero_narrator *n, const zero_tale *tale, const z
                      json_array_get(numbers, (size_t)t->shard));
 }
 
-/* The bytes that ranks send to each other, by message or because the other reads their
- * memory. */
-static void put_traffic(json_t *tree, const zero_tale *tale, const zero_told *const *found)
-{
-    json_t *senders = json_array();
-    int64_t equal = -2; /* none yet; -1: they differ */
-    for (int from = 0; from < tale->n_ranks; from++) {
-        json_t *to_ranks = json_array();
-        for (int to = 0; to < tale->n_ranks; to++) {
-            int64_t bytes = (found[from] ? found[from]->sent_to[to] : 0) +
-                            (found[to] ? found[to]->read_from[from] : 0);
-            if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
-            if (bytes > 0)
-                json_array_append_new(to_ranks, json_pack("{s:i,s:I}", "rank", to, "bytes",
-                                                          (json_int_t)bytes));
-        }
-        if (json_array_size(to_ranks) > 0)
-            json_array_append_new(senders,
-                                  json_pack("{s:i,s:O}", "rank", from, "to", to_ranks));
-        json_decref(to_ranks);
-    }
-    json_object_set_new(tree, "equal", json_integer(equal == -2 ? 0 : equal));
-    json_object_set_new(tree, "others", json_integer(tale->n_ranks - 1));
-    json_object_set_new(tree, "senders", senders);
-}
-
 /* In stage 0 ranks gather sums of gradients: they all update everything. */
 static const char *meaning_of(const zero_told *t)
 {
@@ -198,7 +171,28 @@ static json_t *instruction_tree(const zero_narrator *n, const zero_tale *tale, i
                   "number", at + 1, "op", zero_op_name((zero_op)t->op), "operand", operand,
                   "meaning", meaning_of(t), "group", group, "T", (json_int_t)tp + 1, "lead",
                   event_tree(n, tale, t), "ranks", ranks);
-    put_traffic(tree, tale, found);
+    /* The bytes that ranks send to each other, by message or because the other reads
+     * their memory. */
+    json_t *senders = json_array();
+    int64_t equal = -2; /* none yet; -1: they differ */
+    for (int from = 0; from < tale->n_ranks; from++) {
+        json_t *to_ranks = json_array();
+        for (int to = 0; to < tale->n_ranks; to++) {
+            int64_t bytes = (found[from] ? found[from]->sent_to[to] : 0) +
+                            (found[to] ? found[to]->read_from[from] : 0);
+            if (from != to) equal = equal == -2 || equal == bytes ? bytes : -1;
+            if (bytes > 0)
+                json_array_append_new(to_ranks, json_pack("{s:i,s:I}", "rank", to, "bytes",
+                                                          (json_int_t)bytes));
+        }
+        if (json_array_size(to_ranks) > 0)
+            json_array_append_new(senders,
+                                  json_pack("{s:i,s:O}", "rank", from, "to", to_ranks));
+        json_decref(to_ranks);
+    }
+    json_object_set_new(tree, "equal", json_integer(equal == -2 ? 0 : equal));
+    json_object_set_new(tree, "others", json_integer(tale->n_ranks - 1));
+    json_object_set_new(tree, "senders", senders);
     return tree;
 }
 

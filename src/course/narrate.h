@@ -59,8 +59,8 @@ ZERO_NODISCARD zero_status zero_narrate_instruction(const json_t *instruction, F
 /* All of them, after a line that names the step. */
 ZERO_NODISCARD zero_status zero_narrate_step(const json_t *step, FILE *out);
 
-/* Prints words, which blanks and newlines part, from `column` on. A line has at most `width`
- * columns, and the next one begins at `indent`. The byte 1 is a blank at which no line is
- * broken. */
+/* Prints words, which blanks and newlines part, from `column` on. A line has at most
+ * `width` columns, and the next one begins at `indent`. The byte 1 is a blank at which no
+ * line is broken. */
 void zero_wrap(const char *text, size_t length, int column, int indent, int width,
                FILE *out);

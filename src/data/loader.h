@@ -20,9 +20,9 @@
  *   validation   with n_val validation tokens, the window of sample i starts there at
  *                (i*T) mod (n_val - T), for every step and with or without shuffling
  *
- *   eval_random  the window of validation sample i starts at floor(r * (n_val - T) / 2^64), where
- *                r is element 0 of the stream {seed, ZERO_RNG_EVAL, step = 0, sample = i,
- *                tensor = 0}, for every step. */
+ *   eval_random  the window of validation sample i starts at floor(r * (n_val - T) / 2^64),
+ *                where r is element 0 of the stream {seed, ZERO_RNG_EVAL, step = 0, sample
+ *                = i, tensor = 0}, for every step. */
 #pragma once
 
 #include <stdbool.h>

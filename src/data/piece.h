@@ -3,8 +3,8 @@
  *     [ ]letters   ASCII letters and bytes from 128 up, so that UTF-8 words stay together
  *     [ ]digits    0-9
  *     [ ]others    neither of these, nor white space
- *     spaces       white space; a last blank belongs to the piece after it, if that is one of
- *                  the above
+ *     spaces       white space; a last blank belongs to the piece after it, if that is one
+ *                  of the above
  *
  * A piece ends after ZERO_PIECE_MAX bytes in any case. */
 #pragma once

@@ -49,11 +49,13 @@ static const stranger rows[] = {
     {BYTES("ARROW1"), 0, false, "an Arrow table", ITS_TEXTS},
     {BYTES("\xff\xff\xff\xff"), 0, true, "an Arrow table", ITS_TEXTS},
     {BYTES("SQLite format 3\0"), 0, false, "an SQLite database", ITS_TEXTS},
-    {BYTES("\x89HDF\r\n\x1a\n"), 0, false, "an HDF5 file", "write its texts, or its numbers, to a file"},
+    {BYTES("\x89HDF\r\n\x1a\n"), 0, false, "an HDF5 file",
+     "write its texts, or its numbers, to a file"},
     {BYTES("%PDF-"), 0, true, "a PDF", "take its text, as pdftotext does"},
     {BYTES("MMIDIDX\0\0"), 0, false, "Megatron's index of a token file",
      "give the .bin alone; the index beside it says how many bytes a token has"},
-    {BYTES("TNTIDX\0\0"), 0, false, "fairseq's index of a token file", "give the .bin alone, with --token-bytes"},
+    {BYTES("TNTIDX\0\0"), 0, false, "fairseq's index of a token file",
+     "give the .bin alone, with --token-bytes"},
     {BYTES("\0\0\0\0{\""), 4, false, "a safetensors file", WEIGHTS},
     {BYTES("\x80\x02\x8a\x0a"), 0, false, "a PyTorch file", WEIGHTS},
     {BYTES("GGUF\2\0\0\0"), 0, false, "a GGUF file", WEIGHTS},
@@ -74,8 +76,10 @@ static const stranger rows[] = {
     {BYTES("\x8f\xd8\x34\x01"), 0, false, "an llm.c optimizer state", LLM_C},
     {BYTES("\xc7\xd7\x34\x01"), 0, false, "an llm.c debug state", LLM_C},
     {BYTES("\xc8\xd7\x34\x01"), 0, false, "an llm.c tokenizer", LLM_C},
-    {BYTES("\x01\x34\xd8\x88"), 0, false, "an llm.c token file of a big-endian machine", TURNED},
-    {BYTES("\x01\x34\xd9\xa1"), 0, false, "an llm.c token file of a big-endian machine", TURNED},
+    {BYTES("\x01\x34\xd8\x88"), 0, false, "an llm.c token file of a big-endian machine",
+     TURNED},
+    {BYTES("\x01\x34\xd9\xa1"), 0, false, "an llm.c token file of a big-endian machine",
+     TURNED},
 };
 /* clang-format on */
 

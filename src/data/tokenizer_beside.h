@@ -1,8 +1,8 @@
 /* tokenizer_beside.h - files beside a tokenizer that change its ids, read as transformers
  * reads them:
  *
- *     tokenizer_config.json     added_tokens_decoder {"259": {"content": "<|user|>", ...}}; special
- *                               tokens such as "eos_token"; flags
+ *     tokenizer_config.json     added_tokens_decoder {"259": {"content": "<|user|>", ...}};
+ *                               special tokens such as "eos_token"; flags
  *     added_tokens.json         {"<|user|>": 259}
  *     special_tokens_map.json   special tokens, which win over those of the configuration
  *

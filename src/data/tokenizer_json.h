@@ -4,8 +4,8 @@
  * Read is byte pair encoding on bytes (BPE with ByteLevel):
  *
  *     normalizer      none
- *     pre_tokenizer   ByteLevel, or a Sequence of Split by a pattern, then ByteLevel (GPT-2's and
- *                     Llama-3's)
+ *     pre_tokenizer   ByteLevel, or a Sequence of Split by a pattern, then ByteLevel
+ *                     (GPT-2's and Llama-3's)
  *     model           BPE: vocab, merges as "a b" or ["a", "b"], ignore_merges
  *     added_tokens    found in texts as they are: no lstrip, rstrip, single_word
  *

@@ -3,9 +3,9 @@
  *   llm.c     1024 bytes: 256 int32, [0] = 20240520, [1] = 1, [2] = number of tokens;
  *             then the tokens as uint16
  *   Llama-3   the same with [0] = 20240801, [1] = 7, and uint32 tokens
- *   raw       tokens and nothing else, of 1, 2, 4 or 8 bytes: the number that --token-bytes gives,
- *             or that Megatron's index says (X.idx beside X.bin); else a file named *.bin has 2,
- *             as nanoGPT's
+ *   raw       tokens and nothing else, of 1, 2, 4 or 8 bytes: the number that --token-bytes
+ *             gives, or that Megatron's index says (X.idx beside X.bin); else a file named
+ *             *.bin has 2, as nanoGPT's
  *
  * All little-endian. Any other file is text (stranger.h says which are neither). Where 2 is
  * an assumption, a file is refused that shows it to be wrong. Source: llm.c,

@@ -72,7 +72,8 @@ void zero_engine_measured_traffic(const zero_engine *e, zero_op op, zero_traffic
     }
     /* ALL_REDUCE works in the replica group, REDUCE and GATHER in the shard group.
      * NULL without replicas. */
-    const zero_comm *group = zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
+    const zero_comm *group =
+        zero_ops[op].among == ZERO_REPLICA_GROUP ? r->replicas : r->shard;
     for (int k = 0; group && k < ZERO_COLLECTIVE_KINDS; k++)
         if (is_kind_of((zero_collective_kind)k, op))
             add_measured(&group->traffic[k], &group->duration[k], traffic, duration);

@@ -3,10 +3,11 @@
  *
  *     REDUCE, GATHER   a group's exchanges in the shard group
  *     ALL_REDUCE       with replicas: adds the pieces of all of them; a chain
- *     JOIN             the parts of a unit's pass meet the other ranks of the TP group; a sum is a
- *                      chain, a gather is one collective
- *     KEEP, COLLECT    all ranks of a TP group have the same output: each keeps a piece of it, and
- *                      they gather the pieces before the output is read again (writer_kept.c)
+ *     JOIN             the parts of a unit's pass meet the other ranks of the TP group; a
+ *                      sum is a chain, a gather is one collective
+ *     KEEP, COLLECT    all ranks of a TP group have the same output: each keeps a piece of
+ *                      it, and they gather the pieces before the output is read again
+ *                      (writer_kept.c)
  *
  * A COLLECT is in flight while the pass of another unit computes, and beside that pass's
  * JOINs. No JOIN is in flight where it begins, so all ranks of the group begin their

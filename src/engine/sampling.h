@@ -1,7 +1,8 @@
 /* sampling.h - from logits to the next token.
  *
- *     p(i) ~ exp(logit(i) / temperature)   over the top_k largest logits of the known ids, and of these
- *                                          over the fewest, largest first, whose p reach top_p together
+ *     p(i) ~ exp(logit(i) / temperature)   over the top_k largest logits of the known ids,
+ *                                          and of these over the fewest, largest first,
+ *                                          whose p reach top_p together
  *
  * Among equal logits lower ids come first. Sums are in the order of ids. Source: Fan et
  * al., arXiv:1805.04833, section 5 (top-k); Holtzman et al., arXiv:1904.09751, section 3.1

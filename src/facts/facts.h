@@ -4,10 +4,12 @@
  * its numbers once into one JSON tree: what --json and --metrics print is that tree. All
  * that shows them (text, columns, CSV, HTML, lessons) asks it by expressions.
  *
- *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by /. Its first name is
- *                              looked up in the innermost scope that has it. ~ stands for a blank in a
- *                              key. key, index and item name what the innermost {each} is at
- *   classes/@key/own_peak      after @ a name: the member that this text, or the item that this number, names
+ *   stages/0/memory/needed     a path: members of objects and numbers of items, joined by
+ *                              /. Its first name is looked up in the innermost scope that
+ *                              has it. ~ stands for a blank in a key. key, index and item
+ *                              name what the innermost {each} is at
+ *   classes/@key/own_peak      after @ a name: the member that this text, or the item that
+ *                              this number, names
  *   12  1.5e9  "bf16"  true    constants
  *   + - * / ( ) - !            operators, with blanks around: a path may contain / and -
  *   < <= > >= == != && || ? :

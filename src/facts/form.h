@@ -3,16 +3,19 @@
  * A form is a file of sections. A line "=== NAME" begins one. Its text is printed as it
  * stands, but for
  *
- *   {x}  {x:unit}  {x:unit>20}  {x:unit<20}   an expression (facts.h), its unit, and in how many columns it is
- *                                             set to the right or left; ":=y": the unit that y says
+ *   {x}  {x:unit}  {x:unit>20}  {x:unit<20}   an expression (facts.h), its unit, and in how
+ *                                             many columns it is set to the right or left;
+ *                                             ":=y": the unit that y says
  *   {if x}...{elif y}...{else}...{end}
- *   {each path}...{end}       for all items of an array or members of an object; names inside are those of the
- *                             item, then those outside
+ *   {each path}...{end}       for all items of an array or members of an object; names
+ *                             inside are those of the item, then those outside
  *   {with path}...{end}       names inside are those of the object, then those outside
- *   {wrap N}...{end}          its lines are broken between words before column 80, and go on after N blanks
+ *   {wrap N}...{end}          its lines are broken between words before column 80, and go
+ *                             on after N blanks
  *   {show NAME}               another section of the file
  *   {{                        a brace
- *   \ at the end of a line    the line goes on: its end, and the blanks that begin the next line, are left out
+ *   \ at the end of a line    the line goes on: its end, and the blanks that begin the next
+ *                             line, are left out
  *
  * A line that has nothing but one of the words above prints no line. */
 #pragma once

@@ -67,7 +67,8 @@ static void write_es(double value, char *text, size_t size)
     snprintf(text, size, "%s", value == 1.0 ? "" : "es");
 }
 
-/* Whole numbers and large ones in groups of three digits, with narrow blanks that do not break. */
+/* Whole numbers and large ones in groups of three digits, with narrow blanks that do not
+ * break. */
 static void write_grouped(double value, char *text, size_t size)
 {
     char digits[32];

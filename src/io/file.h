@@ -2,7 +2,8 @@
  *
  * All reading goes through here, so one mistake has one status and one wording.
  *
- *   - Directories, pipes and devices are refused, and pointers of Git LFS. Opening a pipe does not
+ *   - Directories, pipes and devices are refused, and pointers of Git LFS. Opening a pipe
+ *     does not
  *     wait for a writer.
  *   - pread(), never a map: a file that shrinks is an error and does not end the process.
  *   - Interrupted calls are repeated, short reads are continued.

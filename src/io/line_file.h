@@ -1,8 +1,11 @@
 /* line_file.h - a file, a pipe or a device that gets lines, each completely or not at all.
  *
- *   - In a regular file a line that does not fit, because the disk is full, is cut off again.
- *   - A pipe must have a reader when it is opened. A reader that is slow never stops the writer:
- *     lines for which the pipe has no room are lost. A line of which the pipe took a part is
+ *   - In a regular file a line that does not fit, because the disk is full, is cut off
+ *     again.
+ *   - A pipe must have a reader when it is opened. A reader that is slow never stops the
+ *     writer:
+ *     lines for which the pipe has no room are lost. A line of which the pipe took a part
+ *       is
  *     continued before the next one. A reader that is gone costs lines, not the process.
  *
  * Lost lines are counted; the writer can tell them in the next line that gets through. Not

@@ -1,7 +1,8 @@
 /* safetensors.h - tensors in a file, after a header in JSON.
  *
  *     8 bytes    N, the length of the header, little-endian; at most 10^8
- *     N bytes    {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3],
+ *     N bytes    {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2,
+ *                3],
  *                 "data_offsets": [begin, end]}, ...} and spaces up to a multiple of 8
  *     data       the tensors end to end: no hole, no overlap, nothing after the last
  *
@@ -57,8 +58,9 @@ const char *zero_safetensors_metadata(const zero_safetensors *table, const char 
 
 /* ---- tensors in several files (safetensors_index.c) ----
  *
- *     model.safetensors.index.json    {"weight_map": {"wte.weight": "model-00001-of-00002.safetensors",
- *                                     ...}, "metadata": {...}}; other members say nothing that is needed */
+ *     model.safetensors.index.json    {"weight_map": {"wte.weight":
+ *                                     "model-00001-of-00002.safetensors", ...}, "metadata":
+ *                                     {...}}; other members say nothing that is needed */
 typedef struct {
     const char **files; /* [n_files] by their names, ascending; owned */
     int n_files;

@@ -8,9 +8,11 @@
  *   - Interrupted calls are repeated, short writes are continued.
  *   - A failed sync is a failed file: the kernel may have dropped data that it could not
  *     write, so a second try would succeed without them.
- *   - Files have mode 0600 and directories 0700, whatever the umask, but on mounts that have modes of
+ *   - Files have mode 0600 and directories 0700, whatever the umask, but on mounts that
+ *     have modes of
  *     their own. In a public directory they have 0644 and 0755, less the umask.
- *   - Names below a directory are never followed if they are links: its owner may be another user.
+ *   - Names below a directory are never followed if they are links: its owner may be
+ *     another user.
  *   - write(), never a map: a full disk is an error and does not end the process.
  *
  * Errors name the path: ZERO_ERR_ENV where something cannot be written or this process has

@@ -3,10 +3,11 @@
  *
  *     fetch    AHEAD parts before the part that the next step reads, so that data arrives
  *              while earlier parts travel. The first step that reads a part, or that lets
- *              neighbours read it, waits for it; later steps need not, as steps run in order.
- *     store    as soon as the list says that a part of `out` is there: after an add or a copy;
- *              after the first step that waits for the message that brings it; or, if no step
- *              does, BEHIND messages later, which may travel until then.
+ *              neighbours read it, waits for it; later steps need not, as steps run in
+ *                order.
+ *     store    as soon as the list says that a part of `out` is there: after an add or a
+ *              copy; after the first step that waits for the message that brings it; or, if
+ *              no step does, BEHIND messages later, which may travel until then.
  *
  * Copies wait for slots and for earlier messages of this list only. So ranks cannot wait in
  * a circle if they could not without a device. */

@@ -3,7 +3,8 @@
  *
  * staging    [slots][subtrees received][chunk] | [depth][chunk] to send, all in fp32,
  *            with one slot for each chunk in flight
- * bridged    [slots][subtrees received, this node's, the result][chunk] | [depth + 1][sends][chunk] */
+ * bridged    [slots][subtrees received, this node's, the result][chunk] | [depth +
+ * 1][sends][chunk] */
 #include "lists/hier.h"
 
 #include <stdlib.h>

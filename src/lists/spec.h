@@ -4,10 +4,12 @@
  * `count` each take part (a bucket is such a window over a group's flat space):
  *
  *     0           stride        2*stride             size*stride
- *     |xxxxx      |xxxxx        |xxxxx      ...      |         x: takes part, `count` elements
+ *     |xxxxx      |xxxxx        |xxxxx      ...      |         x: takes part, `count`
+ *                                                    elements
  *      piece 0     piece 1       piece 2                        piece r belongs to rank r
  *
- *     reduce-scatter   in[size][stride]  ->  out[count] = the sum over ranks of piece `rank`
+ *     reduce-scatter   in[size][stride]  ->  out[count] = the sum over ranks of piece
+ *                                            `rank`
  *     all-gather       in[count]         ->  out[size][stride], out[r] = rank r's `in`
  *     reduce           in[count]         ->  out[count] of root = the sum over ranks
  *     broadcast        in[count] of root ->  out[count]
@@ -63,7 +65,8 @@ typedef struct {
     /* `in` and `out` are a device's, which neither messages nor neighbours can reach. The
      * steps work on their mirrors in staging, whose pieces adjoin (stride = count):
      *
-     *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm stages
+     *     reduce-scatter, reduce   | in [pieces][count] | out [count] | what the algorithm
+     *                              stages
      *     all-gather, broadcast    | out [pieces][count]              | what the algorithm stages
      *
      * Each part begins at a multiple of 64 bytes. A sum has a mirror of `out` only if the

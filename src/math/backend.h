@@ -131,8 +131,10 @@ typedef struct {
  * before past[b] are in the cache. A text's part of it is [H,room,C/H] keys, as many
  * values, and workspace.
  *
- *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] + T - 1
- *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are kept
+ *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] +
+ *                 T - 1
+ *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are
+ *                 kept
  *
  * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits
  * do not depend on the others. */
@@ -199,10 +201,12 @@ static inline int64_t zero_logits_stride(const zero_cross_entropy *e)
  *     softmax_slices    reads targets and logits, and writes
  *                         stats[s]            the largest logit of slice s, row by row
  *                         stats[slices + s]   the sum of e^(logit - largest) over slice s
- *                         stats[2 * slices]   the target's logit, or 0 if another rank has it
+ *                         stats[2 * slices]   the target's logit, or 0 if another rank has
+ *                                             it
  *                         logits              e^(logit - largest of its slice)
- *     softmax_loss      reads `all` and these logits, and writes the loss of each row, the same on
- *                       all ranks. If dscale != 0 logits become their gradient, and else anything
+ *     softmax_loss      reads `all` and these logits, and writes the loss of each row, the
+ *                       same on all ranks. If dscale != 0 logits become their gradient, and
+ *                       else anything
  *
  * Words and slices alone decide the bits, not ranks: the sum over all slices is the tree of
  * base/tree.h in double. A NaN among a row's logits makes its loss NaN on all ranks. */

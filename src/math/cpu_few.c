@@ -4,7 +4,8 @@
  * have columns of c.
  *
  *     b, a piece of k by columns, is read        from ZERO_ROWS_MANY rows of a on
- *     in blocks of BLOCK_ROWS by all columns     in blocks of MANY_ROWS by MANY_COLS, widened first */
+ *     in blocks of BLOCK_ROWS by all columns     in blocks of MANY_ROWS by MANY_COLS,
+ *                                                widened first */
 #include "math/cpu_few.h"
 
 #include <string.h>

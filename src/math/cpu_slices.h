@@ -6,7 +6,8 @@
  * goes to c.
  *
  *     c = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))        groups of 2, of which the third
- *         ---------    +           ---------      +                waits in a buffer for the fourth
+ *         ---------    +           ---------      +                waits in a buffer for
+ *                                                 the fourth
  *             c                      buffer
  *
  * A group that ends a subtree whose left half lies in its array is added there. Others go

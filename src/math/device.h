@@ -20,8 +20,8 @@ typedef struct {
     zero_logits_chunk logits; /* zero_device_logits() */
 } zero_device;
 
-/* A CPU's chunk has enough rows for a product, and is small next to activations. A GPU's rows
- * are a multiple of 128 bytes apart, also rows of 16 bits. */
+/* A CPU's chunk has enough rows for a product, and is small next to activations. A GPU's
+ * rows are a multiple of 128 bytes apart, also rows of 16 bits. */
 #define ZERO_CPU_CHUNK \
     { \
         .rows = 256, .step = 1 \

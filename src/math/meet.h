@@ -2,7 +2,8 @@
  * set.
  *
  *     looks, 10 us     the usual end of a wait: shares of a call take about equally long
- *     yields, 200 us   where there are more threads than cores the one waited for has a turn
+ *     yields, 200 us   where there are more threads than cores the one waited for has a
+ *                      turn
  *     sleeps           while the rank waits for other ranks, or computes with one thread
  *
  * OpenMP's own waits look for milliseconds, and nothing but its environment changes that: 4

@@ -39,11 +39,11 @@ typedef struct {
  * without the host.
  *
  *     share     a handle of a piece that take() gave; it holds until give_back()
- *     open      that piece in another process, until close(). ZERO_ERR_UNSUPPORTED, with the reason, if
- *               this device cannot reach it; nothing else fails then
+ *     open      that piece in another process, until close(). ZERO_ERR_UNSUPPORTED, with
+ *               the reason, if this device cannot reach it; nothing else fails then
  *     mark      copies nothing
- *     copy      from memory of this device, or that was opened, to memory of this device, or of the
- *               host if it was pinned
+ *     copy      from memory of this device, or that was opened, to memory of this device,
+ *               or of the host if it was pinned
  *     sum       likewise
  *
  * The last three are queued as stores are, in their order: they wait for calls as stores

@@ -5,7 +5,8 @@
  * number of threads gives the bits of one. The first thread is the one that made the call.
  * It alone polls, so MPI sees one thread.
  *
- *     first thread   piece poll piece poll piece poll       | all wait for all, once per call
+ *     first thread   piece poll piece poll piece poll       | all wait for all, once per
+ *                                                           call
  *     second         piece piece piece piece                |
  *
  * Nothing here allocates, but the runtime does when it starts its threads: at the first

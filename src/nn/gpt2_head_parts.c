@@ -5,7 +5,8 @@
  *                           losses, d(logits), d(normed) of own words ──> summed
  *                           d(wte)
  *               at last     d(norm)
- *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered; losses
+ *     evaluate              norm; a chunk's logits, softmax in slices ──stats──> gathered;
+ *                           losses
  *     generate              norm, logits of the last positions ──> gathered
  *
  * The part after a join takes its result and begins the next chunk. The ranks sum d(normed)

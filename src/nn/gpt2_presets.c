@@ -6,9 +6,11 @@
  * GPT-2's vocabulary and the 1024 of the paper's examples. Where its tables disagree:
  *   - Table 4 prints hidden 4096 for 40B and 60B, which would be models of 18 and 27
  *     billions. The appendix (table 5) says 6144, and that fits the names.
- *   - "60B" is two models: 132 x 6144 (figures 2 and 6) and 75 x 8192 (figures 3 and 8, here
+ *   - "60B" is two models: 132 x 6144 (figures 2 and 6) and 75 x 8192 (figures 3 and 8,
+ *     here
  *     paper-60b-wide). So is "40B": 88 x 6144 (figure 2) and 50 x 8192 (figures 6 and 7).
- *   - Heads differ between tables, which does not change Psi. paper-60b has 32 in table 5, 64
+ *   - Heads differ between tables, which does not change Psi. paper-60b has 32 in table 5,
+ *     64
  *     in table 7; paper-60b-wide 32 in table 6, 64 in table 9.
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
 #include "nn/gpt2.h"

@@ -1,9 +1,11 @@
 /* share.h - the part of a model that a rank of a TP group has, and which elements these
  * are.
  *
- *     whole model   "c_attn" [C, 3C]         one description: names, order, initial values, files
- *     rank 1 of 2   "c_attn" [C, 3C/2]       the same tensors, groups and units, with fewer rows or
- *                                            columns; what a schedule is compiled for
+ *     whole model   "c_attn" [C, 3C]         one description: names, order, initial values,
+ *                                            files
+ *     rank 1 of 2   "c_attn" [C, 3C/2]       the same tensors, groups and units, with fewer
+ *                                            rows or columns; what a schedule is compiled
+ *                                            for
  *
  *     a row of c_attn, cut in three parts     | q0 q1 | k0 k1 | v0 v1 |   whole
  *                                                  | q1 | k1 | v1 |       rank 1's

@@ -1,5 +1,5 @@
-/* breakdown.h - a trace in numbers: where each rank's step went, and which rank was last at each
- * collective. Times are nanoseconds. */
+/* breakdown.h - a trace in numbers: where each rank's step went, and which rank was last at
+ * each collective. Times are nanoseconds. */
 #pragma once
 
 #include <stdio.h>

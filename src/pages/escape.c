@@ -21,13 +21,6 @@ static const char *reference(uint32_t character)
     }
 }
 
-/* XML has no U+FFFE and U+FFFF; HTML calls the last two of every plane noncharacters, too. */
-static bool is_forbidden(uint32_t character)
-{
-    return zero_legible_hides(character) || (character & 0xfffe) == 0xfffe ||
-           (character >= 0xfdd0 && character <= 0xfdef);
-}
-
 /* Writes the character at text and returns its bytes there. */
 static size_t write_one(const char *text, size_t left, FILE *out)
 {
@@ -37,7 +30,10 @@ static size_t write_one(const char *text, size_t left, FILE *out)
         fprintf(out, "\\x{%02X}", (unsigned)(unsigned char)text[0]);
         return 1;
     }
-    if (is_forbidden(character))
+    /* XML has no U+FFFE and U+FFFF; HTML calls the last two of every plane
+     * noncharacters, too. */
+    if (zero_legible_hides(character) || (character & 0xfffe) == 0xfffe ||
+        (character >= 0xfdd0 && character <= 0xfdef))
         fprintf(out, "\\u{%X}", (unsigned)character);
     else if (reference(character))
         fputs(reference(character), out);

@@ -41,20 +41,6 @@ const char *zero_page_unit(double bytes, double *unit)
 
 /* ---- the page ---- */
 
-static zero_status begin(const zero_page *page, FILE *out)
-{
-    const char *name = page->trace ? page->trace->path : "";
-    if (page->n_studies > 0)
-        name = json_string_value(zero_fact_at(page->studies[0], "more/path"));
-    if (page->n_runs > 0)
-        name = json_string_value(zero_fact_at(page->runs[0].tree, "more/name"));
-    json_t *title = json_pack("{s:s, s:i}", "name", ZERO_SHOWN(name), "more",
-                              page->n_runs + page->n_studies - 1);
-    ZERO_TRY(zero_page_form("page", "begin", json_incref(title), out));
-    for (int k = 0; zero_page_style[k]; k++) fprintf(out, "%s\n", zero_page_style[k]);
-    return zero_page_form("page", "title", title, out);
-}
-
 /* What a run has by itself, after its curves. */
 static zero_status write_details(const zero_page *page, int run, FILE *out)
 {
@@ -75,32 +61,38 @@ static zero_status write_details(const zero_page *page, int run, FILE *out)
     return zero_page_form("run", "page_collectives", json_incref(tree), out);
 }
 
-/* Several runs: first in what they differ, then each by itself. */
-static zero_status write_several(const zero_page *page, FILE *out)
-{
-    json_t *compared = zero_runs_compare(page->runs, 1, page->n_runs);
-    json_object_set_new(compared, "settings", zero_runs_settings(page->runs, page->n_runs));
-    ZERO_TRY(zero_page_form("run", "page_compare", compared, out));
-    for (int run = 0; run < page->n_runs; run++) {
-        fputs("<div class=\"run\"><h1>", out);
-        zero_escape(zero_run_path(&page->runs[run]), out);
-        fputs("</h1>\n", out);
-        ZERO_TRY(
-            zero_page_form("run", "page_head", json_incref(page->runs[run].tree), out));
-        ZERO_TRY(write_details(page, run, out));
-        fputs("</div>\n", out);
-    }
-    return ZERO_OK;
-}
-
 zero_status zero_page_print(const zero_page *page, FILE *out)
 {
-    ZERO_TRY(begin(page, out));
+    const char *name = page->trace ? page->trace->path : "";
+    if (page->n_studies > 0)
+        name = json_string_value(zero_fact_at(page->studies[0], "more/path"));
+    if (page->n_runs > 0)
+        name = json_string_value(zero_fact_at(page->runs[0].tree, "more/name"));
+    json_t *title = json_pack("{s:s, s:i}", "name", ZERO_SHOWN(name), "more",
+                              page->n_runs + page->n_studies - 1);
+    ZERO_TRY(zero_page_form("page", "begin", json_incref(title), out));
+    for (int k = 0; zero_page_style[k]; k++) fprintf(out, "%s\n", zero_page_style[k]);
+    ZERO_TRY(zero_page_form("page", "title", title, out));
     if (page->n_runs == 1)
         ZERO_TRY(zero_page_form("run", "page_head", json_incref(page->runs[0].tree), out));
     if (page->n_runs > 0) ZERO_TRY(zero_page_curves(page, out));
     if (page->n_runs == 1) ZERO_TRY(write_details(page, 0, out));
-    if (page->n_runs > 1) ZERO_TRY(write_several(page, out));
+    if (page->n_runs > 1) {
+        /* Several runs: first in what they differ, then each by itself. */
+        json_t *compared = zero_runs_compare(page->runs, 1, page->n_runs);
+        json_object_set_new(compared, "settings",
+                            zero_runs_settings(page->runs, page->n_runs));
+        ZERO_TRY(zero_page_form("run", "page_compare", compared, out));
+        for (int run = 0; run < page->n_runs; run++) {
+            fputs("<div class=\"run\"><h1>", out);
+            zero_escape(zero_run_path(&page->runs[run]), out);
+            fputs("</h1>\n", out);
+            ZERO_TRY(
+                zero_page_form("run", "page_head", json_incref(page->runs[run].tree), out));
+            ZERO_TRY(write_details(page, run, out));
+            fputs("</div>\n", out);
+        }
+    }
     if (page->n_runs == 0 && page->trace) ZERO_TRY(zero_page_timeline(page->trace, out));
     for (int k = 0; k < page->n_studies; k++)
         ZERO_TRY(zero_page_study(page->studies[k], out));

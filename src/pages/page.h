@@ -1,7 +1,7 @@
 /* page.h - a report as one HTML file: no network, no script, light and dark, and it prints.
  *
- * The page is well-formed XML, so that anything can check it. Texts from outside come in through
- * escape.h alone. A section without data says why it has none. */
+ * The page is well-formed XML, so that anything can check it. Texts from outside come in
+ * through escape.h alone. A section without data says why it has none. */
 #pragma once
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Loss, and tokens per second, over the steps.
  *
- * A run of many steps is thinned to what a screen can show (svg_axis.h): no extreme is lost. Tokens
- * per second also have the median and the quartiles of every 20 steps, so that a disturbed machine
- * is seen. */
+ * A run of many steps is thinned to what a screen can show (svg_axis.h): no extreme is
+ * lost. Tokens per second also have the median and the quartiles of every 20 steps, so that
+ * a disturbed machine is seen. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,29 +50,6 @@ static void include(struct range *range, double value)
     range->most = fmax(range->most, value);
 }
 
-static void make_axes(struct plot *p)
-{
-    struct range steps = {INFINITY, -INFINITY}, values = steps;
-    for (int r = 0; r < p->n; r++) {
-        const zero_run *run = &p->page->runs[r];
-        for (int64_t i = 0; i < run->n; i++) {
-            include(&steps, run->steps[ZERO_STEP][i]);
-            include(&values, run->steps[p->what][i]);
-            if (p->what == ZERO_STEP_LOSS)
-                include(&values, run->steps[ZERO_STEP_VAL_LOSS][i]);
-        }
-    }
-    zero_axis_kind kind = p->what == ZERO_STEP_RATE ? ZERO_AXIS_ZERO
-                          : zero_axis_prefers_log(values.least, values.most)
-                              ? ZERO_AXIS_LOG
-                              : ZERO_AXIS_AROUND;
-    if (steps.least == steps.most) steps.least -= 1.0, steps.most += 1.0;
-    p->x = zero_axis_make(ZERO_AXIS_EXACT, steps.least, steps.most, 8, LEFT, WIDTH - RIGHT);
-    p->y = zero_axis_make(kind, values.least, values.most, 6, BOTTOM, TOP);
-    /* There is no half a step. */
-    if (p->x.step < 1.0) p->x.step = 1.0;
-}
-
 /* ---- one run ---- */
 
 static void draw_curve(struct plot *p, int r, const char *kind)
@@ -82,21 +59,6 @@ static void draw_curve(struct plot *p, int r, const char *kind)
     zero_svg_points points = {run->steps[ZERO_STEP], run->steps[p->what], run->n, p->kept};
     snprintf(class, sizeof class, "%s r%d", kind, r);
     zero_svg_curve(&p->x, &p->y, &points, class, p->out);
-}
-
-/* Red marks on the ground where there is no number. */
-static void draw_gaps(struct plot *p, const zero_run *run)
-{
-    int marks = 0;
-    for (int64_t i = 0; i < run->n && marks < MARKS; i++) {
-        char title[64];
-        double step = run->steps[ZERO_STEP][i];
-        if (isfinite(run->steps[p->what][i])) continue;
-        snprintf(title, sizeof title, "step %.0f: not a number", step);
-        zero_svg_box(zero_axis_at(&p->x, step) - 1.0, BOTTOM - 7.0, 2.0, 7.0, "gap", title,
-                     p->out);
-        marks++;
-    }
 }
 
 static int64_t count_validations(const zero_run *run)
@@ -146,22 +108,6 @@ static int make_windows(struct plot *p, const zero_run *run, struct window windo
     return n_windows;
 }
 
-static void draw_windows(struct plot *p, int run, const struct window *w, int n)
-{
-    fprintf(p->out, "<path class=\"band r%d\" d=\"", run);
-    for (int k = 0; k < 2 * n;
-         k++) { /* there along the upper quartiles, back along the lower */
-        int i = k < n ? k : 2 * n - 1 - k;
-        fprintf(p->out, "%c%.1f %.1f", k == 0 ? 'M' : 'L', zero_axis_at(&p->x, w[i].at),
-                zero_axis_at(&p->y, k < n ? w[i].upper : w[i].lower));
-    }
-    fprintf(p->out, "Z\"/>\n<path class=\"curve r%d\" d=\"", run);
-    for (int k = 0; k < n; k++)
-        fprintf(p->out, "%c%.1f %.1f", k == 0 ? 'M' : 'L', zero_axis_at(&p->x, w[k].at),
-                zero_axis_at(&p->y, w[k].median));
-    fputs("\"/>\n", p->out);
-}
-
 static void draw_speed(struct plot *p, int r)
 {
     struct window windows[WINDOWS];
@@ -172,7 +118,23 @@ static void draw_speed(struct plot *p, int r)
                : has_windows               ? "faint"
                                            : "strong");
     int n_windows = has_windows ? make_windows(p, run, windows) : 0;
-    if (n_windows > 1) draw_windows(p, r, windows, n_windows);
+    if (n_windows > 1) {
+        fprintf(p->out, "<path class=\"band r%d\" d=\"", r);
+        for (int k = 0; k < 2 * n_windows;
+             k++) { /* there along the upper quartiles, back along the lower */
+            int i = k < n_windows ? k : 2 * n_windows - 1 - k;
+            fprintf(
+                p->out, "%c%.1f %.1f", k == 0 ? 'M' : 'L',
+                zero_axis_at(&p->x, windows[i].at),
+                zero_axis_at(&p->y, k < n_windows ? windows[i].upper : windows[i].lower));
+        }
+        fprintf(p->out, "Z\"/>\n<path class=\"curve r%d\" d=\"", r);
+        for (int k = 0; k < n_windows; k++)
+            fprintf(p->out, "%c%.1f %.1f", k == 0 ? 'M' : 'L',
+                    zero_axis_at(&p->x, windows[k].at),
+                    zero_axis_at(&p->y, windows[k].median));
+        fputs("\"/>\n", p->out);
+    }
 }
 
 static double median_of(const struct plot *p)
@@ -181,31 +143,6 @@ static double median_of(const struct plot *p)
 }
 
 /* ---- numbers under the pointer ---- */
-
-static void describe(const struct plot *p, double from, double to, FILE *text)
-{
-    for (int r = 0; r < p->n; r++) {
-        const zero_run *run = &p->page->runs[r];
-        struct range range = {INFINITY, -INFINITY};
-        double first = NAN, last = NAN;
-        for (int64_t i = 0; i < run->n; i++) {
-            double step = run->steps[ZERO_STEP][i];
-            if (step < from || step >= to) continue;
-            if (isnan(first)) first = step;
-            last = step;
-            include(&range, run->steps[p->what][i]);
-        }
-        if (isnan(first)) continue;
-        if (p->n > 1) fprintf(text, "%s ", zero_run_path(run));
-        fprintf(text, first == last ? "step %.0f" : "steps %.0f to %.0f", first, last);
-        if (range.least > range.most)
-            fputs(": not a number\n", text);
-        else if (range.least == range.most)
-            fprintf(text, ": %.5g\n", range.least);
-        else
-            fprintf(text, ": %.5g to %.5g\n", range.least, range.most);
-    }
-}
 
 static void draw_hits(struct plot *p)
 {
@@ -217,7 +154,28 @@ static void draw_hits(struct plot *p)
         /* The last byte stays zero, also if the text does not fit. */
         FILE *text = fmemopen(title, sizeof title - 1, "w");
         if (!text) return;
-        describe(p, from, from + width, text);
+        double to = from + width;
+        for (int r = 0; r < p->n; r++) {
+            const zero_run *run = &p->page->runs[r];
+            struct range range = {INFINITY, -INFINITY};
+            double first = NAN, last = NAN;
+            for (int64_t i = 0; i < run->n; i++) {
+                double step = run->steps[ZERO_STEP][i];
+                if (step < from || step >= to) continue;
+                if (isnan(first)) first = step;
+                last = step;
+                include(&range, run->steps[p->what][i]);
+            }
+            if (isnan(first)) continue;
+            if (p->n > 1) fprintf(text, "%s ", zero_run_path(run));
+            fprintf(text, first == last ? "step %.0f" : "steps %.0f to %.0f", first, last);
+            if (range.least > range.most)
+                fputs(": not a number\n", text);
+            else if (range.least == range.most)
+                fprintf(text, ": %.5g\n", range.least);
+            else
+                fprintf(text, ": %.5g to %.5g\n", range.least, range.most);
+        }
         fclose(text);
         double x = zero_axis_at(&p->x, from) - (width == 1.0 ? 0.5 * pixels : 0.0);
         double left = fmax(x, LEFT), right = fmin(x + pixels, WIDTH - RIGHT);
@@ -245,7 +203,18 @@ static void draw(struct plot *p)
     for (int r = 0; r < p->n; r++)
         if (is_loss) {
             draw_curve(p, r, "strong");
-            draw_gaps(p, &p->page->runs[r]);
+            /* Red marks on the ground where there is no number. */
+            const zero_run *run = &p->page->runs[r];
+            int marks = 0;
+            for (int64_t i = 0; i < run->n && marks < MARKS; i++) {
+                char title[64];
+                double step = run->steps[ZERO_STEP][i];
+                if (isfinite(run->steps[p->what][i])) continue;
+                snprintf(title, sizeof title, "step %.0f: not a number", step);
+                zero_svg_box(zero_axis_at(&p->x, step) - 1.0, BOTTOM - 7.0, 2.0, 7.0, "gap",
+                             title, p->out);
+                marks++;
+            }
         } else {
             draw_speed(p, r);
         }
@@ -261,7 +230,25 @@ static zero_status write_plot(struct plot *p, zero_step_column what)
 {
     int64_t longest = 0, validations = 0;
     p->what = what;
-    make_axes(p);
+    struct range steps = {INFINITY, -INFINITY}, values = steps;
+    for (int r = 0; r < p->n; r++) {
+        const zero_run *run = &p->page->runs[r];
+        for (int64_t i = 0; i < run->n; i++) {
+            include(&steps, run->steps[ZERO_STEP][i]);
+            include(&values, run->steps[p->what][i]);
+            if (p->what == ZERO_STEP_LOSS)
+                include(&values, run->steps[ZERO_STEP_VAL_LOSS][i]);
+        }
+    }
+    zero_axis_kind kind = p->what == ZERO_STEP_RATE ? ZERO_AXIS_ZERO
+                          : zero_axis_prefers_log(values.least, values.most)
+                              ? ZERO_AXIS_LOG
+                              : ZERO_AXIS_AROUND;
+    if (steps.least == steps.most) steps.least -= 1.0, steps.most += 1.0;
+    p->x = zero_axis_make(ZERO_AXIS_EXACT, steps.least, steps.most, 8, LEFT, WIDTH - RIGHT);
+    p->y = zero_axis_make(kind, values.least, values.most, 6, BOTTOM, TOP);
+    /* There is no half a step. */
+    if (p->x.step < 1.0) p->x.step = 1.0;
     for (int r = 0; r < p->n; r++) {
         longest = zero_max(longest, p->page->runs[r].n);
         validations += count_validations(&p->page->runs[r]);
@@ -278,39 +265,6 @@ static zero_status write_plot(struct plot *p, zero_step_column what)
     draw(p);
     fputs("</section>\n", p->out);
     return ZERO_OK;
-}
-
-/* Every so many steps of a run, and its last one. */
-static zero_status write_table(const zero_run *run, FILE *out)
-{
-    static const struct {
-        const char *key;
-        zero_step_column column;
-    } cells[] = {{"loss", ZERO_STEP_LOSS},
-                 {"val_loss", ZERO_STEP_VAL_LOSS},
-                 {"rate", ZERO_STEP_RATE},
-                 {"seconds", ZERO_STEP_SECONDS},
-                 {"exposed", ZERO_STEP_EXPOSED}};
-    int64_t every = 1 + (run->n - 1) / ROWS;
-    json_t *rows = json_array();
-    for (int64_t i = 0; i < run->n; i++) {
-        if (i % every != 0 && i + 1 != run->n) continue;
-        json_t *row = json_pack("{s:I}", "step", (json_int_t)run->steps[ZERO_STEP][i]);
-        for (size_t c = 0; c < sizeof cells / sizeof cells[0]; c++) {
-            double value = run->steps[cells[c].column][i];
-            json_object_set_new(row, cells[c].key,
-                                isfinite(value) ? json_real(value) : json_null());
-        }
-        json_array_append_new(rows, row);
-    }
-    return zero_page_form(
-        "run", "page_steps",
-        json_pack("{s:o, s:o}", "caption",
-                  every == 1
-                      ? json_sprintf("All %" PRId64 " steps", run->n)
-                      : json_sprintf("Every %" PRId64 "th step, and the last", every),
-                  "rows", rows),
-        out);
 }
 
 static zero_status write_all(struct plot *p)
@@ -334,7 +288,36 @@ static zero_status write_all(struct plot *p)
             zero_escape(zero_run_path(&p->page->runs[r]), p->out);
             fputs("</h3>\n", p->out);
         }
-        ZERO_TRY(write_table(&p->page->runs[r], p->out));
+        /* Every so many steps of a run, and its last one. */
+        const zero_run *run = &p->page->runs[r];
+        static const struct {
+            const char *key;
+            zero_step_column column;
+        } cells[] = {{"loss", ZERO_STEP_LOSS},
+                     {"val_loss", ZERO_STEP_VAL_LOSS},
+                     {"rate", ZERO_STEP_RATE},
+                     {"seconds", ZERO_STEP_SECONDS},
+                     {"exposed", ZERO_STEP_EXPOSED}};
+        int64_t every = 1 + (run->n - 1) / ROWS;
+        json_t *rows = json_array();
+        for (int64_t i = 0; i < run->n; i++) {
+            if (i % every != 0 && i + 1 != run->n) continue;
+            json_t *row = json_pack("{s:I}", "step", (json_int_t)run->steps[ZERO_STEP][i]);
+            for (size_t c = 0; c < sizeof cells / sizeof cells[0]; c++) {
+                double value = run->steps[cells[c].column][i];
+                json_object_set_new(row, cells[c].key,
+                                    isfinite(value) ? json_real(value) : json_null());
+            }
+            json_array_append_new(rows, row);
+        }
+        ZERO_TRY(zero_page_form(
+            "run", "page_steps",
+            json_pack("{s:o, s:o}", "caption",
+                      every == 1
+                          ? json_sprintf("All %" PRId64 " steps", run->n)
+                          : json_sprintf("Every %" PRId64 "th step, and the last", every),
+                      "rows", rows),
+            p->out));
     }
     fputs("</details>\n", p->out);
     return ZERO_OK;

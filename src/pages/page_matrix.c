@@ -31,19 +31,6 @@ static bool is_across(const struct matrix *m, int from, int to)
                        json_array_get(nodes, (size_t)to));
 }
 
-static void describe(const struct matrix *m, int from, int to, char *title, size_t size)
-{
-    char bytes[ZERO_PAGE_TEXT], other[ZERO_PAGE_TEXT];
-    int64_t planned = bytes_of(m, "planned", from, to),
-            sent = bytes_of(m, "sent", from, to);
-    int n = snprintf(title, size, "rank %d to rank %d, %s: %s", from, to,
-                     is_across(m, from, to) ? "across nodes" : "inside a node",
-                     zero_page_number((double)sent, "bytes", bytes));
-    snprintf(title + n, size - (size_t)n,
-             planned == sent ? ", as planned" : "; planned %s: DIFFERS",
-             zero_page_number((double)planned, "bytes", other));
-}
-
 /* The side of a square whose area is its share of the most. */
 static double side_of(const struct matrix *m, int from, int to)
 {
@@ -58,7 +45,16 @@ static void draw_titled(const struct matrix *m, bool across)
             double side = side_of(m, from, to);
             if (side == 0.0 || is_across(m, from, to) != across) continue;
             char title[200];
-            describe(m, from, to, title, sizeof title);
+            size_t size = sizeof title;
+            char bytes[ZERO_PAGE_TEXT], other[ZERO_PAGE_TEXT];
+            int64_t planned = bytes_of(m, "planned", from, to),
+                    sent = bytes_of(m, "sent", from, to);
+            int n = snprintf(title, size, "rank %d to rank %d, %s: %s", from, to,
+                             is_across(m, from, to) ? "across nodes" : "inside a node",
+                             zero_page_number((double)sent, "bytes", bytes));
+            snprintf(title + n, size - (size_t)n,
+                     planned == sent ? ", as planned" : "; planned %s: DIFFERS",
+                     zero_page_number((double)planned, "bytes", other));
             zero_svg_box(LEFT + (to + 0.5) * m->cell - 0.5 * side,
                          TOP + (from + 0.5) * m->cell - 0.5 * side, side, side,
                          across ? "across" : "inside", title, m->out);
@@ -80,19 +76,6 @@ static void draw_plain(const struct matrix *m, bool across)
     fputs("\"/>\n", m->out);
 }
 
-static void draw_borders(const struct matrix *m)
-{
-    int n = m->n;
-    double end = n * m->cell;
-    zero_svg_box(LEFT, TOP, end, end, "cell", NULL, m->out);
-    for (int rank = 1; rank < n; rank++) {
-        if (!is_across(m, rank - 1, rank)) continue;
-        double at_border = rank * m->cell;
-        zero_svg_line(LEFT + at_border, TOP, LEFT + at_border, TOP + end, "node", m->out);
-        zero_svg_line(LEFT, TOP + at_border, LEFT + end, TOP + at_border, "node", m->out);
-    }
-}
-
 static void draw_ranks(const struct matrix *m)
 {
     int n = m->n, every = 1;
@@ -107,21 +90,6 @@ static void draw_ranks(const struct matrix *m)
     zero_svg_text(LEFT + 0.5 * SIDE, TOP - 28.0, ZERO_SVG_MIDDLE, "tick", "to rank",
                   m->out);
     zero_svg_text(0.0, TOP - 8.0, ZERO_SVG_LEFT, "tick", "from", m->out);
-}
-
-static void draw(const struct matrix *m)
-{
-    zero_svg_frame frame = {"Bytes from rank to rank; the area of a square is their number",
-                            LEFT + SIDE + 8.0, TOP + SIDE + 8.0, false};
-    zero_svg_begin(&frame, m->out);
-    draw_borders(m);
-    draw_ranks(m);
-    for (int across = 0; across < 2; across++)
-        if (m->n <= TITLED)
-            draw_titled(m, across);
-        else
-            draw_plain(m, across);
-    zero_svg_end(&frame, m->out);
 }
 
 /* The sums of each rank. */
@@ -156,7 +124,25 @@ zero_status zero_page_matrix(const json_t *peers, FILE *out)
     zero_svg_key("inside", -1, "inside a node", out);
     zero_svg_key("across", -1, "across nodes", out);
     fputs("</ul>\n<div class=\"pair matrix\">\n", out);
-    draw(&m);
+    zero_svg_frame frame = {"Bytes from rank to rank; the area of a square is their number",
+                            LEFT + SIDE + 8.0, TOP + SIDE + 8.0, false};
+    zero_svg_begin(&frame, m.out);
+    int n = m.n;
+    double end = n * m.cell;
+    zero_svg_box(LEFT, TOP, end, end, "cell", NULL, m.out);
+    for (int rank = 1; rank < n; rank++) {
+        if (!is_across(&m, rank - 1, rank)) continue;
+        double at_border = rank * m.cell;
+        zero_svg_line(LEFT + at_border, TOP, LEFT + at_border, TOP + end, "node", m.out);
+        zero_svg_line(LEFT, TOP + at_border, LEFT + end, TOP + at_border, "node", m.out);
+    }
+    draw_ranks(&m);
+    for (int across = 0; across < 2; across++)
+        if (m.n <= TITLED)
+            draw_titled(&m, across);
+        else
+            draw_plain(&m, across);
+    zero_svg_end(&frame, m.out);
     fputs(m.n > 8 ? "<div>\n<details><summary>Ranks as a table</summary>\n" : "<div>\n",
           out);
     ZERO_TRY(zero_page_form("run", "page_peers", sums_of(&m), out));

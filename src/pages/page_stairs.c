@@ -1,7 +1,7 @@
 /* The staircase of memory: bytes of each class while an instruction of the step runs.
  *
- * A long program has fewer columns than instructions. A column shows the worst of its own, so that
- * the peak is never lost. */
+ * A long program has fewer columns than instructions. A column shows the worst of its own,
+ * so that the peak is never lost. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -55,23 +55,6 @@ static double sum_of(const struct stairs *s, int i, int up_to)
 static int first_of(const struct stairs *s, int column)
 {
     return (int)((int64_t)column * s->n / s->columns);
-}
-
-static void measure(struct stairs *s)
-{
-    s->columns = s->n < COLUMNS ? s->n : COLUMNS;
-    for (int k = 0; k < s->columns; k++) {
-        s->worst[k] = first_of(s, k);
-        for (int i = first_of(s, k); i < first_of(s, k + 1); i++) {
-            double sum = sum_of(s, i, ZERO_CLASSES - 1);
-            if (sum > s->total[k]) {
-                s->total[k] = sum;
-                s->worst[k] = i;
-            }
-            for (int c = 0; c < ZERO_CLASSES; c++) s->is_used[c] |= live(s, i, c) > 0.0;
-        }
-        if (s->total[k] > s->total[s->peak]) s->peak = k;
-    }
 }
 
 /* "3 BACKWARD block 1: 63.23 MiB" */
@@ -128,20 +111,6 @@ static void draw_pass(const struct stairs *s, enum pass pass, int begin, int end
     if (to - from >= FITS)
         zero_svg_text(0.5 * (from + to), BOTTOM + 46.0, ZERO_SVG_MIDDLE, "tick",
                       names[pass], s->out);
-}
-
-static void draw_passes(const struct stairs *s)
-{
-    enum pass pass = FORWARD;
-    int begin = 0;
-    for (int i = 0; i < s->n; i++) {
-        enum pass next = pass_after(pass, text_of(s, i, "op"));
-        if (next == pass) continue;
-        if (i > begin) draw_pass(s, pass, begin, i);
-        begin = i;
-        pass = next;
-    }
-    draw_pass(s, pass, begin, s->n);
 }
 
 static void draw_peak(const struct stairs *s)
@@ -208,7 +177,16 @@ static void draw(struct stairs *s)
     for (int c = ZERO_CLASSES - 1; c >= 0; c--)
         if (s->is_used[c]) draw_area(s, c);
     zero_svg_bottom_axis(&s->x, BOTTOM, s->out);
-    draw_passes(s);
+    enum pass pass = FORWARD;
+    int begin = 0;
+    for (int i = 0; i < s->n; i++) {
+        enum pass next = pass_after(pass, text_of(s, i, "op"));
+        if (next == pass) continue;
+        if (i > begin) draw_pass(s, pass, begin, i);
+        begin = i;
+        pass = next;
+    }
+    draw_pass(s, pass, begin, s->n);
     draw_peak(s);
     draw_hits(s);
     zero_svg_end(&frame, s->out);
@@ -218,6 +196,19 @@ void zero_page_stairs(const json_t *program, FILE *out)
 {
     struct stairs stairs = {.program = program, .out = out};
     stairs.n = (int)json_array_size(program);
-    measure(&stairs);
+    stairs.columns = stairs.n < COLUMNS ? stairs.n : COLUMNS;
+    for (int k = 0; k < stairs.columns; k++) {
+        stairs.worst[k] = first_of(&stairs, k);
+        for (int i = first_of(&stairs, k); i < first_of(&stairs, k + 1); i++) {
+            double sum = sum_of(&stairs, i, ZERO_CLASSES - 1);
+            if (sum > stairs.total[k]) {
+                stairs.total[k] = sum;
+                stairs.worst[k] = i;
+            }
+            for (int c = 0; c < ZERO_CLASSES; c++)
+                stairs.is_used[c] |= live(&stairs, i, c) > 0.0;
+        }
+        if (stairs.total[k] > stairs.total[stairs.peak]) stairs.peak = k;
+    }
     draw(&stairs);
 }

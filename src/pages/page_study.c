@@ -105,23 +105,6 @@ static int next_ranks(const struct plot *p, int ranks)
     return next;
 }
 
-static void draw_ranks(const struct plot *p)
-{
-    double last = -1e9;
-    zero_svg_line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, "axis", p->out);
-    for (int ranks = p->least; ranks > 0; ranks = next_ranks(p, ranks)) {
-        double x = at_ranks(p, ranks);
-        if (x - last < 22.0) continue;
-        char text[16];
-        snprintf(text, sizeof text, "%d", ranks);
-        zero_svg_line(x, BOTTOM, x, BOTTOM + 4.0, "axis", p->out);
-        zero_svg_text(x, BOTTOM + 18.0, ZERO_SVG_MIDDLE, "tick", text, p->out);
-        last = x;
-    }
-    zero_svg_text(0.5 * (LEFT + WIDTH - RIGHT), BOTTOM + 36.0, ZERO_SVG_MIDDLE, "tick",
-                  "ranks", p->out);
-}
-
 static void draw_series(const struct plot *p, size_t s)
 {
     json_t *points = points_of(p, s), *point;
@@ -153,26 +136,6 @@ static void draw_series(const struct plot *p, size_t s)
     }
 }
 
-/* Dashed: full efficiency, or each stage's ideal. */
-static void draw_ideals(const struct plot *p)
-{
-    double full = zero_axis_at(&p->y, 100.0);
-    json_t *points;
-    if (p->what == EFFICIENCY)
-        zero_svg_line(LEFT, full, WIDTH - RIGHT, full, "ideal", p->out);
-    for (size_t s = 0, first; p->what == SPEED && (points = points_of(p, s)); s++) {
-        double ideal = ideal_of(points, &first);
-        if (!isfinite(ideal)) continue;
-        fputs("<path class=\"ideal\" d=\"", p->out);
-        for (size_t i = first; i < json_array_size(points); i++) {
-            int ranks = ranks_of(json_array_get(points, i));
-            fprintf(p->out, "%c%.1f %.1f", i == first ? 'M' : 'L', at_ranks(p, ranks),
-                    zero_axis_at(&p->y, ideal * ranks));
-        }
-        fputs("\"/>\n", p->out);
-    }
-}
-
 static void draw(const json_t *stages, int what, FILE *out)
 {
     struct plot p = {.stages = stages, .what = what, .unit = 1.0, .out = out};
@@ -189,8 +152,35 @@ static void draw(const json_t *stages, int what, FILE *out)
             unit ? unit : "");
     zero_svg_begin(&frame, out);
     zero_svg_left_axis(&p.y, LEFT, WIDTH - RIGHT, out);
-    draw_ranks(&p);
-    draw_ideals(&p);
+    double last = -1e9;
+    zero_svg_line(LEFT, BOTTOM, WIDTH - RIGHT, BOTTOM, "axis", p.out);
+    for (int ranks = p.least; ranks > 0; ranks = next_ranks(&p, ranks)) {
+        double x = at_ranks(&p, ranks);
+        if (x - last < 22.0) continue;
+        char text[16];
+        snprintf(text, sizeof text, "%d", ranks);
+        zero_svg_line(x, BOTTOM, x, BOTTOM + 4.0, "axis", p.out);
+        zero_svg_text(x, BOTTOM + 18.0, ZERO_SVG_MIDDLE, "tick", text, p.out);
+        last = x;
+    }
+    zero_svg_text(0.5 * (LEFT + WIDTH - RIGHT), BOTTOM + 36.0, ZERO_SVG_MIDDLE, "tick",
+                  "ranks", p.out);
+    /* Dashed: full efficiency, or each stage's ideal. */
+    double full = zero_axis_at(&p.y, 100.0);
+    json_t *points;
+    if (p.what == EFFICIENCY)
+        zero_svg_line(LEFT, full, WIDTH - RIGHT, full, "ideal", p.out);
+    for (size_t s = 0, first; p.what == SPEED && (points = points_of(&p, s)); s++) {
+        double ideal = ideal_of(points, &first);
+        if (!isfinite(ideal)) continue;
+        fputs("<path class=\"ideal\" d=\"", p.out);
+        for (size_t i = first; i < json_array_size(points); i++) {
+            int ranks = ranks_of(json_array_get(points, i));
+            fprintf(p.out, "%c%.1f %.1f", i == first ? 'M' : 'L', at_ranks(&p, ranks),
+                    zero_axis_at(&p.y, ideal * ranks));
+        }
+        fputs("\"/>\n", p.out);
+    }
     for (size_t s = 0; s < json_array_size(stages); s++) draw_series(&p, s);
     zero_svg_end(&frame, out);
     fputs("</figure>\n", out);

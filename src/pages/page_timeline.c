@@ -1,9 +1,9 @@
-/* The timeline: a row for each rank, what it did in the colour of its kind, and below it, thin, its
- * collectives in flight.
+/* The timeline: a row for each rank, what it did in the colour of its kind, and below it,
+ * thin, its collectives in flight.
  *
- * A box that is wide enough has a title, and a label if that fits. What is narrower is drawn by
- * columns: each has the colour of the kind that took most of it. So a page stays small however long
- * the trace is. */
+ * A box that is wide enough has a title, and a label if that fits. What is narrower is
+ * drawn by columns: each has the colour of the kind that took most of it. So a page stays
+ * small however long the trace is. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,27 +52,6 @@ static bool has_step(const timeline *t, int64_t step)
 
 /* ---- measuring ---- */
 
-static void find_window(timeline *p)
-{
-    const zero_traced *t = p->trace;
-    /* A file that was cut off has fewer steps than its head says. */
-    for (int64_t r = 0; r < p->n; r++)
-        if (t->ranks[r].n_spans > 0)
-            p->last_step =
-                zero_max(p->last_step, t->ranks[r].spans[t->ranks[r].n_spans - 1].step);
-    p->first_step = zero_max(t->first_step, p->last_step - STEPS + 1);
-    p->begin = INT64_MAX;
-    p->end = 0;
-    for (int64_t r = 0; r < p->n; r++)
-        for (int64_t i = 0; i < t->ranks[r].n_spans; i++) {
-            const zero_traced_span *s = &t->ranks[r].spans[i];
-            if (!has_step(p, s->step)) continue;
-            p->begin = zero_min(p->begin, s->begin);
-            p->end = zero_max(p->end, s->end);
-            p->spent[r][zero_kind_of(s->name)] += (double)(s->end - s->begin);
-        }
-}
-
 static int64_t count_wide(const timeline *p)
 {
     int64_t n = 0;
@@ -88,18 +67,6 @@ static int64_t count_wide(const timeline *p)
             n += has_step(p, f->step) && (double)(f->end - f->begin) * scale >= p->least;
         }
     return n;
-}
-
-static void choose_sizes(timeline *p)
-{
-    bool is_few = p->n <= 12;
-    p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
-    p->lane = is_few ? 4.0 : 2.0;
-    p->pitch = p->row + LANES * (p->lane + 1.0) + (is_few ? 6.0 : 3.0);
-    p->column = is_few ? 0.5 : p->n <= 32 ? 1.0 : 2.0;
-    p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
-                          LEFT, RIGHT);
-    for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
 }
 
 /* ---- boxes ---- */
@@ -150,22 +117,6 @@ static void draw_runs(const timeline *t, const signed char *marks, int mark,
     if (before >= 0) fputs("\"/>\n", t->out);
 }
 
-/* Adds up what the narrow boxes of a rank take of each column. */
-static void fill_columns(const timeline *t, const zero_traced_rank *rank,
-                         double share[COLUMNS][ZERO_KINDS])
-{
-    for (int64_t i = 0; i < rank->n_spans; i++) {
-        const zero_traced_span *s = &rank->spans[i];
-        double from = at_time(t, s->begin), to = at_time(t, s->end);
-        if (!has_step(t, s->step) || to - from >= t->least) continue;
-        for (int k = column_of(t, from); k <= column_of(t, to); k++) {
-            double left = LEFT + k * t->column;
-            share[k][zero_kind_of(s->name)] +=
-                fmax(0.0, fmin(to, left + t->column) - fmax(from, left));
-        }
-    }
-}
-
 /* The kind that takes most of a column; -1: nothing that could be seen is there. */
 static int kind_of_column(const double share[ZERO_KINDS], double column)
 {
@@ -182,7 +133,17 @@ static void draw_columns(const timeline *t, const zero_traced_rank *rank, double
 {
     double share[COLUMNS][ZERO_KINDS] = {{0.0}};
     signed char kinds[COLUMNS];
-    fill_columns(t, rank, share);
+    /* Adds up what the narrow boxes of a rank take of each column. */
+    for (int64_t i = 0; i < rank->n_spans; i++) {
+        const zero_traced_span *s = &rank->spans[i];
+        double from = at_time(t, s->begin), to = at_time(t, s->end);
+        if (!has_step(t, s->step) || to - from >= t->least) continue;
+        for (int k = column_of(t, from); k <= column_of(t, to); k++) {
+            double left = LEFT + k * t->column;
+            share[k][zero_kind_of(s->name)] +=
+                fmax(0.0, fmin(to, left + t->column) - fmax(from, left));
+        }
+    }
     for (int k = 0; k < COLUMNS; k++)
         kinds[k] = (signed char)kind_of_column(share[k], t->column);
     for (int kind = 0; kind < ZERO_KINDS; kind++)
@@ -251,8 +212,17 @@ static void draw_rank(const timeline *t, int64_t r)
 }
 /* ---- the picture ---- */
 
-static void draw_steps(const timeline *p, double bottom)
+static void draw(timeline *p)
 {
+    char label[200];
+    double bottom = TOP + (double)p->n * p->pitch;
+    snprintf(label, sizeof label,
+             "Timeline of %" PRId64 " ranks over steps %" PRId64 " to %" PRId64
+             "; the table below has its sums",
+             p->n, p->first_step, p->last_step);
+    zero_svg_frame frame = {label, WIDTH, bottom + 42.0, true};
+    zero_svg_begin(&frame, p->out);
+    for (int64_t r = 0; r < p->n; r++) draw_rank(p, r);
     const zero_traced_rank *rank = &p->trace->ranks[0];
     int64_t before = 0;
     for (int64_t i = 0; i < rank->n_spans; i++) {
@@ -265,20 +235,6 @@ static void draw_steps(const timeline *p, double bottom)
         zero_svg_line(x, TOP - 18.0, x, bottom, "median", p->out);
         zero_svg_text(x + 4.0, TOP - 9.0, ZERO_SVG_LEFT, "tick", text, p->out);
     }
-}
-
-static void draw(timeline *p)
-{
-    char label[200];
-    double bottom = TOP + (double)p->n * p->pitch;
-    snprintf(label, sizeof label,
-             "Timeline of %" PRId64 " ranks over steps %" PRId64 " to %" PRId64
-             "; the table below has its sums",
-             p->n, p->first_step, p->last_step);
-    zero_svg_frame frame = {label, WIDTH, bottom + 42.0, true};
-    zero_svg_begin(&frame, p->out);
-    for (int64_t r = 0; r < p->n; r++) draw_rank(p, r);
-    draw_steps(p, bottom);
     zero_svg_bottom_axis(&p->x, bottom, p->out);
     zero_svg_text(RIGHT, bottom + 36.0, ZERO_SVG_RIGHT, "tick", "milliseconds", p->out);
     zero_svg_end(&frame, p->out);
@@ -315,7 +271,23 @@ static zero_status draw_trace(timeline *p, const json_t *facts)
 {
     double spent = 0.0, length;
     p->n = zero_min(p->trace->n_ranks, RANKS);
-    find_window(p);
+    const zero_traced *t = p->trace;
+    /* A file that was cut off has fewer steps than its head says. */
+    for (int64_t r = 0; r < p->n; r++)
+        if (t->ranks[r].n_spans > 0)
+            p->last_step =
+                zero_max(p->last_step, t->ranks[r].spans[t->ranks[r].n_spans - 1].step);
+    p->first_step = zero_max(t->first_step, p->last_step - STEPS + 1);
+    p->begin = INT64_MAX;
+    p->end = 0;
+    for (int64_t r = 0; r < p->n; r++)
+        for (int64_t i = 0; i < t->ranks[r].n_spans; i++) {
+            const zero_traced_span *s = &t->ranks[r].spans[i];
+            if (!has_step(p, s->step)) continue;
+            p->begin = zero_min(p->begin, s->begin);
+            p->end = zero_max(p->end, s->end);
+            p->spent[r][zero_kind_of(s->name)] += (double)(s->end - s->begin);
+        }
     length = (double)(p->end - p->begin);
     for (int k = 0; k < ZERO_KINDS; k++) spent += p->spent[0][k];
     json_t *head = json_copy((json_t *)facts);
@@ -331,7 +303,14 @@ static zero_status draw_trace(timeline *p, const json_t *facts)
                           p->out);
         return ZERO_OK;
     }
-    choose_sizes(p);
+    bool is_few = p->n <= 12;
+    p->row = is_few ? 22.0 : p->n <= 32 ? 14.0 : 9.0;
+    p->lane = is_few ? 4.0 : 2.0;
+    p->pitch = p->row + LANES * (p->lane + 1.0) + (is_few ? 6.0 : 3.0);
+    p->column = is_few ? 0.5 : p->n <= 32 ? 1.0 : 2.0;
+    p->x = zero_axis_make(ZERO_AXIS_EXACT, 0.0, (double)(p->end - p->begin) * 1e-6, 10,
+                          LEFT, RIGHT);
+    for (p->least = 3.0; count_wide(p) > MARKS; p->least *= 1.5) continue;
     fputs("<ul class=\"legend\">", p->out);
     for (int k = 0; k < ZERO_KINDS; k++)
         zero_svg_key(zero_kind_class((zero_page_kind)k), -1,

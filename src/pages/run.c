@@ -111,24 +111,21 @@ static const char traffic_spec[] =
     "collective; planned_bytes_sent; bytes_sent = or(programs_bytes_sent, bytes_sent); "
     "planned_bytes_received; bytes_received = or(programs_bytes_received, bytes_received); "
     "planned_messages_sent; messages_sent = or(programs_messages_sent, messages_sent); "
-    "bytes_sent_inside_nodes = inside_nodes/bytes_sent; "
-    "bytes_sent_across_nodes = across_nodes/bytes_sent; seconds; exposed_seconds; "
-    "hidden_share = or(programs_bytes_sent, bytes_sent) + "
-    "or(programs_bytes_received, bytes_received) > 0 ? 1 - exposed_seconds / seconds : 0 / "
-    "0; "
-    "all_bytes_sent = bytes_sent; "
-    "equal? = planned_bytes_sent == or(programs_bytes_sent, bytes_sent)";
+    "bytes_sent_inside_nodes = inside_nodes/bytes_sent; bytes_sent_across_nodes = "
+    "across_nodes/bytes_sent; seconds; exposed_seconds; hidden_share = "
+    "or(programs_bytes_sent, bytes_sent) + or(programs_bytes_received, bytes_received) > 0 "
+    "? 1 - exposed_seconds / seconds : 0 / 0; all_bytes_sent = bytes_sent; equal? = "
+    "planned_bytes_sent == or(programs_bytes_sent, bytes_sent)";
 
 static const char profile_spec[] =
     "op; unit; count; seconds; exchange_seconds; least_seconds; most_seconds";
 
-static const char class_spec[] = "class = key; planned_bytes = item; measured_bytes = "
-                                 "at(final/memory/measured_bytes, key); "
-                                 "equal? = item == at(final/memory/measured_bytes, key)";
-static const char host_spec[] =
-    "class = key; planned_bytes = item; measured_bytes = "
-    "at(final/memory/host_measured_bytes, "
-    "key); equal? = item == at(final/memory/host_measured_bytes, key)";
+static const char class_spec[] =
+    "class = key; planned_bytes = item; measured_bytes = at(final/memory/measured_bytes, "
+    "key); equal? = item == at(final/memory/measured_bytes, key)";
+static const char host_spec[] = "class = key; planned_bytes = item; measured_bytes = "
+                                "at(final/memory/host_measured_bytes, key); equal? = item "
+                                "== at(final/memory/host_measured_bytes, key)";
 static const char file_spec[] =
     "class = key; planned_bytes_read = bytes_read; bytes_read = at(at(final/file/measured, "
     "key), \"bytes_read\"); planned_bytes_written = bytes_written; bytes_written = "
@@ -198,8 +195,7 @@ static const struct {
      "\"UPDATE\") ? seconds - exchange_seconds : 0) / sum(profile, unit == \"\" ? seconds "
      ": 0)",
      "arithmetic of units, gradients, norms and updates, without polls of collectives; "
-     "share "
-     "of the step"},
+     "share of the step"},
     {"exposed", "exposed", "share",
      "final/rank_seconds/exposed/mean / final/rank_seconds/step/mean", "more/exposed",
      "waits for collectives on data that computing did not hide; share of the step"},
@@ -211,8 +207,7 @@ static const struct {
      "1 - sum(communication, " DATA "exposed_seconds) / sum(communication, " DATA
      "seconds)",
      "share of the time that collectives on data are in flight in which a rank does "
-     "something "
-     "else than wait for them; with evaluations and samples"},
+     "something else than wait for them; with evaluations and samples"},
 };
 enum { FIGURES = sizeof figures / sizeof figures[0], SIX = 6, MEMORY = 4 };
 
@@ -280,34 +275,6 @@ static zero_status add_figures(zero_run *run, int64_t val_step)
 
 /* ---- notes ---- */
 
-/* Sentences about what a file has not: a report without them would pass for that of a
- * whole run. */
-static zero_status add_notes(const zero_run *run)
-{
-    char *text = NULL;
-    size_t size;
-    json_t *notes = json_array(), *marked = json_array();
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for the notes of a run");
-    zero_status st = zero_print_form("run", "notes", run->tree, NULL, out);
-    fclose(out);
-    for (char *line = text, *end; st == ZERO_OK && (end = strchr(line, '\n'));
-         line = end + 1) {
-        *end = '\0';
-        json_array_append_new(notes, json_string(line));
-        /* On a page the words up to a colon stand out. */
-        char *colon = strstr(line, ": ");
-        if (*line >= 'a' && *line <= 'z') *line -= 'a' - 'A';
-        int strong = colon ? (int)(colon - line) + 1 : 0;
-        json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
-                                                "text", colon ? colon + 1 : line));
-    }
-    free(text);
-    json_object_set_new(run->tree, "notes", notes);
-    json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
-    return st;
-}
-
 /* ---- facts of texts and pages ---- */
 
 static void add_table(json_t *tables, const char *title, json_t *rows)
@@ -325,8 +292,7 @@ static json_t *tables_of(const json_t *tree)
         "name; planned = planned_bytes_read; measured = bytes_read; shown? = "
         "planned_bytes_read || bytes_read || planned_bytes_written || bytes_written",
         "name; planned = planned_bytes_written; measured = bytes_written; shown? = "
-        "planned_bytes_read || bytes_read || planned_bytes_written || "
-        "bytes_written"};
+        "planned_bytes_read || bytes_read || planned_bytes_written || bytes_written"};
     const zero_scope memory = {.node = zero_fact_at(tree, "final/memory")};
     json_t *all = json_array(), *moved, *file = json_array(),
            *rows = zero_facts_each(tree, "memory", spec),
@@ -431,7 +397,30 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     add_more(run, file);
     ZERO_TRY(add_figures(run, val_step));
-    return add_notes(run);
+    /* Sentences about what a file has not: a report without them would pass for that of
+     * a whole run. */
+    char *text = NULL;
+    size_t size;
+    json_t *notes = json_array(), *marked = json_array();
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory for the notes of a run");
+    zero_status st = zero_print_form("run", "notes", run->tree, NULL, out);
+    fclose(out);
+    for (char *line = text, *end; st == ZERO_OK && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        json_array_append_new(notes, json_string(line));
+        /* On a page the words up to a colon stand out. */
+        char *colon = strstr(line, ": ");
+        if (*line >= 'a' && *line <= 'z') *line -= 'a' - 'A';
+        int strong = colon ? (int)(colon - line) + 1 : 0;
+        json_array_append_new(marked, json_pack("{s:s%, s:s}", "strong", line, strong,
+                                                "text", colon ? colon + 1 : line));
+    }
+    free(text);
+    json_object_set_new(run->tree, "notes", notes);
+    json_object_set_new(json_object_get(run->tree, "more"), "notes", marked);
+    return st;
 }
 
 /* Takes over the file. */

@@ -47,7 +47,8 @@ static const zero_expected instruction_rows[] = {
 
 static const zero_expected step_rows[] = {
     {"loss,val_loss?", ZERO_EXPECT_ANY, 0, 0, NULL},
-    {"lr,grad_norm,loss_scale,step_seconds,exposed_seconds,tokens_per_second,elapsed", ZERO_EXPECT_NUMBER, 0, 0, NULL},
+    {"lr,grad_norm,loss_scale,step_seconds,exposed_seconds,tokens_per_second,elapsed",
+     ZERO_EXPECT_NUMBER, 0, 0, NULL},
     {"tokens", ZERO_EXPECT_WHOLE, 0, INT64_C(1) << 53, NULL}, /* exact as a double */
     {"skipped?", ZERO_EXPECT_FLAG, 0, 0, NULL},
 };
@@ -57,16 +58,20 @@ static const zero_expected final_rows[] = {
     {"digest", ZERO_EXPECT_TEXT, 0, 32, NULL},
     {"ranks", ZERO_EXPECT_WHOLE, 1, ZERO_RUN_RANKS, NULL},
     {"memory/planned_bytes,measured_bytes/*31", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
-    {"memory/planned_peak_bytes,measured_peak_bytes", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
+    {"memory/planned_peak_bytes,measured_peak_bytes", ZERO_EXPECT_WHOLE, 0, INT64_MAX,
+     NULL},
     {"memory/host_planned_bytes,host_measured_bytes/*31", ZERO_EXPECT_WHOLE, 0, INT64_MAX, "memory/host_planned_bytes"},
-    {"memory/host_planned_peak_bytes,host_measured_peak_bytes", ZERO_EXPECT_WHOLE, 0, INT64_MAX, "memory/host_planned_bytes"},
+    {"memory/host_planned_peak_bytes,host_measured_peak_bytes", ZERO_EXPECT_WHOLE, 0,
+     INT64_MAX, "memory/host_planned_bytes"},
     {"file?/planned,measured/*31/bytes_read,bytes_written", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
     {"communication/" OPS "/planned_bytes_sent,planned_bytes_received,planned_messages_sent,bytes_sent,bytes_received,messages_sent",
      ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
     {"communication/control/programs_bytes_sent?", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
-    {"communication/control/programs_bytes_received,programs_messages_sent", ZERO_EXPECT_WHOLE, 0, INT64_MAX, "communication/control/programs_bytes_sent"},
+    {"communication/control/programs_bytes_received,programs_messages_sent",
+     ZERO_EXPECT_WHOLE, 0, INT64_MAX, "communication/control/programs_bytes_sent"},
     {"communication/" OPS "/seconds,exposed_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL},
-    {"communication/" OPS "/inside_nodes,across_nodes/bytes_sent", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
+    {"communication/" OPS "/inside_nodes,across_nodes/bytes_sent", ZERO_EXPECT_WHOLE, 0,
+     INT64_MAX, NULL},
     {"profile", ZERO_EXPECT_OBJECT, 0, 0, NULL},
     {"profile/*23/count", ZERO_EXPECT_WHOLE, 0, INT64_MAX, NULL},
     {"profile/*23/seconds,exchange_seconds,least_seconds,most_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL},
@@ -181,8 +186,8 @@ static zero_status check_schedule(const char *where, const json_t *schedule)
     if (at == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_FORMAT,
-        "%.500s: \"peak\": expected the instruction with the most bytes, found "
-        "%" PRId64 ", and more at %" PRId64,
+        "%.500s: \"peak\": expected the instruction with the most bytes, found %" PRId64
+        ", and more at %" PRId64,
         where, peak, at);
 }
 
@@ -296,23 +301,6 @@ static zero_status check_list(const char *where, const json_t *list, const char 
     return ZERO_OK;
 }
 
-static zero_status check_peers(const char *where, const json_t *peers, size_t n)
-{
-    static const char *const names[] = {"planned", "sent"};
-    ZERO_TRY(
-        check_list(where, json_object_get(peers, "node_of"), "node_of", n, (int64_t)n - 1));
-    for (int k = 0; k < 2; k++) {
-        const json_t *rows = json_object_get(peers, names[k]);
-        if (json_array_size(rows) != n)
-            return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %zu, found %zu",
-                             where, names[k], n, json_array_size(rows));
-        for (size_t r = 0; r < n; r++)
-            ZERO_TRY(check_list(where, json_array_get(rows, r), names[k], n,
-                                INT64_MAX / ZERO_RUN_PEERS));
-    }
-    return ZERO_OK;
-}
-
 static zero_status check_last(const char *where, const json_t *final, const json_t *run)
 {
     ZERO_TRY(zero_expect(where, final, final_rows, COUNT(final_rows)));
@@ -326,8 +314,22 @@ static zero_status check_last(const char *where, const json_t *final, const json
     ZERO_TRY(check_pair(where, memory, "planned_bytes", "measured_bytes"));
     ZERO_TRY(check_pair(where, memory, "host_planned_bytes", "host_measured_bytes"));
     ZERO_TRY(check_pair(where, json_object_get(final, "file"), "planned", "measured"));
-    if (json_object_get(final, "peers"))
-        ZERO_TRY(check_peers(where, json_object_get(final, "peers"), (size_t)ranks));
+    if (json_object_get(final, "peers")) {
+        const json_t *peers = json_object_get(final, "peers");
+        size_t n = (size_t)ranks;
+        static const char *const names[] = {"planned", "sent"};
+        ZERO_TRY(check_list(where, json_object_get(peers, "node_of"), "node_of", n,
+                            (int64_t)n - 1));
+        for (int k = 0; k < 2; k++) {
+            const json_t *rows = json_object_get(peers, names[k]);
+            if (json_array_size(rows) != n)
+                return zero_fail(ZERO_ERR_FORMAT, "%.500s: \"%s\": expected %zu, found %zu",
+                                 where, names[k], n, json_array_size(rows));
+            for (size_t r = 0; r < n; r++)
+                ZERO_TRY(check_list(where, json_array_get(rows, r), names[k], n,
+                                    INT64_MAX / ZERO_RUN_PEERS));
+        }
+    }
     for (int t = 0; t < ZERO_RANK_TIMES; t++) {
         char inside[700];
         const char *name = zero_rank_time_name((zero_rank_time)t);

@@ -225,23 +225,6 @@ static const zero_expected model_rows[][1] = {
     {{"simulated/step_seconds", ZERO_EXPECT_NUMBER, 0, 0, NULL}},
 };
 
-static zero_status check_point(const char *where, const json_t *point)
-{
-    static const char *const models[] = {"planned", "simulated"};
-    ZERO_TRY(zero_expect(where, point, point_rows, COUNT(point_rows)));
-    if (zero_point_is(point, "measured"))
-        ZERO_TRY(zero_expect(where, point, measured_rows, COUNT(measured_rows)));
-    else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
-        return zero_fail(
-            ZERO_ERR_FORMAT,
-            "%.500s: \"state\": expected measured, missing or failed, found %.60s", where,
-            json_string_value(json_object_get(point, "state")));
-    for (int k = 0; k < 2; k++)
-        if (!json_is_null(json_object_get(point, models[k])))
-            ZERO_TRY(zero_expect(where, point, model_rows[k], 1));
-    return ZERO_OK;
-}
-
 static zero_status check_study(const char *path, const json_t *study, const char *row)
 {
     ZERO_TRY(zero_expect(path, study, study_rows, COUNT(study_rows)));
@@ -260,7 +243,18 @@ static zero_status check_study(const char *path, const json_t *study, const char
     {
         char where[600];
         snprintf(where, sizeof where, "%.500s, %s %zu", path, row, i + first);
-        ZERO_TRY(check_point(where, point));
+        static const char *const models[] = {"planned", "simulated"};
+        ZERO_TRY(zero_expect(where, point, point_rows, COUNT(point_rows)));
+        if (zero_point_is(point, "measured"))
+            ZERO_TRY(zero_expect(where, point, measured_rows, COUNT(measured_rows)));
+        else if (!zero_point_is(point, "missing") && !zero_point_is(point, "failed"))
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%.500s: \"state\": expected measured, missing or failed, found %.60s",
+                where, json_string_value(json_object_get(point, "state")));
+        for (int k = 0; k < 2; k++)
+            if (!json_is_null(json_object_get(point, models[k])))
+                ZERO_TRY(zero_expect(where, point, model_rows[k], 1));
     }
     return ZERO_OK;
 }
@@ -303,12 +297,11 @@ static int compare_points(const void *a, const void *b)
 
 static const char row_spec[] =
     "ranks; measured? = state == \"measured\"; tokens_per_second = 1 * tokens_per_second; "
-    "efficiency = 1 * efficiency; step_seconds = 1 * step_seconds/median; "
-    "lower_quartile = 1 * step_seconds/lower_quartile; "
-    "upper_quartile = 1 * step_seconds/upper_quartile; exposed_share = 1 * exposed_share; "
-    "planned_seconds = 1 * planned/step_seconds; "
-    "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; "
-    "fake_nodes? = state == \"measured\" && nodes/fake";
+    "efficiency = 1 * efficiency; step_seconds = 1 * step_seconds/median; lower_quartile = "
+    "1 * step_seconds/lower_quartile; upper_quartile = 1 * step_seconds/upper_quartile; "
+    "exposed_share = 1 * exposed_share; planned_seconds = 1 * planned/step_seconds; "
+    "simulated_seconds = 1 * simulated/step_seconds; peak_bytes; fake_nodes? = state == "
+    "\"measured\" && nodes/fake";
 
 /* `file` is where the study was read; NULL: nowhere. */
 static zero_status add_stages(json_t *report, const char *file, json_t **points, size_t n)
@@ -429,11 +422,11 @@ zero_status zero_study_read(json_t **report, const char *path)
     if (n >= (int)sizeof file)
         return zero_fail(ZERO_ERR_IO, "%.100s...: the path is too long", path);
     if (is_whole && zero_path_look(file) == ZERO_PATH_OF_NOTHING)
-        return zero_fail(ZERO_ERR_IO,
-                         "%.500s: expected the directory of a study, as zero sweep --out "
-                         "makes it, or the "
-                         "metrics of a run, found a directory without study.json",
-                         path);
+        return zero_fail(
+            ZERO_ERR_IO,
+            "%.500s: expected the directory of a study, as zero sweep --out makes it, or "
+            "the metrics of a run, found a directory without study.json",
+            path);
     zero_status st = zero_bytes_read(&text, file);
     return read_text(path, file, &text, st, report);
 }

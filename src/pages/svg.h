@@ -1,8 +1,10 @@
-/* svg.h - marks of a picture, as parts of an HTML page: inline <svg>, which needs no namespace.
+/* svg.h - marks of a picture, as parts of an HTML page: inline <svg>, which needs no
+ * namespace.
  *
- * Colours are classes of the page's style, never here, so that one file serves light, dark and
- * paper. A picture has a name for those who cannot see it; a mark may have a title, which browsers
- * show when the pointer rests on it. All texts are escaped here. Nothing here allocates. */
+ * Colours are classes of the page's style, never here, so that one file serves light, dark
+ * and paper. A picture has a name for those who cannot see it; a mark may have a title,
+ * which browsers show when the pointer rests on it. All texts are escaped here. Nothing
+ * here allocates. */
 #pragma once
 
 #include <stdint.h>
@@ -40,8 +42,8 @@ void zero_svg_key(const char *class, int run, const char *name, FILE *out);
 void zero_svg_left_axis(const zero_axis *y, double left, double right, FILE *out);
 void zero_svg_bottom_axis(const zero_axis *x, double bottom, FILE *out);
 
-/* A line through points, thinned; it has a gap where a value is not finite, and a lonely point is a
- * dot. kept[n] is room for the work. */
+/* A line through points, thinned; it has a gap where a value is not finite, and a lonely
+ * point is a dot. kept[n] is room for the work. */
 typedef struct {
     const double *at, *value;
     int64_t n;

@@ -23,7 +23,8 @@ static double round_step(double raw)
     return power;
 }
 
-/* Room around a single value: a tenth of it, and never less than what doubles can tell apart. */
+/* Room around a single value: a tenth of it, and never less than what doubles can tell
+ * apart. */
 static void widen(double *least, double *most)
 {
     double room = 0.1 * fmax(fabs(*least), fabs(*most));
@@ -33,22 +34,19 @@ static void widen(double *least, double *most)
     *most += room;
 }
 
-static zero_axis make_log(double least, double most, double from, double to)
-{
-    zero_axis axis = {.kind = ZERO_AXIS_LOG, .from = from, .to = to, .step = 1.0};
-    axis.least = pow(10.0, floor(log10(least) + 1e-9));
-    axis.most = pow(10.0, ceil(log10(most) - 1e-9));
-    if (axis.most <= axis.least) axis.most = 10.0 * axis.least;
-    return axis;
-}
-
 zero_axis zero_axis_make(zero_axis_kind kind, double least, double most, int ticks,
                          double from, double to)
 {
     if (!isfinite(least) || !isfinite(most) || least > most) least = 0.0, most = 1.0;
     least = clamped(least);
     most = clamped(most);
-    if (kind == ZERO_AXIS_LOG && least >= 1e-290) return make_log(least, most, from, to);
+    if (kind == ZERO_AXIS_LOG && least >= 1e-290) {
+        zero_axis axis = {.kind = ZERO_AXIS_LOG, .from = from, .to = to, .step = 1.0};
+        axis.least = pow(10.0, floor(log10(least) + 1e-9));
+        axis.most = pow(10.0, ceil(log10(most) - 1e-9));
+        if (axis.most <= axis.least) axis.most = 10.0 * axis.least;
+        return axis;
+    }
     if (kind == ZERO_AXIS_LOG) kind = ZERO_AXIS_AROUND;
     if (kind == ZERO_AXIS_ZERO) {
         if (least > 0.0) least = 0.0;
@@ -71,22 +69,19 @@ double zero_axis_at(const zero_axis *a, double value)
     return a->from + fmin(fmax(share, 0.0), 1.0) * (a->to - a->from);
 }
 
-static int log_ticks(const zero_axis *a, double tick[ZERO_AXIS_TICKS])
-{
-    int first = (int)lround(log10(a->least)), last = (int)lround(log10(a->most));
-    int every = 1 + (last - first) / 8, n = 0;
-    bool has_room = last - first <= 2;
-    for (int p = first; p <= last; p += every) {
-        tick[n++] = pow(10.0, p);
-        for (int k = 2; has_room && p < last && k <= 5; k += 3)
-            tick[n++] = k * pow(10.0, p);
-    }
-    return n;
-}
-
 int zero_axis_ticks(const zero_axis *a, double tick[ZERO_AXIS_TICKS])
 {
-    if (a->kind == ZERO_AXIS_LOG) return log_ticks(a, tick);
+    if (a->kind == ZERO_AXIS_LOG) {
+        int first = (int)lround(log10(a->least)), last = (int)lround(log10(a->most));
+        int every = 1 + (last - first) / 8, n = 0;
+        bool has_room = last - first <= 2;
+        for (int p = first; p <= last; p += every) {
+            tick[n++] = pow(10.0, p);
+            for (int k = 2; has_room && p < last && k <= 5; k += 3)
+                tick[n++] = k * pow(10.0, p);
+        }
+        return n;
+    }
     int n = 0;
     double first = ceil(a->least / a->step - 1e-9);
     for (; n < ZERO_AXIS_TICKS; n++) {
@@ -138,18 +133,6 @@ struct column {
 
 static const struct column empty = {-1, -1, -1, -1, -1};
 
-static void take(struct column *c, const double *value, int64_t i)
-{
-    if (!isfinite(value[i])) {
-        if (c->gap < 0) c->gap = i;
-        return;
-    }
-    if (c->first < 0) c->first = c->least = c->most = i;
-    if (value[i] < value[c->least]) c->least = i;
-    if (value[i] > value[c->most]) c->most = i;
-    c->last = i;
-}
-
 /* The column's points in their order, each once. */
 static int64_t give(const struct column *c, int64_t *kept)
 {
@@ -176,7 +159,14 @@ int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value
             column = empty;
         }
         place = here;
-        take(&column, value, i);
+        if (!isfinite(value[i])) {
+            if (column.gap < 0) column.gap = i;
+            continue;
+        }
+        if (column.first < 0) column.first = column.least = column.most = i;
+        if (value[i] < value[column.least]) column.least = i;
+        if (value[i] > value[column.most]) column.most = i;
+        column.last = i;
     }
     return n_kept + give(&column, kept + n_kept);
 }

@@ -1,8 +1,8 @@
 /* svg_axis.h - from values to places of a picture, with round numbers along the way.
  *
- * An axis covers [least, most] of its data, from place `from` to place `to` in units of the picture;
- * it may run backwards, as upright axes do. Ticks are 1, 2 or 5 times a power of ten. Nothing here
- * allocates. */
+ * An axis covers [least, most] of its data, from place `from` to place `to` in units of the
+ * picture; it may run backwards, as upright axes do. Ticks are 1, 2 or 5 times a power of
+ * ten. Nothing here allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,9 +24,9 @@ typedef struct {
 
 #define ZERO_AXIS_TICKS 16
 
-/* The axis of data between least and most, at most `ticks` <= ZERO_AXIS_TICKS - 2 steps apart. Any
- * numbers will do: equal ones get room around them, and those that are not finite become 0 to 1.
- * LOG with data that are not above zero becomes AROUND. */
+/* The axis of data between least and most, at most `ticks` <= ZERO_AXIS_TICKS - 2 steps
+ * apart. Any numbers will do: equal ones get room around them, and those that are not
+ * finite become 0 to 1. LOG with data that are not above zero becomes AROUND. */
 zero_axis zero_axis_make(zero_axis_kind kind, double least, double most, int ticks,
                          double from, double to);
 double zero_axis_at(const zero_axis *axis, double value);
@@ -38,8 +38,9 @@ void zero_axis_label(const zero_axis *axis, double value, char text[ZERO_AXIS_LA
 /* True if values of this range are read better on powers of ten. */
 bool zero_axis_prefers_log(double least, double most);
 
-/* The points of n, at places x->at(at[i]), that a line needs to look as if it had all: of those in
- * one unit of the picture the first, the least, the most and the last, and one that is not finite,
- * which ends the line. Their indices ascend in kept[n]; returns their number. `at` ascends. */
+/* The points of n, at places x->at(at[i]), that a line needs to look as if it had all: of
+ * those in one unit of the picture the first, the least, the most and the last, and one
+ * that is not finite, which ends the line. Their indices ascend in kept[n]; returns their
+ * number. `at` ascends. */
 int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value, int64_t n,
                        int64_t *kept);

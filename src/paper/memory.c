@@ -54,7 +54,8 @@ zero_paper_memory zero_paper_memory_of(const zero_paper_setup *setup)
 
 /* ---- what fits ---- */
 
-/* Bytes grow with *n, a number of the setup, so the largest that fits is found by halving. */
+/* Bytes grow with *n, a number of the setup, so the largest that fits is found by
+ * halving. */
 static int64_t largest(const zero_paper_setup *setup, int64_t *n, double bytes)
 {
     int64_t fits = 0, beyond = MOST + 1;

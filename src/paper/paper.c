@@ -55,7 +55,8 @@ zero_paper_cell zero_paper_compare(const char *printed, double exact, int model_
     return cell;
 }
 
-/* Bytes of model states per rank; in a row without psi, the parameters whose states fit a V100. */
+/* Bytes of model states per rank; in a row without psi, the parameters whose states fit a
+ * V100. */
 static double exact_of(const json_t *row, int stage)
 {
     int64_t psi = whole(row, "psi");
@@ -139,21 +140,14 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
     return st;
 }
 
-static json_t *memory_facts(const zero_paper_memory *m)
-{
-    return json_pack("{sf sf sf sf sf sf}", "states", m->states, "checkpoints",
-                     m->checkpoints, "activations", m->activations, "logits", m->logits,
-                     "buffers", m->buffers, "all", m->all);
-}
-
 static int64_t count_with(zero_gpt2_shape shape, int64_t layers)
 {
     shape.layers = layers;
     return zero_gpt2_count(&shape);
 }
 
-/* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size leaves of the
- * device; `fit`: with what C1 leaves kept back, which is a fit of ours. */
+/* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size
+ * leaves of the device; `fit`: with what C1 leaves kept back, which is a fit of ours. */
 static zero_status add_largest(const json_t *data, json_t *tree)
 {
     json_t *cells = json_array(), *row;
@@ -180,7 +174,10 @@ static zero_status add_largest(const json_t *data, json_t *tree)
             "printed", json_object_get(row, "printed"), "ours", (json_int_t)psi, "layers",
             (json_int_t)layers, "off", psi / paper - 1.0, "fit",
             (json_int_t)count_with(s.shape, fitted), "bytes_at_paper_size",
-            memory_facts(&m), "left", left);
+            json_pack("{sf sf sf sf sf sf}", "states", m.states, "checkpoints",
+                      m.checkpoints, "activations", m.activations, "logits", m.logits,
+                      "buffers", m.buffers, "all", m.all),
+            "left", left);
         json_array_append_new(cells, cell);
         if (s.keep != ZERO_PAPER_KEEP_IN_CPU) {
             ZERO_TRY(zero_paper_plan(row, (size_t)ZERO_PAPER_DEVICE, &plan));
@@ -193,7 +190,8 @@ static zero_status add_largest(const json_t *data, json_t *tree)
     return ZERO_OK;
 }
 
-/* Figure 7: what is alive by memory.h; the rest of the paper's number is what its allocator keeps. */
+/* Figure 7: what is alive by memory.h; the rest of the paper's number is what its allocator
+ * keeps. */
 static zero_status add_held(const json_t *data, json_t *tree)
 {
     static const char *const first[] = {"model", "configuration", "parts",
@@ -255,12 +253,11 @@ static zero_status facts_of(const char *name, json_t **facts, const char **kind)
     }
     json_t *data = zero_paper_data(name);
     if (!data)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose numbers "
-            "follow from formulas, or fig2, fig3, fig4, fig8, turing-nlg or trillion, "
-            "which stand beside a model of time",
-            name);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--paper %s: expected table1, table2, fig1, fig6 or fig7, whose "
+                         "numbers follow from formulas, or fig2, fig3, fig4, fig8, "
+                         "turing-nlg or trillion, which stand beside a model of time",
+                         name);
     zero_status st = ZERO_OK;
     *facts = json_object();
     for (size_t k = 0; k < sizeof heads / sizeof heads[0]; k++)

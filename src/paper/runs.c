@@ -117,7 +117,8 @@ zero_paper_run zero_paper_cut_among(const zero_paper_run *run, int model_paralle
 
 /* ---- cells ---- */
 
-/* A run without a rate does not fit: `paper` and, if ours does not fit either, `ours` are null. */
+/* A run without a rate does not fit: `paper` and, if ours does not fit either, `ours` are
+ * null. */
 static json_t *cell_of(const zero_paper_run *run, const zero_machine_file *m)
 {
     const zero_paper_setup *s = &run->setup;
@@ -191,8 +192,9 @@ static int64_t batch_of(const zero_paper_run *runs, int i, int kind,
     return kind == 3 ? runs[0].setup.batch : setup->batch;
 }
 
-/* The batches: the paper's; the most samples that take what the first run takes in the paper; that fill a
- * device, with nothing else in its memory; the first run's for all, which is the counterfactual. */
+/* The batches: the paper's; the most samples that take what the first run takes in the
+ * paper; that fill a device, with nothing else in its memory; the first run's for all,
+ * which is the counterfactual. */
 static json_t *figure_3(const zero_paper_run *runs, int n, const zero_machine_file *m,
                         json_t *tree)
 {
@@ -220,8 +222,8 @@ static json_t *figure_3(const zero_paper_run *runs, int n, const zero_machine_fi
     return kinds;
 }
 
-/* Whole states on every device, with the same batch; and the largest model of the width that fits one
- * sample that way. */
+/* Whole states on every device, with the same batch; and the largest model of the width
+ * that fits one sample that way. */
 static json_t *figure_4(const zero_paper_run *runs, int n, const zero_machine_file *m,
                         json_t *tree)
 {
@@ -261,8 +263,8 @@ static json_t *figure_8(const zero_paper_run *runs, int n, const zero_machine_fi
 
 #define MOST_PARTS 16 /* of a model on a node */
 
-/* The run cut among other numbers of ranks, and other stages. `lines` are those of the cuts on a node, and
- * of that among as many ranks as there are heads, with one cut per stage. */
+/* The run cut among other numbers of ranks, and other stages. `lines` are those of the cuts
+ * on a node, and of that among as many ranks as there are heads, with one cut per stage. */
 static json_t *cuts(const zero_paper_run *runs, int n, const zero_machine_file *m,
                     json_t *tree)
 {
@@ -290,8 +292,9 @@ static json_t *cuts(const zero_paper_run *runs, int n, const zero_machine_file *
     return all;
 }
 
-/* The paper's estimates: model states of a device, P_os+g+p without model parallelism; 3000 times the 67
- * minutes of BERT-Large; and, ours alone, 300 000 steps of 512 x 1024 tokens. */
+/* The paper's estimates: model states of a device, P_os+g+p without model parallelism; 3000
+ * times the 67 minutes of BERT-Large; and, ours alone, 300 000 steps of 512 x 1024
+ * tokens. */
 static json_t *trillion(const zero_paper_run *runs, int n, const zero_machine_file *m,
                         json_t *tree)
 {

@@ -1,12 +1,13 @@
-/* runs.h - the runs whose throughput the ZeRO paper shows, from data/, in time by throughput.h.
+/* runs.h - the runs whose throughput the ZeRO paper shows, from data/, in time by
+ * throughput.h.
  *
- * Figures 2, 3, 4 and 8 print no numbers: `paper` is read off their pixels, to about 0.3 Tflop/s.
- * Configurations are those of the appendix, tables 5, 6, 9 and 10. The paper gives neither sequence
- * length nor vocabulary nor how it counts flops: 1024 positions and GPT-2's 50257 words are
- * assumed, and recomputed products counted.
- * Turing-NLG's rate is in the text; of a trillion parameters the paper has estimates and no run.
- * ZeRO is ZeRO-100B (P_os+g and ZeRO-R); Megatron-LM of September 2019 sums gradients after the
- * backward pass; DDP is torch's DistributedDataParallel.
+ * Figures 2, 3, 4 and 8 print no numbers: `paper` is read off their pixels, to about 0.3
+ * Tflop/s. Configurations are those of the appendix, tables 5, 6, 9 and 10. The paper gives
+ * neither sequence length nor vocabulary nor how it counts flops: 1024 positions and
+ * GPT-2's 50257 words are assumed, and recomputed products counted.
+ * Turing-NLG's rate is in the text; of a trillion parameters the paper has estimates and no
+ * run. ZeRO is ZeRO-100B (P_os+g and ZeRO-R); Megatron-LM of September 2019 sums gradients
+ * after the backward pass; DDP is torch's DistributedDataParallel.
  * Source: Rajbhandari et al., ZeRO, arXiv:1910.02054v3, section 10 and appendix. */
 #pragma once
 
@@ -25,7 +26,8 @@ typedef struct {
     bool overlaps;   /* data-parallel messages with the backward pass */
     double paper;    /* Tflop/s of a device; 0: out of memory; below: no number */
     double speed_up; /* figure 2: over the run that follows; 0: not shown */
-    /* Figure 3, 0: not shown. Tflop/s of all devices, and that of the first run times devices. */
+    /* Figure 3, 0: not shown. Tflop/s of all devices, and that of the first run times
+     * devices. */
     double total, linear;
     const char *note; /* one line: why ours differs; NULL: it does not by more than 15 % */
 } zero_paper_run;
@@ -43,22 +45,22 @@ int zero_paper_devices(const zero_paper_setup *setup); /* N_m N_d */
 zero_throughput zero_paper_time(const zero_paper_run *run,
                                 const zero_machine_file *machine);
 
-/* Figure 2: the run if all its devices were on one node, so that no link is shared and model
- * parallelism never leaves it. */
+/* Figure 2: the run if all its devices were on one node, so that no link is shared and
+ * model parallelism never leaves it. */
 zero_throughput zero_paper_time_inside(const zero_paper_run *run,
                                        const zero_machine_file *machine);
 
-/* Figure 2: one replica of the run alone, without data parallelism; the paper's text has Megatron's
- * 40B on two nodes. */
+/* Figure 2: one replica of the run alone, without data parallelism; the paper's text has
+ * Megatron's 40B on two nodes. */
 zero_throughput zero_paper_time_alone(const zero_paper_run *run,
                                       const zero_machine_file *machine);
 
-/* Turing-NLG and a trillion: the run on the same devices with another degree of model parallelism
- * and another stage, and the most samples that fit then; batch 0: not even one does. Stage 0 is
- * Megatron's, without overlap. */
+/* Turing-NLG and a trillion: the run on the same devices with another degree of model
+ * parallelism and another stage, and the most samples that fit then; batch 0: not even one
+ * does. Stage 0 is Megatron's, without overlap. */
 zero_paper_run zero_paper_cut_among(const zero_paper_run *run, int model_parallel,
                                     int stage, const zero_machine_file *machine);
 
-/* The tree of a figure of runs: its cells, and a counterfactual: what the same model of time says if the
- * cause that the paper names is taken away. NULL: no memory. */
+/* The tree of a figure of runs: its cells, and a counterfactual: what the same model of
+ * time says if the cause that the paper names is taken away. NULL: no memory. */
 json_t *zero_paper_speed(const json_t *data, const zero_machine_file *machine);

@@ -20,7 +20,8 @@ double zero_throughput_flops(const zero_paper_setup *setup)
 
 /* ---- messages ---- */
 
-/* Megatron's f and g: two sums in each pass over a block, each 2 (T - 1) messages of b s h / T. */
+/* Megatron's f and g: two sums in each pass over a block, each 2 (T - 1) messages of b s h
+ * / T. */
 static double tensor_seconds(const zero_paper_setup *setup, const zero_machine_file *m)
 {
     const zero_gpt2_shape *s = &setup->shape;
@@ -54,24 +55,6 @@ static double host_seconds(const zero_paper_setup *setup, const zero_machine_fil
 
 /* ---- a step ---- */
 
-/* Fills in `data` and `data_all`. */
-static void add_data(const zero_paper_setup *setup, bool overlaps, double exchange,
-                     zero_throughput *t)
-{
-    bool gathers_twice = setup->stage == 3,
-         gathers_late = setup->stage == 1 || setup->stage == 2;
-    double forward = (t->compute + t->tensor) / (setup->checkpoints ? 4.0 : 3.0);
-    double backward = t->compute + t->tensor - forward;
-    t->data_all = (gathers_twice ? 3.0 : 2.0) * exchange;
-    if (!overlaps)
-        t->data = t->data_all;
-    else if (gathers_late)
-        t->data = fmax(0.0, exchange - backward) + exchange;
-    else
-        t->data = fmax(0.0, 2.0 * exchange - backward) +
-                  (gathers_twice ? fmax(0.0, exchange - forward) : 0.0);
-}
-
 zero_throughput zero_throughput_of(const zero_paper_setup *setup, bool overlaps,
                                    const zero_machine_file *m)
 {
@@ -84,7 +67,20 @@ zero_throughput zero_throughput_of(const zero_paper_setup *setup, bool overlaps,
                          .host = host_seconds(setup, m),
                          .update = UPDATE_BYTES * owned / m->memory_bandwidth};
     t.compute = t.flops / zero_machine_products(m, ZERO_FP16, s, tokens);
-    add_data(setup, overlaps, exchange_seconds(setup, m), &t);
+    /* Fills in `data` and `data_all`. */
+    double exchange = exchange_seconds(setup, m);
+    bool gathers_twice = setup->stage == 3,
+         gathers_late = setup->stage == 1 || setup->stage == 2;
+    double forward = (t.compute + t.tensor) / (setup->checkpoints ? 4.0 : 3.0);
+    double backward = t.compute + t.tensor - forward;
+    t.data_all = (gathers_twice ? 3.0 : 2.0) * exchange;
+    if (!overlaps)
+        t.data = t.data_all;
+    else if (gathers_late)
+        t.data = fmax(0.0, exchange - backward) + exchange;
+    else
+        t.data = fmax(0.0, 2.0 * exchange - backward) +
+                 (gathers_twice ? fmax(0.0, exchange - forward) : 0.0);
     t.step = t.compute + t.tensor + t.data + t.host + t.update;
     t.rate = t.flops / t.step;
     return t;

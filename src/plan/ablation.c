@@ -54,7 +54,8 @@ zero_status zero_plan_ablate(const zero_schedule *s, zero_ablation *ablation)
     in->partition_activations = 0;
     snprintf(line->instead, sizeof line->instead, "whole activations kept");
 
-    /* Only the last stage has pieces of parameters, which a file takes or a node gathers. */
+    /* Only the last stage has pieces of parameters, which a file takes or a node
+     * gathers. */
     in = &without[ZERO_ABLATE_STAGE];
     line = &a.of[ZERO_ABLATE_STAGE];
     line->is_used = in->stage > 0;

@@ -62,29 +62,14 @@ static zero_status check(const zero_pipeline *p)
     if (p->n_stages < 1 || p->n_stages > most)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "a pipeline of %d stages: the model has %d units, of which the "
-            "first and the last stay with a neighbour; expected 1 to %d stages",
+            "a pipeline of %d stages: the model has %d units, of which the first and the "
+            "last stay with a neighbour; expected 1 to %d stages",
             p->n_stages, plan->model->n_units, most);
     if ((int64_t)plan->model->n_units * plan->accumulation <= MOST_PASSES) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
-                     "a pipeline of %d units and %d microbatches: their product is "
-                     "above 2^20; give fewer stages or a smaller --global-batch",
+                     "a pipeline of %d units and %d microbatches: their product is above "
+                     "2^20; give fewer stages or a smaller --global-batch",
                      plan->model->n_units, plan->accumulation);
-}
-
-static void find_holders(zero_pipeline *p, int *last)
-{
-    const zero_model *model = p->plan.model;
-    for (int g = 0; g < model->n_groups; g++) last[g] = -1;
-    for (int s = 0; s < p->n_stages; s++) {
-        zero_pipeline_place place = place_of(p, s);
-        for (int u = place.first_unit; u < place.end_unit; u++)
-            for (int k = 0; k < model->units[u].n_groups; k++) {
-                int g = model->units[u].groups[k];
-                p->holders[g] += last[g] != s;
-                last[g] = s;
-            }
-    }
 }
 
 static void add_up(zero_pipe_stage *stage)
@@ -125,9 +110,19 @@ zero_status zero_pipeline_make(zero_pipeline *p, zero_pipeline_kind kind,
     p->stages = calloc((size_t)n_stages, sizeof *p->stages);
     p->holders = calloc(groups, sizeof *p->holders);
     zero_status st = ZERO_OK;
-    if (last && p->stages && p->holders)
-        find_holders(p, last);
-    else
+    if (last && p->stages && p->holders) {
+        const zero_model *model = p->plan.model;
+        for (int g = 0; g < model->n_groups; g++) last[g] = -1;
+        for (int s = 0; s < p->n_stages; s++) {
+            zero_pipeline_place place = place_of(p, s);
+            for (int u = place.first_unit; u < place.end_unit; u++)
+                for (int k = 0; k < model->units[u].n_groups; k++) {
+                    int g = model->units[u].groups[k];
+                    p->holders[g] += last[g] != s;
+                    last[g] = s;
+                }
+        }
+    } else
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for a pipeline of %d stages", n_stages);
     free(last);
     for (int s = 0; st == ZERO_OK && s < n_stages; s++) {

@@ -36,40 +36,23 @@ size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *le
 
 /* ---- memory ---- */
 
-static void add_states(const zero_schedule *s, zero_plan_ledger *l)
-{
-    const zero_plan_input *in = &s->input;
-    for (int g = 0; g < in->model->n_groups; g++)
-        l->padded += s->groups[g].partition.padded;
-    l->states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
-                s->class_peak[ZERO_CLASS_OPTIMIZER];
-    double (*bytes)(int64_t, int, int, zero_type) =
-        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
-    int64_t psi = in->model->n_params;
-    l->formula = bytes(psi, s->shard.size, in->stage, in->type);
-    l->padding = bytes(l->padded - psi, s->shard.size, in->stage, in->type);
-}
-
 /* ---- traffic ---- */
-
-/* With node_parameters a step gathers each group once. */
-static double formula_of_once(const zero_schedule *s)
-{
-    double bytes = 0.0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
-        const zero_group_state *state = &s->groups[g];
-        if (state->gather.is_used)
-            bytes += zero_formula_exchanged(state->partition.padded, s->shard.size) *
-                     (double)zero_type_size(s->input.type);
-    }
-    return bytes;
-}
 
 /* REDUCE's or GATHER's part of what the formula says of both. */
 static double formula_of_groups(const zero_schedule *s, zero_op op)
 {
     const zero_plan_input *in = &s->input;
-    if (in->node_parameters && op == ZERO_OP_GATHER) return formula_of_once(s);
+    if (in->node_parameters && op == ZERO_OP_GATHER) {
+        /* With node_parameters a step gathers each group once. */
+        double bytes = 0.0;
+        for (int g = 0; g < s->input.model->n_groups; g++) {
+            const zero_group_state *state = &s->groups[g];
+            if (state->gather.is_used)
+                bytes += zero_formula_exchanged(state->partition.padded, s->shard.size) *
+                         (double)zero_type_size(s->input.type);
+        }
+        return bytes;
+    }
     double reductions = zero_formula_reductions(in->stage, in->accumulation);
     double gathers = zero_formula_gathers(in->stage, in->accumulation);
     double share = (op == ZERO_OP_REDUCE ? reductions : gathers) / (reductions + gathers);
@@ -129,7 +112,15 @@ void zero_plan_add_up(const zero_schedule *s, zero_plan_ledger *ledger)
     zero_schedule_live_at(s, s->peak_program, s->peak_at, l.at_peak);
     l.needed = zero_plan_needed(s);
     l.device_needed = zero_plan_device_needed(s);
-    add_states(s, &l);
+    const zero_plan_input *in = &s->input;
+    for (int g = 0; g < in->model->n_groups; g++) l.padded += s->groups[g].partition.padded;
+    l.states = s->class_peak[ZERO_CLASS_PARAMETERS] + s->class_peak[ZERO_CLASS_GRADIENTS] +
+               s->class_peak[ZERO_CLASS_OPTIMIZER];
+    double (*bytes)(int64_t, int, int, zero_type) =
+        in->forward_only ? zero_formula_parameter_bytes : zero_formula_state_bytes;
+    int64_t psi = in->model->n_params;
+    l.formula = bytes(psi, s->shard.size, in->stage, in->type);
+    l.padding = bytes(l.padded - psi, s->shard.size, in->stage, in->type);
     for (int c = 0; c < ZERO_CLASSES && zero_plan_uses_file(&s->input); c++) {
         l.file[c] = zero_offload_bytes(s, (zero_class)c);
         l.file_bytes += l.file[c];

@@ -6,7 +6,8 @@
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 
-/* The step's REDUCE, GATHER, ALL_REDUCE, JOIN or COLLECT instructions, and what they move. */
+/* The step's REDUCE, GATHER, ALL_REDUCE, JOIN or COLLECT instructions, and what they
+ * move. */
 typedef struct {
     /* One for each instruction, or (owner) one per owner of its group; two for an
      * ALL_REDUCE and for a JOIN that sums. */

@@ -48,38 +48,35 @@ static bool fits(const zero_plan_fitted *f, const zero_plan_room *room)
            (room->disk == 0 || f->file <= room->disk);
 }
 
-static zero_status fail_too_small(const zero_plan_fitted *least, const zero_plan_room *room)
-{
-    if (least->needed <= room->bytes && room->host > 0 && least->host > room->host)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--fit %zu: the device would do, but not --memory-limit %zu: even with one "
-            "layer the host needs %zu bytes per rank; give more bytes, more ranks, or "
-            "--offload DIR where it is --offload host",
-            room->bytes, room->host, least->host);
-    if (least->needed <= room->bytes)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--fit %zu,%zu: the memory would do, but the file does not fit the disk: even "
-            "with one layer it has %zu bytes per rank; give more bytes after the comma, "
-            "more ranks, or a smaller --hidden or --vocab",
-            room->bytes, room->disk, least->file);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--fit %zu: not even one layer fits: it needs %zu bytes of memory per rank; give "
-        "more bytes, more ranks, a higher --stage, or a smaller --hidden, --vocab or "
-        "--micro-batch",
-        room->bytes, least->needed);
-}
-
-/* Memory grows with depth. The search doubles first, since deep models take longer to plan. */
+/* Memory grows with depth. The search doubles first, since deep models take longer to
+ * plan. */
 zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *input,
                           const zero_plan_room *room, zero_plan_fitted *fitted)
 {
     zero_plan_fitted best, next;
     int64_t beyond = 2;
     ZERO_TRY(measure(shape, input, room, 1, &best));
-    if (!fits(&best, room)) return fail_too_small(&best, room);
+    if (!fits(&best, room)) {
+        if (best.needed <= room->bytes && room->host > 0 && best.host > room->host)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--fit %zu: the device would do, but not --memory-limit %zu: even with one "
+                "layer the host needs %zu bytes per rank; give more bytes, more ranks, or "
+                "--offload DIR where it is --offload host",
+                room->bytes, room->host, best.host);
+        if (best.needed <= room->bytes)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--fit %zu,%zu: the memory would do, but the file does not fit the disk: "
+                "even with one layer it has %zu bytes per rank; give more bytes after the "
+                "comma, more ranks, or a smaller --hidden or --vocab",
+                room->bytes, room->disk, best.file);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fit %zu: not even one layer fits: it needs %zu bytes of memory "
+                         "per rank; give more bytes, more ranks, a higher --stage, or a "
+                         "smaller --hidden, --vocab or --micro-batch",
+                         room->bytes, best.needed);
+    }
     for (; beyond <= ZERO_GPT2_LAYERS; beyond *= 2) {
         ZERO_TRY(measure(shape, input, room, beyond, &next));
         if (!fits(&next, room)) break;

@@ -81,25 +81,22 @@ static double *end_of(const struct clocks *c, zero_op begun_by, int number)
     return &c->ends[(size_t)begun_by * c->most + (size_t)number];
 }
 
-/* Exchanges in flight on a wire end `seconds` later: a JOIN begins at once. */
-static void delay(struct clocks *c, enum wire wire, double seconds)
-{
-    for (int k = 0; k < ZERO_EXCHANGES && c->idle[wire] > c->now; k++) {
-        zero_op op = zero_exchange_ops[k];
-        bool waits =
-            op != ZERO_OP_JOIN && wire_of(c->s, zero_exchange_layout(c->s, op)) == wire;
-        for (int x = 0; waits && x < zero_exchange_count(c->s, op); x++)
-            if (*end_of(c, op, x) > c->now) *end_of(c, op, x) += seconds;
-    }
-}
-
 static void begin_exchange(struct clocks *c, const zero_instruction *i)
 {
     const zero_layout *layout = zero_exchange_layout(c->s, i->op);
     enum wire wire = wire_of(c->s, layout);
     double seconds = seconds_of(c, i, layout);
     bool is_join = i->op == ZERO_OP_JOIN;
-    if (is_join) delay(c, wire, seconds);
+    if (is_join) {
+        /* Exchanges in flight on a wire end `seconds` later: a JOIN begins at once. */
+        for (int k = 0; k < ZERO_EXCHANGES && c->idle[wire] > c->now; k++) {
+            zero_op op = zero_exchange_ops[k];
+            bool waits =
+                op != ZERO_OP_JOIN && wire_of(c->s, zero_exchange_layout(c->s, op)) == wire;
+            for (int x = 0; waits && x < zero_exchange_count(c->s, op); x++)
+                if (*end_of(c, op, x) > c->now) *end_of(c, op, x) += seconds;
+        }
+    }
     c->idle[wire] = fmax(c->idle[wire], c->now) + seconds;
     *end_of(c, i->op, zero_exchange_number(i)) = is_join ? c->now + seconds : c->idle[wire];
     c->spent.communication += seconds;
@@ -399,11 +396,10 @@ static zero_status walk_stages(struct stages *all)
         const zero_program *p = &all->clocks[k].s->programs[ZERO_PROGRAM_STEP];
         int at = all->clocks[k].at;
         if (at < p->length)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "pipeline stage %d waits for ever at instruction %d, %s of "
-                             "microbatch %d",
-                             k, at + 1, zero_op_name(p->code[at].op),
-                             p->code[at].microbatch);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "pipeline stage %d waits for ever at instruction %d, %s of microbatch %d",
+                k, at + 1, zero_op_name(p->code[at].op), p->code[at].microbatch);
     }
     return ZERO_OK;
 }

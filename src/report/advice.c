@@ -176,18 +176,6 @@ static bool has_replicas(const zero_plan_input *in)
     return in->shard_ranks > 0 && in->shard_ranks < in->n_ranks;
 }
 
-/* Both options spend memory to spare the network. */
-static void show_without_copies(const advice *a)
-{
-    zero_plan_input in = a->plan;
-    in.node_parameters = 0;
-    if (a->plan.node_parameters) measure_and_show(a, in, "without --node-parameters");
-    in.shard_ranks = 0;
-    if (has_replicas(&a->plan))
-        measure_and_show(
-            a, in, a->plan.node_parameters ? "without both" : "without --shard-ranks");
-}
-
 /* The first number of ranks that helps `in`, on as many times the nodes, if one does.
  * `options` says how `in` differs. */
 static bool show_ranks(const advice *a, zero_plan_input in, const char *options)
@@ -235,8 +223,8 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_roo
     advice a = {*plan, is_auto, room, out, &work};
     if (!plan->reproducible && plan->accumulation > 2) a.plan.accumulation = 2;
     fprintf(out,
-            "bytes %s; * fits the %s; > at least; twice the ranks are on twice the "
-            "nodes\n  %-38s %13s",
+            "bytes %s; * fits the %s; > at least; twice the ranks are on twice the nodes\n "
+            " %-38s %13s",
             room.of_device ? "of the device" : "per rank", ZERO_BYTES(room.limit), "",
             "--stage 0");
     for (int stage = 1; stage < ZERO_STAGE_COUNT; stage++) fprintf(out, " %14d", stage);
@@ -247,7 +235,14 @@ void zero_advice_show(const zero_plan_input *plan, bool is_auto, zero_advice_roo
     if (!plan->recompute) measure_and_show(&a, recomputed, "--recompute");
     show_offloads(&a);
     show_micro_batch(&a);
-    show_without_copies(&a);
+    /* Both options spend memory to spare the network. */
+    zero_plan_input in = a.plan;
+    in.node_parameters = 0;
+    if (a.plan.node_parameters) measure_and_show(&a, in, "without --node-parameters");
+    in.shard_ranks = 0;
+    if (has_replicas(&a.plan))
+        measure_and_show(&a, in,
+                         a.plan.node_parameters ? "without both" : "without --shard-ranks");
     show_more_ranks(&a);
 }
 

@@ -69,7 +69,8 @@ static void measure(const zero_schedule *s, int at, double bytes[LAYERS])
     for (int c = 0; c < ZERO_CLASSES; c++) bytes[layer_of[c]] += (double)classes[c];
 }
 
-/* The pass that an instruction belongs to: forward, backward, or (from LOSS on) the update. */
+/* The pass that an instruction belongs to: forward, backward, or (from LOSS on) the
+ * update. */
 static char phase_of(const zero_program *p, int at)
 {
     for (; at >= 0; at--) {
@@ -115,30 +116,6 @@ static char cell(const struct chart *c, const struct column *column, int row)
     return row == 0 ? '_' : ' ';
 }
 
-/* One character for each column of each panel, after a label and the axis. */
-static void print_picture(const struct chart *c)
-{
-    for (int row = ROWS - 1; row >= PHASES; row--) {
-        char label[ZERO_PLAN_TEXT] = "", line[ZERO_CHART_COLUMNS + 1];
-        if (row == GROUND) snprintf(label, sizeof label, "0");
-        if (row >= 0 && (row + 1) % (ROWS / 4) == 0)
-            zero_text_bytes(c->most * (row + 1) / ROWS, label);
-        int n = snprintf(line, sizeof line, "%*s%c", LABEL, label,
-                         row == GROUND   ? '+'
-                         : row == PHASES ? ' '
-                                         : '|');
-        int end = n;
-        for (int i = 0; i < c->n; i++) {
-            for (int k = 0; k < c->width; k++) {
-                line[n] = cell(c, &c->panels[i].columns[k], row);
-                if (line[n++] != ' ') end = n;
-            }
-            line[n++] = ' ';
-        }
-        fprintf(c->out, "%.*s\n", end, line);
-    }
-}
-
 /* ---- words ---- */
 
 /* The length of the words of a text that fit `width`; a longer word is cut. */
@@ -151,7 +128,8 @@ static int words_that_fit(const char *text, int width)
     return fits > 0 ? fits : width;
 }
 
-/* One line of texts side by side, which steps over what it prints; false: nothing was left. */
+/* One line of texts side by side, which steps over what it prints; false: nothing was
+ * left. */
 static bool print_text_line(const struct chart *c, const char *heading,
                             const char *left[ZERO_STAGE_COUNT])
 {
@@ -204,19 +182,6 @@ static void print_words(const struct chart *c, const char *heading, word what, l
     while (print_text_line(c, heading, left)) heading = "";
 }
 
-/* Evaluation may need more than a step that keeps nothing. */
-static void print_higher_peaks(const struct chart *c)
-{
-    for (int i = 0; i < c->n; i++) {
-        const zero_schedule *s = c->panels[i].s;
-        char bytes[ZERO_PLAN_TEXT];
-        zero_text_bytes((double)s->peak_bytes, bytes);
-        if (s->peak_program != ZERO_PROGRAM_STEP)
-            fprintf(c->out, "stage %d needs more to %s: %s (%zu bytes)\n", s->input.stage,
-                    zero_program_name(s->peak_program), bytes, s->peak_bytes);
-    }
-}
-
 static bool is_used(const struct chart *c, int cls)
 {
     for (int i = 0; i < c->n; i++)
@@ -224,7 +189,8 @@ static bool is_used(const struct chart *c, int cls)
     return false;
 }
 
-/* The marks, the classes of memory that each stands for, and the instructions at the peaks. */
+/* The marks, the classes of memory that each stands for, and the instructions at the
+ * peaks. */
 static void print_legend(const struct chart *c)
 {
     zero_legend legend = {0};
@@ -251,7 +217,26 @@ static zero_status print_chart(const struct chart *c)
     fputc('\n', c->out);
     print_words(c, "stage", STAGE, 0);
     print_words(c, "shards", SHARDS, 0);
-    print_picture(c);
+    /* One character for each column of each panel, after a label and the axis. */
+    for (int row = ROWS - 1; row >= PHASES; row--) {
+        char label[ZERO_PLAN_TEXT] = "", line[ZERO_CHART_COLUMNS + 1];
+        if (row == GROUND) snprintf(label, sizeof label, "0");
+        if (row >= 0 && (row + 1) % (ROWS / 4) == 0)
+            zero_text_bytes(c->most * (row + 1) / ROWS, label);
+        int n = snprintf(line, sizeof line, "%*s%c", LABEL, label,
+                         row == GROUND   ? '+'
+                         : row == PHASES ? ' '
+                                         : '|');
+        int end = n;
+        for (int i = 0; i < c->n; i++) {
+            for (int k = 0; k < c->width; k++) {
+                line[n] = cell(c, &c->panels[i].columns[k], row);
+                if (line[n++] != ' ') end = n;
+            }
+            line[n++] = ' ';
+        }
+        fprintf(c->out, "%.*s\n", end, line);
+    }
     print_words(c, "peak", PEAK, 0);
     print_words(c, "bytes", BYTES, 0);
     print_words(c, "at", PLACE, 0);
@@ -259,7 +244,15 @@ static zero_status print_chart(const struct chart *c)
     print_words(c, "states", OF_LAYER, STATES);
     print_words(c, "activations", OF_LAYER, ACTIVATIONS);
     print_words(c, "the rest", OF_LAYER, REST);
-    print_higher_peaks(c);
+    /* Evaluation may need more than a step that keeps nothing. */
+    for (int i = 0; i < c->n; i++) {
+        const zero_schedule *s = c->panels[i].s;
+        char bytes[ZERO_PLAN_TEXT];
+        zero_text_bytes((double)s->peak_bytes, bytes);
+        if (s->peak_program != ZERO_PROGRAM_STEP)
+            fprintf(c->out, "stage %d needs more to %s: %s (%zu bytes)\n", s->input.stage,
+                    zero_program_name(s->peak_program), bytes, s->peak_bytes);
+    }
     print_legend(c);
     return ZERO_OK;
 }

@@ -16,6 +16,6 @@
 
 #define ZERO_CHART_COLUMNS 80
 
-/* All stages of the report in plain ASCII. A column shows the worst of its instructions. Under each
- * stage stand its peak, where it is, and what it consists of. */
+/* All stages of the report in plain ASCII. A column shows the worst of its instructions.
+ * Under each stage stand its peak, where it is, and what it consists of. */
 ZERO_NODISCARD zero_status zero_plan_show_chart(const zero_plan_report *report, FILE *out);

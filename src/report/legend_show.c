@@ -1,6 +1,5 @@
 #include "report/legend_show.h"
 
-
 /* Transfers name the class of the block that they move, and of the host's side. */
 static void add_class(zero_legend *l, const zero_schedule *s, int buffer)
 {

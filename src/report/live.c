@@ -26,8 +26,8 @@ enum {
     N_PARTS
 };
 
-/* The first part that does not fit is left out, and those after it here. Numbers come before the
- * picture of the share, which is also there as a number. */
+/* The first part that does not fit is left out, and those after it here. Numbers come
+ * before the picture of the share, which is also there as a number. */
 static const int by_importance[N_PARTS] = {STEP,       LEFT, LOSS,  SHARE,    TOKENS,
                                            VALIDATION, TIME, SAVED, DIVISION, BAR_PART};
 

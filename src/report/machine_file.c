@@ -151,20 +151,6 @@ static zero_status store_peak(reader *r, char *rest)
     return ZERO_OK;
 }
 
-static zero_status unknown_key(const reader *r, const char *key)
-{
-    char all[300] = "";
-    for (int i = 0; i < COUNT(texts) + COUNT(numbers); i++) {
-        size_t used = strlen(all);
-        const char *name =
-            i < COUNT(texts) ? texts[i].name : numbers[i - COUNT(texts)].name;
-        snprintf(all + used, sizeof all - used, "%s, ", name);
-    }
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%.300s:%d: no such key: \"%s\"; expected one of %speak", r->path,
-                     r->line, key, all);
-}
-
 static zero_status read_line(reader *r, char *line)
 {
     char *rest = line;
@@ -175,7 +161,16 @@ static zero_status read_line(reader *r, char *line)
     for (int i = 0; i < COUNT(numbers); i++)
         if (strcmp(key, numbers[i].name) == 0) return store_numbers(r, i, rest);
     if (strcmp(key, "peak") == 0) return store_peak(r, rest);
-    return unknown_key(r, key);
+    char all[300] = "";
+    for (int i = 0; i < COUNT(texts) + COUNT(numbers); i++) {
+        size_t used = strlen(all);
+        const char *name =
+            i < COUNT(texts) ? texts[i].name : numbers[i - COUNT(texts)].name;
+        snprintf(all + used, sizeof all - used, "%s, ", name);
+    }
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%.300s:%d: no such key: \"%s\"; expected one of %speak", r->path,
+                     r->line, key, all);
 }
 
 /* ---- all lines ---- */
@@ -189,10 +184,10 @@ static zero_status check_bytes(const reader *r, const char *line, size_t length)
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
         if (c >= ' ' && c < 0x7f) continue;
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%.300s:%d: expected ASCII without tabs, found the byte 0x%02x in "
-                         "column %zu",
-                         r->path, r->line, c, i + 1);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "%.300s:%d: expected ASCII without tabs, found the byte 0x%02x in column %zu",
+            r->path, r->line, c, i + 1);
     }
     return ZERO_OK;
 }
@@ -240,30 +235,22 @@ const char *zero_machine_name_at(int i)
     return zero_machine_texts[i].name;
 }
 
-static bool is_path(const char *name)
-{
-    static const char ending[] = ".machine";
-    size_t length = strlen(name), n = sizeof ending - 1;
-    return strchr(name, '/') || (length > n && strcmp(name + length - n, ending) == 0);
-}
-
-/* An unreadable file is a usage error (2), not damaged data (4). */
-static zero_status load(const char *path, zero_machine_file *machine)
-{
-    zero_bytes text = {0};
-    zero_status st = zero_bytes_read_at_most(&text, path, MOST_BYTES);
-    if (st == ZERO_OK)
-        st = zero_machine_file_parse(path, (const char *)text.bytes, text.len, machine);
-    else if (st != ZERO_ERR_NOMEM)
-        st = zero_fail(ZERO_ERR_INVALID, "--machine: %s", zero_last_error());
-    zero_bytes_destroy(&text);
-    return st;
-}
-
 zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
 {
     char all[300] = "", shown[ZERO_SHOWN_BYTES];
-    if (is_path(name)) return load(name, machine);
+    static const char ending[] = ".machine";
+    size_t length = strlen(name), n = sizeof ending - 1;
+    if (strchr(name, '/') || (length > n && strcmp(name + length - n, ending) == 0)) {
+        /* An unreadable file is a usage error (2), not damaged data (4). */
+        zero_bytes text = {0};
+        zero_status st = zero_bytes_read_at_most(&text, name, MOST_BYTES);
+        if (st == ZERO_OK)
+            st = zero_machine_file_parse(name, (const char *)text.bytes, text.len, machine);
+        else if (st != ZERO_ERR_NOMEM)
+            st = zero_fail(ZERO_ERR_INVALID, "--machine: %s", zero_last_error());
+        zero_bytes_destroy(&text);
+        return st;
+    }
     for (const zero_embedded *t = zero_machine_texts; t->name; t++) {
         if (strcmp(name, t->name) == 0)
             return zero_machine_file_parse(name, t->text, strlen(t->text), machine);

@@ -1,18 +1,22 @@
 /* machine_file.h - machines as small text files of numbers, for --machine NAME|FILE.
  *
- * A file has one key per line, then its values; '#' begins a line that says nothing. Every key
- * stands exactly once, but for `peak`, once per type, of which at least one is given. Numbers are
- * as in base/quantity.h: 32G, 1e-6.
+ * A file has one key per line, then its values; '#' begins a line that says nothing. Every
+ * key stands exactly once, but for `peak`, once per type, of which at least one is given.
+ * Numbers are as in base/quantity.h: 32G, 1e-6.
  *
- *     name, about, source, date, fit   texts; `fit` says which numbers were fitted, and to what
+ *     name, about, source, date, fit   texts; `fit` says which numbers were fitted, and to
+ *                                      what
  *     devices N                        devices of a node
  *     memory BYTES                     of a device
  *     memory-bandwidth RATE            of a device, bytes per second
  *     peak TYPE RATE                   flops per second of a device
  *     efficiency SHARE TOKENS          of products, zero_machine_products()
- *     unaligned EVERY SHARE            attention products whose head size EVERY does not divide
- *     inside SECONDS RATE              link of a device to its node: per message, bytes per second
- *     between SECONDS RATE             link of a node to the others, which its devices share
+ *     unaligned EVERY SHARE            attention products whose head size EVERY does not
+ *                                      divide
+ *     inside SECONDS RATE              link of a device to its node: per message, bytes per
+ *                                      second
+ *     between SECONDS RATE             link of a node to the others, which its devices
+ *                                      share
  *     host RATE                        between a node's devices and its host, all together
  *
  * Machines of the folder machines/ are part of the program. Nothing here is collective. */
@@ -56,8 +60,9 @@ ZERO_NODISCARD zero_status zero_machine_file_parse(const char *path, const char 
 ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
                                                   zero_machine_file *machine);
 
-/* R: flops per second that a device reaches in the products of the shape (paper/throughput.h) for `tokens` positions at a
- * time. 0 if the machine lacks the type. */
+/* R: flops per second that a device reaches in the products of the shape
+ * (paper/throughput.h) for `tokens` positions at a time. 0 if the machine lacks the
+ * type. */
 double zero_machine_products(const zero_machine_file *machine, zero_type type,
                              const zero_gpt2_shape *shape, double tokens);
 

@@ -5,17 +5,6 @@
 #include "nn/gpt2.h"
 #include "sharding/formula.h"
 
-/* Without a vocabulary Psi depends on V. */
-static void print_sizes(const zero_gpt2_shape *s, FILE *out)
-{
-    int64_t psi = zero_gpt2_count(s);
-    double gb = zero_formula_state_bytes(psi, 1, 0, ZERO_FP32) / 1e9;
-    if (s->vocab > 0)
-        fprintf(out, "%6" PRId64 " %15" PRId64 " %10.3f", s->vocab, psi, gb);
-    else
-        fprintf(out, "%6s %7" PRId64 " + %" PRId64 " V %10s", "data's", psi, s->hidden, "");
-}
-
 void zero_models_show(FILE *out)
 {
     int n;
@@ -26,12 +15,18 @@ void zero_models_show(FILE *out)
         const zero_gpt2_shape *s = &rows[i].shape;
         fprintf(out, "%-16s %6" PRId64 " %6" PRId64 " %5" PRId64 " %5" PRId64 " ",
                 rows[i].name, s->layers, s->hidden, s->heads, s->seq);
-        print_sizes(s, out);
+        /* Without a vocabulary Psi depends on V. */
+        int64_t psi = zero_gpt2_count(s);
+        double gb = zero_formula_state_bytes(psi, 1, 0, ZERO_FP32) / 1e9;
+        if (s->vocab > 0)
+            fprintf(out, "%6" PRId64 " %15" PRId64 " %10.3f", s->vocab, psi, gb);
+        else
+            fprintf(out, "%6s %7" PRId64 " + %" PRId64 " V %10s", "data's", psi, s->hidden,
+                    "");
         fprintf(out, "  %s\n", rows[i].source);
     }
     fputs("\nstates: parameters, gradients and Adam's moments, 16 bytes per parameter, "
-          "before "
-          "sharding.\nThe ZeRO paper gives layers, hidden and heads; vocabulary and length "
-          "are GPT-2's.\n",
+          "before sharding.\nThe ZeRO paper gives layers, hidden and heads; vocabulary and "
+          "length are GPT-2's.\n",
           out);
 }

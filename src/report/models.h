@@ -3,6 +3,6 @@
 
 #include <stdio.h>
 
-/* A table of every preset: shape, parameters, model states without ZeRO, and its source; at most
- * 100 columns. */
+/* A table of every preset: shape, parameters, model states without ZeRO, and its source; at
+ * most 100 columns. */
 void zero_models_show(FILE *out);

@@ -98,23 +98,6 @@ static zero_status find_matches(merger *m, const zero_plan_entries *program, int
     return ZERO_OK;
 }
 
-/* Between two matches the program's own entries come first: a gradient is freed right after
- * the instruction that both have. */
-static int join(const merger *m, int k, const int *match, zero_plan_row *joined)
-{
-    int n = 0, row = 0, n_entries = m->programs[k].n;
-    for (int entry = 0; entry <= n_entries; entry++) {
-        bool is_end = entry == n_entries, is_own = !is_end && match[entry] < 0;
-        int until = is_end ? m->n : is_own ? row : match[entry];
-        while (row < until) joined[n++] = m->rows[row++];
-        if (is_end) break;
-        for (int i = 0; i < ZERO_STAGE_COUNT && is_own; i++) joined[n].of[i] = -1;
-        if (!is_own) joined[n] = m->rows[row++];
-        joined[n++].of[k] = entry;
-    }
-    return n;
-}
-
 static zero_status add_program(merger *m, int k)
 {
     size_t rows = (size_t)m->n + 1, entries = (size_t)m->programs[k].n + 1;
@@ -126,7 +109,20 @@ static zero_status add_program(merger *m, int k)
                                         numbers + rows, tails)
                          : zero_fail(ZERO_ERR_NOMEM, "no memory for %zu lines", entries);
     if (st == ZERO_OK) {
-        m->n = join(m, k, numbers + 2 * rows, joined);
+        /* Between two matches the program's own entries come first: a gradient is freed
+         * right after the instruction that both have. */
+        const int *match = numbers + 2 * rows;
+        int n = 0, row = 0, n_entries = m->programs[k].n;
+        for (int entry = 0; entry <= n_entries; entry++) {
+            bool is_end = entry == n_entries, is_own = !is_end && match[entry] < 0;
+            int until = is_end ? m->n : is_own ? row : match[entry];
+            while (row < until) joined[n++] = m->rows[row++];
+            if (is_end) break;
+            for (int i = 0; i < ZERO_STAGE_COUNT && is_own; i++) joined[n].of[i] = -1;
+            if (!is_own) joined[n] = m->rows[row++];
+            joined[n++].of[k] = entry;
+        }
+        m->n = n;
         free(m->rows);
         m->rows = joined;
         joined = NULL;
@@ -176,48 +172,6 @@ static void short_bytes(int64_t bytes, char text[ZERO_PLAN_TEXT])
     for (; x >= 999.5; unit++) x /= 1024.0;
     int digits = unit == 0 || x >= 99.95 ? 0 : x < 9.995 ? 2 : 1;
     snprintf(text, ZERO_PLAN_TEXT, "%.*f%.*s", digits, x, unit > 0, &units[unit]);
-}
-
-/* Blanks at the end of the line are left out. */
-static void print_row(const table *t, const zero_plan_row *row, FILE *out)
-{
-    char text[LINE], operand[ZERO_PLAN_TEXT], micro[16] = "";
-    int k = owner(row);
-    const zero_plan_entry *e = &t->programs[k].list[row->of[k]];
-    zero_plan_entry_operand(&t->programs[k], e, operand);
-    if (e->at >= 0 && zero_ops[e->i->op].has_microbatch)
-        snprintf(micro, sizeof micro, "%d", e->i->microbatch);
-    int n = snprintf(text, sizeof text, "%-*s %-*s", t->name_width, zero_plan_entry_name(e),
-                     t->operand_width, operand);
-    if (t->has_microbatches) n += snprintf(text + n, LINE - (size_t)n, " %3s", micro);
-    for (k = 0; k < t->r->n; k++) {
-        char bytes[ZERO_PLAN_TEXT] = "", live[ZERO_PLAN_TEXT] = "", mark = ' ';
-        e = row->of[k] >= 0 ? &t->programs[k].list[row->of[k]] : NULL;
-        if (e && e->bytes >= 0) short_bytes(e->bytes, bytes);
-        if (e && e->at >= 0) short_bytes((int64_t)e->i->live_bytes, live);
-        if (e && e->at >= 0 && e->at == t->peaks[k]) mark = '*';
-        n += snprintf(text + n, LINE - (size_t)n, " %*s %*s%c", SHORT, bytes, SHORT, live,
-                      mark);
-    }
-    while (n > 0 && text[n - 1] == ' ') n--;
-    fprintf(out, "%.*s\n", n, text);
-}
-
-static void print_heading(const table *t, FILE *out)
-{
-    int words = t->name_width + 1 + t->operand_width;
-    fprintf(out, "\n%-*s%s", words, "step, stage", t->has_microbatches ? "    " : "");
-    for (int k = 0; k < t->r->n; k++) {
-        char name[ZERO_PLAN_TEXT];
-        int number = zero_plan_stage_number(&t->r->stages[k]);
-        snprintf(name, sizeof name, "%d %.20s", number, zero_stage_at(number)->name);
-        fprintf(out, " %*s%s", CELL - 2, name, k + 1 < t->r->n ? " " : "");
-    }
-    fprintf(out, "\n%-*s%s", words, "", t->has_microbatches ? " mic" : "");
-    for (int k = 0; k < t->r->n; k++)
-        fprintf(out, " %*s %*s%s", SHORT, "bytes", SHORT, "live",
-                k + 1 < t->r->n ? " " : "");
-    fputc('\n', out);
 }
 
 static void print_sums(const table *t, FILE *out)
@@ -273,8 +227,43 @@ static zero_status print(const table *t, FILE *out)
     char what[ZERO_PLAN_TEXT];
     snprintf(what, sizeof what, "instructions of rank %d in", t->r->request.rank);
     ZERO_TRY(zero_plan_show_title(t->r, what, out));
-    print_heading(t, out);
-    for (int i = 0; i < t->n_rows; i++) print_row(t, &t->rows[i], out);
+    int words = t->name_width + 1 + t->operand_width;
+    fprintf(out, "\n%-*s%s", words, "step, stage", t->has_microbatches ? "    " : "");
+    for (int k = 0; k < t->r->n; k++) {
+        char name[ZERO_PLAN_TEXT];
+        int number = zero_plan_stage_number(&t->r->stages[k]);
+        snprintf(name, sizeof name, "%d %.20s", number, zero_stage_at(number)->name);
+        fprintf(out, " %*s%s", CELL - 2, name, k + 1 < t->r->n ? " " : "");
+    }
+    fprintf(out, "\n%-*s%s", words, "", t->has_microbatches ? " mic" : "");
+    for (int k = 0; k < t->r->n; k++)
+        fprintf(out, " %*s %*s%s", SHORT, "bytes", SHORT, "live",
+                k + 1 < t->r->n ? " " : "");
+    fputc('\n', out);
+    for (int i = 0; i < t->n_rows; i++) {
+        /* Blanks at the end of the line are left out. */
+        const zero_plan_row *row = &t->rows[i];
+        char text[LINE], operand[ZERO_PLAN_TEXT], micro[16] = "";
+        int k = owner(row);
+        const zero_plan_entry *e = &t->programs[k].list[row->of[k]];
+        zero_plan_entry_operand(&t->programs[k], e, operand);
+        if (e->at >= 0 && zero_ops[e->i->op].has_microbatch)
+            snprintf(micro, sizeof micro, "%d", e->i->microbatch);
+        int n = snprintf(text, sizeof text, "%-*s %-*s", t->name_width,
+                         zero_plan_entry_name(e), t->operand_width, operand);
+        if (t->has_microbatches) n += snprintf(text + n, LINE - (size_t)n, " %3s", micro);
+        for (k = 0; k < t->r->n; k++) {
+            char bytes[ZERO_PLAN_TEXT] = "", live[ZERO_PLAN_TEXT] = "", mark = ' ';
+            e = row->of[k] >= 0 ? &t->programs[k].list[row->of[k]] : NULL;
+            if (e && e->bytes >= 0) short_bytes(e->bytes, bytes);
+            if (e && e->at >= 0) short_bytes((int64_t)e->i->live_bytes, live);
+            if (e && e->at >= 0 && e->at == t->peaks[k]) mark = '*';
+            n += snprintf(text + n, LINE - (size_t)n, " %*s %*s%c", SHORT, bytes, SHORT,
+                          live, mark);
+        }
+        while (n > 0 && text[n - 1] == ' ') n--;
+        fprintf(out, "%.*s\n", n, text);
+    }
     fputc('\n', out);
     print_sums(t, out);
     fputs("\nA stage has numbers where its program has the instruction.\n"

@@ -355,8 +355,7 @@ static json_t *program_facts(const zero_plan_report *r, const zero_schedule *s)
             json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
                                     zero_text_operand(&r->model, i));
             if (i->part != ZERO_PART_ALL) put_whole(one, "part", i->part);
-            if (zero_ops[i->op].has_microbatch)
-                put_whole(one, "microbatch", i->microbatch);
+            if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
             if (bytes >= 0) put_whole(one, "bytes", bytes);
             put_whole(one, "live_bytes", (int64_t)i->live_bytes);
             if (i->host != ZERO_NO_BUFFER)

@@ -70,22 +70,6 @@ zero_status zero_plan_machine_fill(zero_plan_report *r)
 
 /* ---- the list ---- */
 
-static void show_machine(const zero_machine_file *m, FILE *out)
-{
-    fprintf(out, "%s, %s: a fit of ours\n  %s\n  source: %s\n  fitted: %s\n", m->name,
-            m->date, m->about, m->source, m->fit);
-    fprintf(out, "  %.0f device%s of %.4g GB per node; Tflop/s of a device:", m->devices,
-            zero_text_plural((int)m->devices), m->memory / GIGA);
-    for (int t = 0; t < ZERO_TYPES; t++)
-        if (m->peak[t] > 0.0)
-            fprintf(out, " %s %.4g", zero_type_name((zero_type)t), m->peak[t] / TERA);
-    fprintf(out, "\n  products of n tokens reach %.3g n / (n + %.4g) of that\n", m->share,
-            m->tokens);
-    fprintf(out,
-            "  links: %.4g GB/s of a device, %.4g of a node to others, %.4g to its host\n",
-            m->inside.bandwidth / GIGA, m->between.bandwidth / GIGA, m->host / GIGA);
-}
-
 zero_status zero_plan_machines_show(FILE *out)
 {
     const char *name;
@@ -93,7 +77,22 @@ zero_status zero_plan_machines_show(FILE *out)
         zero_machine_file machine;
         ZERO_TRY(zero_machine_file_find(name, &machine));
         if (i > 0) fputc('\n', out);
-        show_machine(&machine, out);
+        fprintf(out, "%s, %s: a fit of ours\n  %s\n  source: %s\n  fitted: %s\n",
+                machine.name, machine.date, machine.about, machine.source, machine.fit);
+        fprintf(out, "  %.0f device%s of %.4g GB per node; Tflop/s of a device:",
+                machine.devices, zero_text_plural((int)machine.devices),
+                machine.memory / GIGA);
+        for (int t = 0; t < ZERO_TYPES; t++)
+            if (machine.peak[t] > 0.0)
+                fprintf(out, " %s %.4g", zero_type_name((zero_type)t),
+                        machine.peak[t] / TERA);
+        fprintf(out, "\n  products of n tokens reach %.3g n / (n + %.4g) of that\n",
+                machine.share, machine.tokens);
+        fprintf(
+            out,
+            "  links: %.4g GB/s of a device, %.4g of a node to others, %.4g to its host\n",
+            machine.inside.bandwidth / GIGA, machine.between.bandwidth / GIGA,
+            machine.host / GIGA);
     }
     fputs("\nYour own machine: a file with the same keys (src/report/machines/), --machine "
           "PATH.machine.\n",

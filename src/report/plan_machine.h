@@ -2,10 +2,12 @@
  * open.
  *
  *     nodes           enough for the ranks, one device each
- *     flops           products of the model's shape and micro batch (machine_file.h), in --dtype
+ *     flops           products of the model's shape and micro batch (machine_file.h), in
+ *                     --dtype
  *     network         on one node a device's link; on several its share of the node's link
  *     node network    on several nodes: a device's link inside
- *     memory          to hold the plan against: of a device, or with --device of --device-memory
+ *     memory          to hold the plan against: of a device, or with --device of
+ *                     --device-memory
  *
  * Numbers that the user gave stay as they are. */
 #pragma once

@@ -43,11 +43,10 @@ static zero_status choose_layout(zero_plan_report *r)
         return zero_fail(ZERO_ERR_INVALID, "--fake-nodes %d: there are only %d ranks",
                          nodes, n);
     if (c->plan.node_parameters && nodes == 0)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--node-parameters without --fake-nodes: a plan then gives each rank, or TP "
-            "group, a node of its own, so none that shard together share memory; give "
-            "--fake-nodes K for K nodes");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters without --fake-nodes: a plan then gives each "
+                         "rank, or TP group, a node of its own, so none that shard "
+                         "together share memory; give --fake-nodes K for K nodes");
     /* Without --fake-nodes every rank has its own node, as in the paper; or every TP
      * group. */
     if (nodes == 0) nodes = c->tp.across_nodes ? n : c->plan.n_ranks;
@@ -184,19 +183,17 @@ static zero_status check_batches(const zero_plan_report *r)
         if (b->needed < least->needed) least = b;
     }
     if (host_room(r) > 0 && least->host > host_room(r))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--fit batch: the device would do, but not --memory-limit %zu: the "
-            "host needs %zu bytes per rank; give more bytes, more ranks, or "
-            "--offload DIR where it is --offload host",
-            host_room(r), least->host);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--fit batch: no micro batch fits %" PRId64
-        " bytes: the smallest needs %zu per rank; give more bytes, more ranks, "
-        "a higher --stage, --recompute%s",
-        r->request.fit_memory, least->needed,
-        zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--fit batch: the device would do, but not --memory-limit %zu: "
+                         "the host needs %zu bytes per rank; give more bytes, more ranks, "
+                         "or --offload DIR where it is --offload host",
+                         host_room(r), least->host);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--fit batch: no micro batch fits %" PRId64
+                     " bytes: the smallest needs %zu per rank; give more bytes, more "
+                     "ranks, a higher --stage, --recompute%s",
+                     r->request.fit_memory, least->needed,
+                     zero_plan_batch_grows(r) ? "" : ", or no --global-batch");
 }
 
 static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *stage)
@@ -227,16 +224,6 @@ static zero_status make_stage(zero_plan_report *r, int number, zero_plan_stage *
     return ZERO_OK;
 }
 
-static zero_status make_stages(zero_plan_report *r)
-{
-    int first = r->request.all_stages ? 0 : (int)r->config.plan.stage;
-    int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
-    ZERO_TRY(zero_new(&r->stages, n, "stages"));
-    r->n = n;
-    for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
-    return check_batches(r);
-}
-
 static zero_status make(zero_plan_report *r)
 {
     const zero_backend *backend;
@@ -252,7 +239,12 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(choose_layout(r));
     ZERO_TRY(zero_tp_cut(&r->config.tp, &r->model, r->request.rank, &r->made, &r->part));
     if (r->request.pipeline > 0) ZERO_TRY(zero_plan_pipelines_check(r));
-    ZERO_TRY(make_stages(r));
+    int first = r->request.all_stages ? 0 : (int)r->config.plan.stage;
+    int n = r->request.all_stages ? ZERO_STAGE_COUNT : 1;
+    ZERO_TRY(zero_new(&r->stages, n, "stages"));
+    r->n = n;
+    for (int k = 0; k < n; k++) ZERO_TRY(make_stage(r, first + k, &r->stages[k]));
+    ZERO_TRY(check_batches(r));
     return r->request.pipeline > 0 ? zero_plan_pipelines_make(r) : ZERO_OK;
 }
 

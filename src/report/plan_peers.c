@@ -51,11 +51,10 @@ zero_status zero_plan_peers_make(const zero_plan_report *r, int stage, int64_t *
     int n = r->layout.size;
     zero_status st = ZERO_OK;
     if (n > ZERO_MOST_PEERS)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--peers with --ranks %d: bytes from rank to rank are shown for up "
-            "to %d ranks; give fewer",
-            n, ZERO_MOST_PEERS);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--peers with --ranks %d: bytes from rank to rank are shown for "
+                         "up to %d ranks; give fewer",
+                         n, ZERO_MOST_PEERS);
     ZERO_TRY(zero_new(matrix, (size_t)n * (size_t)n, "pairs of ranks"));
     for (int rank = 0; st == ZERO_OK && rank < n; rank++)
         st = count_rank(r, stage, rank, *matrix);
@@ -104,21 +103,6 @@ static matrix_view view_of(const zero_layout *l, const int64_t *matrix)
     return v;
 }
 
-/* A number, or a square's shade: the quarter of the most that its bytes reach. */
-static void print_cell(int64_t bytes, bool is_own, const matrix_view *v, FILE *out)
-{
-    char text[ZERO_PLAN_TEXT] = "-";
-    if (v->width > 2) {
-        if (bytes > 0) zero_text_bytes((double)bytes, text);
-    } else if (bytes == 0) {
-        text[0] = ' ';
-    } else {
-        int quarter = (int)((double)SHADES * (double)(bytes - 1) / (double)v->most_pair);
-        text[0] = shades[quarter < SHADES ? quarter : SHADES - 1];
-    }
-    fprintf(out, "%*s", v->width, is_own ? "\\" : text);
-}
-
 static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage, FILE *out)
 {
     const zero_layout *l = &r->layout;
@@ -137,7 +121,21 @@ static void print_matrix(const zero_plan_report *r, const zero_plan_stage *stage
         fprintf(out, "%*d ", LABEL - 1, from);
         for (int to = 0; to < l->size; to++) {
             if (v.has_borders && begins_node(l, to)) fprintf(out, "%*c", border, '|');
-            print_cell(stage->peers[(int64_t)from * l->size + to], to == from, &v, out);
+            /* A number, or a square's shade: the quarter of the most that its bytes
+             * reach. */
+            int64_t bytes = stage->peers[(int64_t)from * l->size + to];
+            bool is_own = to == from;
+            char text[ZERO_PLAN_TEXT] = "-";
+            if (v.width > 2) {
+                if (bytes > 0) zero_text_bytes((double)bytes, text);
+            } else if (bytes == 0) {
+                text[0] = ' ';
+            } else {
+                int quarter =
+                    (int)((double)SHADES * (double)(bytes - 1) / (double)v.most_pair);
+                text[0] = shades[quarter < SHADES ? quarter : SHADES - 1];
+            }
+            fprintf(out, "%*s", v.width, is_own ? "\\" : text);
         }
         fputc('\n', out);
     }

@@ -17,7 +17,8 @@ ZERO_NODISCARD zero_status zero_plan_pipelines_check(const zero_plan_report *rep
 /* Fills in report->pipelines; the stages are there. Fails as zero_pipeline_make(). */
 ZERO_NODISCARD zero_status zero_plan_pipelines_make(zero_plan_report *report);
 
-/* The table; or, if the request shows schedules, the programs of the rank's stage. ZERO_ERR_NOMEM. */
+/* The table; or, if the request shows schedules, the programs of the rank's stage.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_plan_show_pipelines(const zero_plan_report *report,
                                                     FILE *out);
 

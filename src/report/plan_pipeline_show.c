@@ -14,7 +14,8 @@
 #define NAME    25
 #define NONE    (-1.0) /* the column has no such number */
 
-/* A number of each column: of pipelines, on the stage that needs most memory; then ZeRO's stages. */
+/* A number of each column: of pipelines, on the stage that needs most memory; then ZeRO's
+ * stages. */
 typedef struct {
     double of[COLUMNS];
 } row;
@@ -70,38 +71,6 @@ static void show_memory(const zero_plan_report *r, FILE *out)
     show_row("microbatches alive", "%.0f", &live, out);
 }
 
-static void show_traffic(const zero_plan_report *r, FILE *out)
-{
-    row between = {0}, states = between, most = between, mean = between;
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
-        const zero_pipeline *p = &r->pipelines[k].pipeline;
-        for (int s = 0; s < p->n_stages; s++) {
-            const zero_pipe_ledger *l = &p->stages[s].ledger;
-            double sent = (double)(l->activations_sent + l->gradients_sent);
-            double reduced = (double)(l->reduced_sent + l->tied_sent);
-            between.of[k] = fmax(between.of[k], sent);
-            states.of[k] = fmax(states.of[k], reduced);
-            most.of[k] = fmax(most.of[k], sent + reduced);
-            mean.of[k] += sent + reduced;
-        }
-        mean.of[k] /= p->n_stages;
-    }
-    for (int k = 0; k < r->n; k++) {
-        int c = ZERO_PIPELINE_KINDS + k;
-        zero_traffic t = r->stages[k].ledger.reduce.traffic;
-        zero_traffic_add(&t, 1, &r->stages[k].ledger.gather.traffic);
-        states.of[c] = most.of[c] = mean.of[c] = (double)zero_traffic_total(&t).bytes_sent;
-        between.of[c] = NONE;
-    }
-    fputs("\nbytes that a rank sends per step; of pipelines, in each line the stage that "
-          "sends most\n",
-          out);
-    show_row("between stages", NULL, &between, out);
-    show_row("gradients, parameters", NULL, &states, out);
-    show_row("all", NULL, &most, out);
-    show_row("  mean over ranks", NULL, &mean, out);
-}
-
 static void show_time(const zero_plan_report *r, FILE *out)
 {
     const zero_plan_machine *m = &r->request.machine;
@@ -152,21 +121,6 @@ static void show_shape(const zero_plan_report *r, FILE *out)
             zero_text_plural(p->plan.micro_batch));
 }
 
-static void show_table(const zero_plan_report *r, FILE *out)
-{
-    fprintf(out, "\n%-*s%*s%*s%*s\n", NAME, "", WIDTH, "pipeline", WIDTH, "", WIDTH,
-            "ZeRO");
-    fprintf(out, "%-*s", NAME, "");
-    for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
-        fprintf(out, "%*s", WIDTH, zero_pipeline_name((zero_pipeline_kind)k));
-    for (int k = 0; k < r->n; k++)
-        fprintf(out, "%*s %d", WIDTH - 2, "stage", zero_plan_stage_number(&r->stages[k]));
-    fputc('\n', out);
-    show_memory(r, out);
-    show_traffic(r, out);
-    show_time(r, out);
-}
-
 zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
 {
     int stage = zero_plan_pipeline_stage(r);
@@ -174,7 +128,46 @@ zero_status zero_plan_show_pipelines(const zero_plan_report *r, FILE *out)
     zero_plan_show_setup(r, out);
     show_shape(r, out);
     if (!r->request.show_schedule) {
-        show_table(r, out);
+        fprintf(out, "\n%-*s%*s%*s%*s\n", NAME, "", WIDTH, "pipeline", WIDTH, "", WIDTH,
+                "ZeRO");
+        fprintf(out, "%-*s", NAME, "");
+        for (int k = 0; k < ZERO_PIPELINE_KINDS; k++)
+            fprintf(out, "%*s", WIDTH, zero_pipeline_name((zero_pipeline_kind)k));
+        for (int k = 0; k < r->n; k++)
+            fprintf(out, "%*s %d", WIDTH - 2, "stage",
+                    zero_plan_stage_number(&r->stages[k]));
+        fputc('\n', out);
+        show_memory(r, out);
+        row between = {0}, states = between, most = between, mean = between;
+        for (int k = 0; k < ZERO_PIPELINE_KINDS; k++) {
+            const zero_pipeline *p = &r->pipelines[k].pipeline;
+            for (int s = 0; s < p->n_stages; s++) {
+                const zero_pipe_ledger *l = &p->stages[s].ledger;
+                double sent = (double)(l->activations_sent + l->gradients_sent);
+                double reduced = (double)(l->reduced_sent + l->tied_sent);
+                between.of[k] = fmax(between.of[k], sent);
+                states.of[k] = fmax(states.of[k], reduced);
+                most.of[k] = fmax(most.of[k], sent + reduced);
+                mean.of[k] += sent + reduced;
+            }
+            mean.of[k] /= p->n_stages;
+        }
+        for (int k = 0; k < r->n; k++) {
+            int c = ZERO_PIPELINE_KINDS + k;
+            zero_traffic t = r->stages[k].ledger.reduce.traffic;
+            zero_traffic_add(&t, 1, &r->stages[k].ledger.gather.traffic);
+            states.of[c] = most.of[c] = mean.of[c] =
+                (double)zero_traffic_total(&t).bytes_sent;
+            between.of[c] = NONE;
+        }
+        fputs("\nbytes that a rank sends per step; of pipelines, in each line the stage "
+              "that sends most\n",
+              out);
+        show_row("between stages", NULL, &between, out);
+        show_row("gradients, parameters", NULL, &states, out);
+        show_row("all", NULL, &most, out);
+        show_row("  mean over ranks", NULL, &mean, out);
+        show_time(r, out);
         return ZERO_OK;
     }
     fputs("bytes live     the most while the instruction runs, of all classes\n", out);

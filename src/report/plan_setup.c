@@ -61,10 +61,17 @@ static json_t *machine_facts(const zero_plan_report *r)
     return object;
 }
 
-/* The rank that is shown, its share of the model, and the ranks that shard together with
- * it; a simulation shows none. */
-static void put_ranks(const zero_plan_report *r, json_t *object)
+json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
+    const zero_config *c = &r->config;
+    const zero_gpt2_shape *s = &r->shape;
+    const zero_plan_input *in = &r->stages[0].schedule.input;
+    json_t *object = json_pack(
+        "{s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}}", "model", "name", c->model, "layers",
+        s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
+        "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
+    /* The rank that is shown, its share of the model, and the ranks that shard together
+     * with it; a simulation shows none. */
     const zero_share *share = &r->part->share;
     const zero_shard_place *at = &r->stages[0].schedule.shard;
     json_t *tp = json_pack("{s:i, s:i, s:i}", "ranks", share->ranks, "slices",
@@ -85,18 +92,6 @@ static void put_ranks(const zero_plan_report *r, json_t *object)
                  r->layout.n_nodes < r->layout.size ? "TP group" : "rank");
     json_object_set_new(object, "tp", tp);
     json_object_set_new(object, "shards", shards);
-}
-
-json_t *zero_plan_setup_facts(const zero_plan_report *r)
-{
-    const zero_config *c = &r->config;
-    const zero_gpt2_shape *s = &r->shape;
-    const zero_plan_input *in = &r->stages[0].schedule.input;
-    json_t *object = json_pack(
-        "{s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}}", "model", "name", c->model, "layers",
-        s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
-        "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
-    put_ranks(r, object);
     json_object_update_new(object, zero_batch_facts(c, s->seq));
     json_object_update_new(
         object,

@@ -4,22 +4,18 @@
 #include "base/utf8.h"
 #include "io/bytes.h"
 
-/* Directions that a text may change for what follows it. Its letters' own directions, and the
- * characters that join them, belong to many languages. */
-static bool turns(uint32_t c)
-{
-    return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-/* The length of the UTF-8 character at p; 0 if it is invalid or controls a terminal, which must
- * not obey an untrained model. */
+/* The length of the UTF-8 character at p; 0 if it is invalid or controls a terminal, which
+ * must not obey an untrained model. */
 static size_t printable(const unsigned char *p, size_t n)
 {
     uint32_t c = 0;
     size_t len = zero_utf8_read(p, n, &c);
     bool is_control = c < 0x20 || (c >= 0x7f && c < 0xa0);
     if (c == '\n' || c == '\t') return len;
-    return is_control || turns(c) ? 0 : len;
+    /* Directions that a text may change for what follows it. Its letters' own
+     * directions, and the characters that join them, belong to many languages. */
+    return is_control || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ? 0
+                                                                                      : len;
 }
 
 /* The bytes that one '?' stands for. */

@@ -112,28 +112,6 @@ static bool has_team(const zero_config *c)
            (!zero_config_has_device(c) || c->offload);
 }
 
-static void put_inputs(const zero_run_view *v, json_t *facts)
-{
-    const zero_config *c = v->config;
-    const zero_corpus *corpus = v->corpus;
-    bool resumes = zero_config_resumes(c);
-    json_object_set_new(json_object_get(facts, "tp"), "data_ranks",
-                        json_integer(c->plan.n_ranks));
-    add(facts, zero_batch_facts(c, v->model->seq));
-    add(facts,
-        json_pack("{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*,"
-                  " s:o*}",
-                  "threads_from", raw(v->threads_from), "binding", raw(v->binding),
-                  "has_team", has_team(c), "has_loaded", v->has_loaded, "init_from",
-                  raw(c->init_from), "import_note", raw(v->import_note), "why_own_tokens",
-                  raw(v->why_own_tokens), "validation",
-                  corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
-                  corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
-                  "checkpoint", raw(c->checkpoint), "resumed",
-                  resumes ? raw(v->from) : NULL, "taken", resumes ? raw(v->taken) : NULL,
-                  "changed", resumes ? raw(v->changes) : NULL));
-}
-
 /* The plan's memory, and what a step exchanges. With a device the classes are those
  * there. */
 static void put_plan(const zero_run_view *v, json_t *facts)
@@ -187,20 +165,6 @@ static void put_exchange(const zero_run_view *v, json_t *facts)
                   "why_exchange", why, "mpi_cuda", zero_launch_cuda()));
 }
 
-/* Where flipped bits are looked for, and in how many steps. */
-static void put_checks(const zero_schedule *s, json_t *facts)
-{
-    bool is_beside = zero_plan_updates_beside(&s->input);
-    int updates = is_beside ? s->input.check_replicas : zero_update_period(s);
-    if (zero_is_checked(s))
-        json_object_set_new(facts, "checks",
-                            json_pack("{s:i, s:i, s:i}", "parameters", updates,
-                                      updates > 0 ? "their copies" : "copies of parameters",
-                                      zero_compared_in(s, ZERO_ARRAY_PARAMETERS),
-                                      "copies of states",
-                                      zero_compared_in(s, ZERO_ARRAY_MOMENTUM)));
-}
-
 /* How the file works depends on the file system, so a run says it. Rank 0 speaks for
  * all. */
 static void put_offload(const zero_run_view *v, json_t *facts)
@@ -222,8 +186,47 @@ static void put_offload(const zero_run_view *v, json_t *facts)
                                   file->is_direct, "had_no_name", file->had_no_name));
 }
 
-static void show_warnings(const zero_run_view *v)
+void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
 {
+    if (!v->config->quiet) {
+        json_t *facts = origin_facts(v, run);
+        const zero_config *c = v->config;
+        const zero_corpus *corpus = v->corpus;
+        bool resumes = zero_config_resumes(c);
+        json_object_set_new(json_object_get(facts, "tp"), "data_ranks",
+                            json_integer(c->plan.n_ranks));
+        add(facts, zero_batch_facts(c, v->model->seq));
+        add(facts,
+            json_pack(
+                "{s:o*, s:o*, s:b, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, "
+                "s:o*}",
+                "threads_from", raw(v->threads_from), "binding", raw(v->binding),
+                "has_team", has_team(c), "has_loaded", v->has_loaded, "init_from",
+                raw(c->init_from), "import_note", raw(v->import_note), "why_own_tokens",
+                raw(v->why_own_tokens), "validation",
+                corpus->has_validation ? raw(corpus->validation) : NULL, "entropy",
+                corpus->has_entropy ? json_real(corpus->entropy.nats_per_token) : NULL,
+                "checkpoint", raw(c->checkpoint), "resumed", resumes ? raw(v->from) : NULL,
+                "taken", resumes ? raw(v->taken) : NULL, "changed",
+                resumes ? raw(v->changes) : NULL));
+        put_plan(v, facts);
+        put_exchange(v, facts);
+        /* Where flipped bits are looked for, and in how many steps. */
+        bool is_beside = zero_plan_updates_beside(&v->engine->schedule.input);
+        int updates = is_beside ? v->engine->schedule.input.check_replicas
+                                : zero_update_period(&v->engine->schedule);
+        if (zero_is_checked(&v->engine->schedule))
+            json_object_set_new(
+                facts, "checks",
+                json_pack("{s:i, s:i, s:i}", "parameters", updates,
+                          updates > 0 ? "their copies" : "copies of parameters",
+                          zero_compared_in(&v->engine->schedule, ZERO_ARRAY_PARAMETERS),
+                          "copies of states",
+                          zero_compared_in(&v->engine->schedule, ZERO_ARRAY_MOMENTUM)));
+        put_offload(v, facts);
+        print("run", facts);
+    }
+    fflush(stdout);
     const zero_config *c = v->config;
     const zero_engine *e = v->engine;
     double scratch = zero_config_scratch_rate(c);
@@ -238,21 +241,6 @@ static void show_warnings(const zero_run_view *v)
                   "usable_cores", v->topology->usable_cores);
     if (zero_report_print("warnings", facts, stderr) != ZERO_OK)
         fprintf(stderr, "%s\n", zero_last_error());
-}
-
-void zero_show_setup(const zero_run_view *v, const zero_metrics_run *run)
-{
-    if (!v->config->quiet) {
-        json_t *facts = origin_facts(v, run);
-        put_inputs(v, facts);
-        put_plan(v, facts);
-        put_exchange(v, facts);
-        put_checks(&v->engine->schedule, facts);
-        put_offload(v, facts);
-        print("run", facts);
-    }
-    fflush(stdout);
-    show_warnings(v);
 }
 
 /* ---- what has run ---- */
@@ -324,8 +312,8 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t, json_t *
      * memory, which is mapped here too, for every rank. */
     add(final,
         json_pack(
-            "{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, s:s,"
-            " s:I, s:o*}",
+            "{s:b, s:o, s:o*, s:o*, s:I, s:I, s:f, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:I, "
+            "s:o*}",
             "quiet", v->config->quiet, "loss", json_sprintf("%.4f", t->loss), "val_loss",
             t->has_val_loss ? json_sprintf("%.4f", t->val_loss) : NULL, "entropy",
             v->corpus->has_entropy ? json_real(v->corpus->entropy.nats_per_token) : NULL,

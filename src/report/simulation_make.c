@@ -14,22 +14,19 @@ static zero_status simulate_stage(const zero_simulation_report *r, int k)
                      "--node-network, --adapter, --disk, --flops)");
 }
 
-static zero_status simulate_watched(zero_simulation_report *r)
-{
-    const zero_simulation_watcher *w = r->request.watcher;
-    ZERO_TRY(w->begin(w->arg, r, &r->input));
-    zero_status st = simulate_stage(r, 0);
-    r->input.span = NULL;
-    r->input.flight = NULL;
-    return w->end(w->arg, st);
-}
-
 static zero_status simulate(zero_simulation_report *r)
 {
     r->results = calloc((size_t)r->plan.n, sizeof *r->results);
     if (!r->results)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d results", r->plan.n);
-    if (r->request.watcher) ZERO_TRY(simulate_watched(r));
+    if (r->request.watcher) {
+        const zero_simulation_watcher *w = r->request.watcher;
+        ZERO_TRY(w->begin(w->arg, r, &r->input));
+        zero_status st = simulate_stage(r, 0);
+        r->input.span = NULL;
+        r->input.flight = NULL;
+        ZERO_TRY(w->end(w->arg, st));
+    }
     for (int k = r->request.watcher ? 1 : 0; k < r->plan.n; k++)
         ZERO_TRY(simulate_stage(r, k));
     return ZERO_OK;

@@ -1,5 +1,6 @@
-/* simulation_report.h - everything that `zero simulate` shows, before it is shown, and its forms. A
- * higher floor may watch the simulation while it runs: trace/simulation_trace.h. */
+/* simulation_report.h - everything that `zero simulate` shows, before it is shown, and its
+ * forms. A higher floor may watch the simulation while it runs:
+ * trace/simulation_trace.h. */
 #pragma once
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ typedef struct {
     /* The report has its plan. Sets the callbacks of the input. */
     zero_status (*begin)(void *arg, const zero_simulation_report *report,
                          zero_simulate_input *input);
-    /* After a _begin() that succeeded: the status is the simulation's. Returns the first failure. */
+    /* After a _begin() that succeeded: the status is the simulation's. Returns the first
+     * failure. */
     zero_status (*end)(void *arg, zero_status st);
     void *arg;
 } zero_simulation_watcher;
@@ -33,8 +35,8 @@ struct zero_simulation_report {
     zero_simulated *results;   /* [plan.n], owned */
 };
 
-/* Plans and simulates all stages that are asked for. The report must stay where it is. Fails,
- * leaving nothing, as the plan, the simulation and the watcher do. */
+/* Plans and simulates all stages that are asked for. The report must stay where it is.
+ * Fails, leaving nothing, as the plan, the simulation and the watcher do. */
 ZERO_NODISCARD zero_status zero_simulation_report_make(
     zero_simulation_report *report, const zero_simulation_request *request);
 void zero_simulation_report_destroy(zero_simulation_report *report);
@@ -48,7 +50,8 @@ double zero_simulation_tokens(const zero_simulation_report *report,
 
 /* Prints at most 100 columns: a stage in full, all stages a row each. */
 void zero_simulation_show(const zero_simulation_report *report, FILE *out);
-/* One JSON object; its keys: README.md. The same simulation gives the same text. ZERO_ERR_NOMEM. */
+/* One JSON object; its keys: README.md. The same simulation gives the same text.
+ * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_simulation_show_json(const zero_simulation_report *report,
                                                      FILE *out);
 

@@ -23,24 +23,6 @@ void zero_simulation_link(const zero_link_use *link, char text[ZERO_LINK_TEXT])
     snprintf(text, ZERO_LINK_TEXT, forms[link->kind], link->which);
 }
 
-static void show_links(const zero_simulation_report *r, FILE *out)
-{
-    const zero_simulate_input *in = &r->input;
-    const zero_plan_machine *m = &in->machine;
-    bool has_nodes = r->plan.layout.n_nodes > 1;
-    zero_text_row("network", out);
-    fprintf(out, "%.4g s per message, %.4g bytes/s of a rank%s\n", m->latency, m->bandwidth,
-            has_nodes ? " between nodes" : "");
-    if (has_nodes && m->node_bandwidth > 0.0)
-        fprintf(out, "%15sin a node: %.4g s per message, %.4g bytes/s of a rank\n", "",
-                m->node_latency, m->node_bandwidth);
-    if (!isinf(in->adapter))
-        fprintf(out, "%15sadapters: %.4g bytes/s of a node\n", "", in->adapter);
-    if (in->switch_nodes > 0)
-        fprintf(out, "%15sswitches: %d node%s each, oversubscribed %.4g : 1\n", "",
-                in->switch_nodes, zero_text_plural(in->switch_nodes), in->switch_ratio);
-}
-
 static void show_ranks(const zero_simulation_report *r, FILE *out)
 {
     const zero_simulate_input *in = &r->input;
@@ -86,29 +68,6 @@ static void show_busiest(const zero_simulated *s, FILE *out)
 
 #define ALIKE 1e-3 /* of the step */
 
-static void show_slowest(const zero_simulated *s, FILE *out)
-{
-    double others = s->mean.exposed + s->mean.waiting;
-    double least = s->of_slowest.exposed + s->of_slowest.waiting;
-    zero_text_row("slowest rank", out);
-    if (others - least < ALIKE * s->step)
-        fputs("none: all wait alike\n", out);
-    else if (s->as_slow > 1)
-        fprintf(out, "%d and %d more: they wait least\n", s->slowest, s->as_slow - 1);
-    else
-        fprintf(out, "%d: it waits least\n", s->slowest);
-}
-
-static void show_plan(const zero_simulation_report *r, const zero_simulated *s, FILE *out)
-{
-    const zero_plan_time *t = &s->plan;
-    zero_text_row("alpha-beta", out);
-    fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g", t->step, t->compute,
-            t->exposed);
-    if (r->plan.request.has_disk) fprintf(out, " + disk %.4g", t->disk_exposed);
-    fprintf(out, "\n%15ssimulated / alpha-beta = %.4f\n", "", zero_simulation_ratio(s));
-}
-
 static void show_stage(const zero_simulation_report *r, FILE *out)
 {
     const zero_simulated *s = &r->results[0];
@@ -120,8 +79,21 @@ static void show_stage(const zero_simulation_report *r, FILE *out)
     snprintf(whose, sizeof whose, "rank %d:", s->slowest);
     show_rank(whose, &s->of_slowest, has_disk, out);
     show_rank("mean of ranks:", &s->mean, has_disk, out);
-    show_plan(r, s, out);
-    show_slowest(s, out);
+    const zero_plan_time *t = &s->plan;
+    zero_text_row("alpha-beta", out);
+    fprintf(out, "%.4g s per step = compute %.4g + exposed %.4g", t->step, t->compute,
+            t->exposed);
+    if (r->plan.request.has_disk) fprintf(out, " + disk %.4g", t->disk_exposed);
+    fprintf(out, "\n%15ssimulated / alpha-beta = %.4f\n", "", zero_simulation_ratio(s));
+    double others = s->mean.exposed + s->mean.waiting;
+    double least = s->of_slowest.exposed + s->of_slowest.waiting;
+    zero_text_row("slowest rank", out);
+    if (others - least < ALIKE * s->step)
+        fputs("none: all wait alike\n", out);
+    else if (s->as_slow > 1)
+        fprintf(out, "%d and %d more: they wait least\n", s->slowest, s->as_slow - 1);
+    else
+        fprintf(out, "%d: it waits least\n", s->slowest);
     zero_text_row("busiest link", out);
     show_busiest(s, out);
     zero_text_row("messages", out);
@@ -142,36 +114,45 @@ static void show_row(const zero_simulation_report *r, int k, FILE *out)
     fprintf(out, " %8d %10.4g %7.4f\n", s->slowest, s->plan.step, zero_simulation_ratio(s));
 }
 
-static void show_stages(const zero_simulation_report *r, FILE *out)
-{
-    fprintf(out,
-            "\nsimulated, seconds (step %d of %d); parts of the slowest rank, which waits "
-            "least\n",
-            r->input.steps, r->input.steps);
-    fprintf(out, "  stage %10s %9s %9s %9s %9s", "step", "compute", "sums", "exposed",
-            "waiting");
-    if (r->plan.request.has_disk) fprintf(out, " %9s", "disk");
-    fprintf(out, " %8s %10s %7s\n", "slowest", "alpha-beta", "ratio");
-    for (int k = 0; k < r->plan.n; k++) show_row(r, k, out);
-    fputs("\nbusiest link, messages\n", out);
-    for (int k = 0; k < r->plan.n; k++) {
-        fprintf(out, "  %5d ", zero_plan_stage_number(&r->plan.stages[k]));
-        show_busiest(&r->results[k], out);
-        fprintf(out, "%8s%" PRId64 " messages, %" PRId64 " events in %d steps\n", "",
-                r->results[k].messages, r->results[k].events, r->input.steps);
-    }
-}
-
 void zero_simulation_show(const zero_simulation_report *r, FILE *out)
 {
     bool is_one = r->plan.n == 1;
     if (is_one)
         fprintf(out, "%-14s %d\n", "stage", zero_plan_stage_number(&r->plan.stages[0]));
     zero_plan_show_setup(&r->plan, out);
-    show_links(r, out);
+    const zero_simulate_input *in = &r->input;
+    const zero_plan_machine *m = &in->machine;
+    bool has_nodes = r->plan.layout.n_nodes > 1;
+    zero_text_row("network", out);
+    fprintf(out, "%.4g s per message, %.4g bytes/s of a rank%s\n", m->latency, m->bandwidth,
+            has_nodes ? " between nodes" : "");
+    if (has_nodes && m->node_bandwidth > 0.0)
+        fprintf(out, "%15sin a node: %.4g s per message, %.4g bytes/s of a rank\n", "",
+                m->node_latency, m->node_bandwidth);
+    if (!isinf(in->adapter))
+        fprintf(out, "%15sadapters: %.4g bytes/s of a node\n", "", in->adapter);
+    if (in->switch_nodes > 0)
+        fprintf(out, "%15sswitches: %d node%s each, oversubscribed %.4g : 1\n", "",
+                in->switch_nodes, zero_text_plural(in->switch_nodes), in->switch_ratio);
     show_ranks(r, out);
     if (is_one)
         show_stage(r, out);
-    else
-        show_stages(r, out);
+    else {
+        fprintf(out,
+                "\nsimulated, seconds (step %d of %d); parts of the slowest rank, which "
+                "waits least\n",
+                r->input.steps, r->input.steps);
+        fprintf(out, "  stage %10s %9s %9s %9s %9s", "step", "compute", "sums", "exposed",
+                "waiting");
+        if (r->plan.request.has_disk) fprintf(out, " %9s", "disk");
+        fprintf(out, " %8s %10s %7s\n", "slowest", "alpha-beta", "ratio");
+        for (int k = 0; k < r->plan.n; k++) show_row(r, k, out);
+        fputs("\nbusiest link, messages\n", out);
+        for (int k = 0; k < r->plan.n; k++) {
+            fprintf(out, "  %5d ", zero_plan_stage_number(&r->plan.stages[k]));
+            show_busiest(&r->results[k], out);
+            fprintf(out, "%8s%" PRId64 " messages, %" PRId64 " events in %d steps\n", "",
+                    r->results[k].messages, r->results[k].events, r->input.steps);
+        }
+    }
 }

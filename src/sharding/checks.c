@@ -45,24 +45,22 @@ static zero_copies copies_of_pieces(const zero_schedule *s)
     return s->shard.replicas > 1 ? ZERO_COPIES_OF_REPLICAS : ZERO_COPIES_NONE;
 }
 
-/* A shard group on one node has one copy in its window; each replica has another one in its
- * own. */
-static zero_copies copies_of_parameters(const zero_schedule *s, const zero_group_state *g)
-{
-    bool are_compared = zero_schedule_layout(s)->n_nodes > 1 || s->shard.replicas > 1;
-    bool masters_say_it = g->master != ZERO_NO_BUFFER && g->optimizer_held == g->param_held;
-    if (masters_say_it) return ZERO_COPIES_NONE;
-    if (g->param_held != ZERO_HOLD_WHOLE) return copies_of_pieces(s);
-    if (s->buffers[g->param].space != ZERO_SPACE_NODE) return ZERO_COPIES_OF_RANKS;
-    return are_compared ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
-}
-
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 {
     const zero_group_state *group = &s->groups[g];
     int buffer = zero_array_buffer(group, array);
     if (s->input.n_ranks == 1 || buffer == ZERO_NO_BUFFER) return ZERO_COPIES_NONE;
-    if (array == ZERO_ARRAY_PARAMETERS) return copies_of_parameters(s, group);
+    if (array == ZERO_ARRAY_PARAMETERS) {
+        /* A shard group on one node has one copy in its window; each replica has another
+         * one in its own. */
+        bool are_compared = zero_schedule_layout(s)->n_nodes > 1 || s->shard.replicas > 1;
+        bool masters_say_it =
+            group->master != ZERO_NO_BUFFER && group->optimizer_held == group->param_held;
+        if (masters_say_it) return ZERO_COPIES_NONE;
+        if (group->param_held != ZERO_HOLD_WHOLE) return copies_of_pieces(s);
+        if (s->buffers[group->param].space != ZERO_SPACE_NODE) return ZERO_COPIES_OF_RANKS;
+        return are_compared ? ZERO_COPIES_OF_NODES : ZERO_COPIES_NONE;
+    }
     return group->optimizer_held == ZERO_HOLD_WHOLE ? ZERO_COPIES_OF_RANKS
                                                     : copies_of_pieces(s);
 }

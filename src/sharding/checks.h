@@ -92,7 +92,8 @@ void zero_hold_checks(zero_schedule *s);
 /* The elements of group g whose optimizer states this rank holds, without padding. */
 zero_range zero_states_held(const zero_schedule *s, int g);
 
-/* Elements under one record. Records never span tensors, so an error can name the tensor. */
+/* Elements under one record. Records never span tensors, so an error can name the
+ * tensor. */
 #define ZERO_RECORD_BLOCK 4096
 /* The arrays of group g's states that lie in memory: masters, momentum, variance, or with
  * offload the masters alone in fp32. A scratch file checks what it holds itself. */

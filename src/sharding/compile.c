@@ -42,26 +42,29 @@ static zero_status number_world(zero_schedule *s)
     return st;
 }
 
-/* Finds the nodes of the shard group, whose ranks are neighbours, and of the replica group,
- * whose ranks are R apart. */
-static zero_status divide_layout(zero_schedule *s)
+static zero_status choose_layout(zero_schedule *s)
 {
-    const zero_layout *data = zero_schedule_data_layout(s);
-    const zero_shard_place *p = &s->shard;
-    ZERO_TRY(zero_check_shard_nodes(&s->input, data, p->size));
-    int *ids = malloc((size_t)data->size * sizeof *ids);
-    if (!ids)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", data->size);
-    for (int j = 0; j < p->size; j++) ids[j] = data->node_of[p->replica * p->size + j];
-    zero_status st = zero_layout_init(&s->shard_layout, p->size, ids);
-    for (int k = 0; k < p->replicas; k++) ids[k] = data->node_of[k * p->size + p->rank];
-    if (st == ZERO_OK) st = zero_layout_init(&s->replica_layout, p->replicas, ids);
-    free(ids);
-    return st;
-}
-
-static zero_status choose_tp_layout(zero_schedule *s)
-{
+    int n = s->input.n_ranks;
+    if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
+    ZERO_TRY(check_layout(zero_schedule_data_layout(s), "", n, s->input.rank));
+    if (s->shard.replicas > 1) {
+        /* Finds the nodes of the shard group, whose ranks are neighbours, and of the
+         * replica group, whose ranks are R apart. */
+        const zero_layout *data = zero_schedule_data_layout(s);
+        const zero_shard_place *p = &s->shard;
+        ZERO_TRY(zero_check_shard_nodes(&s->input, data, p->size));
+        int *ids = malloc((size_t)data->size * sizeof *ids);
+        if (!ids)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks",
+                             data->size);
+        for (int j = 0; j < p->size; j++) ids[j] = data->node_of[p->replica * p->size + j];
+        zero_status st = zero_layout_init(&s->shard_layout, p->size, ids);
+        for (int k = 0; k < p->replicas; k++) ids[k] = data->node_of[k * p->size + p->rank];
+        if (st == ZERO_OK) st = zero_layout_init(&s->replica_layout, p->replicas, ids);
+        free(ids);
+        if (st != ZERO_OK) return st;
+    }
+    ZERO_TRY(zero_check_node_memory(s));
     const zero_share *share = &s->input.model->share;
     if (!zero_share_has_parts(share)) return ZERO_OK;
     if (!s->input.tp_layout)
@@ -71,16 +74,6 @@ static zero_status choose_tp_layout(zero_schedule *s)
     if (!s->input.world_layout) ZERO_TRY(number_world(s));
     return check_layout(zero_schedule_world_layout(s), " of all TP groups",
                         s->input.n_ranks * share->ranks, zero_schedule_world_rank(s));
-}
-
-static zero_status choose_layout(zero_schedule *s)
-{
-    int n = s->input.n_ranks;
-    if (!s->input.layout) ZERO_TRY(zero_layout_init_blocks(&s->own_layout, n, n));
-    ZERO_TRY(check_layout(zero_schedule_data_layout(s), "", n, s->input.rank));
-    if (s->shard.replicas > 1) ZERO_TRY(divide_layout(s));
-    ZERO_TRY(zero_check_node_memory(s));
-    return choose_tp_layout(s);
 }
 
 /* ---- groups ---- */

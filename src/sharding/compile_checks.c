@@ -21,8 +21,8 @@ static zero_status check_input(const zero_plan_input *in)
     if (in->n_ranks < 1 || in->accumulation < 1 || in->micro_batch < 1 || in->bucket < 1)
         return zero_fail(ZERO_ERR_INVALID,
                          "a plan for %d ranks, %d microbatches of %" PRId64
-                         " sequences and buckets of %" PRId64 " elements: each must be at "
-                         "least 1",
+                         " sequences and buckets of %" PRId64
+                         " elements: each must be at least 1",
                          in->n_ranks, in->accumulation, in->micro_batch, in->bucket);
     if (in->texts < 0 || in->texts > ZERO_TEXTS)
         return zero_fail(ZERO_ERR_INVALID,
@@ -50,8 +50,7 @@ static zero_status check_input(const zero_plan_input *in)
         return zero_fail(
             ZERO_ERR_INVALID,
             "a plan for %" PRId64
-            " parameters and %d microbatches per rank: expected at most 2^56 and "
-            "%d",
+            " parameters and %d microbatches per rank: expected at most 2^56 and %d",
             in->model->n_params, in->accumulation, MAX_ACCUMULATION);
     /* The bounds of a message are those of each collective. */
     if (in->message != 0 && zero_algorithm_get(in->collectives)->posts_mpi_collectives)
@@ -68,11 +67,10 @@ static zero_status check_reproducible(const zero_plan_input *in)
 {
     if (!in->reproducible) return ZERO_OK;
     if (!zero_algorithm_get(in->collectives)->adds_along_tree)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--reproducible with --collectives %s, which adds in an order of its own: use "
-            "--collectives auto",
-            zero_algorithm_name(in->collectives));
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--reproducible with --collectives %s, which adds in an order of "
+                         "its own: use --collectives auto",
+                         zero_algorithm_name(in->collectives));
     if (zero_is_power_of_two(in->n_ranks) && zero_is_power_of_two(in->accumulation))
         return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -85,15 +83,14 @@ static zero_status check_offload(const zero_plan_input *in)
 {
     bool is_on = in->offload != ZERO_OFFLOAD_OFF, has_file = zero_plan_uses_file(in);
     if (has_file && (in->offload_depth < 1 || in->offload_depth > ZERO_OFFLOAD_MAX_DEPTH))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "a plan with %d blocks of a file in memory: expected 1 to %d "
-                         "(--offload-depth)",
-                         in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
-    if (!has_file && (in->offload_parameters || in->offload_activations))
         return zero_fail(
             ZERO_ERR_INVALID,
-            "--offload-parameters and --offload-activations need --offload DIR, "
-            "the directory for the file");
+            "a plan with %d blocks of a file in memory: expected 1 to %d (--offload-depth)",
+            in->offload_depth, ZERO_OFFLOAD_MAX_DEPTH);
+    if (!has_file && (in->offload_parameters || in->offload_activations))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--offload-parameters and --offload-activations need --offload "
+                         "DIR, the directory for the file");
     if (is_on && in->forward_only)
         return zero_fail(ZERO_ERR_INVALID,
                          "a plan without steps has no optimizer states to offload");
@@ -103,24 +100,22 @@ static zero_status check_offload(const zero_plan_input *in)
                          "each rank keeps all parameters",
                          in->stage);
     if (in->offload_activations && !in->recompute)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-activations needs --recompute: it moves what "
-                         "--recompute keeps");
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--offload-activations needs --recompute: it moves what --recompute keeps");
     if (in->offload_host && !in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload host without --device: optimizer states lie in the "
                          "host's memory already; give a device, or --offload DIR");
     if (in->offload_host && !is_on)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "offload_host without offload: a plan with optimizer states in the "
-            "host's memory also says when they are updated");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "offload_host without offload: a plan with optimizer states in "
+                         "the host's memory also says when they are updated");
     /* With `backward` a group is updated before all gradients are known. */
     bool is_early = in->offload == ZERO_OFFLOAD_BACKWARD;
     if (is_early && in->type == ZERO_FP16)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-when backward with fp16, which must skip steps that "
-                         "overflow: use lazy or end");
+        return zero_fail(ZERO_ERR_INVALID, "--offload-when backward with fp16, which must "
+                                           "skip steps that overflow: use lazy or end");
     if (is_early && in->check_memory)
         return zero_fail(ZERO_ERR_INVALID,
                          "--offload-when backward with --check-memory, which must look at "
@@ -131,10 +126,9 @@ static zero_status check_offload(const zero_plan_input *in)
                          "delayed updates from step %" PRId64 " on: expected 1 or more",
                          in->delayed_from);
     if (is_delayed && in->check_memory)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--delayed-update with --check-memory, which must look at all states "
-            "before the first update: give one of them");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--delayed-update with --check-memory, which must look at all "
+                         "states before the first update: give one of them");
     if (is_delayed && in->offload_parameters)
         return zero_fail(ZERO_ERR_INVALID,
                          "--delayed-update with --offload-parameters: the new parameters "
@@ -148,39 +142,37 @@ static zero_status check_device(const zero_plan_input *in)
     const char *why;
     for (int u = 0; in->device && u < model->n_units; u++)
         if (!model->units[u].computes_by_layers)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "unit '%s' cannot run on a device: loops of its own would run "
-                             "on the host, which cannot touch the device's memory. If all "
-                             "its arithmetic goes through zero/layers.h, set its "
-                             "computes_by_layers",
-                             model->units[u].name);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "unit '%s' cannot run on a device: loops of its own would run on the host, "
+                "which cannot touch the device's memory. If all its arithmetic goes "
+                "through zero/layers.h, set its computes_by_layers",
+                model->units[u].name);
     if (in->device && (in->offload_parameters || in->offload_activations))
         return zero_fail(ZERO_ERR_INVALID,
-                         "--offload-%s with --device: only optimizer states move between "
-                         "a device and a file; give one of them",
+                         "--offload-%s with --device: only optimizer states move between a "
+                         "device and a file; give one of them",
                          in->offload_parameters ? "parameters" : "activations");
     if (in->ipc && !in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--device-exchange ipc without --device: ranks reach each other's "
                          "memory already; give a device as well");
     if (in->ipc && !zero_plan_can_reach_devices(in, &why))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--device-exchange ipc with %d rank%s and --collectives %s: %s; use "
-            "auto or staged, or for a plan --fake-nodes 1",
-            in->n_ranks, in->n_ranks == 1 ? "" : "s", zero_algorithm_name(in->collectives),
-            why);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-exchange ipc with %d rank%s and --collectives %s: %s; "
+                         "use auto or staged, or for a plan --fake-nodes 1",
+                         in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                         zero_algorithm_name(in->collectives), why);
     if (in->device_messages && !in->device)
         return zero_fail(ZERO_ERR_INVALID,
                          "--device-exchange mpi without --device: messages reach the "
                          "host's memory already; give a device as well");
     if (in->device_messages && !zero_plan_can_message_devices(in, &why))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--device-exchange mpi with %d rank%s and --collectives %s: %s; use "
-            "--collectives p2p, or --device-exchange auto or staged",
-            in->n_ranks, in->n_ranks == 1 ? "" : "s", zero_algorithm_name(in->collectives),
-            why);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--device-exchange mpi with %d rank%s and --collectives %s: %s; "
+                         "use --collectives p2p, or --device-exchange auto or staged",
+                         in->n_ranks, in->n_ranks == 1 ? "" : "s",
+                         zero_algorithm_name(in->collectives), why);
     return ZERO_OK;
 }
 
@@ -219,11 +211,10 @@ static zero_status check_shards(const zero_plan_input *in)
     if (has_replicas && !zero_can_shard(in->n_ranks, in->shard_ranks)) {
         char list[ZERO_SHARD_TEXT];
         zero_list_shards(in->n_ranks, list);
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--shard-ranks %d of %d data-parallel ranks: expected a power of two "
-            "that divides them, or all of them: %s",
-            in->shard_ranks, in->n_ranks, list);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--shard-ranks %d of %d data-parallel ranks: expected a power of "
+                         "two that divides them, or all of them: %s",
+                         in->shard_ranks, in->n_ranks, list);
     }
     if (has_replicas && in->partition == ZERO_PARTITION_OWNER)
         return zero_fail(ZERO_ERR_INVALID,
@@ -245,10 +236,9 @@ static zero_status check_shards(const zero_plan_input *in)
                          "--node-parameters with --device: whole parameters lie in each "
                          "rank's device, not in the node's memory; give one of them");
     if (in->node_parameters && in->partition != ZERO_PARTITION_SLICE)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--node-parameters with --partition owner, where each rank has whole "
-            "parameters by itself: use --partition slice");
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--node-parameters with --partition owner, where each rank has "
+                         "whole parameters by itself: use --partition slice");
     return ZERO_OK;
 }
 
@@ -271,12 +261,12 @@ zero_status zero_check_shard_nodes(const zero_plan_input *in, const zero_layout 
     if (!zero_algorithm_get(in->collectives)->works_in_window) return ZERO_OK;
     for (int first = size; first < data->size; first += size)
         if (spread_of(data, first, size) != spread_of(data, 0, size))
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--shard-ranks %d: ranks 0 to %d are spread over nodes in "
-                             "another way than ranks %d to %d, but all shard groups must "
-                             "share memory alike: use --collectives p2p, or put a multiple "
-                             "of %d ranks on each node",
-                             size, size - 1, first, first + size - 1, size);
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--shard-ranks %d: ranks 0 to %d are spread over nodes in another way than "
+                "ranks %d to %d, but all shard groups must share memory alike: use "
+                "--collectives p2p, or put a multiple of %d ranks on each node",
+                size, size - 1, first, first + size - 1, size);
     return ZERO_OK;
 }
 
@@ -286,48 +276,14 @@ zero_status zero_check_node_memory(const zero_schedule *s)
     zero_algorithm given = s->input.collectives;
     const char *remedy = "use --collectives auto, shm or hier, and ";
     if (zero_algorithm_get(given)->works_in_window) remedy = "";
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--node-parameters with --collectives %s, where no two ranks that "
-                     "shard together share a node's memory: %sput several of them on each "
-                     "node",
-                     zero_algorithm_name(given), remedy);
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--node-parameters with --collectives %s, where no two ranks that shard together "
+        "share a node's memory: %sput several of them on each node",
+        zero_algorithm_name(given), remedy);
 }
 
 /* ---- activations ---- */
-
-/* Units compute with what the model says; plans say it again, so that ranks and files can
- * compare it. */
-static zero_status check_activations(const zero_plan_input *in)
-{
-    const zero_model *model = in->model;
-    const char *type = zero_type_name(in->activations);
-    for (int u = 0; u < model->n_units; u++)
-        if (model->units[u].activations != in->activations)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "a plan with activations of %s, and unit '%s' has %s: "
-                             "zero_model_activate() sets all units'",
-                             type, model->units[u].name,
-                             zero_type_name(model->units[u].activations));
-    if (in->activations != ZERO_FP32 && in->activations != in->type)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "activations of %s with parameters of %s: expected fp32, or the type of "
-            "the parameters",
-            type, zero_type_name(in->type));
-    /* The ranks of a TP group divide what all of them have; a rank alone has nothing to
-     * divide. */
-    if (in->partition_activations && !in->recompute)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--partition-activations needs --recompute: it divides what "
-                         "--recompute keeps");
-    if (in->partition_activations && in->model->share.ranks <= 1)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--partition-activations needs --tp 2 or more: the ranks of a TP group "
-            "divide the activations that all of them have; --offload-activations "
-            "moves those of any rank to a file");
-    return ZERO_OK;
-}
 
 /* ---- all of them ---- */
 
@@ -339,6 +295,32 @@ zero_status zero_check_plan_input(const zero_plan_input *in)
     ZERO_TRY(check_offload(in));
     ZERO_TRY(check_share(in));
     ZERO_TRY(check_device(in));
-    ZERO_TRY(check_activations(in));
+    /* Units compute with what the model says; plans say it again, so that ranks and
+     * files can compare it. */
+    const zero_model *model = in->model;
+    const char *type = zero_type_name(in->activations);
+    for (int u = 0; u < model->n_units; u++)
+        if (model->units[u].activations != in->activations)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "a plan with activations of %s, and unit '%s' has %s: "
+                             "zero_model_activate() sets all units'",
+                             type, model->units[u].name,
+                             zero_type_name(model->units[u].activations));
+    if (in->activations != ZERO_FP32 && in->activations != in->type)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "activations of %s with parameters of %s: expected fp32, or the "
+                         "type of the parameters",
+                         type, zero_type_name(in->type));
+    /* The ranks of a TP group divide what all of them have; a rank alone has nothing to
+     * divide. */
+    if (in->partition_activations && !in->recompute)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--partition-activations needs --recompute: it divides what --recompute keeps");
+    if (in->partition_activations && in->model->share.ranks <= 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--partition-activations needs --tp 2 or more: the ranks of a TP "
+                         "group divide the activations that all of them have; "
+                         "--offload-activations moves those of any rank to a file");
     return zero_model_check_sizes(in->model, in->micro_batch, in->seq);
 }

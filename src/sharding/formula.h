@@ -62,7 +62,8 @@
 
 double zero_formula_state_bytes(int64_t psi, int n_ranks, int stage, zero_type type);
 
-/* Bytes of the parameters alone: all that a model keeps that only evaluates and generates. */
+/* Bytes of the parameters alone: all that a model keeps that only evaluates and
+ * generates. */
 double zero_formula_parameter_bytes(int64_t psi, int n_ranks, int stage, zero_type type);
 
 /* The most parameters whose model states fit `bytes` >= 0 on every rank; at most 2^62, as

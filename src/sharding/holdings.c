@@ -40,7 +40,8 @@ static void hold_parameters(zero_schedule *s, int g, zero_holding what)
     } else if (zero_schedule_shares(s) && what == ZERO_HOLD_WHOLE) {
         space = ZERO_SPACE_PART;
     }
-    /* A group that stays whole against the rule is more than a share of the model states. */
+    /* A group that stays whole against the rule is more than a share of the model
+     * states. */
     bool is_moved = what == ZERO_HOLD_PIECE && s->input.offload_parameters;
     s->groups[g].param_held = what;
     if (is_moved) return; /* to the file, with its states */
@@ -82,26 +83,6 @@ static void hold_gradients(zero_schedule *s, int g, zero_holding what, bool gath
                   gathered ? read_by_neighbours(s) : ZERO_SPACE_OWN, type);
 }
 
-/* The last step's gradient, and the parameters that it makes while this step reads the old
- * ones. */
-static void hold_late(zero_schedule *s, int g, zero_holding what)
-{
-    s->groups[g].late_grad =
-        whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_OWN, s->input.type);
-    s->groups[g].late_param =
-        whole_run(s, ZERO_CLASS_GATHERED, g, what, ZERO_SPACE_OWN, s->input.type);
-}
-
-/* In memory. Only fp32 parameters in the same memory are masters, too. */
-static void hold_states(zero_schedule *s, int g, zero_holding what, zero_space space)
-{
-    zero_group_state *state = &s->groups[g];
-    if (s->input.type != ZERO_FP32 || space == ZERO_SPACE_HOST)
-        state->master = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
-    state->momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
-    state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
-}
-
 /* The host's sides of gradient and parameters. New parameters are fp32 masters, or those
  * rounded; until they are copied nothing on the device changes, so a delayed update needs
  * no other copy. */
@@ -122,24 +103,6 @@ static void hold_beside(zero_schedule *s, int g, zero_holding what)
             whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what, ZERO_SPACE_HOST, s->input.type);
 }
 
-static void hold_in_file(zero_schedule *s, int g, zero_holding what)
-{
-    zero_offload_hold(s, g);
-    if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
-    if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) hold_late(s, g, what);
-}
-
-static void hold_optimizer(zero_schedule *s, int g, zero_holding what)
-{
-    s->groups[g].optimizer_held = what;
-    if (s->input.forward_only) return;
-    if (zero_plan_uses_file(&s->input))
-        hold_in_file(s, g, what);
-    else
-        hold_states(s, g, what, s->input.offload_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN);
-    if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
-}
-
 void zero_hold_groups(zero_schedule *s)
 {
     const zero_stage *stage = zero_stage_at(s->input.stage);
@@ -153,6 +116,30 @@ void zero_hold_groups(zero_schedule *s)
         else
             hold_parameters(s, g, stays ? ZERO_HOLD_WHOLE : stage->parameters);
         hold_gradients(s, g, stage->gradients, is_plain);
-        hold_optimizer(s, g, stage->optimizer);
+        zero_holding what = stage->optimizer;
+        s->groups[g].optimizer_held = what;
+        if (s->input.forward_only) continue;
+        if (zero_plan_uses_file(&s->input)) {
+            zero_offload_hold(s, g);
+            if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
+            if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) {
+                /* The last step's gradient, and the parameters that it makes while this
+                 * step reads the old ones. */
+                s->groups[g].late_grad = whole_run(s, ZERO_CLASS_IN_FLIGHT, g, what,
+                                                   ZERO_SPACE_OWN, s->input.type);
+                s->groups[g].late_param = whole_run(s, ZERO_CLASS_GATHERED, g, what,
+                                                    ZERO_SPACE_OWN, s->input.type);
+            }
+        } else {
+            /* In memory. Only fp32 parameters in the same memory are masters, too. */
+            zero_space space = s->input.offload_host ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
+            zero_group_state *state = &s->groups[g];
+            if (s->input.type != ZERO_FP32 || space == ZERO_SPACE_HOST)
+                state->master =
+                    whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+            state->momentum = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+            state->variance = whole_run(s, ZERO_CLASS_OPTIMIZER, g, what, space, ZERO_FP32);
+        }
+        if (zero_plan_updates_beside(&s->input)) hold_beside(s, g, what);
     }
 }

@@ -11,32 +11,6 @@ zero_loss_scale zero_loss_scale_init(zero_type type)
         .type = type, .scale = first, .hysteresis = ZERO_LOSS_SCALE_HYSTERESIS};
 }
 
-static zero_status fail_diverged(const zero_loss_scale *s)
-{
-    if (s->type == ZERO_FP16)
-        return zero_fail(ZERO_ERR_DIVERGED,
-                         "a gradient overflows fp16 although the loss scale is down to %g, "
-                         "the smallest: training has diverged; lower --lr, lengthen "
-                         "--warmup, or use --dtype bf16, which has the range of fp32",
-                         (double)s->scale);
-    return zero_fail(ZERO_ERR_DIVERGED,
-                     "a gradient is not finite in %s, which needs no loss scale: training "
-                     "has diverged; lower --lr or lengthen --warmup",
-                     zero_type_name(s->type));
-}
-
-static zero_status shrink(zero_loss_scale *s)
-{
-    bool is_forgiven = s->type == ZERO_FP16 && s->hysteresis > 1;
-    if (!is_forgiven && s->scale <= ZERO_LOSS_SCALE_LEAST) return fail_diverged(s);
-    if (is_forgiven)
-        s->hysteresis--;
-    else
-        s->scale /= 2.0f;
-    s->clean_steps = 0;
-    return ZERO_OK;
-}
-
 static void grow(zero_loss_scale *s)
 {
     if (++s->clean_steps < ZERO_LOSS_SCALE_WINDOW) return;
@@ -47,7 +21,28 @@ static void grow(zero_loss_scale *s)
 
 zero_status zero_loss_scale_update(zero_loss_scale *s, bool overflow)
 {
-    if (overflow) return shrink(s);
+    if (overflow) {
+        bool is_forgiven = s->type == ZERO_FP16 && s->hysteresis > 1;
+        if (!is_forgiven && s->scale <= ZERO_LOSS_SCALE_LEAST) {
+            if (s->type == ZERO_FP16)
+                return zero_fail(
+                    ZERO_ERR_DIVERGED,
+                    "a gradient overflows fp16 although the loss scale is down to %g, the "
+                    "smallest: training has diverged; lower --lr, lengthen --warmup, or "
+                    "use --dtype bf16, which has the range of fp32",
+                    (double)s->scale);
+            return zero_fail(ZERO_ERR_DIVERGED,
+                             "a gradient is not finite in %s, which needs no loss scale: "
+                             "training has diverged; lower --lr or lengthen --warmup",
+                             zero_type_name(s->type));
+        }
+        if (is_forgiven)
+            s->hysteresis--;
+        else
+            s->scale /= 2.0f;
+        s->clean_steps = 0;
+        return ZERO_OK;
+    }
     if (s->type == ZERO_FP16) grow(s);
     return ZERO_OK;
 }

@@ -16,7 +16,8 @@
  *
  *   - Clean steps count from the last overflow or growth.
  *   - Forgiveness is restored when the scale grows, not before.
- *   - The scale is a power of two from 1 to 2^32, so scaling changes no mantissa. Above 2^32 it
+ *   - The scale is a power of two from 1 to 2^32, so scaling changes no mantissa. Above
+ *     2^32 it
  *     does not grow: gradients that are all zeros would take it to infinity.
  *   - The scale does not fall below 1: an overflow there ends the run.
  *

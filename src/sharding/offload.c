@@ -258,7 +258,8 @@ zero_offload_traffic zero_offload_count(const zero_schedule *s, zero_program_kin
     return t;
 }
 
-/* Transfers of slots may begin early (engine/run_offload.c): states and parameters of each. */
+/* Transfers of slots may begin early (engine/run_offload.c): states and parameters of
+ * each. */
 int zero_offload_in_flight(const zero_schedule *s)
 {
     int most = 0;

@@ -1,7 +1,8 @@
 /* ops.h - the table of instructions (ops.def): kinds of work, groups of ranks, words.
  *
  * All that shows, times, traces, counts or simulates programs reads this table. Only matrix
- * products, exchanges and transfers take time: sums, the optimizer and disturbances do not. */
+ * products, exchanges and transfers take time: sums, the optimizer and disturbances do
+ * not. */
 #pragma once
 
 #include <stdbool.h>

@@ -14,7 +14,8 @@ static int64_t even_share(int64_t padded, int n_ranks)
     return zero_divide_up(padded / ZERO_SHARD_GRANULE, n_ranks) * ZERO_SHARD_GRANULE;
 }
 
-static zero_status check(int n_ranks, int n, const int64_t *n_params)
+zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
+                               const int64_t *n_params, zero_partition *parts)
 {
     int64_t sum = 0;
     for (int g = 0; g < n; g++) {
@@ -27,13 +28,6 @@ static zero_status check(int n_ranks, int n, const int64_t *n_params)
                              n_params[g], n_ranks);
         sum += n_params[g];
     }
-    return ZERO_OK;
-}
-
-zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks, int n,
-                               const int64_t *n_params, zero_partition *parts)
-{
-    ZERO_TRY(check(n_ranks, n, n_params));
     int64_t at = 0;
     for (int g = 0; g < n; g++) {
         zero_partition p = {.scheme = scheme,

@@ -8,8 +8,8 @@
  *         0        shard_len     2*shard_len           n_params   N_d*shard_len
  *         |  rank 0   |   rank 1    |   ...  |   rank N_d-1  |  pad  |
  *
- *     owner    the paper's: the flat space of the whole model, group after group, is cut once
- *              into N_d equal parts, so a group has one owner or a few adjacent ones
+ *     owner    the paper's: the flat space of the whole model, group after group, is cut
+ *              once into N_d equal parts, so a group has one owner or a few adjacent ones
  *
  *         | group 0 | group 1 | group 2 | group 3 |  ...
  *         |   rank 0     |    rank 1    |    ...

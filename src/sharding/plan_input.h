@@ -1,7 +1,7 @@
 /* plan_input.h - everything that decides a schedule.
  *
- * The members are listed once. The struct, whether all ranks were given the same, the JSON of
- * a plan and a message about what differs come from that list; their defaults from
+ * The members are listed once. The struct, whether all ranks were given the same, the JSON
+ * of a plan and a message about what differs come from that list; their defaults from
  * zero_plan_input_standard(). */
 #pragma once
 
@@ -33,8 +33,8 @@ typedef enum {
 } zero_offload;
 const char *zero_offload_name(zero_offload place); /* "lazy" */
 
-/* What must be equal on all ranks: type, name and, of an enumeration, the words of each member.
- * A new one is a line here; an option's row points at it (zero_config.plan). */
+/* What must be equal on all ranks: type, name and, of an enumeration, the words of each
+ * member. A new one is a line here; an option's row points at it (zero_config.plan). */
 /* clang-format off */
 #define ZERO_PLAN_MEMBERS(M) \
     M(int, stage, NULL) \
@@ -93,19 +93,21 @@ typedef struct {
 enum { ZERO_PLAN_FIELDS = 0 ZERO_PLAN_MEMBERS(ZERO_PLAN_ONE_MORE) };
 extern const zero_field zero_plan_fields[ZERO_PLAN_FIELDS];
 
-/* A plan for stage 0 in fp32, with one sequence of the model's length per step and the standard
- * bucket, prefetch and comparison of copies. It names p2p, which runs on any nodes; the caller may
- * know better. */
+/* A plan for stage 0 in fp32, with one sequence of the model's length per step and the
+ * standard bucket, prefetch and comparison of copies. It names p2p, which runs on any
+ * nodes; the caller may know better. */
 zero_plan_input zero_plan_input_standard(const zero_model *model, int n_ranks, int rank);
 
-/* Whether the plan's collectives could be made between the devices of each node: with shm or hier, where
- * a node has several ranks. *why is the reason, for texts. Whether the devices can, only a run knows. */
+/* Whether the plan's collectives could be made between the devices of each node: with shm
+ * or hier, where a node has several ranks. *why is the reason, for texts. Whether the
+ * devices can, only a run knows. */
 bool zero_plan_can_reach_devices(const zero_plan_input *in, const char **why);
 
 /* Likewise whether messages could be made from and to devices: with p2p. */
 bool zero_plan_can_message_devices(const zero_plan_input *in, const char **why);
 
-/* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or "staged". */
+/* How ranks exchange what their devices hold, as in --device-exchange: "ipc", "mpi" or
+ * "staged". */
 const char *zero_plan_device_exchange(const zero_plan_input *in);
 
 /* True if optimizer states lie in a file. */
@@ -114,7 +116,8 @@ static inline bool zero_plan_uses_file(const zero_plan_input *in)
     return in->offload != ZERO_OFFLOAD_OFF && !in->offload_host;
 }
 
-/* True if the host's CPU updates beside a device: states in its memory, or blocks of the file. */
+/* True if the host's CPU updates beside a device: states in its memory, or blocks of the
+ * file. */
 static inline bool zero_plan_updates_beside(const zero_plan_input *in)
 {
     return in->device && in->offload != ZERO_OFFLOAD_OFF;

@@ -5,11 +5,13 @@
  * interpreters walk the arrays. `run` executes them, `plan` adds up their bytes.
  *
  *     prologue    gathers the parameters that stay whole (stages 1 and 2)
- *     step        LOAD 0, FORWARD 0, ..., BACKWARD 2, REDUCE 3, BACKWARD 1, REDUCE_WAIT 3, ...
- *                 LOSS, NORM, OVERFLOW, COMPARE, UPDATE 0, GATHER 0, ...
+ *     step        LOAD 0, FORWARD 0, ..., BACKWARD 2, REDUCE 3, BACKWARD 1, REDUCE_WAIT 3,
+ *                 ... LOSS, NORM, OVERFLOW, COMPARE, UPDATE 0, GATHER 0, ...
  *     evaluate    LOAD 0, FORWARD 0..U-1, LOSS
- *     generate    FORWARD 0..U-1: one text, whose keys and values go to the cache, if there is one
- *     token       FORWARD 0..U-1: the next position of each of plan.texts texts, by the cache
+ *     generate    FORWARD 0..U-1: one text, whose keys and values go to the cache, if there
+ *                 is one
+ *     token       FORWARD 0..U-1: the next position of each of plan.texts texts, by the
+ *                 cache
  *     epilogue    waits for what the last step left in flight
  *
  * A step may leave gathers of updated parameters in flight. The next program, whichever it
@@ -114,7 +116,8 @@ typedef struct {
     int join; /* JOIN, COLLECT and their waits: index of the schedule's joins; else -1 */
     int sum;  /* ACCUMULATE; ZERO_NO_BUFFER: the sum begins here */
     /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT, ACCUMULATE, ROUND, KEEP: the result;
-     * UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in the node's memory. */
+     * UPDATE: the slot; FORWARD: where KEEP will put `in`, if that is in the node's
+     * memory. */
     int buffer;
     int staging;  /* REDUCE, ALL_REDUCE, GATHER, JOIN, COLLECT */
     int file;     /* transfers: a buffer in the file */
@@ -194,8 +197,10 @@ typedef struct {
 
 /* The place of this rank among those that shard together, and among their replicas:
  *
- *     N_d = 8, R = 2      rank 0 1 | 2 3 | 4 5 | 6 7      shard groups: neighbours, of `size` R
- *                         replica 0   1     2     3       replica groups: R apart, of `replicas`
+ *     N_d = 8, R = 2      rank 0 1 | 2 3 | 4 5 | 6 7      shard groups: neighbours, of
+ *                                                         `size` R
+ *                         replica 0   1     2     3       replica groups: R apart, of
+ *                                                 `replicas`
  *
  * Without hybrid sharding R = N_d, so there is one replica. */
 typedef struct {
@@ -305,10 +310,12 @@ zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program
                                      zero_op op);
 
 #define ZERO_MAX_OPERANDS (2 * ZERO_UNIT_GROUPS + 19)
-/* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their number. */
+/* The buffers that an instruction names, ZERO_NO_BUFFER among them; returns their
+ * number. */
 int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS]);
 
-/* LOAD fills one buffer: first the inputs of this many positions, from here on the targets. */
+/* LOAD fills one buffer: first the inputs of this many positions, from here on the
+ * targets. */
 size_t zero_schedule_targets_at(const zero_model *model, int64_t positions);
 
 const char *zero_class_name(zero_class cls); /* "optimizer states" */

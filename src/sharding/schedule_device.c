@@ -19,20 +19,6 @@ static int for_the_run(zero_schedule *s, zero_class cls, zero_space space, size_
                .class = cls, .program = ZERO_PROGRAM_ALL, .space = space, .bytes = bytes});
 }
 
-static void hold_tokens(zero_schedule *s)
-{
-    const zero_plan_input *in = &s->input;
-    int64_t positions = in->micro_batch * in->seq;
-    if (zero_schedule_has_cache(s)) positions = zero_max(positions, in->texts);
-    size_t bytes = zero_schedule_targets_at(in->model, positions) +
-                   (size_t)positions * in->model->target_bytes;
-    bool is_alone = in->forward_only || in->accumulation == 1;
-    s->first_tokens = s->n_buffers;
-    s->n_tokens = is_alone ? 1 : ZERO_HOST_TOKENS;
-    for (int k = 0; k < s->n_tokens; k++)
-        for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
-}
-
 /* The search for an origin (engine/origin.c) needs one double, also where the rank owns
  * nothing or NORM computes on the host. The last word is UPDATE's
  * (zero_schedule_changed_at()). */
@@ -53,7 +39,16 @@ static void hold_squares(zero_schedule *s)
 void zero_device_hold(zero_schedule *s)
 {
     if (s->status != ZERO_OK) return;
-    hold_tokens(s);
+    const zero_plan_input *in = &s->input;
+    int64_t positions = in->micro_batch * in->seq;
+    if (zero_schedule_has_cache(s)) positions = zero_max(positions, in->texts);
+    size_t bytes = zero_schedule_targets_at(in->model, positions) +
+                   (size_t)positions * in->model->target_bytes;
+    bool is_alone = in->forward_only || in->accumulation == 1;
+    s->first_tokens = s->n_buffers;
+    s->n_tokens = is_alone ? 1 : ZERO_HOST_TOKENS;
+    for (int k = 0; k < s->n_tokens; k++)
+        for_the_run(s, ZERO_CLASS_DATA, ZERO_SPACE_HOST, bytes);
     if (!s->input.forward_only) hold_squares(s);
     s->first_chunk = s->n_buffers;
     for (int k = 0; k < ZERO_HOST_CHUNKS; k++)
@@ -76,26 +71,23 @@ static size_t range_bytes(const zero_schedule *s, const zero_instruction *i)
     return (size_t)zero_range_len(i->range) * zero_type_size(s->buffers[i->host].type);
 }
 
-static void add_copies(const zero_schedule *s, const zero_instruction *i,
-                       zero_copied_bytes *sum)
-{
-    bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
-    if (i->host == ZERO_NO_BUFFER) return;
-    if (i->op == ZERO_OP_LOAD) sum->tokens += bytes_of(s, i->tokens);
-    if (i->op == ZERO_OP_FETCH_GRAD) sum->gradients += range_bytes(s, i);
-    if (i->op == ZERO_OP_STORE_PARAM) sum->parameters += range_bytes(s, i);
-    if (i->op == ZERO_OP_OVERFLOW) sum->squares += bytes_of(s, i->host);
-    if (is_head && i->row_loss != ZERO_NO_BUFFER)
-        sum->row_losses += bytes_of(s, i->row_loss);
-    else if (is_head)
-        sum->logits += bytes_of(s, i->host);
-}
-
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
 {
     const zero_program *p = &s->programs[program];
     zero_copied_bytes sum = {0};
-    for (int at = 0; at < p->length; at++) add_copies(s, &p->code[at], &sum);
+    for (int at = 0; at < p->length; at++) {
+        const zero_instruction *i = &p->code[at];
+        bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
+        if (i->host == ZERO_NO_BUFFER) continue;
+        if (i->op == ZERO_OP_LOAD) sum.tokens += bytes_of(s, i->tokens);
+        if (i->op == ZERO_OP_FETCH_GRAD) sum.gradients += range_bytes(s, i);
+        if (i->op == ZERO_OP_STORE_PARAM) sum.parameters += range_bytes(s, i);
+        if (i->op == ZERO_OP_OVERFLOW) sum.squares += bytes_of(s, i->host);
+        if (is_head && i->row_loss != ZERO_NO_BUFFER)
+            sum.row_losses += bytes_of(s, i->row_loss);
+        else if (is_head)
+            sum.logits += bytes_of(s, i->host);
+    }
     return sum;
 }
 

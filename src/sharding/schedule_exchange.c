@@ -41,11 +41,6 @@ static size_t between_parts(const zero_schedule *s)
     return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
 }
 
-static size_t bytes_of(const zero_schedule *s, int buffer, int64_t n)
-{
-    return (size_t)n * zero_type_size(s->buffers[buffer].type);
-}
-
 /* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
  * place lies in a whole group; any other lies by itself. (Bytes do not tell them apart: a
  * piece that comes from a file is padded, and may be as long as its group.) */
@@ -53,7 +48,8 @@ static size_t between_pieces(const zero_schedule *s, const zero_partition *p,
                              const zero_exchange *x)
 {
     bool is_in_whole = x->in == x->out;
-    size_t piece = is_in_whole ? bytes_of(s, x->in, p->shard_len) : 0;
+    size_t piece =
+        is_in_whole ? (size_t)p->shard_len * zero_type_size(s->buffers[x->in].type) : 0;
     switch (s->buffers[x->in].space) {
     case ZERO_SPACE_PART: return between_parts(s) + piece;
     case ZERO_SPACE_NODE: return piece;

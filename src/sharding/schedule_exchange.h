@@ -68,7 +68,8 @@ ZERO_NODISCARD zero_status zero_schedule_count_traffic(zero_schedule *s);
 /* This rank's traffic in an exchange, in a SEND to a pipeline stage and in a TIE of these;
  * zeros for other instructions. */
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i);
-/* This rank's small messages in a program: the losses, the norms and the vote on overflow. */
+/* This rank's small messages in a program: the losses, the norms and the vote on
+ * overflow. */
 zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
                                            zero_program_kind program);
 /* This rank's traffic in all of a program's instructions of one kind. */
@@ -77,7 +78,8 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 
 /* ---- JOIN, COLLECT: schedule_join.c ---- */
 
-/* The algorithm of the TP group: that of the ZeRO group, but `hier` only if it spans nodes. */
+/* The algorithm of the TP group: that of the ZeRO group, but `hier` only if it spans
+ * nodes. */
 zero_algorithm zero_schedule_join_algorithm(const zero_schedule *s);
 /* True if `joint` and `joined` lie in the TP group's window. */
 bool zero_schedule_join_shares(const zero_schedule *s);

@@ -26,18 +26,26 @@
  *
  * With partition_activations what KEEP writes lies there, too (writer_kept.c):
  *
- *   - Pieces in TP_PART are like a `joint`: this rank alone writes there, and neighbours read
- *     them in COLLECT, whose wait ends when all have. The whole output that COLLECT writes to
+ *   - Pieces in TP_PART are like a `joint`: this rank alone writes there, and neighbours
+ *     read
+ *     them in COLLECT, whose wait ends when all have. The whole output that COLLECT writes
+ *       to
  *     TP_NODE is like a `joined`: each rank has begun the COLLECT by then, so no rank still
  *     reads what lay there before. It lives until the BACKWARD that reads it has ended.
  *   - In place, KEEP writes its piece of the whole output in TP_NODE without a collective.
- *     Before: all parts of the FORWARD that KEEP follows name the whole, so from the first part
- *     on no other buffer lies there. A JOIN of that pass has ended before KEEP (without one the
- *     unit is refused). Each rank has begun that JOIN, so each has written the first part, and
+ *     Before: all parts of the FORWARD that KEEP follows name the whole, so from the first
+ *       part
+ *     on no other buffer lies there. A JOIN of that pass has ended before KEEP (without one
+ *       the
+ *     unit is refused). Each rank has begun that JOIN, so each has written the first part,
+ *       and
  *     none still reads or writes what lay there before.
- *     After: COLLECT ends when all ranks have begun it, hence after their KEEPs. The next buffer
- *     that lies there is written only after all ranks have begun a later JOIN, whether it is
- *     that JOIN's result or another whole. They begin it after the BACKWARD that read this one.
+ *     After: COLLECT ends when all ranks have begun it, hence after their KEEPs. The next
+ *       buffer
+ *     that lies there is written only after all ranks have begun a later JOIN, whether it
+ *       is
+ *     that JOIN's result or another whole. They begin it after the BACKWARD that read this
+ *       one.
  *
  * Programs follow one another in the same order on all ranks, so this holds from one
  * program to the next as well. Nothing else lies in the TP group's window. */
@@ -87,23 +95,12 @@ static size_t between_parts(const zero_schedule *s)
     return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
 }
 
-/* A sum's pieces, and those kept in place, are gathered where they lie: each a piece's
- * length from the next. */
-static void find_neighbours(const zero_schedule *s, const zero_join_exchange *join,
-                            zero_collective_spec *spec)
-{
-    bool gathers_sum = join->kind == ZERO_JOIN_SUM && spec->kind == ZERO_ALL_GATHER;
-    bool is_in_whole = gathers_sum || (join->collects && join->in == join->out);
-    size_t piece = (size_t)(gathers_sum ? spec->count : join->count) * sizeof(float);
-    spec->in_apart = is_in_whole ? piece : between_parts(s);
-    spec->one_out = spec->kind == ZERO_ALL_GATHER;
-}
-
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
     bool sums = x->kind == ZERO_JOIN_SUM;
-    /* A COLLECT in place moves nothing: ranks only wait until all pieces have been written. */
+    /* A COLLECT in place moves nothing: ranks only wait until all pieces have been
+     * written. */
     bool is_in_place = x->collects && x->in == x->out;
     int64_t count = is_in_place ? 0
                     : sums      ? x->count / s->input.model->share.ranks
@@ -117,6 +114,14 @@ zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int 
                                  .count = count,
                                  .stride = count,
                                  .unit = join};
-    if (zero_schedule_join_shares(s)) find_neighbours(s, x, &spec);
+    if (zero_schedule_join_shares(s)) {
+        /* A sum's pieces, and those kept in place, are gathered where they lie: each a
+         * piece's length from the next. */
+        bool gathers_sum = x->kind == ZERO_JOIN_SUM && spec.kind == ZERO_ALL_GATHER;
+        bool is_in_whole = gathers_sum || (x->collects && x->in == x->out);
+        size_t piece = (size_t)(gathers_sum ? spec.count : x->count) * sizeof(float);
+        spec.in_apart = is_in_whole ? piece : between_parts(s);
+        spec.one_out = spec.kind == ZERO_ALL_GATHER;
+    }
     return spec;
 }

@@ -10,7 +10,8 @@ bool zero_buffer_lives_at(const zero_buffer *b, zero_program_kind program, int a
     return zero_buffer_is_of(b, program) && b->first <= at && at <= b->last;
 }
 
-/* Adds the buffer where its life begins and takes it away after its end: sums wrap around. */
+/* Adds the buffer where its life begins and takes it away after its end: sums wrap
+ * around. */
 static void add_change(const zero_schedule *s, zero_program_kind program,
                        const zero_buffer *b, size_t (*of_class)[ZERO_CLASSES])
 {

@@ -97,20 +97,6 @@ void zero_schedule_place_persistent(zero_schedule *s)
     add_spaces(s);
 }
 
-/* A buffer of two programs has one place in both, below their own buffers. */
-static void place_cache(zero_schedule *s)
-{
-    for (int i = 0; i < s->n_buffers; i++) {
-        zero_buffer *b = &s->buffers[i];
-        if (b->program != ZERO_PROGRAM_TEXT) continue;
-        b->offset = s->persistent[b->space] + s->cached[b->space];
-        s->cached[b->space] += aligned(s, b->bytes);
-    }
-    for (int space = 0; space < ZERO_SPACES; space++)
-        s->extent[space] =
-            zero_max_size(s->extent[space], s->persistent[space] + s->cached[space]);
-}
-
 /* A program's buffers, sorted by their first instruction or by their last. */
 struct row {
     int *ids;
@@ -149,16 +135,6 @@ static void count(const zero_schedule *s, struct sweep *w, const zero_buffer *b,
     bool beside = zero_schedule_is_beside(s, b->space);
     *(beside ? &w->now.host_bytes : &w->now.bytes) += bytes;
     (beside ? w->now.host_of_class : w->now.of_class)[b->class] += bytes;
-}
-
-static void note(zero_schedule *s, const struct sweep *w, zero_program_kind kind, int at)
-{
-    s->programs[kind].code[at].live_bytes = w->now.bytes;
-    zero_peak_widen(&s->peak_of[kind], &w->now);
-    if (w->now.bytes <= s->peak_bytes) return;
-    s->peak_bytes = w->now.bytes;
-    s->peak_program = kind;
-    s->peak_at = at;
 }
 
 static void remove_gap(struct sweep *w, zero_space space, int k)
@@ -293,7 +269,12 @@ static void sweep_program(zero_schedule *s, struct sweep *w, zero_program_kind k
             if (w->places) place(s, w, id);
             count(s, w, &s->buffers[id], zero_schedule_cost(s, &s->buffers[id]));
         }
-        note(s, w, kind, at);
+        s->programs[kind].code[at].live_bytes = w->now.bytes;
+        zero_peak_widen(&s->peak_of[kind], &w->now);
+        if (w->now.bytes <= s->peak_bytes) continue;
+        s->peak_bytes = w->now.bytes;
+        s->peak_program = kind;
+        s->peak_at = at;
     }
 }
 
@@ -302,7 +283,18 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
     struct sweep w;
     zero_status st = open_sweep(s, &w);
     if (st == ZERO_OK) zero_schedule_place_persistent(s);
-    if (st == ZERO_OK) place_cache(s);
+    if (st == ZERO_OK) {
+        /* A buffer of two programs has one place in both, below their own buffers. */
+        for (int i = 0; i < s->n_buffers; i++) {
+            zero_buffer *b = &s->buffers[i];
+            if (b->program != ZERO_PROGRAM_TEXT) continue;
+            b->offset = s->persistent[b->space] + s->cached[b->space];
+            s->cached[b->space] += aligned(s, b->bytes);
+        }
+        for (int space = 0; space < ZERO_SPACES; space++)
+            s->extent[space] =
+                zero_max_size(s->extent[space], s->persistent[space] + s->cached[space]);
+    }
     for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++) {
         zero_program_kind kind = (zero_program_kind)p;
         find_lifetimes(s, kind);

@@ -22,7 +22,8 @@ void zero_peak_widen(zero_peak *peak, const zero_peak *more);
  * others. */
 void zero_schedule_place_persistent(zero_schedule *s);
 
-/* True with a device if the space is the host's: its bytes count apart from the device's. */
+/* True with a device if the space is the host's: its bytes count apart from the
+ * device's. */
 bool zero_schedule_is_beside(const zero_schedule *s, zero_space space);
 
 /* The bytes that a buffer costs this rank: its share, if the buffer lies there once per

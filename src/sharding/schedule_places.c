@@ -82,27 +82,6 @@ static size_t count_alive(struct places *p)
 
 /* ---- places ---- */
 
-/* The first gap between those that live at the same time. */
-static size_t find_gap(const struct places *p, const struct place *x)
-{
-    size_t offset = p->floor;
-    for (int k = 0; k < p->n_placed; k++) {
-        const struct place *y = p->placed[k];
-        if (y->last < x->first || y->first > x->last) continue;
-        if (y->offset >= offset + x->need) break;
-        offset = zero_max_size(offset, y->offset + y->need);
-    }
-    return offset;
-}
-
-static void insert(struct places *p, struct place *x)
-{
-    int k = p->n_placed++;
-    for (; k > 0 && p->placed[k - 1]->offset > x->offset; k--)
-        p->placed[k] = p->placed[k - 1];
-    p->placed[k] = x;
-}
-
 /* Returns the end of the highest buffer. */
 static size_t place_all(struct places *p, order in)
 {
@@ -110,8 +89,19 @@ static size_t place_all(struct places *p, order in)
     qsort(p->all, (size_t)p->n, sizeof *p->all, in);
     p->n_placed = 0;
     for (struct place *x = p->all; x < p->all + p->n; x++) {
-        x->offset = find_gap(p, x);
-        insert(p, x);
+        /* The first gap between those that live at the same time. */
+        size_t offset = p->floor;
+        for (int k = 0; k < p->n_placed; k++) {
+            const struct place *y = p->placed[k];
+            if (y->last < x->first || y->first > x->last) continue;
+            if (y->offset >= offset + x->need) break;
+            offset = zero_max_size(offset, y->offset + y->need);
+        }
+        x->offset = offset;
+        int k = p->n_placed++;
+        for (; k > 0 && p->placed[k - 1]->offset > x->offset; k--)
+            p->placed[k] = p->placed[k - 1];
+        p->placed[k] = x;
         end = zero_max_size(end, x->offset + x->need);
     }
     return end;

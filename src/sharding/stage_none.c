@@ -1,11 +1,13 @@
-/* Stage 0: plain data parallelism, the baseline that the other stages must equal bit by bit.
+/* Stage 0: plain data parallelism, the baseline that the other stages must equal bit by
+ * bit.
  *
  * Every rank holds all parameters, gradients and optimizer states: 16 Psi bytes. A group's
- * gradient is all-reduced (reduce-scattered to its owners, then gathered) as soon as its last
- * contribution is there: 2 (N-1)/N Psi elements per rank and step. Then every rank makes the
- * same update.
+ * gradient is all-reduced (reduce-scattered to its owners, then gathered) as soon as its
+ * last contribution is there: 2 (N-1)/N Psi elements per rank and step. Then every rank
+ * makes the same update.
  *
- *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, ...
+ *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0,
+ *       ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
 #include "sharding/holdings.h"
 #include "sharding/writer.h"

@@ -7,7 +7,8 @@
  * microbatch. Section 7.2.2 of the paper. A program is a row of uses, of which `prefetch`
  * are gathered ahead:
  *
- *     uses         F0  F1  F2  B2  B1  B0        prefetch = 1, each unit with its own group:
+ *     uses         F0  F1  F2  B2  B1  B0        prefetch = 1, each unit with its own
+ *                                                group:
  *
  *     GATHER 0, GATHER_WAIT 0, GATHER 1, FORWARD 0, RELEASE 0,
  *     GATHER_WAIT 1, GATHER 2, FORWARD 1, RELEASE 1, GATHER_WAIT 2, FORWARD 2,
@@ -21,8 +22,7 @@
  * gathers each group once, whatever the number of microbatches, and backward gathers
  * nothing. They wait in the node's memory, of which each rank pays its share. ZeRO++'s hpZ
  * keeps a second partition of the parameters within each node for this; here the node has
- * them whole.
- * Source: Wang and others, ZeRO++, arXiv:2306.10209, section 3.2. */
+ * them whole. Source: Wang and others, ZeRO++, arXiv:2306.10209, section 3.2. */
 #include <stdlib.h>
 
 #include "base/fail.h"
@@ -123,17 +123,6 @@ static void fetch(zero_writer *w, const struct uses *uses, int64_t at)
     for (int k = 0; k < n; k++) zero_write_fetch_params(w, groups[k]);
 }
 
-static void await(zero_writer *w, const struct uses *uses, int64_t at)
-{
-    const int *groups;
-    int n = read_by(uses, at, &groups);
-    for (int k = 0; k < n; k++) {
-        if (!w->arrived[groups[k]])
-            zero_write_gather_wait(w, groups[k], w->param[groups[k]]);
-        w->arrived[groups[k]] = true;
-    }
-}
-
 static void release(zero_writer *w, const struct uses *uses, int64_t at)
 {
     const int *groups;
@@ -155,7 +144,13 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
     if (use.unit == 0 && !use.is_backward) zero_write_load(w, use.microbatch);
     gather(w, uses, at);
     for (int64_t k = 1; k <= uses->ahead + FETCHED_AHEAD; k++) fetch(w, uses, at + k);
-    await(w, uses, at);
+    const int *groups;
+    int n = read_by(uses, at, &groups);
+    for (int k = 0; k < n; k++) {
+        if (!w->arrived[groups[k]])
+            zero_write_gather_wait(w, groups[k], w->param[groups[k]]);
+        w->arrived[groups[k]] = true;
+    }
     for (int64_t k = 1; k <= uses->ahead; k++) gather(w, uses, at + k);
     if (use.is_backward)
         zero_write_backward(w, use.unit);

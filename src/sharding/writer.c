@@ -68,19 +68,6 @@ static void find_parameters(zero_writer *w)
     }
 }
 
-/* The first and the last unit that writes each group, in one pass over the units. */
-static void find_writers(zero_writer *w)
-{
-    const zero_model *model = w->s->input.model;
-    const zero_pipeline_place *p = &w->s->pipe;
-    for (int u = p->first_unit; u < p->end_unit; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->first_writer[model->units[u].groups[k]] = u;
-    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->last_writer[model->units[u].groups[k]] = u;
-}
-
 /* Updates are made in the order in which the next forward pass needs the parameters, or in
  * that in which backward completes gradients. */
 static void order_updates(zero_writer *w)
@@ -136,7 +123,16 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
         return false;
     }
     find_parameters(w);
-    find_writers(w);
+    /* The first and the last unit that writes each group, in one pass over the
+     * units. */
+    const zero_model *model = w->s->input.model;
+    const zero_pipeline_place *p = &w->s->pipe;
+    for (int u = p->first_unit; u < p->end_unit; u++)
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            w->first_writer[model->units[u].groups[k]] = u;
+    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
+        for (int k = 0; k < model->units[u].n_groups; k++)
+            w->last_writer[model->units[u].groups[k]] = u;
     order_updates(w);
     find_stream(w);
     return true;
@@ -257,16 +253,6 @@ static void name_parameters(const zero_writer *w, int u, zero_instruction *i)
     for (int k = 0; k < unit->n_groups; k++) i->param[k] = w->param[unit->groups[k]];
 }
 
-static void await_parameters(zero_writer *w, int u)
-{
-    const zero_unit *unit = &w->s->input.model->units[u];
-    for (int k = 0; k < unit->n_groups; k++) {
-        int g = unit->groups[k];
-        if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
-        w->arrived[g] = true;
-    }
-}
-
 /* FORWARD or RECOMPUTE. */
 static zero_instruction *forward(zero_writer *w, zero_op op, int u, int out)
 {
@@ -335,7 +321,12 @@ void zero_write_forward(zero_writer *w, int u)
     int logits = gives_logits ? floats(w, ZERO_CLASS_LOGITS, logits_of(w)) : ZERO_NO_BUFFER;
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w)) write_due_ahead(w, u + 1);
-    await_parameters(w, u);
+    const zero_unit *unit = &w->s->input.model->units[u];
+    for (int k = 0; k < unit->n_groups; k++) {
+        int g = unit->groups[k];
+        if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
+        w->arrived[g] = true;
+    }
     w->out[u] = zero_write_output(w, u);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =

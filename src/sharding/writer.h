@@ -26,7 +26,8 @@ typedef struct {
     int group, number;
 } zero_writer_block;
 
-/* All blocks of a program in the order of their updates, and how far it has been written. */
+/* All blocks of a program in the order of their updates, and how far it has been
+ * written. */
 typedef struct {
     zero_writer_block *list; /* [n] */
     int n;
@@ -53,7 +54,8 @@ struct zero_writer {
     int *mirrors;  /* [n_groups] staging of this program for a GATHER in flight */
     bool *arrived; /* [n_groups] they have been waited for */
 
-    /* [n_groups] the units that add to a group's gradient first and last, in backward order */
+    /* [n_groups] the units that add to a group's gradient first and last, in backward
+     * order */
     int *first_writer, *last_writer;
     int *grad;                           /* [n_groups] what backward writes, fp32 */
     int (*partial)[ZERO_COUNTER_LEVELS]; /* [n_groups] partial sums of the counter */
@@ -152,7 +154,8 @@ void zero_write_all_due(zero_writer *w);
 
 /* True if the unit's passes are computed again. */
 bool zero_write_recomputes(const zero_writer *w, int u);
-/* Unit u's output in floats of memory: two elements of 16 bits fill one, and move as one. */
+/* Unit u's output in floats of memory: two elements of 16 bits fill one, and move as
+ * one. */
 int64_t zero_write_out_floats(const zero_writer *w, int u);
 /* The buffer of unit u's output, to which FORWARD writes. */
 int zero_write_output(zero_writer *w, int u);

@@ -61,25 +61,21 @@ static int counter_place(zero_writer *w, const struct addend *a, int level)
                             ZERO_SPACE_OWN, ZERO_FP32);
 }
 
-/* A binary counter: after microbatch m, partial sums are alive where m + 1 has ones. */
-static void count_up(zero_writer *w, const struct addend *a)
-{
-    int *partial = w->partial[a->group], merges = 0;
-    while (a->microbatch >> merges & 1) merges++;
-    int place = counter_place(w, a, merges);
-    if (merges == 0) add(w, a, ZERO_NO_BUFFER, a->type, place);
-    for (int k = 0; k < merges; k++)
-        add(w, a, partial[k], k == 0 ? a->type : ZERO_FP32,
-            k == merges - 1 ? place : a->leaf);
-    partial[merges] = place;
-}
-
 static void join_sum(zero_writer *w, const struct addend *a)
 {
     int sum = w->s->groups[a->group].sum;
-    if (w->s->input.reproducible)
-        count_up(w, a);
-    else if (a->leaf != sum) /* equal: backward wrote the first leaf there */
+    if (w->s->input.reproducible) {
+        /* A binary counter: after microbatch m, partial sums are alive where m + 1 has
+         * ones. */
+        int *partial = w->partial[a->group], merges = 0;
+        while (a->microbatch >> merges & 1) merges++;
+        int place = counter_place(w, a, merges);
+        if (merges == 0) add(w, a, ZERO_NO_BUFFER, a->type, place);
+        for (int k = 0; k < merges; k++)
+            add(w, a, partial[k], k == 0 ? a->type : ZERO_FP32,
+                k == merges - 1 ? place : a->leaf);
+        partial[merges] = place;
+    } else if (a->leaf != sum) /* equal: backward wrote the first leaf there */
         add(w, a, a->turn > 0 ? sum : ZERO_NO_BUFFER, a->type, sum);
 }
 
@@ -146,25 +142,22 @@ static void finish_crossing(zero_writer *w)
     w->crossing.group = -1;
 }
 
-/* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in flight.
- * Only one ALL_REDUCE is in flight at a time, so the one before ends first. */
-static void cross(zero_writer *w, zero_instruction sum)
-{
-    zero_instruction before = w->crossing;
-    if (before.group >= 0) wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &before);
-    sum.in = sum.buffer;
-    w->crossing = begin(w, ZERO_OP_ALL_REDUCE, sum);
-    if (before.group >= 0) has_ended(w, before);
-}
-
 /* One reduction is in flight at a time: the next begins when this one has ended. */
 static void end_reduce(zero_writer *w)
 {
     if (w->reducing.group < 0) return;
     wait_for(w, ZERO_OP_REDUCE_WAIT, &w->reducing);
-    if (w->s->shard.replicas > 1)
-        cross(w, w->reducing);
-    else
+    if (w->s->shard.replicas > 1) {
+        /* A shard group has one of K sums. Replicas add theirs while the next REDUCE is in
+         * flight. Only one ALL_REDUCE is in flight at a time, so the one before ends
+         * first. */
+        zero_instruction sum = w->reducing;
+        zero_instruction before = w->crossing;
+        if (before.group >= 0) wait_for(w, ZERO_OP_ALL_REDUCE_WAIT, &before);
+        sum.in = sum.buffer;
+        w->crossing = begin(w, ZERO_OP_ALL_REDUCE, sum);
+        if (before.group >= 0) has_ended(w, before);
+    } else
         has_ended(w, w->reducing);
     w->reducing.group = -1;
 }
@@ -242,7 +235,8 @@ void zero_write_round_sum(zero_writer *w)
 
 /* ---- gradients held in pieces ---- */
 
-/* The gradient as it travels: fp32 unchanged, 16 bits rounded to where neighbours can read. */
+/* The gradient as it travels: fp32 unchanged, 16 bits rounded to where neighbours can
+ * read. */
 static int leaf_to_send(zero_writer *w, int g)
 {
     zero_type type = w->s->input.type;

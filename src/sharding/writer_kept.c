@@ -105,16 +105,6 @@ static zero_range piece_of(const zero_writer *w, int u)
     return (zero_range){begin, begin + n};
 }
 
-static int add_piece(zero_writer *w, int u)
-{
-    bool shares = zero_schedule_join_shares(w->s);
-    zero_range piece = piece_of(w, u);
-    int buffer = add(w, ZERO_CLASS_KEPT, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
-                     length_of(zero_range_len(piece), w->s->input.offload_activations));
-    if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].begin = piece.begin;
-    return buffer;
-}
-
 /* ---- the file ---- */
 
 /* The buffer that waits: the whole output, or this rank's piece. */
@@ -168,25 +158,24 @@ static zero_status check_keep(const zero_writer *w, int u)
     const zero_program *p = &w->s->programs[w->program];
     int in_float = (int)(sizeof(float) / zero_type_size(unit->activations));
     if (zero_write_out_floats(w, u) % tp_ranks(w) != 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "unit '%s' gives %" PRId64
-                         " numbers of %s: --partition-activations needs a multiple of %d, "
-                         "%d for each of "
-                         "the %d ranks of a TP group; give another --micro-batch or --seq",
-                         unit->name, unit->sizes(unit, w->B, w->T).out,
-                         zero_type_name(unit->activations), in_float * tp_ranks(w),
-                         in_float, tp_ranks(w));
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "unit '%s' gives %" PRId64
+            " numbers of %s: --partition-activations needs a multiple of %d, %d for each "
+            "of the %d ranks of a TP group; give another --micro-batch or --seq",
+            unit->name, unit->sizes(unit, w->B, w->T).out,
+            zero_type_name(unit->activations), in_float * tp_ranks(w), in_float,
+            tp_ranks(w));
     for (int at = p->length - 1; at >= 0; at--) {
         const zero_instruction *i = &p->code[at];
         if (i->unit == u + 1 && i->op == ZERO_OP_JOIN) return ZERO_OK;
         if (i->unit == u + 1 && i->op == ZERO_OP_FORWARD && i->part <= 0) break;
     }
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "unit '%s' joins nothing in its forward pass: --partition-activations needs a join "
-        "there, so that no rank of the TP group still reads the memory where the unit's "
-        "input is kept; leave the option out",
-        unit[1].name);
+    return zero_fail(ZERO_ERR_INVALID,
+                     "unit '%s' joins nothing in its forward pass: --partition-activations "
+                     "needs a join there, so that no rank of the TP group still reads the "
+                     "memory where the unit's input is kept; leave the option out",
+                     unit[1].name);
 }
 
 int zero_write_place_kept(zero_writer *w, int u)
@@ -202,7 +191,14 @@ static void keep(zero_writer *w, int u)
     /* After a failure nothing is kept. */
     if (w->s->status == ZERO_OK) w->s->status = check_keep(w, u);
     if (w->s->status != ZERO_OK) return;
-    if (!keeps_in_place(w)) w->kept[u] = add_piece(w, u);
+    if (!keeps_in_place(w)) {
+        bool shares = zero_schedule_join_shares(w->s);
+        zero_range piece = piece_of(w, u);
+        int buffer = add(w, ZERO_CLASS_KEPT, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
+                         length_of(zero_range_len(piece), w->s->input.offload_activations));
+        if (buffer != ZERO_NO_BUFFER) w->s->buffers[buffer].begin = piece.begin;
+        w->kept[u] = buffer;
+    }
     zero_instruction *i = zero_write(w, ZERO_OP_KEEP);
     i->unit = u;
     i->in = w->out[u];

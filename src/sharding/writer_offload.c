@@ -42,30 +42,10 @@ static void await_stores(zero_writer *w, int end)
         transfer(w, ZERO_OP_STORE_WAIT, w->blocks.stored);
 }
 
-static void fetch(zero_writer *w, int end)
-{
-    for (; w->blocks.fetched < end; w->blocks.fetched++) {
-        await_stores(w, w->blocks.fetched + 1 - n_slots(w));
-        transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
-    }
-}
-
 int zero_write_after(const zero_writer *w, int g)
 {
     bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
     return is_early ? w->final_at[g] : w->after;
-}
-
-static void update(zero_writer *w, int k)
-{
-    const zero_writer_block *block = &w->blocks.list[k];
-    zero_range held = zero_states_held(w->s, block->group);
-    zero_instruction *i = zero_write_update_block(w, block->group);
-    i->file = w->s->groups[block->group].first_block + block->number;
-    i->buffer = w->s->first_slot + k % n_slots(w);
-    i->range =
-        zero_range_overlap(zero_offload_range(w->s, block->group, block->number), held);
-    i->after = zero_write_after(w, block->group);
 }
 
 void zero_write_stream(zero_writer *w, int g)
@@ -79,9 +59,20 @@ void zero_write_stream(zero_writer *w, int g)
     for (; stream->next < stream->n; stream->next++) {
         int k = stream->next;
         if (stream->list[k].group != g) return;
-        fetch(w, (int)zero_min(k + ahead + 1, stream->n));
+        int end = (int)zero_min(k + ahead + 1, stream->n);
+        for (; w->blocks.fetched < end; w->blocks.fetched++) {
+            await_stores(w, w->blocks.fetched + 1 - n_slots(w));
+            transfer(w, ZERO_OP_FETCH, w->blocks.fetched);
+        }
         transfer(w, ZERO_OP_FETCH_WAIT, k);
-        update(w, k);
+        const zero_writer_block *block = &w->blocks.list[k];
+        zero_range held = zero_states_held(w->s, block->group);
+        zero_instruction *i = zero_write_update_block(w, block->group);
+        i->file = w->s->groups[block->group].first_block + block->number;
+        i->buffer = w->s->first_slot + k % n_slots(w);
+        i->range =
+            zero_range_overlap(zero_offload_range(w->s, block->group, block->number), held);
+        i->after = zero_write_after(w, block->group);
         transfer(w, ZERO_OP_STORE, k);
     }
 }
@@ -151,20 +142,15 @@ static void move_piece(zero_writer *w, zero_op op, int g)
     i->buffer = w->piece[g];
 }
 
-/* The blocks of a group are written before they are read. */
-static void await_stores_of(zero_writer *w, int g)
-{
-    int last = w->blocks.next - 1;
-    while (last >= w->blocks.stored && w->blocks.list[last].group != g) last--;
-    await_stores(w, last + 1);
-}
-
 void zero_write_fetch_params(zero_writer *w, int g)
 {
     bool is_here = w->piece[g] != ZERO_NO_BUFFER || w->param[g] != ZERO_NO_BUFFER;
     if (is_here || !zero_offload_has_parameters(w->s, g)) return;
     zero_write_due(w, g);
-    await_stores_of(w, g);
+    /* The blocks of a group are written before they are read. */
+    int last = w->blocks.next - 1;
+    while (last >= w->blocks.stored && w->blocks.list[last].group != g) last--;
+    await_stores(w, last + 1);
     w->piece[g] = place_for_piece(w, g);
     move_piece(w, ZERO_OP_FETCH_PARAM, g);
     if (w->s->input.serial) move_piece(w, ZERO_OP_FETCH_PARAM_WAIT, g);

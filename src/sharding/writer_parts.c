@@ -97,21 +97,6 @@ int zero_write_join_staging(zero_writer *w, int join)
                                  zero_exchange_collectives(w->s, ZERO_OP_JOIN, join)));
 }
 
-/* The buffers of the JOIN that begins after a part. */
-static void add_buffers(struct pass *p, const zero_unit_part *part)
-{
-    const zero_schedule *s = p->w->s;
-    int ranks = s->input.model->share.ranks;
-    bool shares = ranks > 1 && zero_schedule_join_shares(s);
-    bool gathers = part->join == ZERO_JOIN_GATHER && ranks > 1;
-    int in = floats(p, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN, part->count), out = in;
-    if (shares || gathers)
-        out = floats(p, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
-                     gathers ? part->count * ranks : part->count);
-    p->join.in = in;
-    p->join.buffer = out;
-}
-
 static void begin_join(struct pass *p, const zero_unit_part *part, int64_t index)
 {
     zero_schedule *s = p->w->s;
@@ -141,23 +126,6 @@ static void finish_join(struct pass *p)
 
 /* ---- parts ---- */
 
-/* A part may read one join's result and begin the next: these are four buffers. */
-static void write_part(struct pass *p, const zero_unit_part *part, int64_t index)
-{
-    bool joins = part->join != ZERO_JOIN_NONE;
-    if (part->waits) finish_join(p);
-    int joined = part->waits ? p->join.buffer : ZERO_NO_BUFFER;
-    if (joins) add_buffers(p, part);
-    zero_instruction *i = zero_write(p->w, p->whole.op);
-    *i = p->whole;
-    i->part = (int)index;
-    i->joined = joined;
-    if (joins) i->joint = p->join.in;
-    p->is_joining = joins || (p->is_joining && !part->waits);
-    if (joins) begin_join(p, part, index);
-    if (p->w->s->input.serial) finish_join(p);
-}
-
 void zero_write_parts(zero_writer *w, zero_pass kind)
 {
     zero_program *program = &w->s->programs[w->program];
@@ -167,6 +135,35 @@ void zero_write_parts(zero_writer *w, zero_pass kind)
     zero_unit_part part = {0};
     for (int64_t k = 0; !part.is_last && w->s->status == ZERO_OK; k++) {
         part = p.unit->part(p.unit, kind, w->B, w->T, k);
-        if (is_sound(&p, &part, k)) write_part(&p, &part, k);
+        if (is_sound(&p, &part, k)) {
+            /* A part may read one join's result and begin the next: these are four
+             * buffers. */
+            bool joins = part.join != ZERO_JOIN_NONE;
+            if (part.waits) finish_join(&p);
+            int joined = part.waits ? p.join.buffer : ZERO_NO_BUFFER;
+            if (joins) {
+                /* The buffers of the JOIN that begins after a part. */
+                const zero_schedule *s = p.w->s;
+                int ranks = s->input.model->share.ranks;
+                bool shares = ranks > 1 && zero_schedule_join_shares(s);
+                bool gathers = part.join == ZERO_JOIN_GATHER && ranks > 1;
+                int in = floats(&p, shares ? ZERO_SPACE_TP_PART : ZERO_SPACE_OWN,
+                                part.count),
+                    out = in;
+                if (shares || gathers)
+                    out = floats(&p, shares ? ZERO_SPACE_TP_NODE : ZERO_SPACE_OWN,
+                                 gathers ? part.count * ranks : part.count);
+                p.join.in = in;
+                p.join.buffer = out;
+            }
+            zero_instruction *i = zero_write(p.w, p.whole.op);
+            *i = p.whole;
+            i->part = (int)k;
+            i->joined = joined;
+            if (joins) i->joint = p.join.in;
+            p.is_joining = joins || (p.is_joining && !part.waits);
+            if (joins) begin_join(&p, &part, k);
+            if (p.w->s->input.serial) finish_join(&p);
+        }
     }
 }

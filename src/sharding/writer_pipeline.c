@@ -142,39 +142,6 @@ static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type 
     return bytes;
 }
 
-static void tie(zero_writer *w, int g, int holders)
-{
-    const zero_group_state *state = &w->s->groups[g];
-    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
-    zero_type type = w->s->buffers[sum].type;
-    int staging = zero_write_staging(w, tie_staging(w->s, g, holders, type));
-    zero_instruction *i = zero_write(w, ZERO_OP_TIE);
-    i->group = g;
-    i->buffer = sum;
-    i->staging = staging;
-    i->range = (zero_range){0, state->partition.padded};
-    i->rank_stride = holders;
-}
-
-/* A tied gradient waits for the first stage, whose backward pass is the last to end. A
- * stage reduces all its other gradients before that. */
-static void write_sums(struct pipe *p)
-{
-    zero_writer *w = &p->w;
-    for (int tied = 0; tied < 2; tied++) {
-        for (int k = 0; tied && k < w->n_order; k++)
-            if (p->place->holders[w->order[k]] > 1)
-                tie(w, w->order[k], p->place->holders[w->order[k]]);
-        for (int k = 0; k < w->n_order; k++)
-            if ((p->place->holders[w->order[k]] > 1) == tied)
-                zero_write_reduce_whole(w, w->order[k]);
-        zero_write_finish_reduce(w);
-        for (int k = 0; k < w->n_order; k++)
-            if ((p->place->holders[w->order[k]] > 1) == tied)
-                zero_write_gather_wait(w, w->order[k], w->s->groups[w->order[k]].grad);
-    }
-}
-
 static void gather_sum(zero_writer *w)
 {
     int grad = w->s->groups[w->ended.group].grad;
@@ -204,7 +171,34 @@ void zero_write_pipeline(zero_schedule *s)
                                         .saved = all + (2 * k + 1) * units};
         write_passes(&p);
         p.w.microbatch = s->input.accumulation - 1;
-        write_sums(&p);
+        /* A tied gradient waits for the first stage, whose backward pass is the last to
+         * end. A stage reduces all its other gradients before that. */
+        zero_writer *w = &p.w;
+        for (int tied = 0; tied < 2; tied++) {
+            for (int k = 0; tied && k < w->n_order; k++)
+                if (p.place->holders[w->order[k]] > 1) {
+                    int g = w->order[k];
+                    int holders = p.place->holders[w->order[k]];
+                    const zero_group_state *state = &w->s->groups[g];
+                    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
+                    zero_type type = w->s->buffers[sum].type;
+                    int staging =
+                        zero_write_staging(w, tie_staging(w->s, g, holders, type));
+                    zero_instruction *i = zero_write(w, ZERO_OP_TIE);
+                    i->group = g;
+                    i->buffer = sum;
+                    i->staging = staging;
+                    i->range = (zero_range){0, state->partition.padded};
+                    i->rank_stride = holders;
+                }
+            for (int k = 0; k < w->n_order; k++)
+                if ((p.place->holders[w->order[k]] > 1) == tied)
+                    zero_write_reduce_whole(w, w->order[k]);
+            zero_write_finish_reduce(w);
+            for (int k = 0; k < w->n_order; k++)
+                if ((p.place->holders[w->order[k]] > 1) == tied)
+                    zero_write_gather_wait(w, w->order[k], w->s->groups[w->order[k]].grad);
+        }
         zero_write_update(&p.w);
         for (int back = 0; back < 2; back++) await_sent(&p, back);
     } else {

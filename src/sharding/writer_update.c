@@ -119,7 +119,8 @@ static void copy_piece(zero_writer *w, zero_op op, int g, int from, int to)
     i->range = zero_states_held(w->s, g);
 }
 
-/* Updates beside a device: a copy of what this rank holds, between the host and the device. */
+/* Updates beside a device: a copy of what this rank holds, between the host and the
+ * device. */
 static zero_instruction *copy_held(zero_writer *w, zero_op op, int g, int host)
 {
     zero_instruction *i = zero_write(w, op);

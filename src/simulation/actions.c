@@ -32,7 +32,8 @@ typedef struct {
     int *files;        /* [n_buffers + n_groups]: number of a transfer, or -1 */
 } builder;
 
-/* Number of the exchange that an instruction begins or waits for, in tables of all of them. */
+/* Number of the exchange that an instruction begins or waits for, in tables of all of
+ * them. */
 static size_t exchange_of(const builder *b, const zero_instruction *i)
 {
     return (size_t)zero_ops[i->op].begun_by * b->most + (size_t)zero_exchange_number(i);
@@ -81,16 +82,6 @@ static void add_wait(builder *b, const zero_instruction *i, zero_action *action)
     action->nth = begin->nth;
     action->call = begin->call;
     action->n_calls = b->specs[exchange_of(b, i)].n;
-}
-
-static void link_waits(builder *b)
-{
-    for (int k = 0; k < b->a->n; k++) {
-        zero_action *action = &b->a->list[k];
-        if (action->kind != ZERO_WORK_EXCHANGE_WAIT || action->steps_ago == 0) continue;
-        add_wait(b, action->instruction, action);
-        action->steps_ago = action->steps_ago > 0 ? -1 : 1;
-    }
 }
 
 /* ---- other instructions ---- */
@@ -175,7 +166,12 @@ static zero_status build(builder *b)
     for (size_t x = 0; x < n; x++) b->last[x].at = -1;
     for (size_t f = 0; f < files; f++) b->files[f] = -1;
     for (int at = 0; at < p->length; at++) ZERO_TRY(add(b, &p->code[at]));
-    link_waits(b);
+    for (int k = 0; k < b->a->n; k++) {
+        zero_action *action = &b->a->list[k];
+        if (action->kind != ZERO_WORK_EXCHANGE_WAIT || action->steps_ago == 0) continue;
+        add_wait(b, action->instruction, action);
+        action->steps_ago = action->steps_ago > 0 ? -1 : 1;
+    }
     return ZERO_OK;
 }
 

@@ -56,16 +56,6 @@ static bool allocate(zero_disks *d)
     return d->nodes && d->ranks && d->first_of && d->queues && d->next && d->seconds;
 }
 
-/* Lists the ranks of each node, in order. */
-static void list_nodes(zero_disks *d)
-{
-    const zero_layout *l = d->layout;
-    for (int r = 0; r < l->size; r++) d->first_of[l->node_of[r] + 1]++;
-    for (int n = 0; n < l->n_nodes; n++) d->first_of[n + 1] += d->first_of[n];
-    for (int r = 0; r < l->size; r++)
-        d->ranks[d->first_of[l->node_of[r]] + l->local_of[r]] = r;
-}
-
 zero_status zero_disks_open(zero_disks **disks, const zero_layout *layout, int files,
                             zero_events *events, zero_disk_ended *ended, void *arg)
 {
@@ -80,7 +70,12 @@ zero_status zero_disks_open(zero_disks **disks, const zero_layout *layout, int f
     if (!d || !allocate(d))
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the disks of %d ranks",
                          layout->size);
-    list_nodes(d);
+    /* Lists the ranks of each node, in order. */
+    const zero_layout *l = d->layout;
+    for (int r = 0; r < l->size; r++) d->first_of[l->node_of[r] + 1]++;
+    for (int n = 0; n < l->n_nodes; n++) d->first_of[n + 1] += d->first_of[n];
+    for (int r = 0; r < l->size; r++)
+        d->ranks[d->first_of[l->node_of[r]] + l->local_of[r]] = r;
     for (int n = 0; n < layout->n_nodes; n++) d->nodes[n].due = -1.0;
     for (int r = 0; r < layout->size; r++)
         d->queues[r] = (rank_queue){.first = LAST, .last = LAST};
@@ -160,8 +155,12 @@ void zero_disk_begin(zero_disks *d, int rank, int file, double seconds)
     announce(d, d->layout->node_of[rank]);
 }
 
-static void end_first(zero_disks *d, node_disk *n, int rank)
+void zero_disk_happens(zero_disks *d, const zero_event *event)
 {
+    node_disk *n = &d->nodes[event->which];
+    if (event->time != n->due) return;
+    int rank = first_to_end(d, event->which);
+    bring_clock(n, event->time);
     rank_queue *q = &d->queues[rank];
     int64_t i = at(d, rank, q->first);
     n->clock = fmax(n->clock, q->end);
@@ -173,15 +172,6 @@ static void end_first(zero_disks *d, node_disk *n, int rank)
     } else {
         q->end = n->clock + d->seconds[at(d, rank, q->first)];
     }
-}
-
-void zero_disk_happens(zero_disks *d, const zero_event *event)
-{
-    node_disk *n = &d->nodes[event->which];
-    if (event->time != n->due) return;
-    int rank = first_to_end(d, event->which);
-    bring_clock(n, event->time);
-    end_first(d, n, rank);
     announce(d, event->which);
     d->ended(d->arg, rank);
 }

@@ -50,22 +50,6 @@ static int group_for(zero_family_part part, const zero_division *d)
     return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
 }
 
-/* Seats of all members of the group that begins at `first`. */
-static zero_status seat_group(zero_groups *g, zero_family_part part,
-                              const zero_member *member, const zero_layout *world)
-{
-    zero_layout layout;
-    int number = -1;
-    ZERO_TRY(zero_member_layout(member, world, &layout));
-    ZERO_TRY(keep_layout(g, part, &layout, &number));
-    g->size[part] = member->size;
-    for (int i = 0; i < member->size; i++)
-        g->seats[part][zero_member_rank(member, i)] = (zero_group_seat){
-            .group = -1, .member = i, .number = g->n[part], .layout = number};
-    g->n[part]++;
-    return ZERO_OK;
-}
-
 static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_division *d,
                              const zero_layout *world)
 {
@@ -79,7 +63,18 @@ static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_d
             of == ZERO_WHOLE
                 ? (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = d->size}
                 : zero_member_of((zero_family_part)of, d, r);
-        if (m.first == r) ZERO_TRY(seat_group(g, part, &m, world));
+        if (m.first == r) {
+            /* Seats of all members of the group that begins at `first`. */
+            zero_layout layout;
+            int number = -1;
+            ZERO_TRY(zero_member_layout(&m, world, &layout));
+            ZERO_TRY(keep_layout(g, part, &layout, &number));
+            g->size[part] = m.size;
+            for (int i = 0; i < m.size; i++)
+                g->seats[part][zero_member_rank(&m, i)] = (zero_group_seat){
+                    .group = -1, .member = i, .number = g->n[part], .layout = number};
+            g->n[part]++;
+        }
     }
     return ZERO_OK;
 }

@@ -3,7 +3,8 @@
  *
  * The ranks of a job are a family (lists/member.h). Each rank is in one group of a part:
  *
- *     ZERO_SHARD_GROUP      REDUCE, GATHER: the shard group; the ZeRO group without replicas
+ *     ZERO_SHARD_GROUP      REDUCE, GATHER: the shard group; the ZeRO group without
+ *                           replicas
  *     ZERO_REPLICA_GROUP    ALL_REDUCE
  *     ZERO_TP_GROUP         JOIN, COLLECT
  *

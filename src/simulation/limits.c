@@ -46,7 +46,8 @@ static zero_status pack_chunks(const zero_collective_spec *spec, const zero_layo
     return zero_pack(list, &some, &peers, member);
 }
 
-/* A short list is written. A list with one chunk says what each chunk of a long one takes. */
+/* A short list is written. A list with one chunk says what each chunk of a long one
+ * takes. */
 static zero_status measure(const zero_collective_spec *spec, const zero_layout *layout,
                            int member, list_size *size)
 {
@@ -221,8 +222,7 @@ zero_status zero_simulation_check_cost(const zero_schedule *s,
     const char *remedy = /* pairwise exchanges take messages of all ranks to all others */
         s->input.collectives == ZERO_ALGORITHM_P2P
             ? "simulate --collectives hier on nodes of several ranks, fewer layers or "
-              "fewer "
-              "ranks"
+              "fewer ranks"
             : "simulate fewer layers or fewer ranks";
     if (cost->messages > input->most_messages)
         return zero_fail(ZERO_ERR_INVALID,
@@ -238,22 +238,6 @@ zero_status zero_simulation_check_cost(const zero_schedule *s,
 }
 
 /* ---- the input ---- */
-
-static zero_status check_slow(const zero_simulate_input *in, int ranks)
-{
-    for (int k = 0; k < in->n_slow; k++) {
-        const zero_slow_rank *slow = &in->slow[k];
-        if (slow->rank < 0 || slow->rank >= ranks)
-            return zero_fail(ZERO_ERR_INVALID, "slow rank %d of %d ranks: expected 0 to %d",
-                             slow->rank, ranks, ranks - 1);
-        if (!(slow->factor > 0.0) || isinf(slow->factor))
-            return zero_fail(
-                ZERO_ERR_INVALID,
-                "slow rank %d at %g times the usual rate: expected more than 0", slow->rank,
-                slow->factor);
-    }
-    return ZERO_OK;
-}
 
 zero_status zero_simulation_check(const zero_schedule *s, const zero_simulate_input *input)
 {
@@ -271,5 +255,17 @@ zero_status zero_simulation_check(const zero_schedule *s, const zero_simulate_in
         return zero_fail(ZERO_ERR_INVALID,
                          "%d steps: expected 2 or more, since the first is like no other",
                          input->steps);
-    return check_slow(input, zero_schedule_world_layout(s)->size);
+    int ranks = zero_schedule_world_layout(s)->size;
+    for (int k = 0; k < input->n_slow; k++) {
+        const zero_slow_rank *slow = &input->slow[k];
+        if (slow->rank < 0 || slow->rank >= ranks)
+            return zero_fail(ZERO_ERR_INVALID, "slow rank %d of %d ranks: expected 0 to %d",
+                             slow->rank, ranks, ranks - 1);
+        if (!(slow->factor > 0.0) || isinf(slow->factor))
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "slow rank %d at %g times the usual rate: expected more than 0", slow->rank,
+                slow->factor);
+    }
+    return ZERO_OK;
 }

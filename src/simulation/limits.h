@@ -14,7 +14,8 @@ ZERO_NODISCARD zero_status zero_simulation_cost_of(const zero_actions *a,
                                                    const zero_groups *g, int steps,
                                                    zero_simulation_cost *cost);
 
-/* ZERO_ERR_INVALID, with both numbers and a remedy, if that is more than the input allows. */
+/* ZERO_ERR_INVALID, with both numbers and a remedy, if that is more than the input
+ * allows. */
 ZERO_NODISCARD zero_status zero_simulation_check_cost(const zero_schedule *s,
                                                       const zero_simulate_input *input,
                                                       const zero_simulation_cost *cost);

@@ -37,8 +37,12 @@ bool zero_link_add(zero_link *link, const zero_served *message)
     return true;
 }
 
-static void remove_first(zero_link *link)
+bool zero_link_take(zero_link *link, zero_served *message)
 {
+    double precision = GRID + link->at * 0x1p-51;
+    if (link->n == 0 || link->served[0].mark > link->clock + precision) return false;
+    *message = link->served[0];
+    link->clock = fmax(link->clock, message->mark);
     zero_served *heap = link->served, last = heap[--link->n];
     int64_t i = 0;
     for (int64_t k = 1; k < link->n; k = 2 * i + 1) {
@@ -48,15 +52,6 @@ static void remove_first(zero_link *link)
         i = k;
     }
     heap[i] = last;
-}
-
-bool zero_link_take(zero_link *link, zero_served *message)
-{
-    double precision = GRID + link->at * 0x1p-51;
-    if (link->n == 0 || link->served[0].mark > link->clock + precision) return false;
-    *message = link->served[0];
-    link->clock = fmax(link->clock, message->mark);
-    remove_first(link);
     return true;
 }
 

@@ -92,13 +92,6 @@ static int32_t append(zero_exchanges *x, zero_queue *queue, const zero_transfer 
 
 /* ---- both ends ---- */
 
-/* Large messages begin when both ends are posted, as MPI's do; so do all of a reduce, whose
- * sends are synchronous (comm/steps_run.c). */
-static bool is_eager(const zero_exchanges *x, const zero_part *p, int64_t bytes)
-{
-    return bytes <= EAGER && x->lists.sets[p->set].spec.kind != ZERO_REDUCE;
-}
-
 static int peer_of(const zero_exchanges *x, const zero_part *p,
                    const zero_packed_step *step)
 {
@@ -127,7 +120,10 @@ void zero_matching_send(zero_exchanges *x, int32_t part, const zero_packed_step 
                                         .from = ranks[p->member],
                                         .to = ranks[to],
                                         .bytes = step->value});
-    if (t >= 0 && is_eager(x, p, step->value)) travel(x, t);
+    /* Large messages begin when both ends are posted, as MPI's do; so do all of a
+     * reduce, whose sends are synchronous (comm/steps_run.c). */
+    if (t >= 0 && step->value <= EAGER && x->lists.sets[p->set].spec.kind != ZERO_REDUCE)
+        travel(x, t);
 }
 
 /* Joins a send that is posted already. */

@@ -82,23 +82,6 @@ static void set_switches(zero_network *net)
     }
 }
 
-static void set_rates(zero_network *net)
-{
-    const zero_network_input *in = &net->input;
-    const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,
-                            [ZERO_LINK_RANK_IN] = in->across.bandwidth,
-                            [ZERO_LINK_INSIDE_OUT] = in->inside.bandwidth,
-                            [ZERO_LINK_INSIDE_IN] = in->inside.bandwidth,
-                            [ZERO_LINK_NODE_OUT] = in->adapter,
-                            [ZERO_LINK_NODE_IN] = in->adapter,
-                            [ZERO_LINK_SWITCH_UP] = INFINITY,
-                            [ZERO_LINK_SWITCH_DOWN] = INFINITY};
-    for (int kind = 0; kind < LINK_KINDS; kind++)
-        for (int i = net->first[kind]; i < net->first[kind + 1]; i++)
-            net->links[i] = (zero_link){.seconds_per_byte = 1.0 / rates[kind], .event = -1};
-    set_switches(net);
-}
-
 zero_status zero_network_open(zero_network **network, const zero_network_input *input,
                               zero_events *events, zero_message_arrived *arrived, void *arg)
 {
@@ -114,7 +97,19 @@ zero_status zero_network_open(zero_network **network, const zero_network_input *
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the links of %d ranks",
                          input->layout->size);
     }
-    set_rates(net);
+    const zero_network_input *in = &net->input;
+    const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,
+                            [ZERO_LINK_RANK_IN] = in->across.bandwidth,
+                            [ZERO_LINK_INSIDE_OUT] = in->inside.bandwidth,
+                            [ZERO_LINK_INSIDE_IN] = in->inside.bandwidth,
+                            [ZERO_LINK_NODE_OUT] = in->adapter,
+                            [ZERO_LINK_NODE_IN] = in->adapter,
+                            [ZERO_LINK_SWITCH_UP] = INFINITY,
+                            [ZERO_LINK_SWITCH_DOWN] = INFINITY};
+    for (int kind = 0; kind < LINK_KINDS; kind++)
+        for (int i = net->first[kind]; i < net->first[kind + 1]; i++)
+            net->links[i] = (zero_link){.seconds_per_byte = 1.0 / rates[kind], .event = -1};
+    set_switches(net);
     *network = net;
     return ZERO_OK;
 }
@@ -272,12 +267,6 @@ static bool pass(zero_network *net, const zero_served *served)
     return m->passed == (1u << m->n_hops) - 1;
 }
 
-static void leave_connection(zero_network *net, const message *m)
-{
-    zero_queue *connection = zero_queues_find(&net->connections, m->connection);
-    if (--connection->n == 0) zero_queues_remove(&net->connections, connection);
-}
-
 /* The callee may send. */
 static void tell(zero_network *net, int32_t first)
 {
@@ -302,7 +291,8 @@ void zero_network_happens(zero_network *net, const zero_event *event)
     while (zero_link_take(link, &served)) {
         if (!pass(net, &served)) continue;
         message *m = &net->messages[served.message];
-        leave_connection(net, m);
+        zero_queue *connection = zero_queues_find(&net->connections, m->connection);
+        if (--connection->n == 0) zero_queues_remove(&net->connections, connection);
         m->next = -1;
         *end = served.message;
         end = &m->next;

@@ -90,7 +90,8 @@ bool zero_network_failed(const zero_network *network);
 /* One link's use since the last zero_network_forget(); nothing for a link that limits
  * nothing. */
 zero_link_use zero_network_use(const zero_network *network, zero_link_kind kind, int which);
-/* The link that was busy longest since the last zero_network_forget(); busy 0 if none was. */
+/* The link that was busy longest since the last zero_network_forget(); busy 0 if none
+ * was. */
 zero_link_use zero_network_busiest(const zero_network *network);
 void zero_network_forget(zero_network *network);
 int64_t zero_network_messages(const zero_network *network); /* and reads, since the start */

@@ -7,7 +7,8 @@
  *
  *     SEND, RECEIVE   a message
  *     READ            bytes in neighbours' memory
- *     WORK            arithmetic: adds and copies in a row, on what one READ before it has read
+ *     WORK            arithmetic: adds and copies in a row, on what one READ before it has
+ *                     read
  *     LEND            a READ whose end is not awaited: MPI sends from a neighbour's memory
  *     SIGNAL, AWAIT   phases; an AWAIT for what an earlier one has awaited is left out */
 #pragma once

@@ -115,19 +115,6 @@ int32_t zero_parts_begin(zero_exchanges *x, int group, int32_t call, int set, in
     return part;
 }
 
-static void leave_rank(zero_exchanges *x, int32_t part)
-{
-    zero_exchange_rank *r = &x->ranks[x->parts[part].rank];
-    int32_t before = ZERO_NO_PART, at = r->first;
-    for (; at != part; at = x->parts[at].next_of_rank) before = at;
-    int32_t after = x->parts[part].next_of_rank;
-    if (before >= 0)
-        x->parts[before].next_of_rank = after;
-    else
-        r->first = after;
-    if (r->last == part) r->last = before;
-}
-
 void zero_parts_end(zero_exchanges *x, int32_t part)
 {
     const zero_part *p = &x->parts[part];
@@ -142,7 +129,15 @@ void zero_parts_end(zero_exchanges *x, int32_t part)
     call->members[p->member].part = ZERO_NO_PART;
     call->members[p->member].is_over = true;
     call->n_over++;
-    leave_rank(x, part);
+    zero_exchange_rank *r = &x->ranks[x->parts[part].rank];
+    int32_t before = ZERO_NO_PART, at = r->first;
+    for (; at != part; at = x->parts[at].next_of_rank) before = at;
+    int32_t after = x->parts[part].next_of_rank;
+    if (before >= 0)
+        x->parts[before].next_of_rank = after;
+    else
+        r->first = after;
+    if (r->last == part) r->last = before;
     drop_ended(x, g);
     x->parts[part].next_of_rank = x->free_part;
     x->free_part = part;

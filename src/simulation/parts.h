@@ -56,7 +56,8 @@ typedef struct {
     int64_t capacity;          /* a power of two, or 0 */
 } zero_exchange_group;
 
-/* A message between two parts, from when either has posted it to when both ends have ended. */
+/* A message between two parts, from when either has posted it to when both ends have
+ * ended. */
 typedef struct {
     int32_t send_part, send_request;       /* ZERO_NO_PART: not posted, or ended */
     int32_t receive_part, receive_request; /* ZERO_NO_PART: not posted */
@@ -141,7 +142,8 @@ void zero_matching_arrived(zero_exchanges *x, int32_t transfer, int32_t *ended);
  * again. */
 double zero_looks_advance(zero_exchanges *x, int32_t part);
 
-/* Something that the part may wait for has ended: stirs the rank if the part could go on. */
+/* Something that the part may wait for has ended: stirs the rank if the part could go
+ * on. */
 void zero_looks_notice(zero_exchanges *x, int32_t part);
 /* The READ that is its next step has ended. */
 void zero_looks_has_read(zero_exchanges *x, int32_t part);

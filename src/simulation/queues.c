@@ -53,7 +53,8 @@ zero_queue *zero_queues_add(zero_queues *q, uint64_t key)
     return queue;
 }
 
-/* Queues after it move up to the gap, unless they would come before the place of their key. */
+/* Queues after it move up to the gap, unless they would come before the place of their
+ * key. */
 void zero_queues_remove(zero_queues *q, zero_queue *queue)
 {
     int64_t mask = q->capacity - 1, gap = queue - q->table;

@@ -116,16 +116,6 @@ static double waited(const zero_simulated_rank *r)
     return r->exposed + r->waiting;
 }
 
-static void add(zero_simulated_rank *sum, const zero_simulated_rank *r, double times)
-{
-    sum->step += times * r->step;
-    sum->compute += times * r->compute;
-    sum->sums += times * r->sums;
-    sum->exposed += times * r->exposed;
-    sum->waiting += times * r->waiting;
-    sum->disk += times * r->disk;
-}
-
 #define ALIKE 1e-3 /* of the step */
 
 static zero_simulated results_of(const simulation *x)
@@ -138,7 +128,13 @@ static zero_simulated results_of(const simulation *x)
                           .events = x->events.added};
     for (int r = 0; r < n; r++) {
         const zero_simulated_rank *rank = zero_walkers_rank(x->walkers, r);
-        add(&out.mean, rank, 1.0 / n);
+        double times = 1.0 / n;
+        out.mean.step += times * rank->step;
+        out.mean.compute += times * rank->compute;
+        out.mean.sums += times * rank->sums;
+        out.mean.exposed += times * rank->exposed;
+        out.mean.waiting += times * rank->waiting;
+        out.mean.disk += times * rank->disk;
         if (waited(rank) < waited(zero_walkers_rank(x->walkers, out.slowest)))
             out.slowest = r;
     }
@@ -182,24 +178,19 @@ static zero_status simulate(simulation *x, zero_simulated *result)
     return zero_plan_time_step(x->s, &x->input->machine, &result->plan);
 }
 
-static void destroy(simulation *x)
-{
-    zero_walkers_close(x->walkers);
-    zero_exchanges_close(x->exchanges);
-    zero_events_destroy(&x->events);
-    for (int k = 0; k < x->n_programs; k++) zero_actions_destroy(&x->actions[k]);
-    for (int k = 1; k < x->n_programs; k++) zero_schedule_destroy(&x->schedules[k]);
-    free(x->actions);
-    free(x->schedules);
-    free(x->program_of);
-    zero_groups_destroy(&x->groups);
-}
-
 zero_status zero_simulate(const zero_schedule *s, const zero_simulate_input *input,
                           zero_simulated *result)
 {
     simulation x = {.s = s, .input = input};
     zero_status st = simulate(&x, result);
-    destroy(&x);
+    zero_walkers_close(x.walkers);
+    zero_exchanges_close(x.exchanges);
+    zero_events_destroy(&x.events);
+    for (int k = 0; k < x.n_programs; k++) zero_actions_destroy(&x.actions[k]);
+    for (int k = 1; k < x.n_programs; k++) zero_schedule_destroy(&x.schedules[k]);
+    free(x.actions);
+    free(x.schedules);
+    free(x.program_of);
+    zero_groups_destroy(&x.groups);
     return st;
 }

@@ -54,30 +54,10 @@ static bool grow(zero_step_lists *l)
     return lists && next;
 }
 
-/* The number of the list, which is kept or, if an equal one is there, freed. */
-static zero_status keep(zero_step_lists *l, zero_packed_list *list, int32_t *number)
-{
-    zero_queue *same_hash = grow(l) ? zero_queues_add(&l->by_hash, hash_of(list)) : NULL;
-    if (!same_hash) {
-        zero_packed_list_destroy(list);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of steps");
-    }
-    *number = find_equal(l, list, same_hash);
-    if (*number >= 0) {
-        zero_packed_list_destroy(list);
-        return ZERO_OK;
-    }
-    *number = (int32_t)l->n;
-    l->next[l->n] = same_hash->first;
-    l->lists[l->n++] = *list;
-    same_hash->first = *number;
-    same_hash->n++;
-    return ZERO_OK;
-}
-
 /* ---- what is known to be equal ---- */
 
-/* Nodes of as many ranks, a power of two, are subtrees of equal shape in the tree of sums. */
+/* Nodes of as many ranks, a power of two, are subtrees of equal shape in the tree of
+ * sums. */
 static bool nodes_are_alike(const zero_layout *layout)
 {
     int n = layout->size / layout->n_nodes;
@@ -113,30 +93,43 @@ static int find_set(const zero_step_lists *l, const zero_collective_spec *spec,
     return -1;
 }
 
-static zero_status write_lists(zero_step_lists *l, zero_list_set *set)
-{
-    const zero_layout *layout = set->peers.layout;
-    int distinct = zero_step_lists_distinct(&set->spec, layout);
-    set->list_of = calloc((size_t)layout->size, sizeof *set->list_of);
-    if (!set->list_of)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the lists of %d ranks",
-                         layout->size);
-    for (int member = 0; member < layout->size; member++) {
-        zero_packed_list list;
-        set->list_of[member] = member < distinct ? -1 : set->list_of[member % distinct];
-        if (member >= distinct) continue;
-        ZERO_TRY(zero_pack(&list, &set->spec, &set->peers, member));
-        ZERO_TRY(keep(l, &list, &set->list_of[member]));
-    }
-    return ZERO_OK;
-}
-
 static zero_status make_set(zero_step_lists *l, zero_list_set *set)
 {
     zero_collective_spec first = set->spec;
     first.root %= period(&first, set->peers.layout);
-    if (!zero_collective_has_root(first.kind) || first.root == set->spec.root)
-        return write_lists(l, set);
+    if (!zero_collective_has_root(first.kind) || first.root == set->spec.root) {
+        const zero_layout *layout = set->peers.layout;
+        int distinct = zero_step_lists_distinct(&set->spec, layout);
+        set->list_of = calloc((size_t)layout->size, sizeof *set->list_of);
+        if (!set->list_of)
+            return zero_fail(ZERO_ERR_NOMEM, "no memory for the lists of %d ranks",
+                             layout->size);
+        for (int member = 0; member < layout->size; member++) {
+            zero_packed_list list;
+            set->list_of[member] = member < distinct ? -1 : set->list_of[member % distinct];
+            if (member >= distinct) continue;
+            ZERO_TRY(zero_pack(&list, &set->spec, &set->peers, member));
+            /* The number of the list, which is kept or, if an equal one is there, freed. */
+            int32_t *number = &set->list_of[member];
+            zero_queue *same_hash =
+                grow(l) ? zero_queues_add(&l->by_hash, hash_of(&list)) : NULL;
+            if (!same_hash) {
+                zero_packed_list_destroy(&list);
+                return zero_fail(ZERO_ERR_NOMEM, "no memory for a list of steps");
+            }
+            *number = find_equal(l, &list, same_hash);
+            if (*number >= 0) {
+                zero_packed_list_destroy(&list);
+                continue;
+            }
+            *number = (int32_t)l->n;
+            l->next[l->n] = same_hash->first;
+            l->lists[l->n++] = list;
+            same_hash->first = *number;
+            same_hash->n++;
+        }
+        return ZERO_OK;
+    }
     return zero_step_lists_add(l, &first, set->peers.layout, &set->like);
 }
 

@@ -107,7 +107,8 @@ void zero_walker_emit(const zero_walkers *w, int rank, const zero_action *a, dou
 
 /* ---- REDUCE, ALL_REDUCE, GATHER, JOIN and COLLECT ---- */
 
-/* Begins the collectives of an action, of a chain the first. Returns seconds of arithmetic. */
+/* Begins the collectives of an action, of a chain the first. Returns seconds of
+ * arithmetic. */
 double zero_walker_begin_exchange(zero_walkers *w, int rank, const zero_action *a);
 /* Begins the second collectives of chains whose first ones are over. Returns as above. */
 double zero_walker_continue_chains(zero_walkers *w, int rank);

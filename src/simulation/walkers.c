@@ -63,25 +63,22 @@ static void end_agreement(zero_walkers *w, int rank)
     k->agrees = false;
 }
 
-/* Begins agreements of the present action until one is not over at once. */
-static bool agreements_are_over(zero_walkers *w, int rank, const zero_action *a)
-{
-    zero_walker *k = &w->list[rank];
-    while (!k->agrees && k->agreed < a->n_agreements) {
-        int64_t bytes = a->bytes[k->agreed];
-        k->agrees = true;
-        if (zero_agreement_begin(w->agreements, rank, bytes, a->gathers))
-            end_agreement(w, rank);
-    }
-    return !k->agrees;
-}
-
 static bool wait_is_over(zero_walkers *w, int rank, const zero_action *a)
 {
     switch (a->kind) {
     case ZERO_WORK_EXCHANGE_WAIT: return zero_walker_exchange_is_over(w, rank, a);
     case ZERO_WORK_TRANSFER_WAIT: return zero_walker_transfer_is_over(w, rank, a);
-    case ZERO_WORK_AGREE: return agreements_are_over(w, rank, a);
+    case ZERO_WORK_AGREE: {
+        /* Begins agreements of the present action until one is not over at once. */
+        zero_walker *k = &w->list[rank];
+        while (!k->agrees && k->agreed < a->n_agreements) {
+            int64_t bytes = a->bytes[k->agreed];
+            k->agrees = true;
+            if (zero_agreement_begin(w->agreements, rank, bytes, a->gathers))
+                end_agreement(w, rank);
+        }
+        return !k->agrees;
+    }
     default: return true;
     }
 }
@@ -302,8 +299,14 @@ int64_t zero_walkers_bytes(const zero_groups *groups, const zero_actions *action
     return bytes + zero_disks_bytes(groups->ranks, actions->n_files);
 }
 
-static zero_status allocate(zero_walkers *w)
+zero_status zero_walkers_open(zero_walkers **walkers, const zero_walkers_input *input)
 {
+    const zero_groups *g = input->groups;
+    zero_walkers *w = calloc(1, sizeof *w);
+    *walkers = w;
+    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for simulated ranks");
+    *w = (zero_walkers){.in = *input, .ranks = g->ranks, .tp = 1};
+    if (g->seats[ZERO_TP_GROUP]) w->tp = g->size[ZERO_TP_GROUP];
     bool failed = !(w->list = calloc((size_t)w->ranks, sizeof *w->list));
     for (int part = 0; part < ZERO_FAMILY_PARTS; part++) {
         int64_t n = n_joined(w->in.groups, w->in.actions, part);
@@ -314,18 +317,6 @@ static zero_status allocate(zero_walkers *w)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d simulated ranks", w->ranks);
     for (int r = 0; r < w->ranks; r++)
         w->list[r] = (zero_walker){.pace = 1.0, .look_at = -1.0};
-    return ZERO_OK;
-}
-
-zero_status zero_walkers_open(zero_walkers **walkers, const zero_walkers_input *input)
-{
-    const zero_groups *g = input->groups;
-    zero_walkers *w = calloc(1, sizeof *w);
-    *walkers = w;
-    if (!w) return zero_fail(ZERO_ERR_NOMEM, "no memory for simulated ranks");
-    *w = (zero_walkers){.in = *input, .ranks = g->ranks, .tp = 1};
-    if (g->seats[ZERO_TP_GROUP]) w->tp = g->size[ZERO_TP_GROUP];
-    ZERO_TRY(allocate(w));
     for (int k = 0; k < input->input->n_slow; k++) {
         const zero_slow_rank *slow = &input->input->slow[k];
         w->list[slow->rank].pace = 1.0 / slow->factor;

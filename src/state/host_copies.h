@@ -4,7 +4,8 @@
  *     host                                   v            |
  *                                  host_grad -> UPDATE -> host_param (fp32: masters)
  *                                                 ^|
- *     file, without offload_host            FETCH ||  STORE: masters (fp32: none) and moments
+ *     file, without offload_host            FETCH ||  STORE: masters (fp32: none) and
+ *                                                     moments
  *
  * The CPU executes NORM and UPDATE in the host's memory, and has finished when they return.
  * NORM waits for the gradient of its group. UPDATE waits for it, too, since with `backward`

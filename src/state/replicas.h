@@ -2,8 +2,10 @@
  * is).
  *
  *     1   16-bit parameters with this rank's masters, rounded, in the rank's own memory
- *     2   copies of replicas, of ranks, of nodes: a hash of all of them, from each rank that holds one
- *     3   of a shared model: replicated tensors, which each rank of a TP group computes for itself
+ *     2   copies of replicas, of ranks, of nodes: a hash of all of them, from each rank
+ *         that holds one
+ *     3   of a shared model: replicated tensors, which each rank of a TP group computes for
+ *         itself
  *     4   only if hashes differ: the tensor, the elements, and the copy that is wrong
  *
  * A step compares a share of 2 and 3, and UPDATE does 1. Each rank adds its hashes to a

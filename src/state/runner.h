@@ -25,8 +25,8 @@ typedef struct {
     int n;
 } zero_runner_exchange;
 
-/* A chain in flight (run_exchange.c): an exchange of one or two collectives, of which the second
- * needs the result of the first. Polls begin the second when the first has ended. */
+/* A chain in flight (run_exchange.c): an exchange of one or two collectives, of which the
+ * second needs the result of the first. Polls begin the second when the first has ended. */
 typedef struct {
     zero_runner_exchange *chain; /* NULL: none is in flight */
     int begun;                   /* collectives */

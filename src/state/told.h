@@ -18,7 +18,8 @@
  *     LOSS           [0] the mean loss of all ranks
  *     NORM           [0] the sum of the squares of this rank's piece
  *     OVERFLOW       [0] the norm of the gradient of all ranks
- *     UPDATE         [0] a master weight before, [1] after, [2] its gradient as it was summed */
+ *     UPDATE         [0] a master weight before, [1] after, [2] its gradient as it was
+ *                    summed */
 #pragma once
 
 #include <stdint.h>

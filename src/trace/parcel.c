@@ -73,23 +73,6 @@ static double align(const zero_run_trace *mine, double t)
     return zero_clock_offset_align(&mine->clocks[0], &mine->clocks[1], t);
 }
 
-static void fill_steps(const zero_run_trace *mine, const zero_traced_step **list,
-                       zero_parcel *p)
-{
-    zero_run_span *to = p->spans;
-    for (int64_t k = 0; k < p->head.n_steps; k++) {
-        const zero_run_span *spans = zero_trace_spans(mine->trace, list[k]);
-        p->steps[k] = *list[k];
-        p->steps[k].begin = align(mine, list[k]->begin);
-        p->steps[k].end = align(mine, list[k]->end);
-        for (int i = 0; i < list[k]->n; i++, to++) {
-            *to = spans[i];
-            to->begin = align(mine, spans[i].begin);
-            to->end = align(mine, spans[i].end);
-        }
-    }
-}
-
 static void fill_transfers(const zero_run_trace *mine, zero_parcel *p)
 {
     const zero_transfer_ring *ring = &mine->trace->transfers;
@@ -107,20 +90,6 @@ static void fill_transfers(const zero_run_trace *mine, zero_parcel *p)
 
 /* ---- the parcel ---- */
 
-static void fill_head(const zero_run_trace *mine, int n_steps,
-                      const zero_traced_step **list, zero_parcel_head *h)
-{
-    const zero_comm *comm = mine->comm;
-    memset(h, 0, sizeof *h);
-    for (int k = 0; k < 2; k++) h->n_rows[k] = mine->schedule->programs[traced[k]].length;
-    h->n_steps = n_steps;
-    for (int k = 0; k < n_steps; k++) h->n_spans += list[k]->n;
-    h->n_transfers = zero_min(mine->trace->transfers.n, mine->trace->transfers.capacity);
-    h->members[ZERO_WHOLE] = comm->member;
-    for (int i = 0; i < comm->n_parts; i++)
-        h->members[comm->parts[i].member.part] = comm->parts[i].member;
-}
-
 static int64_t room_for_flights(const zero_run_trace *mine)
 {
     return 2 * mine->trace->flights.capacity;
@@ -131,7 +100,17 @@ static zero_status pack(const zero_run_trace *mine, int n_steps,
                         size_t *bytes)
 {
     zero_parcel p;
-    fill_head(mine, n_steps, list, &p.head);
+    const zero_comm *comm = mine->comm;
+    memset(&p.head, 0, sizeof p.head);
+    for (int k = 0; k < 2; k++)
+        p.head.n_rows[k] = mine->schedule->programs[traced[k]].length;
+    p.head.n_steps = n_steps;
+    for (int k = 0; k < n_steps; k++) p.head.n_spans += list[k]->n;
+    p.head.n_transfers =
+        zero_min(mine->trace->transfers.n, mine->trace->transfers.capacity);
+    p.head.members[ZERO_WHOLE] = comm->member;
+    for (int i = 0; i < comm->n_parts; i++)
+        p.head.members[comm->parts[i].member.part] = comm->parts[i].member;
     p.head.n_flights = zero_comm_spans_copy(
         mine->comm, zero_clock_seconds(), room_for_flights(mine), flights, &p.head.n_open);
     *bytes = bytes_of(&p.head);
@@ -141,7 +120,18 @@ static zero_status pack(const zero_run_trace *mine, int n_steps,
     memcpy(*data, &p.head, sizeof p.head);
     zero_parcel_open(*data, &p);
     memcpy(p.flights, flights, (size_t)p.head.n_flights * sizeof *flights);
-    fill_steps(mine, list, &p);
+    zero_run_span *to = p.spans;
+    for (int64_t k = 0; k < p.head.n_steps; k++) {
+        const zero_run_span *spans = zero_trace_spans(mine->trace, list[k]);
+        p.steps[k] = *list[k];
+        p.steps[k].begin = align(mine, list[k]->begin);
+        p.steps[k].end = align(mine, list[k]->end);
+        for (int i = 0; i < list[k]->n; i++, to++) {
+            *to = spans[i];
+            to->begin = align(mine, spans[i].begin);
+            to->end = align(mine, spans[i].end);
+        }
+    }
     for (int64_t k = 0; k < p.head.n_flights; k++) {
         p.flights[k].begun = align(mine, p.flights[k].begun);
         p.flights[k].ended = align(mine, p.flights[k].ended);

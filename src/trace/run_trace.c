@@ -107,19 +107,6 @@ static void put_span(writing *w, const zero_run_span *s)
     zero_trace_file_span(w->file, &span);
 }
 
-/* Gaps are filled, so that spans add up to the step. */
-static void put_step(writing *w, const zero_traced_step *step, const zero_run_span *spans)
-{
-    double at = step->begin;
-    w->step = step->step;
-    for (int i = 0; i < step->n; i++) {
-        if (!spans[i].is_ahead) fill_gap(w, at, spans[i].begin);
-        put_span(w, &spans[i]);
-        if (!spans[i].is_ahead) at = spans[i].end;
-    }
-    fill_gap(w, at, step->end);
-}
-
 /* The traced step in which something began, or NULL. */
 static const zero_traced_step *step_at(const zero_parcel *p, double begun)
 {
@@ -209,7 +196,16 @@ static void put_rank(desk *d, int rank, zero_parcel *p)
     for (int k = 0; k < LANES; k++) w.lane_end[k] = -INFINITY;
     zero_trace_file_rank(d->file, rank);
     for (int64_t k = 0; k < p->head.n_steps; k++) {
-        put_step(&w, &p->steps[k], spans);
+        /* Gaps are filled, so that spans add up to the step. */
+        const zero_traced_step *step = &p->steps[k];
+        double at = step->begin;
+        w.step = step->step;
+        for (int i = 0; i < step->n; i++) {
+            if (!spans[i].is_ahead) fill_gap(&w, at, spans[i].begin);
+            put_span(&w, &spans[i]);
+            if (!spans[i].is_ahead) at = spans[i].end;
+        }
+        fill_gap(&w, at, step->end);
         spans += p->steps[k].n;
     }
     for (int64_t k = 0; k < p->head.n_flights; k++)

@@ -3,7 +3,8 @@
  *
  *     rank r    its clock is that of rank 0: comm/clock_offset.h
  *     parcel    instructions by name and bytes | steps | spans | flights | transfers
- *     rank 0    takes parcels in the order of ranks (comm/deliver.h) and writes each at once
+ *     rank 0    takes parcels in the order of ranks (comm/deliver.h) and writes each at
+ *               once
  *
  * Times begin with the first step that the trace has. What a step spends before, after and
  * between its programs is one span named ZERO_TRACE_OUTSIDE, so that a rank's spans add up

@@ -74,22 +74,6 @@ static zero_status compile_program(zero_simulation_trace *t, int data_rank)
     return st;
 }
 
-static zero_status compile_programs(zero_simulation_trace *t)
-{
-    int ranks = t->report->plan.layout.size;
-    t->n_programs = schedule_of(t)->input.n_ranks;
-    t->tp = ranks / t->n_programs;
-    t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
-    t->shown = malloc((size_t)ranks * sizeof *t->shown);
-    if (!t->programs || !t->shown)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
-    for (int rank = 0; rank < ranks; rank++) {
-        t->shown[rank] = -1;
-        if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank / t->tp));
-    }
-    return ZERO_OK;
-}
-
 /* ---- size ---- */
 
 static bool may_wait(zero_op op)
@@ -122,22 +106,6 @@ static zero_trace_counts count_events(const zero_simulation_trace *t)
     return n;
 }
 
-static zero_status check_size(const zero_simulation_trace *t)
-{
-    zero_trace_counts n = count_events(t);
-    char remedy[ZERO_PLAN_TEXT];
-    int64_t traced = 0;
-    for (int rank = 0; rank < t->report->plan.layout.size; rank++)
-        traced += is_traced(t, rank);
-    n.spans *= traced;
-    n.samples *= traced;
-    n.waits *= traced;
-    n.flights *= traced;
-    snprintf(remedy, sizeof remedy, "give --trace-ranks with fewer than %" PRId64 " ranks",
-             traced);
-    return zero_trace_file_check(&n, remedy);
-}
-
 /* ---- events ---- */
 
 /* Memory is drawn where it changes. */
@@ -150,13 +118,6 @@ static void put_memory(zero_simulation_trace *t, const zero_simulated_span *span
     if (!changes) return;
     *shown = span->at;
     zero_trace_file_memory(t->file, span->rank, span->begin, p->live[span->at]);
-}
-
-/* In whole nanoseconds, as the file has them. Viewers draw a span of no length inside the
- * one that begins with it. */
-static bool takes_time(const zero_simulated_span *span)
-{
-    return llround(1e9 * span->begin) < llround(1e9 * span->end);
 }
 
 static void take_span(void *trace, const zero_simulated_span *span)
@@ -180,7 +141,10 @@ static void take_span(void *trace, const zero_simulated_span *span)
                            .end = span->end,
                            .waited = span->waited};
     put_memory(t, span);
-    if (takes_time(span)) zero_trace_file_span(t->file, &out);
+    /* In whole nanoseconds, as the file has them. Viewers draw a span of no length
+     * inside the one that begins with it. */
+    if (llround(1e9 * span->begin) < llround(1e9 * span->end))
+        zero_trace_file_span(t->file, &out);
 }
 
 static void take_flight(void *trace, const zero_simulated_flight *flight)
@@ -213,8 +177,34 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
 
 /* ---- the file ---- */
 
-static zero_status begin_file(zero_simulation_trace *t)
+static zero_status begin(void *trace, const zero_simulation_report *report,
+                         zero_simulate_input *input)
 {
+    zero_simulation_trace *t = trace;
+    t->report = report;
+    zero_trace_counts n = count_events(t);
+    char remedy[ZERO_PLAN_TEXT];
+    int64_t traced = 0;
+    for (int rank = 0; rank < t->report->plan.layout.size; rank++)
+        traced += is_traced(t, rank);
+    n.spans *= traced;
+    n.samples *= traced;
+    n.waits *= traced;
+    n.flights *= traced;
+    snprintf(remedy, sizeof remedy, "give --trace-ranks with fewer than %" PRId64 " ranks",
+             traced);
+    ZERO_TRY(zero_trace_file_check(&n, remedy));
+    int ranks = t->report->plan.layout.size;
+    t->n_programs = schedule_of(t)->input.n_ranks;
+    t->tp = ranks / t->n_programs;
+    t->programs = calloc((size_t)t->n_programs, sizeof *t->programs);
+    t->shown = malloc((size_t)ranks * sizeof *t->shown);
+    if (!t->programs || !t->shown)
+        return zero_fail(ZERO_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
+    for (int rank = 0; rank < ranks; rank++) {
+        t->shown[rank] = -1;
+        if (is_traced(t, rank)) ZERO_TRY(compile_program(t, rank / t->tp));
+    }
     const zero_layout *layout = &t->report->plan.layout;
     int64_t step = t->report->input.steps;
     zero_trace_head head = {.layout = layout,
@@ -233,17 +223,6 @@ static zero_status begin_file(zero_simulation_trace *t)
     ZERO_TRY(st);
     for (int rank = 0; rank < layout->size; rank++)
         if (is_traced(t, rank)) zero_trace_file_rank(t->file, rank);
-    return ZERO_OK;
-}
-
-static zero_status begin(void *trace, const zero_simulation_report *report,
-                         zero_simulate_input *input)
-{
-    zero_simulation_trace *t = trace;
-    t->report = report;
-    ZERO_TRY(check_size(t));
-    ZERO_TRY(compile_programs(t));
-    ZERO_TRY(begin_file(t));
     input->span = take_span;
     input->flight = take_flight;
     input->arg = t;

@@ -130,34 +130,6 @@ static zero_status take(const zero_trace_reader *r, const json_t *object, int n,
 
 /* ---- names ---- */
 
-static zero_status take_head(zero_trace_reader *r, const json_t *args)
-{
-    zero_traced *t = r->trace;
-    int64_t format;
-    if (r->has_head)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: \"zero_trace\" is there twice", r->where);
-    ZERO_TRY(TAKE(
-        r, args, NUMBER("format", WHOLE, &format, ZERO_TRACE_VERSION, ZERO_TRACE_VERSION),
-        VALUE("command", KEPT_TEXT, &t->command), VALUE("version", KEPT_TEXT, &t->version),
-        VALUE("commit", KEPT_TEXT, &t->commit), IF_THERE("run", WHOLE, &t->run, INT64_MAX),
-        IF_THERE("note", KEPT_TEXT, &t->note, 0),
-        NUMBER("ranks", INT, &t->world, 1, ZERO_TRACED_RANKS),
-        NUMBER("nodes", INT, &t->nodes, 1, ZERO_TRACED_RANKS),
-        VALUE("simulated", FLAG, &t->is_simulated),
-        NUMBER("first_step", WHOLE, &t->first_step, 1, MOST_STEPS),
-        NUMBER("last_step", WHOLE, &t->last_step, 1, MOST_STEPS),
-        VALUE("clock_uncertainty", SECONDS, &t->clock_uncertainty)));
-    int64_t whole;
-    ZERO_TRY(zero_json_whole(r->where, args, "nodes", 1, t->world, &whole));
-    ZERO_TRY(
-        zero_json_whole(r->where, args, "last_step", t->first_step, MOST_STEPS, &whole));
-    t->hosts = calloc((size_t)t->nodes, sizeof *t->hosts);
-    r->rank_at = calloc((size_t)t->world, sizeof *r->rank_at);
-    if (!t->hosts || !r->rank_at) return no_memory(r);
-    r->has_head = true;
-    return ZERO_OK;
-}
-
 /* The place of an event: a rank or, with *row > 0, a row below one (trace_file.h). */
 static zero_status read_place(const zero_trace_reader *r, const json_t *event, int *rank,
                               int *row, int *node)
@@ -239,7 +211,36 @@ static zero_status take_name(zero_trace_reader *r, const json_t *event)
     ZERO_TRY(TAKE(r, event, VALUE("name", TEXT, &name), SKIP("ph"), SKIP("pid"),
                   SKIP("tid"), SKIP("args")));
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    if (strcmp(name, "zero_trace") == 0) return take_head(r, args);
+    if (strcmp(name, "zero_trace") == 0) {
+        zero_traced *t = r->trace;
+        int64_t format;
+        if (r->has_head)
+            return zero_fail(ZERO_ERR_FORMAT, "%s: \"zero_trace\" is there twice",
+                             r->where);
+        ZERO_TRY(
+            TAKE(r, args,
+                 NUMBER("format", WHOLE, &format, ZERO_TRACE_VERSION, ZERO_TRACE_VERSION),
+                 VALUE("command", KEPT_TEXT, &t->command),
+                 VALUE("version", KEPT_TEXT, &t->version),
+                 VALUE("commit", KEPT_TEXT, &t->commit),
+                 IF_THERE("run", WHOLE, &t->run, INT64_MAX),
+                 IF_THERE("note", KEPT_TEXT, &t->note, 0),
+                 NUMBER("ranks", INT, &t->world, 1, ZERO_TRACED_RANKS),
+                 NUMBER("nodes", INT, &t->nodes, 1, ZERO_TRACED_RANKS),
+                 VALUE("simulated", FLAG, &t->is_simulated),
+                 NUMBER("first_step", WHOLE, &t->first_step, 1, MOST_STEPS),
+                 NUMBER("last_step", WHOLE, &t->last_step, 1, MOST_STEPS),
+                 VALUE("clock_uncertainty", SECONDS, &t->clock_uncertainty)));
+        int64_t whole;
+        ZERO_TRY(zero_json_whole(r->where, args, "nodes", 1, t->world, &whole));
+        ZERO_TRY(zero_json_whole(r->where, args, "last_step", t->first_step, MOST_STEPS,
+                                 &whole));
+        t->hosts = calloc((size_t)t->nodes, sizeof *t->hosts);
+        r->rank_at = calloc((size_t)t->world, sizeof *r->rank_at);
+        if (!t->hosts || !r->rank_at) return no_memory(r);
+        r->has_head = true;
+        return ZERO_OK;
+    }
     if (strcmp(name, "thread_name") == 0) return take_thread(r, event, args);
     if (strcmp(name, "process_name") == 0) {
         ZERO_TRY(zero_json_whole(r->where, event, "pid", 0, r->trace->nodes - 1, &node));
@@ -279,34 +280,13 @@ static zero_status read_kind(const zero_trace_reader *r, const char *category,
                      r->where, zero_json_shown(category, shown));
 }
 
-static zero_status take_instruction(zero_trace_reader *r, const json_t *args,
-                                    const char *category, zero_traced_rank *rank, int row,
-                                    zero_traced_span *s)
-{
-    const zero_traced *t = r->trace;
-    ZERO_TRY(read_kind(r, category, &s->kind));
-    ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &s->step, t->first_step, t->last_step),
-                  NUMBER("at", INT, &s->at, 0, INT_MAX),
-                  IF_THERE("group", INT, &s->group, INT_MAX),
-                  IF_THERE("bytes", WHOLE, &s->bytes, MOST_BYTES),
-                  NUMBER("live", WHOLE, &s->live, 0, MOST_BYTES)));
-    if (row == 0)
-        return append(r, &rank->spans, &rank->n_spans, &rank->span_room, s, sizeof *s);
-    zero_traced_row *below = find_row(rank, row);
-    if (below) return append(r, &below->spans, &below->n, &below->room, s, sizeof *s);
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: expected the thread_name of row %d of rank %d before this event",
-                     r->where, row, rank->rank);
-}
-
 static zero_status take_flight(zero_trace_reader *r, const json_t *args,
                                zero_traced_rank *rank, zero_traced_flight *f)
 {
     if (f->row == 0 || f->row >= ZERO_TRACE_QUEUES)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: expected a collective on a row of them, from 1 to %d, found it "
-            "on row %d",
+            "%s: expected a collective on a row of them, from 1 to %d, found it on row %d",
             r->where, ZERO_TRACE_QUEUES - 1, f->row);
     ZERO_TRY(TAKE(r, args, NUMBER("step", WHOLE, &f->step, 0, r->trace->last_step),
                   NUMBER("sequence", WHOLE, &f->sequence, 0, MOST_BYTES),
@@ -340,8 +320,26 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
                          "%s: expected a wait on a rank, found one on a row", r->where);
     }
     ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    if (strcmp(category, "collective") != 0)
-        return take_instruction(r, args, category, rank, row, &span);
+    if (strcmp(category, "collective") != 0) {
+        const zero_traced *t = r->trace;
+        ZERO_TRY(read_kind(r, category, &span.kind));
+        ZERO_TRY(TAKE(r, args,
+                      NUMBER("step", WHOLE, &span.step, t->first_step, t->last_step),
+                      NUMBER("at", INT, &span.at, 0, INT_MAX),
+                      IF_THERE("group", INT, &span.group, INT_MAX),
+                      IF_THERE("bytes", WHOLE, &span.bytes, MOST_BYTES),
+                      NUMBER("live", WHOLE, &span.live, 0, MOST_BYTES)));
+        if (row == 0)
+            return append(r, &rank->spans, &rank->n_spans, &rank->span_room, &span,
+                          sizeof span);
+        zero_traced_row *below = find_row(rank, row);
+        if (below)
+            return append(r, &below->spans, &below->n, &below->room, &span, sizeof span);
+        return zero_fail(
+            ZERO_ERR_FORMAT,
+            "%s: expected the thread_name of row %d of rank %d before this event", r->where,
+            row, rank->rank);
+    }
     return take_flight(r, args, rank,
                        &(zero_traced_flight){.begin = span.begin,
                                              .end = span.end,
@@ -351,25 +349,6 @@ static zero_status take_span(zero_trace_reader *r, const json_t *event)
 }
 
 /* ---- memory ---- */
-
-static zero_status take_memory(zero_trace_reader *r, const json_t *event)
-{
-    zero_traced_rank *rank;
-    zero_traced_sample sample = {.line = r->line};
-    const json_t *args;
-    int row;
-    member classes[ZERO_CLASSES];
-    ZERO_TRY(TAKE(r, event, SKIP("name"), SKIP("ph"), SKIP("pid"), SKIP("tid"),
-                  VALUE("ts", MICROSECONDS, &sample.at), SKIP("args")));
-    ZERO_TRY(find_rank(r, event, &rank, &row));
-    ZERO_TRY(zero_json_object(r->where, event, "args", &args));
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        classes[c] = (member)IF_THERE(zero_class_name((zero_class)c), WHOLE,
-                                      &sample.of_class[c], MOST_BYTES);
-    ZERO_TRY(take(r, args, ZERO_CLASSES, classes));
-    return append(r, &rank->samples, &rank->n_samples, &rank->sample_room, &sample,
-                  sizeof sample);
-}
 
 /* ---- all ---- */
 
@@ -390,7 +369,23 @@ zero_status zero_trace_take(zero_trace_reader *r, const json_t *event)
     switch (kind) {
     case 'M': return take_name(r, event);
     case 'X': return take_span(r, event);
-    case 'C': return take_memory(r, event);
+    case 'C': {
+        zero_traced_rank *rank;
+        zero_traced_sample sample = {.line = r->line};
+        const json_t *args;
+        int row;
+        member classes[ZERO_CLASSES];
+        ZERO_TRY(TAKE(r, event, SKIP("name"), SKIP("ph"), SKIP("pid"), SKIP("tid"),
+                      VALUE("ts", MICROSECONDS, &sample.at), SKIP("args")));
+        ZERO_TRY(find_rank(r, event, &rank, &row));
+        ZERO_TRY(zero_json_object(r->where, event, "args", &args));
+        for (int c = 0; c < ZERO_CLASSES; c++)
+            classes[c] = (member)IF_THERE(zero_class_name((zero_class)c), WHOLE,
+                                          &sample.of_class[c], MOST_BYTES);
+        ZERO_TRY(take(r, args, ZERO_CLASSES, classes));
+        return append(r, &rank->samples, &rank->n_samples, &rank->sample_room, &sample,
+                      sizeof sample);
+    }
     default: break;
     }
     return zero_fail(ZERO_ERR_FORMAT, "%s: \"ph\": expected M, X or C, found %s", r->where,

@@ -98,22 +98,6 @@ static int64_t nano(zero_trace_file *f, double seconds)
 
 /* ---- the beginning ---- */
 
-static void put_head(zero_trace_file *f)
-{
-    const zero_trace_head *h = &f->head;
-    put(f,
-        "%s{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
-        "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"run\":%" PRId64
-        ",\"ranks\":%d,"
-        "\"nodes\":%d,\"simulated\":%s,\"first_step\":%" PRId64 ",\"last_step\":%" PRId64
-        ",\"clock_uncertainty\":%.9f",
-        next(f), ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version),
-        QUOTED(h->commit), h->run, h->layout->size, h->layout->n_nodes,
-        h->hosts ? "false" : "true", h->first_step, h->last_step, h->clock_uncertainty);
-    if (h->note) put(f, ",\"note\":\"%s\"", QUOTED(h->note));
-    put(f, "}}");
-}
-
 static void name_node(zero_trace_file *f, int node)
 {
     if (f->has_node[node]) return;
@@ -123,8 +107,8 @@ static void name_node(zero_trace_file *f, int node)
         "%d, %s\"}}",
         next(f), node, node, f->head.hosts ? QUOTED(f->head.hosts[node]) : "simulated");
     put(f,
-        "%s{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"args\":"
-        "{\"sort_index\":%d}}",
+        "%s{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"sort_"
+        "index\":%d}}",
         next(f), node, node);
 }
 
@@ -138,12 +122,12 @@ static void name_thread(zero_trace_file *f, int rank, int row, const char *name)
 {
     int node = f->head.layout->node_of[rank], thread = thread_of(rank, row);
     put(f,
-        "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
-        "{\"name\":\"rank %d%s%s\"}}",
+        "%s{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":"
+        "\"rank %d%s%s\"}}",
         next(f), node, thread, rank, *name ? " " : "", QUOTED(name));
     put(f,
-        "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":"
-        "{\"sort_index\":%d}}",
+        "%s{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"args\":{"
+        "\"sort_index\":%d}}",
         next(f), node, thread, thread);
 }
 
@@ -161,8 +145,8 @@ static void put_span(zero_trace_file *f, int thread, const zero_trace_span *s)
     int64_t begin = nano(f, s->begin), end = nano(f, s->end);
     int64_t waited = nano(f, s->waited);
     put(f,
-        "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,"
-        "\"ts\":" TIME ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64 ",\"at\":%d",
+        "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
+        ",\"dur\":" TIME ",\"args\":{\"step\":%" PRId64 ",\"at\":%d",
         next(f), QUOTED(s->name), s->category, node, thread, NANO(begin), NANO(end - begin),
         s->step, s->at);
     if (s->group >= 0) put(f, ",\"group\":%d", s->group);
@@ -188,8 +172,8 @@ static zero_status fail_lane(int rank, int lanes)
                          lanes + 1, rank);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "--trace: rank %d has more than %d collectives in flight at once, for which "
-        "a trace has no rows: trace a job of fewer ranks, or --partition slice",
+        "--trace: rank %d has more than %d collectives in flight at once, for which a "
+        "trace has no rows: trace a job of fewer ranks, or --partition slice",
         rank, lanes);
 }
 
@@ -237,8 +221,8 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
     int64_t time = nano(f, at);
     const char *comma = "";
     put(f,
-        "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,"
-        "\"ts\":" TIME ",\"args\":{",
+        "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME
+        ",\"args\":{",
         next(f), rank, f->head.layout->node_of[rank], thread_of(rank, 0), NANO(time));
     for (int c = 0; c < ZERO_CLASSES; c++) {
         if (peak && peak[c] == 0 && of_class[c] == 0) continue;
@@ -309,7 +293,17 @@ zero_status zero_trace_file_begin(zero_trace_file **file, zero_whole_file *place
     }
     f->file = *place;
     *place = (zero_whole_file){0};
-    put_head(f);
+    const zero_trace_head *h = &f->head;
+    put(f,
+        "%s{\"name\":\"zero_trace\",\"ph\":\"M\",\"pid\":0,\"args\":{\"format\":%d,"
+        "\"command\":\"%s\",\"version\":\"%s\",\"commit\":\"%s\",\"run\":%" PRId64
+        ",\"ranks\":%d,\"nodes\":%d,\"simulated\":%s,\"first_step\":%" PRId64
+        ",\"last_step\":%" PRId64 ",\"clock_uncertainty\":%.9f",
+        next(f), ZERO_TRACE_VERSION, QUOTED(h->command), QUOTED(h->version),
+        QUOTED(h->commit), h->run, h->layout->size, h->layout->n_nodes,
+        h->hosts ? "false" : "true", h->first_step, h->last_step, h->clock_uncertainty);
+    if (h->note) put(f, ",\"note\":\"%s\"", QUOTED(h->note));
+    put(f, "}}");
     *file = f;
     return ZERO_OK;
 }

@@ -1,16 +1,18 @@
-/* trace_file.h - a trace as Chrome's JSON array, which Perfetto and chrome://tracing open: one
- * format for runs and simulations.
+/* trace_file.h - a trace as Chrome's JSON array, which Perfetto and chrome://tracing open:
+ * one format for runs and simulations.
  *
  *     process  a node                         "pid": node
  *       thread   a rank: instructions         "ph": "X", spans that do not overlap
- *       rows     its collectives in flight    "ph": "X", threads below it: as many as there are at once
+ *       rows     its collectives in flight    "ph": "X", threads below it: as many as there
+ *                                             are at once
  *       rows     its queues                   "ph": "X", threads below it
  *       counter  its bytes by class           "ph": "C", a staircase
  *
- * One event per line, in any order; a file that was cut off is read up to its last whole line. Times
- * are seconds of one clock, from the start of the trace, and are written in whole nanoseconds, so
- * that a span ends exactly where the next one begins. Names may come from outside: they are made
- * legible (base/legible.h) and cut after ZERO_TRACE_NAME bytes. */
+ * One event per line, in any order; a file that was cut off is read up to its last whole
+ * line. Times are seconds of one clock, from the start of the trace, and are written in
+ * whole nanoseconds, so that a span ends exactly where the next one begins. Names may come
+ * from outside: they are made legible (base/legible.h) and cut after ZERO_TRACE_NAME
+ * bytes. */
 #pragma once
 
 #include "io/whole_file.h"

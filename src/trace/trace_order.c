@@ -100,8 +100,47 @@ static zero_traced_span *span_from(const zero_traced_rank *rank, int64_t time)
     return &rank->spans[low - 1];
 }
 
-static zero_status place_waits(const zero_trace_reader *r)
+/* ---- flights ---- */
+
+/* ---- all ---- */
+
+zero_status zero_trace_order(zero_trace_reader *r)
 {
+    zero_traced *t = r->trace;
+    for (int64_t k = 0; k < t->n_ranks; k++) {
+        zero_traced_rank *rank = &t->ranks[k];
+        ZERO_TRY(order_spans(r, rank, rank->spans, rank->n_spans));
+        for (int64_t i = 0; i < rank->n_rows; i++)
+            ZERO_TRY(order_spans(r, rank, rank->rows[i].spans, rank->rows[i].n));
+        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
+        for (int64_t i = 1; i < rank->n_flights; i++) {
+            const zero_traced_flight *f = &rank->flights[i];
+            if (f->row == f[-1].row && f->begin < f[-1].end)
+                return zero_fail(ZERO_ERR_FORMAT,
+                                 "%.500s, line %" PRId64
+                                 ": row %d of rank %d: expected a collective from %" PRId64
+                                 " ns on, where the one of line %" PRId64
+                                 " ends, found one from %" PRId64 " ns on",
+                                 r->trace->path, f->line, f->row, rank->rank, f[-1].end,
+                                 f[-1].line, f->begin);
+        }
+        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
+        for (int64_t i = 1; i < rank->n_flights; i++) {
+            const zero_traced_flight *f = &rank->flights[i];
+            if (f->step == f[-1].step && f->sequence == f[-1].sequence)
+                return zero_fail(ZERO_ERR_FORMAT,
+                                 "%.500s, line %" PRId64
+                                 ": rank %d: expected a step and sequence that no other "
+                                 "collective has, found those of line %" PRId64,
+                                 r->trace->path, f->line, rank->rank, f[-1].line);
+        }
+        sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_begin);
+        sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
+        if (rank->n_spans > 0)
+            t->end = zero_max(t->end, rank->spans[rank->n_spans - 1].end);
+        for (int64_t i = 0; i < rank->n_flights; i++)
+            t->end = zero_max(t->end, rank->flights[i].end);
+    }
     for (int64_t i = 0; i < r->n_waits; i++) {
         const zero_trace_wait *wait = &r->waits[i];
         const zero_traced_rank *rank = &r->trace->ranks[wait->rank];
@@ -114,58 +153,6 @@ static zero_status place_waits(const zero_trace_reader *r)
                 r->trace->path, wait->line, rank->rank, wait->begin, wait->end);
         span->waited = wait->end - wait->begin;
     }
-    return ZERO_OK;
-}
-
-/* ---- flights ---- */
-
-static zero_status order_flights(const zero_trace_reader *r, zero_traced_rank *rank)
-{
-    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_row);
-    for (int64_t i = 1; i < rank->n_flights; i++) {
-        const zero_traced_flight *f = &rank->flights[i];
-        if (f->row == f[-1].row && f->begin < f[-1].end)
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%.500s, line %" PRId64
-                             ": row %d of rank %d: expected a collective from %" PRId64
-                             " ns on, where the one of line %" PRId64
-                             " ends, found one from %" PRId64 " ns on",
-                             r->trace->path, f->line, f->row, rank->rank, f[-1].end,
-                             f[-1].line, f->begin);
-    }
-    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_id);
-    for (int64_t i = 1; i < rank->n_flights; i++) {
-        const zero_traced_flight *f = &rank->flights[i];
-        if (f->step == f[-1].step && f->sequence == f[-1].sequence)
-            return zero_fail(
-                ZERO_ERR_FORMAT,
-                "%.500s, line %" PRId64
-                ": rank %d: expected a step and sequence that no other collective "
-                "has, found those of line %" PRId64,
-                r->trace->path, f->line, rank->rank, f[-1].line);
-    }
-    sort(rank->flights, rank->n_flights, sizeof *rank->flights, flight_by_begin);
-    return ZERO_OK;
-}
-
-/* ---- all ---- */
-
-zero_status zero_trace_order(zero_trace_reader *r)
-{
-    zero_traced *t = r->trace;
-    for (int64_t k = 0; k < t->n_ranks; k++) {
-        zero_traced_rank *rank = &t->ranks[k];
-        ZERO_TRY(order_spans(r, rank, rank->spans, rank->n_spans));
-        for (int64_t i = 0; i < rank->n_rows; i++)
-            ZERO_TRY(order_spans(r, rank, rank->rows[i].spans, rank->rows[i].n));
-        ZERO_TRY(order_flights(r, rank));
-        sort(rank->samples, rank->n_samples, sizeof *rank->samples, sample_by_time);
-        if (rank->n_spans > 0)
-            t->end = zero_max(t->end, rank->spans[rank->n_spans - 1].end);
-        for (int64_t i = 0; i < rank->n_flights; i++)
-            t->end = zero_max(t->end, rank->flights[i].end);
-    }
-    ZERO_TRY(place_waits(r));
     sort(t->ranks, t->n_ranks, sizeof *t->ranks, rank_by_number);
     return ZERO_OK;
 }

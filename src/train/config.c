@@ -73,18 +73,6 @@ static int64_t preset_micro_batch(int64_t global, int64_t micro, int N)
     return nearest > 0 ? nearest : 1;
 }
 
-/* Bits follow how a batch is cut, so the cut depends on the batch and the preset alone.
- * Every number of ranks has a power of two of microbatches. */
-static int64_t reproducible_micro_batch(const zero_config *c, const zero_recipe *r)
-{
-    int64_t most = r->micro_batch > 0 ? r->micro_batch : REPRODUCIBLE_MOST;
-    int64_t micro = c->global_batch;
-    while (micro % 2 == 0) micro /= 2;
-    while (2 * micro <= most && c->global_batch % (2 * micro * REPRODUCIBLE_RANKS) == 0)
-        micro *= 2;
-    return micro;
-}
-
 static zero_status work_out_batch(zero_config *c)
 {
     int N = c->plan.n_ranks;
@@ -186,9 +174,16 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
     bool is_fixed = c->plan.reproducible && zero_is_power_of_two(N);
     if (c->global_batch == 0) c->grows_with_ranks = !is_open || r.micro_batch > 0;
     if (is_open && is_fixed) c->global_batch = r.global_batch;
-    if (c->global_batch > 0 && c->plan.micro_batch == 0 && is_fixed)
-        c->plan.micro_batch = reproducible_micro_batch(c, &r);
-    else if (is_open)
+    if (c->global_batch > 0 && c->plan.micro_batch == 0 && is_fixed) {
+        /* Bits follow how a batch is cut, so the cut depends on the batch and the preset
+         * alone. Every number of ranks has a power of two of microbatches. */
+        int64_t most = r.micro_batch > 0 ? r.micro_batch : REPRODUCIBLE_MOST;
+        int64_t micro = c->global_batch;
+        while (micro % 2 == 0) micro /= 2;
+        while (2 * micro <= most && c->global_batch % (2 * micro * REPRODUCIBLE_RANKS) == 0)
+            micro *= 2;
+        c->plan.micro_batch = micro;
+    } else if (is_open)
         c->plan.micro_batch = preset_micro_batch(r.global_batch, r.micro_batch, N);
     return work_out_batch(c);
 }

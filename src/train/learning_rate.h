@@ -2,7 +2,8 @@
  *
  *     lr |   ____
  *        |  /    \__          step < warmup:  peak (step + 1) / warmup
- *        | /        \___      after:          from peak down to least at the last step, along half
+ *        | /        \___      after:          from peak down to least at the last step,
+ *                                             along half
  *        |/             least                 a cosine or a line; or peak to the end */
 #pragma once
 

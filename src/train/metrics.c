@@ -261,16 +261,6 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
         json_decref(units);
 }
 
-/* The bytes and messages of an exchange in all steps. */
-static void add_bytes(json_t *entry, const zero_engine *e, zero_op op)
-{
-    zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
-    zero_volume v = zero_traffic_total(&step);
-    int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
-    json_object_set_new(entry, "bytes_sent", json_integer(steps * v.bytes_sent));
-    json_object_set_new(entry, "bytes_received", json_integer(steps * v.bytes_received));
-}
-
 static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
 {
     json_t *classes = json_object();
@@ -280,7 +270,15 @@ static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
         add_units(entry, ranks, op);
-        if (zero_ops[op].kind == ZERO_WORK_EXCHANGE) add_bytes(entry, e, op);
+        if (zero_ops[op].kind == ZERO_WORK_EXCHANGE) {
+            /* The bytes and messages of an exchange in all steps. */
+            zero_traffic step = zero_schedule_traffic(&e->schedule, ZERO_PROGRAM_STEP, op);
+            zero_volume v = zero_traffic_total(&step);
+            int64_t steps = e->runner.walks[ZERO_PROGRAM_STEP];
+            json_object_set_new(entry, "bytes_sent", json_integer(steps * v.bytes_sent));
+            json_object_set_new(entry, "bytes_received",
+                                json_integer(steps * v.bytes_received));
+        }
         json_object_set_new(classes, zero_op_name(op), entry);
     }
     return classes;

@@ -26,42 +26,6 @@ static void forget_from(zero_metrics_file *file, int64_t step)
     while (file->n > 0 && file->steps[file->n - 1].step >= step) file->n--;
 }
 
-static zero_status take_run(reader *r, const json_t *run)
-{
-    int64_t done;
-    ZERO_TRY(zero_json_whole(r->where, run, "resumed_step", 0, MOST_STEPS, &done));
-    forget_from(r->file, done + 1);
-    json_decref(r->file->run);
-    json_decref(r->file->final);
-    r->file->run = json_incref((json_t *)run);
-    r->file->final = NULL;
-    r->file->run_line = r->line;
-    r->file->n_runs++;
-    r->file->final_line = 0;
-    return ZERO_OK;
-}
-
-static zero_status take_step(reader *r, const json_t *object, size_t at, size_t length)
-{
-    zero_metrics_file *file = r->file;
-    int64_t step;
-    ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
-    forget_from(file, step);
-    void *larger = zero_grow(file->steps, file->n, &file->room, sizeof *file->steps);
-    if (!larger) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for its steps", r->where);
-    file->steps = larger;
-    file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
-    return ZERO_OK;
-}
-
-static zero_status take_final(reader *r, json_t *object)
-{
-    json_decref(r->file->final);
-    r->file->final = json_incref(object);
-    r->file->final_line = r->line;
-    return ZERO_OK;
-}
-
 /* Any line may say how many were lost since the one before it. */
 static zero_status take_lost(reader *r, const json_t *object)
 {
@@ -78,15 +42,39 @@ static zero_status take(reader *r, json_t *object, size_t at, size_t length)
     const json_t *run = json_object_get(object, "run");
     if (r->half.status != ZERO_OK && !run) return zero_failure_restore(&r->half);
     r->half.status = ZERO_OK;
-    if (run) ZERO_TRY(take_run(r, run));
+    if (run) {
+        int64_t done;
+        ZERO_TRY(zero_json_whole(r->where, run, "resumed_step", 0, MOST_STEPS, &done));
+        forget_from(r->file, done + 1);
+        json_decref(r->file->run);
+        json_decref(r->file->final);
+        r->file->run = json_incref((json_t *)run);
+        r->file->final = NULL;
+        r->file->run_line = r->line;
+        r->file->n_runs++;
+        r->file->final_line = 0;
+    }
     ZERO_TRY(take_lost(r, object));
     if (run) return ZERO_OK;
-    if (json_object_get(object, "final")) return take_final(r, object);
-    return take_step(r, object, at, length);
+    if (json_object_get(object, "final")) {
+        json_decref(r->file->final);
+        r->file->final = json_incref(object);
+        r->file->final_line = r->line;
+        return ZERO_OK;
+    }
+    zero_metrics_file *file = r->file;
+    int64_t step;
+    ZERO_TRY(zero_json_whole(r->where, object, "step", 1, MOST_STEPS, &step));
+    forget_from(file, step);
+    void *larger = zero_grow(file->steps, file->n, &file->room, sizeof *file->steps);
+    if (!larger) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for its steps", r->where);
+    file->steps = larger;
+    file->steps[file->n++] = (zero_metrics_line){step, r->line, at, length};
+    return ZERO_OK;
 }
 
-/* Bytes [at, at + length) of the file. A line that is not JSON may be the half line of a killed
- * run: then nothing follows it, or the first line of the resumed run. */
+/* Bytes [at, at + length) of the file. A line that is not JSON may be the half line of a
+ * killed run: then nothing follows it, or the first line of the resumed run. */
 static zero_status take_line(reader *r, size_t at, size_t length)
 {
     json_t *object = NULL;
@@ -127,7 +115,8 @@ static bool has_member(const json_t *object, const char *const *keys)
     return false;
 }
 
-/* Says in words what a file is that has no line of a run; NULL: it may be metrics with a broken line. */
+/* Says in words what a file is that has no line of a run; NULL: it may be metrics with a
+ * broken line. */
 static const char *find_kind(const zero_bytes *t)
 {
     static const char *const ours[] = {"run", "step", "final", NULL};
@@ -157,11 +146,10 @@ static zero_status refuse(const zero_metrics_file *file)
     bool has_lines = file->n > 0 || file->n_runs > 0 || file->final;
     const char *kind = has_lines ? NULL : find_kind(&file->text);
     if (!kind) return zero_failure_restore(&broken);
-    return zero_fail(
-        ZERO_ERR_FORMAT,
-        "%.500s: expected the metrics of a run, as zero train --metrics writes "
-        "them, found %s",
-        file->path, kind);
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: expected the metrics of a run, as zero train --metrics "
+                     "writes them, found %s",
+                     file->path, kind);
 }
 
 /* Takes over new->text. */

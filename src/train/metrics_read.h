@@ -1,8 +1,8 @@
 /* metrics_read.h - a metrics file (metrics.h), read again.
  *
- * A run that was killed leaves half a line, or steps that it has taken after its last checkpoint.
- * The resumed run appends its first line and takes those steps again. What counts is what came
- * last: the last first line and the steps that are not taken again. */
+ * A run that was killed leaves half a line, or steps that it has taken after its last
+ * checkpoint. The resumed run appends its first line and takes those steps again. What
+ * counts is what came last: the last first line and the steps that are not taken again. */
 #pragma once
 
 #include <stdbool.h>

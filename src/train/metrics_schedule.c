@@ -14,16 +14,6 @@ typedef struct {
     int peak;                     /* the first instruction with the most bytes */
 } staircase;
 
-static void measure(staircase *c)
-{
-    zero_schedule_live(c->s, ZERO_PROGRAM_STEP, c->live);
-    for (int at = 0; at < c->p->length; at++) {
-        for (int k = 0; k < ZERO_CLASSES; k++)
-            c->used[k] = c->used[k] || c->live[at][k] > 0;
-        if (c->p->code[at].live_bytes > c->p->code[c->peak].live_bytes) c->peak = at;
-    }
-}
-
 static json_t *classes(const staircase *c)
 {
     json_t *list = json_array();
@@ -89,7 +79,11 @@ json_t *zero_metrics_schedule(const zero_schedule *s)
     staircase c = {.s = s, .p = &s->programs[ZERO_PROGRAM_STEP]};
     c.live = calloc((size_t)c.p->length + 1, sizeof *c.live);
     if (!c.live) return NULL;
-    measure(&c);
+    zero_schedule_live(c.s, ZERO_PROGRAM_STEP, c.live);
+    for (int at = 0; at < c.p->length; at++) {
+        for (int k = 0; k < ZERO_CLASSES; k++) c.used[k] = c.used[k] || c.live[at][k] > 0;
+        if (c.p->code[at].live_bytes > c.p->code[c.peak].live_bytes) c.peak = at;
+    }
     json_t *schedule = describe(&c);
     free(c.live);
     return schedule;

@@ -92,24 +92,6 @@ static const char *write_hash(const void *data, size_t bytes, hash_text text)
     return text;
 }
 
-/* A difference that nobody sees would make each rank's parameters its own for ever: the
- * first step gathers them from their owners, whatever the others began with. */
-static zero_status compare_specs(const zero_optimizer_spec *s, zero_algorithm algorithm,
-                                 const void *params, zero_comm *comm)
-{
-    const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
-    hash_text of_params, of_spans;
-    size_t spans = (size_t)s->n_no_decay * sizeof *s->no_decay;
-    size_t bytes = (size_t)s->n_params * zero_type_size(s->type);
-    const struct compared mine = {.n_params = s->n_params,
-                                  .updates = s->updates,
-                                  .type = zero_type_name(s->type),
-                                  .collectives = zero_algorithm_name(algorithm),
-                                  .no_decay = write_hash(s->no_decay, spans, of_spans),
-                                  .params = write_hash(params, bytes, of_params)};
-    return zero_compare_fields(comm, "the spec", n, compared_fields, &mine);
-}
-
 /* ---- open and close ---- */
 
 size_t zero_optimizer_bytes(const zero_optimizer *o, int64_t n)
@@ -223,7 +205,19 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
     zero_status st = check_spec(spec, params, optimizer);
     if (st == ZERO_OK) st = find_algorithm(spec, &algorithm);
     ZERO_TRY(zero_agree(comm, st));
-    ZERO_TRY(compare_specs(spec, algorithm, params, comm));
+    /* A difference that nobody sees would make each rank's parameters its own for ever:
+     * the first step gathers them from their owners, whatever the others began with. */
+    const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
+    hash_text of_params, of_spans;
+    size_t spans = (size_t)spec->n_no_decay * sizeof *spec->no_decay;
+    size_t bytes = (size_t)spec->n_params * zero_type_size(spec->type);
+    const struct compared mine = {.n_params = spec->n_params,
+                                  .updates = spec->updates,
+                                  .type = zero_type_name(spec->type),
+                                  .collectives = zero_algorithm_name(algorithm),
+                                  .no_decay = write_hash(spec->no_decay, spans, of_spans),
+                                  .params = write_hash(params, bytes, of_params)};
+    ZERO_TRY(zero_compare_fields(comm, "the spec", n, compared_fields, &mine));
     st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
     if (st == ZERO_OK)
         *optimizer = o;

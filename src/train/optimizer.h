@@ -1,8 +1,9 @@
-/* optimizer.h - the inside of zero/optimizer.h: two collectives on the program's own memory.
+/* optimizer.h - the inside of zero/optimizer.h: two collectives on the program's own
+ * memory.
  *
- * Collectives need N equal pieces, and the program's arrays have no padding. So there are two
- * parts: SHARDS, cut in place into N shards of whole granules, and the REST, less than a granule
- * per rank, which goes through a padded copy. */
+ * Collectives need N equal pieces, and the program's arrays have no padding. So there are
+ * two parts: SHARDS, cut in place into N shards of whole granules, and the REST, less than
+ * a granule per rank, which goes through a padded copy. */
 #pragma once
 
 #include "base/arena.h"

@@ -49,24 +49,6 @@ static zero_status gather(zero_optimizer *o, const struct place *params)
     return ZERO_OK;
 }
 
-/* Squares of floats cannot overflow a double, so the sum is finite if and only if the
- * gradient is. */
-static zero_status find_norm(zero_optimizer *o, const struct place *grads, double divisor,
-                             zero_optimizer_result *out)
-{
-    zero_tree_span spans[PARTS];
-    for (int i = 0; i < PARTS; i++) {
-        zero_range own = {o->parts[i].own.begin, o->parts[i].own.end};
-        spans[i] = zero_gradient_squares(o->backend, &o->math, o->spec.type,
-                                         o->spec.n_params, own, grads->own[i]);
-    }
-    ZERO_TRY(zero_comm_merge_spans(o->comm, PARTS, spans));
-    zero_tree_span_merge(&spans[SHARDS], &spans[REST]);
-    double squares = zero_tree_span_sum(&spans[SHARDS]);
-    out->grad_norm = sqrt(squares) / divisor;
-    return zero_comm_any(o->comm, !isfinite(squares), &out->overflow);
-}
-
 /* Updates elements `span` of part i. */
 static void update_span(zero_optimizer *o, int i, zero_range span, const zero_adamw *h,
                         const struct place *params, const struct place *grads)
@@ -181,7 +163,19 @@ static zero_status step(zero_optimizer *o, void *params, void *grads,
     const struct part *rest = &o->parts[REST];
     struct place p = find(o, params, rest->params), g = find(o, grads, rest->grads);
     ZERO_TRY(reduce(o, &g));
-    ZERO_TRY(find_norm(o, &g, in->divisor, out));
+    /* Squares of floats cannot overflow a double, so the sum is finite if and only if
+     * the gradient is. */
+    zero_tree_span spans[PARTS];
+    for (int i = 0; i < PARTS; i++) {
+        zero_range own = {o->parts[i].own.begin, o->parts[i].own.end};
+        spans[i] = zero_gradient_squares(o->backend, &o->math, o->spec.type,
+                                         o->spec.n_params, own, g.own[i]);
+    }
+    ZERO_TRY(zero_comm_merge_spans(o->comm, PARTS, spans));
+    zero_tree_span_merge(&spans[SHARDS], &spans[REST]);
+    double squares = zero_tree_span_sum(&spans[SHARDS]);
+    out->grad_norm = sqrt(squares) / in->divisor;
+    ZERO_TRY(zero_comm_any(o->comm, !isfinite(squares), &out->overflow));
     hyper->step = o->updates + 1;
     hyper->grad_scale = zero_update_grad_scale(out->grad_norm, in->clip, in->divisor);
     if (!out->overflow) {

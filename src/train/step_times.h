@@ -1,5 +1,5 @@
-/* step_times.h - how long steps take: the median and the quartiles, without the first steps, in
- * which memory is touched for the first time. */
+/* step_times.h - how long steps take: the median and the quartiles, without the first
+ * steps, in which memory is touched for the first time. */
 #pragma once
 
 #include <stdint.h>
@@ -29,5 +29,6 @@ void zero_step_times_add(zero_step_times *t, double seconds);
 /* Of the steps so far, at least one. Sorts them: call it once, at the end. */
 zero_step_time zero_step_times_end(zero_step_times *t);
 
-/* The median and quartiles of n > first steps without the first ones. Sorts those that count. */
+/* The median and quartiles of n > first steps without the first ones. Sorts those that
+ * count. */
 zero_step_time zero_step_times_of(double *seconds, int64_t n, int64_t first);

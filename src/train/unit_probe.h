@@ -49,8 +49,8 @@ typedef struct {
     zero_arena arena;
 } zero_probe;
 
-/* Takes memory, and fills samples, inputs and parameters. ZERO_ERR_INVALID if the model's sizes
- * for B samples of T positions are not sound; ZERO_ERR_NOMEM. */
+/* Takes memory, and fills samples, inputs and parameters. ZERO_ERR_INVALID if the model's
+ * sizes for B samples of T positions are not sound; ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_probe_init(zero_probe *p, const zero_model *model, int unit,
                                            const zero_source *source,
                                            const zero_unit_check_spec *spec);
@@ -61,8 +61,8 @@ ZERO_NODISCARD zero_status zero_probe_forward(zero_probe *p, bool wants_out);
 /* A backward call after it. */
 ZERO_NODISCARD zero_status zero_probe_backward(zero_probe *p, bool accumulates);
 
-/* The objective of the two calls: the outputs times D_OUT, or the losses times loss_seed; *noise
- * is how much rounding may change it. */
+/* The objective of the two calls: the outputs times D_OUT, or the losses times loss_seed;
+ * *noise is how much rounding may change it. */
 ZERO_NODISCARD zero_status zero_probe_objective(zero_probe *p, double *value,
                                                 double *noise);
 
