@@ -87,85 +87,6 @@ static zero_step_time median_of(const zero_run *run, zero_step_column column, do
     return time;
 }
 
-/* ---- ledgers ---- */
-
-static json_t *member(const json_t *tree, const char *path)
-{
-    return (json_t *)zero_fact_at(tree, path);
-}
-
-/* Facts of an entry, beside a name and perhaps a second one. */
-static json_t *pick(const json_t *entry, const char *spec, const char *key,
-                    const char *name, const char *second_key, const char *second)
-{
-    json_t *names = json_pack("{s:s, s:s}", key, name, second_key, second);
-    const zero_scope outer = {.node = entry}, scope = {.node = names, .outer = &outer};
-    json_t *picked = zero_facts_pick(&scope, spec);
-    json_decref(names);
-    return picked;
-}
-
-/* Control messages are planned for the programs alone; all others are as planned. Where
- * nothing was sent nothing was hidden, whatever the bookkeeping of collectives took. */
-static const char traffic_spec[] =
-    "collective; planned_bytes_sent; bytes_sent = or(programs_bytes_sent, bytes_sent); "
-    "planned_bytes_received; bytes_received = or(programs_bytes_received, bytes_received); "
-    "planned_messages_sent; messages_sent = or(programs_messages_sent, messages_sent); "
-    "bytes_sent_inside_nodes = inside_nodes/bytes_sent; bytes_sent_across_nodes = "
-    "across_nodes/bytes_sent; seconds; exposed_seconds; hidden_share = "
-    "or(programs_bytes_sent, bytes_sent) + or(programs_bytes_received, bytes_received) > 0 "
-    "? 1 - exposed_seconds / seconds : 0 / 0; all_bytes_sent = bytes_sent; equal? = "
-    "planned_bytes_sent == or(programs_bytes_sent, bytes_sent)";
-
-static const char profile_spec[] =
-    "op; unit; count; seconds; exchange_seconds; least_seconds; most_seconds";
-
-static const char class_spec[] =
-    "class = key; planned_bytes = item; measured_bytes = at(final/memory/measured_bytes, "
-    "key); equal? = item == at(final/memory/measured_bytes, key)";
-static const char host_spec[] = "class = key; planned_bytes = item; measured_bytes = "
-                                "at(final/memory/host_measured_bytes, key); equal? = item "
-                                "== at(final/memory/host_measured_bytes, key)";
-static const char file_spec[] =
-    "class = key; planned_bytes_read = bytes_read; bytes_read = at(at(final/file/measured, "
-    "key), \"bytes_read\"); planned_bytes_written = bytes_written; bytes_written = "
-    "at(at(final/file/measured, key), \"bytes_written\")";
-
-/* What --json has of the last line, in the order of its keys. */
-static void add_ledgers(json_t *tree)
-{
-    static const char *const names[] = {"reduce", "all_reduce", "gather",
-                                        "join",   "collect",    "control"};
-    json_t *traffic = json_array(), *profile = json_array(), *entry, *part;
-    json_t *final = json_incref(json_object_get(tree, "final"));
-    const char *op, *unit;
-    json_object_set_new(tree, "memory",
-                        zero_facts_each(tree, "final/memory/planned_bytes", class_spec));
-    if (json_object_size(zero_fact_at(tree, "final/memory/host_planned_bytes")) > 0)
-        json_object_set_new(
-            tree, "host_memory",
-            zero_facts_each(tree, "final/memory/host_planned_bytes", host_spec));
-    if (json_object_size(zero_fact_at(tree, "final/file/planned")) > 0)
-        json_object_set_new(tree, "file",
-                            zero_facts_each(tree, "final/file/planned", file_spec));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        entry = json_object_get(member(final, "communication"), names[i]);
-        if (entry)
-            json_array_append_new(
-                traffic, pick(entry, traffic_spec, "collective", names[i], "", ""));
-    }
-    json_object_foreach(member(final, "profile"), op, entry)
-    {
-        json_array_append_new(profile, pick(entry, profile_spec, "op", op, "unit", ""));
-        json_object_foreach(member(entry, "units"), unit, part) json_array_append_new(
-            profile, pick(part, profile_spec, "op", op, "unit", unit));
-    }
-    json_object_set_new(tree, "communication", traffic);
-    json_object_set_new(tree, "profile", profile);
-    json_object_del(tree, "final"); /* it comes last */
-    json_object_set_new(tree, "final", final);
-}
-
 /* ---- figures ---- */
 
 #define OF_STEPS NULL /* the number is computed from the steps */
@@ -316,7 +237,8 @@ static json_t *tables_of(const json_t *tree)
             char name[40];
             snprintf(name, sizeof name, w ? "%.17s written" : "%.17s read",
                      class ? class : "");
-            json_array_append_new(file, pick(moved, ways[w], "name", name, "", ""));
+            json_array_append_new(file,
+                                  zero_run_pick(moved, ways[w], "name", name, "", ""));
         }
     }
     if (json_array_size(file) > 0) add_table(all, "scratch file, bytes", file);
@@ -353,7 +275,8 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     if (program) json_object_set_new(more, "program", program);
     json_array_foreach(program, i, row)
     {
-        if (json_equal(json_object_get(row, "number"), member(tree, "run/schedule/peak")))
+        if (json_equal(json_object_get(row, "number"),
+                       zero_run_member(tree, "run/schedule/peak")))
             json_object_set(more, "peak", row);
     }
     if (!file->final) return;
@@ -366,8 +289,9 @@ static void add_more(const zero_run *run, const zero_metrics_file *file)
     for (int t = 0; t < ZERO_RANK_TIMES && zero_fact_at(tree, "final/rank_seconds"); t++) {
         const char *name = zero_rank_time_name((zero_rank_time)t);
         json_array_append_new(
-            spent, pick(json_object_get(member(tree, "final/rank_seconds"), name),
-                        "name; least; mean; most", "name", name, "", ""));
+            spent, zero_run_pick(
+                       json_object_get(zero_run_member(tree, "final/rank_seconds"), name),
+                       "name; least; mean; most", "name", name, "", ""));
     }
     json_object_set_new(more, "spent", spent);
     json_array_foreach(profile, i, row)
@@ -392,7 +316,7 @@ static zero_status make(zero_run *run, const zero_metrics_file *file)
                   "lost_lines", (json_int_t)file->lost_lines, "notes", "figures", "steps",
                   "run", file->run, "final", final);
     if (!tree) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
-    if (final) add_ledgers(tree);
+    if (final) zero_run_add_ledgers(tree);
     if (json_object_set_new(tree, "more", json_object()) != 0)
         return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for it", file->path);
     add_more(run, file);

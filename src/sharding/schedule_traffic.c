@@ -1,0 +1,132 @@
+/* What a schedule's instructions send: exchanges and small messages. */
+#include <inttypes.h>
+
+#include "base/exact.h"
+#include "base/fail.h"
+#include "base/number.h"
+#include "base/tree.h"
+#include "lists/small.h"
+#include "nn/share.h"
+#include "sharding/schedule_exchange.h"
+
+/* ---- traffic ---- */
+
+/* NULL: there is none. */
+static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
+{
+    if (zero_ops[op].among == ZERO_TP_GROUP) {
+        zero_join_exchange *join = &s->joins[number];
+        return join->collects == (op == ZERO_OP_COLLECT) ? &join->traffic : NULL;
+    }
+    zero_group_state *g = &s->groups[number];
+    zero_exchange *x = zero_ops[op].among == ZERO_REPLICA_GROUP ? &g->all_reduce
+                       : op == ZERO_OP_REDUCE                   ? &g->reduce
+                                                                : &g->gather;
+    return x->is_used ? &x->traffic : NULL;
+}
+
+int zero_exchange_count(const zero_schedule *s, zero_op op)
+{
+    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->input.model->n_groups;
+}
+
+static zero_status count_kind(zero_schedule *s, zero_op op)
+{
+    zero_traffic_memo memos[2] = {0}; /* of a chain: each of both */
+    for (int number = 0; number < zero_exchange_count(s, op); number++) {
+        zero_traffic *sum = traffic_of(s, op, number);
+        if (!sum) continue;
+        *sum = (zero_traffic){0};
+        for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
+            zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
+            zero_traffic one;
+            ZERO_TRY(zero_collective_traffic_again(&memos[k % 2], &spec,
+                                                   zero_exchange_layout(s, op),
+                                                   zero_exchange_rank(s, op), &one));
+            zero_traffic_add(sum, 1, &one);
+        }
+    }
+    return ZERO_OK;
+}
+
+zero_status zero_schedule_count_traffic(zero_schedule *s)
+{
+    for (int k = 0; k < ZERO_EXCHANGES; k++) ZERO_TRY(count_kind(s, zero_exchange_ops[k]));
+    return ZERO_OK;
+}
+
+static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
+{
+    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[i->buffer].type);
+}
+
+zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
+{
+    zero_traffic t = {0};
+    if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
+        return *traffic_of(s, i->op, zero_exchange_number(i));
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
+        t.messages_sent[ZERO_ACROSS] = 1;
+        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
+    }
+    if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
+        int n = i->rank_stride;
+        t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
+            2 * range_bytes(s, i) * (n - 1) / n;
+    }
+    return t;
+}
+
+zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind program,
+                                   zero_op op)
+{
+    const zero_program *p = &s->programs[program];
+    zero_traffic sum = {0};
+    for (int at = 0; at < p->length; at++) {
+        if (p->code[at].op != op) continue;
+        zero_traffic one = zero_instruction_traffic(s, &p->code[at]);
+        zero_traffic_add(&sum, 1, &one);
+    }
+    return sum;
+}
+
+/* ---- small messages ---- */
+
+/* The squares of all ranks: a sum of whole numbers, or the spans of all groups. */
+static void add_squares(const zero_schedule *s, zero_traffic *t)
+{
+    const zero_model *model = s->input.model;
+    const zero_layout *world = zero_schedule_world_layout(s);
+    int rank = zero_schedule_world_rank(s);
+    if (zero_share_has_parts(&model->share))
+        zero_small_add_reduced(t, world, rank, ZERO_EXACT_WORDS, sizeof(int64_t));
+    else
+        zero_small_add_merged(t, world, rank, model->n_groups, sizeof(zero_tree_span));
+    zero_small_add_reduced(t, world, rank, ZERO_VOTE_WORDS, sizeof(int64_t));
+}
+
+/* Sent by engine/run_update.c. LOSS gathers a loss per microbatch in the
+ * ZeRO group, as the ranks of a TP group have the same. All ranks of the world add the
+ * squares, vote in OVERFLOW, and tell two words each in VERIFY. COMPARE is not part of
+ * every step: zero_schedule_compare_traffic(). */
+static void add_control(const zero_schedule *s, const zero_instruction *i, zero_traffic *t)
+{
+    const zero_layout *world = zero_schedule_world_layout(s);
+    if (i->op == ZERO_OP_LOSS)
+        zero_small_add_exchange(t, zero_schedule_data_layout(s), s->input.rank,
+                                (i->microbatch + 1) * (int64_t)sizeof(double));
+    if (i->op == ZERO_OP_VERIFY)
+        zero_small_add_reduced(t, world, zero_schedule_world_rank(s),
+                               2 * (int64_t)world->size, sizeof(uint64_t));
+    if (i->op == ZERO_OP_OVERFLOW) add_squares(s, t);
+}
+
+zero_traffic zero_schedule_control_traffic(const zero_schedule *s,
+                                           zero_program_kind program)
+{
+    const zero_program *p = &s->programs[program];
+    zero_traffic sum = {0};
+    for (int at = 0; at < p->length; at++) add_control(s, &p->code[at], &sum);
+    return sum;
+}
