@@ -1,13 +1,9 @@
 /* The memory of a run: it is there at once, and its pages when they are touched. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "support/test.h"
 
 #include "base/arena.h"
 
@@ -25,12 +21,11 @@ static size_t count_pages(char *p, size_t bytes)
 }
 
 /* A pass over gigabytes would stand between a run's start and its first step. */
-static void pages_come_when_they_are_touched(void **state)
+TEST(pages_come_when_they_are_touched)
 {
-    (void)state;
     zero_arena arena;
     const size_t bytes = 64 * MIB;
-    assert_int_equal(zero_arena_init(&arena, bytes), ZERO_OK);
+    assert_ok(zero_arena_init(&arena, bytes));
     zero_arena_release(arena.base, arena.bytes);
     assert_int_equal(count_pages(arena.base, bytes), 0);
     arena.base[bytes / 2] = 1;
@@ -40,11 +35,10 @@ static void pages_come_when_they_are_touched(void **state)
     zero_arena_destroy(&arena);
 }
 
-static void an_arena_begins_at_a_huge_page(void **state)
+TEST(an_arena_begins_at_a_huge_page)
 {
-    (void)state;
     zero_arena arena;
-    assert_int_equal(zero_arena_init(&arena, 3 * MIB + 1), ZERO_OK);
+    assert_ok(zero_arena_init(&arena, 3 * MIB + 1));
     assert_int_equal((uintptr_t)arena.base % (2 * MIB), 0);
     zero_arena_destroy(&arena);
     assert_null(arena.base);
@@ -53,9 +47,5 @@ static void an_arena_begins_at_a_huge_page(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_come_when_they_are_touched),
-        cmocka_unit_test(an_arena_begins_at_a_huge_page),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

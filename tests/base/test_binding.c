@@ -1,18 +1,12 @@
 #define _GNU_SOURCE /* unshare() */
 /* The cores that a rank's threads keep, on machines that hwloc makes up. */
+#include "support/test.h"
+
 #include "base/binding.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/claim.h"
 
@@ -25,7 +19,7 @@ static void is_placed(const char *machine, int threads, int local_rank, int node
 {
     zero_binding b;
     assert_int_equal(setenv("HWLOC_SYNTHETIC", machine, 1), 0);
-    assert_int_equal(zero_binding_open(&b, threads, local_rank, node_ranks), ZERO_OK);
+    assert_ok(zero_binding_open(&b, threads, local_rank, node_ranks));
     assert_string_equal(b.text, text);
     assert_int_equal(b.binds, binds);
     zero_binding_close(&b);
@@ -35,9 +29,8 @@ static void is_placed(const char *machine, int threads, int local_rank, int node
 
 #define OWN "each on a core of its own, NUMA node "
 
-static void ranks_share_the_numa_nodes(void **state)
+TEST(ranks_share_the_numa_nodes)
 {
-    (void)state;
     const char *two = "numa:2 core:4 pu:2";
     is_placed(two, 4, 0, 2, OWN "0, CPUs 0-7", true);
     is_placed(two, 4, 1, 2, OWN "1, CPUs 8-15", true);
@@ -49,9 +42,8 @@ static void ranks_share_the_numa_nodes(void **state)
     is_placed("numa:2 core:4 pu:1", 2, 3, 4, OWN "1, CPUs 6-7", true);
 }
 
-static void a_rank_that_fits_no_numa_node_has_cores_of_several(void **state)
+TEST(a_rank_that_fits_no_numa_node_has_cores_of_several)
 {
-    (void)state;
     const char *own = "each on a core of its own: CPUs ";
     char text[128];
     snprintf(text, sizeof text, "%s0-9", own);
@@ -64,16 +56,15 @@ static void a_rank_that_fits_no_numa_node_has_cores_of_several(void **state)
 }
 
 /* Other tests on this machine may have claimed its cores. */
-static void two_runs_have_different_cores(void **state)
+TEST(two_runs_have_different_cores)
 {
-    (void)state;
     zero_binding one, two, three;
-    assert_int_equal(zero_binding_open(&one, 1, 0, 1), ZERO_OK);
-    assert_int_equal(zero_binding_open(&two, 1, 0, 1), ZERO_OK);
+    assert_ok(zero_binding_open(&one, 1, 0, 1));
+    assert_ok(zero_binding_open(&two, 1, 0, 1));
     if (one.cores == 1 && two.cores == 1) assert_string_not_equal(one.text, two.text);
     if (one.cores == 1) assert_true(zero_binding_take(&one, 0));
     zero_binding_close(&one);
-    assert_int_equal(zero_binding_open(&three, 1, 0, 1), ZERO_OK);
+    assert_ok(zero_binding_open(&three, 1, 0, 1));
     if (three.cores == 1 && two.cores == 1) assert_string_not_equal(three.text, two.text);
     zero_binding_close(&two);
     zero_binding_close(&three);
@@ -97,9 +88,8 @@ static int claim(int n)
     return -1;
 }
 
-static void a_number_has_one_claim_at_a_time(void **state)
+TEST(a_number_has_one_claim_at_a_time)
 {
-    (void)state;
     const int probe = zero_claims_open();
     if (probe < 0) skip();
     close(probe);
@@ -134,9 +124,8 @@ static int in_container(int flags, int n)
     return WEXITSTATUS(status);
 }
 
-static void containers_see_each_others_claims(void **state)
+TEST(containers_see_each_others_claims)
 {
-    (void)state;
     const int probe = zero_claims_open();
     if (probe < 0) skip();
     close(probe);
@@ -156,15 +145,13 @@ static void containers_see_each_others_claims(void **state)
     if (freed != 1 && freed != 3) fail_msg("a claim that ended: %d", freed);
 }
 
-static void nothing_is_bound_where_threads_are_too_many(void **state)
+TEST(nothing_is_bound_where_threads_are_too_many)
 {
-    (void)state;
     is_placed("numa:2 core:4 pu:2", 3, 0, 3, "not bound: there are too few cores", false);
 }
 
-static void the_variables_of_openmp_decide(void **state)
+TEST(the_variables_of_openmp_decide)
 {
-    (void)state;
     assert_int_equal(setenv("OMP_PROC_BIND", "close", 1), 0);
     is_placed("numa:2 core:4 pu:2", 4, 0, 2, "bound by OpenMP's own variables", false);
     unsetenv("OMP_PROC_BIND");
@@ -176,14 +163,5 @@ int main(void)
     unsetenv("OMP_PLACES");
     unsetenv("GOMP_CPU_AFFINITY");
     unsetenv("KMP_AFFINITY");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_share_the_numa_nodes),
-        cmocka_unit_test(a_rank_that_fits_no_numa_node_has_cores_of_several),
-        cmocka_unit_test(two_runs_have_different_cores),
-        cmocka_unit_test(a_number_has_one_claim_at_a_time),
-        cmocka_unit_test(containers_see_each_others_claims),
-        cmocka_unit_test(nothing_is_bound_where_threads_are_too_many),
-        cmocka_unit_test(the_variables_of_openmp_decide),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* Exact sums of squares: their value is the true one rounded once, in whatever order, cut or type
  * numbers come, and on every instruction set. */
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/exact.h"
 #include "base/number.h"
@@ -71,9 +64,8 @@ static double reference(int64_t n, int least)
 }
 
 /* At all places within a word, from the smallest numbers to large ones; 10 binary orders apart. */
-static void the_value_is_the_true_sum_rounded_once(void **state)
+TEST(the_value_is_the_true_sum_rounded_once)
 {
-    (void)state;
     for (int least = -149; least < 90; least++) {
         const int64_t n = 1 + (least + 149) * 37;
         fill((uint64_t)(least + 1000), least, 10);
@@ -90,9 +82,8 @@ static double value_of(int n, const float *numbers, int exponent)
 }
 
 /* 2^54 + 2 lies halfway between two doubles; the least number tells, however far below. */
-static void ties_go_to_even_unless_anything_is_below(void **state)
+TEST(ties_go_to_even_unless_anything_is_below)
 {
-    (void)state;
     const float tie[] = {0x1p27f, 1, 1}, odd[] = {0x1p27f, 2, 1, 1};
     for (int e = -149; e < 100; e++) {
         assert_true(value_of(3, tie, e) == ldexp(0x1p54, 2 * e));
@@ -112,9 +103,8 @@ static void ties_go_to_even_unless_anything_is_below(void **state)
     assert_true(value_of(2, (float[]){0x1p127f, 0x1p-149f}, 0) == 0x1p254);
 }
 
-static void numbers_that_are_not_finite_are_told(void **state)
+TEST(numbers_that_are_not_finite_are_told)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         fill(5, -20, 20);
         x[17 + i * ZERO_VECTOR_EXACT] = i % 2 ? -INFINITY : INFINITY;
@@ -153,9 +143,8 @@ static void shuffle(uint64_t *random)
 
 /* Numbers of one size, of 12 decades, of all that there are, denormal and large ones. In the last two
  * rounds: rows of which some are far below others, and mostly zeros. */
-static void order_and_cuts_do_not_matter(void **state)
+TEST(order_and_cuts_do_not_matter)
 {
-    (void)state;
     static const int ranges[][2] = {{-30, 0}, {-50, 40}, {-149, 250}, {-149, 3}, {80, 20}};
     uint64_t random = 99;
     for (size_t r = 0; r < COUNT(ranges) + 2; r++) {
@@ -174,9 +163,8 @@ static void order_and_cuts_do_not_matter(void **state)
 }
 
 /* 2^40 of the largest number on each of 2^20 ranks, whose words are added as integers. */
-static void the_largest_sums_have_room(void **state)
+TEST(the_largest_sums_have_room)
 {
-    (void)state;
     const double square = (double)FLT_MAX * (double)FLT_MAX;
     zero_exact sum = {0};
     zero_exact_add_square(&sum, FLT_MAX);
@@ -197,9 +185,8 @@ static void the_largest_sums_have_room(void **state)
 
 /* ---- types and instruction sets ---- */
 
-static void numbers_of_16_bits_count_as_widened(void **state)
+TEST(numbers_of_16_bits_count_as_widened)
 {
-    (void)state;
     static uint16_t half[MOST];
     for (zero_type type = ZERO_BF16; type <= ZERO_FP16; type++) {
         fill(11, -40, type == ZERO_FP16 ? 20 : 60);
@@ -213,9 +200,8 @@ static void numbers_of_16_bits_count_as_widened(void **state)
 }
 
 /* Also for rests, addresses and numbers too far apart, which every level refuses. */
-static void every_instruction_set_gives_the_same_counts(void **state)
+TEST(every_instruction_set_gives_the_same_counts)
 {
-    (void)state;
     const zero_vector_kernels *kernels;
     for (int i = 0; (kernels = zero_vector_kernels_at(i)); i++)
         for (int range = 0; range < 60; range++) {
@@ -232,14 +218,5 @@ static void every_instruction_set_gives_the_same_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_value_is_the_true_sum_rounded_once),
-        cmocka_unit_test(ties_go_to_even_unless_anything_is_below),
-        cmocka_unit_test(numbers_that_are_not_finite_are_told),
-        cmocka_unit_test(order_and_cuts_do_not_matter),
-        cmocka_unit_test(the_largest_sums_have_room),
-        cmocka_unit_test(numbers_of_16_bits_count_as_widened),
-        cmocka_unit_test(every_instruction_set_gives_the_same_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

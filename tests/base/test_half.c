@@ -1,14 +1,7 @@
 /* The conversions of half.h against a second way to round, for a sample of all floats, or for all
  * of them: test_half all. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/half.h"
 #include "base/type.h"
@@ -103,9 +96,8 @@ static void check_floats(uint32_t stride)
                      stride);
 }
 
-static void every_instruction_set_rounds_a_sample_of_floats_as_defined(void **state)
+TEST(every_instruction_set_rounds_a_sample_of_floats_as_defined)
 {
-    (void)state;
     check_floats(61 * TEST_SHARE(7));
 }
 
@@ -115,9 +107,8 @@ static void every_instruction_set_rounds_all_floats_as_defined(void **state)
     check_floats(1);
 }
 
-static void rounding_happens_where_it_was_worked_out_by_hand(void **state)
+TEST(rounding_happens_where_it_was_worked_out_by_hand)
 {
-    (void)state;
     static const struct {
         float x;
         uint16_t bf16, fp16;
@@ -172,9 +163,8 @@ static float value_of(uint16_t half, int exponent_bits)
     return (float)(sign * ldexp(1.0 + mantissa / one, exponent - bias));
 }
 
-static void all_16_bit_numbers_widen_to_their_value(void **state)
+TEST(all_16_bit_numbers_widen_to_their_value)
 {
-    (void)state;
     for (uint32_t i = 0; i < 65536; i++) {
         uint16_t half = (uint16_t)i;
         float bf16 = value_of(half, 8), fp16 = value_of(half, 5);
@@ -191,9 +181,8 @@ static void all_16_bit_numbers_widen_to_their_value(void **state)
     }
 }
 
-static void every_instruction_set_widens_as_defined(void **state)
+TEST(every_instruction_set_widens_as_defined)
 {
-    (void)state;
     uint16_t in[65536];
     float got[65536];
     const zero_vector_kernels *kernels;
@@ -209,9 +198,8 @@ static void every_instruction_set_widens_as_defined(void **state)
 }
 
 /* Except NaN, which becomes quiet, and bf16's denormals, which become zero. */
-static void widened_numbers_round_back_to_themselves(void **state)
+TEST(widened_numbers_round_back_to_themselves)
 {
-    (void)state;
     for (uint32_t i = 0; i < 65536; i++) {
         uint16_t half = (uint16_t)i;
         uint16_t flushed = i & 0x7f80 ? half : (uint16_t)(i & 0x8000);
@@ -223,9 +211,8 @@ static void widened_numbers_round_back_to_themselves(void **state)
 }
 
 #if defined(__FLT16_MANT_DIG__) && !defined(__clang__) /* Clang names it, and may lack it */
-static void fp16_is_the_compilers(void **state)
+TEST(fp16_is_the_compilers)
 {
-    (void)state;
     __extension__ typedef _Float16 half;
     for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += 40009) {
         float x = float_of((uint32_t)bits);
@@ -238,9 +225,8 @@ static void fp16_is_the_compilers(void **state)
     }
 }
 #else
-static void fp16_is_the_compilers(void **state)
+TEST(fp16_is_the_compilers)
 {
-    (void)state;
     skip();
 }
 #endif
@@ -280,9 +266,8 @@ static void check_convert(zero_type from, zero_type to, size_t n, size_t offset)
     assert_memory_equal(from_here, want + to_here, n * to_size);
 }
 
-static void any_length_at_any_place_converts_alike(void **state)
+TEST(any_length_at_any_place_converts_alike)
 {
-    (void)state;
     for (int from = ZERO_FP32; from <= ZERO_FP16; from++)
         for (int to = ZERO_FP32; to <= ZERO_FP16; to++)
             for (size_t n = 0; n <= MOST; n++)
@@ -290,9 +275,8 @@ static void any_length_at_any_place_converts_alike(void **state)
                     check_convert((zero_type)from, (zero_type)to, n, offset);
 }
 
-static void types_have_names_and_sizes(void **state)
+TEST(types_have_names_and_sizes)
 {
-    (void)state;
     assert_string_equal(zero_type_name(ZERO_FP32), "fp32");
     assert_string_equal(zero_type_name(ZERO_BF16), "bf16");
     assert_string_equal(zero_type_name(ZERO_FP16), "fp16");
@@ -301,9 +285,8 @@ static void types_have_names_and_sizes(void **state)
     assert_int_equal(zero_type_size(ZERO_FP16), 2);
 }
 
-static void types_are_found_by_their_names(void **state)
+TEST(types_are_found_by_their_names)
 {
-    (void)state;
     zero_type found;
     for (int t = 0; t < ZERO_TYPES; t++) {
         found = (zero_type)((t + 1) % ZERO_TYPES);
@@ -320,18 +303,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest sweep[] = {
         cmocka_unit_test(every_instruction_set_rounds_all_floats_as_defined)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instruction_set_rounds_a_sample_of_floats_as_defined),
-        cmocka_unit_test(rounding_happens_where_it_was_worked_out_by_hand),
-        cmocka_unit_test(all_16_bit_numbers_widen_to_their_value),
-        cmocka_unit_test(every_instruction_set_widens_as_defined),
-        cmocka_unit_test(widened_numbers_round_back_to_themselves),
-        cmocka_unit_test(fp16_is_the_compilers),
-        cmocka_unit_test(any_length_at_any_place_converts_alike),
-        cmocka_unit_test(types_have_names_and_sizes),
-        cmocka_unit_test(types_are_found_by_their_names),
-    };
     if (argc > 1 && strcmp(argv[1], "all") == 0)
         return cmocka_run_group_tests(sweep, NULL, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* Texts of others cannot act on a terminal, forge a line or hide letters, wherever they are shown. */
+#include "support/test.h"
+
 #include "base/legible.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/fail.h"
 #include "base/listener.h"
@@ -40,9 +35,8 @@ static const struct {
     {"\\u{202E}", "\\u{202E}"},
 };
 
-static void what_is_not_legible_is_shown_by_its_number(void **state)
+TEST(what_is_not_legible_is_shown_by_its_number)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char again[ZERO_SHOWN_BYTES];
         const char *shown = ZERO_SHOWN(cases[i].text);
@@ -51,9 +45,8 @@ static void what_is_not_legible_is_shown_by_its_number(void **state)
     }
 }
 
-static void a_text_is_cut_between_characters(void **state)
+TEST(a_text_is_cut_between_characters)
 {
-    (void)state;
     const char *text = "ab\xe2\x82\xac\033"
                        "c";
     const size_t len = strlen(text);
@@ -66,9 +59,8 @@ static void a_text_is_cut_between_characters(void **state)
     assert_string_equal(shown, "ab\xe2\x82\xac\\u{1B}c");
 }
 
-static void every_message_is_legible(void **state)
+TEST(every_message_is_legible)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(zero_fail(ZERO_ERR_IO, "%s", cases[i].text), ZERO_ERR_IO);
         assert_string_equal(zero_last_error(), cases[i].shown);
@@ -76,9 +68,8 @@ static void every_message_is_legible(void **state)
 }
 
 /* Cut anywhere, a long message ends in a whole character. */
-static void a_long_message_stays_utf8(void **state)
+TEST(a_long_message_stays_utf8)
 {
-    (void)state;
     for (int before = 0; before < 4; before++) {
         char text[3000] = "";
         memset(text, 'x', (size_t)before);
@@ -95,9 +86,8 @@ static void hear(void *arg, const char *text)
     strcpy(arg, text);
 }
 
-static void warnings_are_legible(void **state)
+TEST(warnings_are_legible)
 {
-    (void)state;
     char told[64];
     zero_listener listener = {hear, told};
     zero_listener_tell(&listener, "%s stays", "a\xe2\x80\xae\n");
@@ -105,9 +95,8 @@ static void warnings_are_legible(void **state)
     zero_listener_tell(NULL, "nobody listens");
 }
 
-static void json_stays_what_it_is(void **state)
+TEST(json_stays_what_it_is)
 {
-    (void)state;
     char text[256] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
     zero_legible_print_json(
@@ -118,13 +107,5 @@ static void json_stays_what_it_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_legible_is_shown_by_its_number),
-        cmocka_unit_test(a_text_is_cut_between_characters),
-        cmocka_unit_test(every_message_is_legible),
-        cmocka_unit_test(a_long_message_stays_utf8),
-        cmocka_unit_test(warnings_are_legible),
-        cmocka_unit_test(json_stays_what_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

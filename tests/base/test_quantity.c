@@ -1,12 +1,6 @@
 /* Numbers as people write them, and the table of a struct's fields. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/field.h"
 #include "base/quantity.h"
@@ -25,9 +19,8 @@ static void not_whole(const char *text)
         fail_msg("'%s' gave %lld", text, (long long)number);
 }
 
-static void suffixes_are_powers_of_1000_and_with_i_of_1024(void **state)
+TEST(suffixes_are_powers_of_1000_and_with_i_of_1024)
 {
-    (void)state;
     whole("0", 0);
     whole("-12", -12);
     whole("8K", 8000);
@@ -41,9 +34,8 @@ static void suffixes_are_powers_of_1000_and_with_i_of_1024(void **state)
     whole("9223372036854775807", INT64_MAX);
 }
 
-static void fractions_count_where_the_result_is_whole(void **state)
+TEST(fractions_count_where_the_result_is_whole)
 {
-    (void)state;
     whole("1.5K", 1500);
     whole("1.5GiB", INT64_C(3) << 29);
     whole("0.5KiB", 512);
@@ -55,9 +47,8 @@ static void fractions_count_where_the_result_is_whole(void **state)
     not_whole("1.K");
 }
 
-static void other_texts_are_no_numbers(void **state)
+TEST(other_texts_are_no_numbers)
 {
-    (void)state;
     const char *texts[] = {"",
                            "K",
                            "-",
@@ -79,9 +70,8 @@ static void other_texts_are_no_numbers(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) not_whole(texts[i]);
 }
 
-static void only_rates_among_reals_have_a_suffix(void **state)
+TEST(only_rates_among_reals_have_a_suffix)
 {
-    (void)state;
     double x = 0.0;
     assert_true(zero_quantity_real("3e-4", &x) && fabs(x - 3e-4) < 1e-19);
     assert_true(zero_quantity_rate("12.5G", &x) && fabs(x - 12.5e9) < 1e-3);
@@ -111,9 +101,8 @@ static const zero_field fields[] = {
     ZERO_FIELD(sample, whole), ZERO_FIELD(sample, real),  ZERO_FIELD(sample, text),
 };
 
-static void a_field_reads_as_a_user_would_write_it(void **state)
+TEST(a_field_reads_as_a_user_would_write_it)
 {
-    (void)state;
     const sample s = {true, -3, ZERO_FIELD_REAL, INT64_C(1) << 40, 0.1, "slice"};
     const char *expected[] = {"on", "-3", "3", "1099511627776", "0.1", "slice"};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -124,9 +113,8 @@ static void a_field_reads_as_a_user_would_write_it(void **state)
     assert_string_equal(fields[4].name, "real");
 }
 
-static void every_field_tells_two_structs_apart(void **state)
+TEST(every_field_tells_two_structs_apart)
 {
-    (void)state;
     const sample a = {true, -3, ZERO_FIELD_REAL, INT64_C(1) << 40, 0.1, "slice"};
     const sample b = {false, 3, ZERO_FIELD_INT, 1, 0.1 + 1e-17, NULL};
     sample c = b;
@@ -137,9 +125,8 @@ static void every_field_tells_two_structs_apart(void **state)
     }
 }
 
-static void seconds_have_units_and_the_suffixes_of_rates(void **state)
+TEST(seconds_have_units_and_the_suffixes_of_rates)
 {
-    (void)state;
     static const struct {
         const char *text;
         double seconds;
@@ -160,14 +147,5 @@ static void seconds_have_units_and_the_suffixes_of_rates(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(suffixes_are_powers_of_1000_and_with_i_of_1024),
-        cmocka_unit_test(fractions_count_where_the_result_is_whole),
-        cmocka_unit_test(other_texts_are_no_numbers),
-        cmocka_unit_test(only_rates_among_reals_have_a_suffix),
-        cmocka_unit_test(seconds_have_units_and_the_suffixes_of_rates),
-        cmocka_unit_test(a_field_reads_as_a_user_would_write_it),
-        cmocka_unit_test(every_field_tells_two_structs_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

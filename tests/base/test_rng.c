@@ -1,15 +1,8 @@
 /* Random numbers, and the summation tree over scalars. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <Random123/philox.h>
+
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "base/tree.h"
@@ -17,9 +10,8 @@
 #define N 100000
 
 /* Random123, tests/kat_vectors, philox4x64 with 10 rounds: counter, key, result. */
-static void philox_gives_the_published_vectors(void **state)
+TEST(philox_gives_the_published_vectors)
 {
-    (void)state;
     const uint64_t ones = UINT64_MAX;
     const uint64_t vectors[3][10] = {
         {0, 0, 0, 0, 0, 0, 0x16554d9eca36314c, 0xdb20fe9d672d0fdc, 0xd7e772cee186176b,
@@ -39,9 +31,8 @@ static void philox_gives_the_published_vectors(void **state)
 }
 
 /* Every checkpoint depends on the meaning of each word of counter and key. */
-static void a_stream_is_philox_of_its_documented_counter_and_key(void **state)
+TEST(a_stream_is_philox_of_its_documented_counter_and_key)
 {
-    (void)state;
     zero_rng rng = {
         .seed = 11, .purpose = ZERO_RNG_ORDER, .step = 12, .sample = 13, .tensor = 14};
     for (uint64_t i = 0; i < 40; i++) {
@@ -56,9 +47,8 @@ static void a_stream_is_philox_of_its_documented_counter_and_key(void **state)
 static const zero_rng stream = {
     .seed = 1, .purpose = ZERO_RNG_TEST, .step = 2, .tensor = 3};
 
-static void any_range_of_a_stream_equals_the_whole(void **state)
+TEST(any_range_of_a_stream_equals_the_whole)
 {
-    (void)state;
     float whole[100], part[100];
     for (int kind = 0; kind < 2; kind++) {
         for (int first = 0; first < 20; first++) {
@@ -78,9 +68,8 @@ static void any_range_of_a_stream_equals_the_whole(void **state)
 
 /* The vector kernels know log, sin and cos to 2^-45 only: about ten of these numbers lie closer than
  * that to a border between two floats. */
-static void all_kernels_give_the_bits_of_the_definition(void **state)
+TEST(all_kernels_give_the_bits_of_the_definition)
 {
-    (void)state;
     enum { ROUNDS = 250, MOST = 50000 };
     float *plain = malloc(MOST * sizeof *plain), *fast = malloc(MOST * sizeof *fast);
     int64_t all = 0;
@@ -106,9 +95,8 @@ static void all_kernels_give_the_bits_of_the_definition(void **state)
 }
 
 /* Ranges that begin and end within blocks of 8 and within registers. */
-static void all_kernels_give_the_masks_of_the_definition(void **state)
+TEST(all_kernels_give_the_masks_of_the_definition)
 {
-    (void)state;
     enum { MOST = 400 };
     float plain[MOST], fast[MOST];
     for (int round = 0; round < 600; round++) {
@@ -142,9 +130,8 @@ static void doubt(int64_t pairs, const uint64_t *radii, const uint64_t *angles,
     }
 }
 
-static void numbers_in_doubt_are_those_of_the_definition(void **state)
+TEST(numbers_in_doubt_are_those_of_the_definition)
 {
-    (void)state;
     float plain[3000], fast[3000];
     zero_vector_kernels doubtful = *zero_vector_kernels_best();
     doubtful.normals = doubt;
@@ -156,9 +143,8 @@ static void numbers_in_doubt_are_those_of_the_definition(void **state)
 }
 
 /* Numbers that the definition computes again cost fifty others. */
-static void bounds_of_normal_numbers_differ_rarely(void **state)
+TEST(bounds_of_normal_numbers_differ_rarely)
 {
-    (void)state;
     enum { PAIRS_MADE = 50000 };
     uint64_t *words = malloc(2 * PAIRS_MADE * sizeof *words);
     float *bounds = malloc(4 * PAIRS_MADE * sizeof *bounds);
@@ -179,9 +165,8 @@ static void bounds_of_normal_numbers_differ_rarely(void **state)
     free(bounds);
 }
 
-static void streams_differ_in_every_coordinate(void **state)
+TEST(streams_differ_in_every_coordinate)
 {
-    (void)state;
     zero_rng other[5] = {stream, stream, stream, stream, stream};
     other[0].seed++, other[1].purpose = ZERO_RNG_INIT, other[2].step++;
     other[3].sample++, other[4].tensor++;
@@ -190,9 +175,8 @@ static void streams_differ_in_every_coordinate(void **state)
 }
 
 /* Error bars of 5 standard deviations: one stream in a million would fail by chance. */
-static void normal_numbers_have_the_moments_of_a_normal_distribution(void **state)
+TEST(normal_numbers_have_the_moments_of_a_normal_distribution)
 {
-    (void)state;
     double sum = 0.0, squares = 0.0, fourth = 0.0, neighbours = 0.0;
     float x[1000];
     for (uint64_t first = 0; first < N; first += 1000) {
@@ -209,9 +193,8 @@ static void normal_numbers_have_the_moments_of_a_normal_distribution(void **stat
     assert_true(fabs(neighbours / N) < 5.0 * sqrt(1.0 / N));
 }
 
-static void dropout_keeps_a_share_of_one_minus_p_and_the_mean(void **state)
+TEST(dropout_keeps_a_share_of_one_minus_p_and_the_mean)
 {
-    (void)state;
     for (float p = 0.0f; p < 0.95f; p += 0.1f) {
         const float keep = 1.0f / (1.0f - p);
         float mask[1000];
@@ -228,9 +211,8 @@ static void dropout_keeps_a_share_of_one_minus_p_and_the_mean(void **state)
     }
 }
 
-static void scalars_are_added_along_the_tree(void **state)
+TEST(scalars_are_added_along_the_tree)
 {
-    (void)state;
     double x[17], serial = 0.0;
     for (int n = 1; n <= 17; n++) {
         x[n - 1] = 1.0 / n;
@@ -246,9 +228,8 @@ static void scalars_are_added_along_the_tree(void **state)
     }
 }
 
-static void sums_of_squares_do_not_depend_on_aligned_cuts(void **state)
+TEST(sums_of_squares_do_not_depend_on_aligned_cuts)
 {
-    (void)state;
     static const int64_t sizes[] = {1,   2,   17,   63,   64,   65,   127,
                                     128, 129, 1000, 4096, 4097, 10001};
     float x[10001];
@@ -269,19 +250,5 @@ static void sums_of_squares_do_not_depend_on_aligned_cuts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_published_vectors),
-        cmocka_unit_test(a_stream_is_philox_of_its_documented_counter_and_key),
-        cmocka_unit_test(any_range_of_a_stream_equals_the_whole),
-        cmocka_unit_test(all_kernels_give_the_bits_of_the_definition),
-        cmocka_unit_test(all_kernels_give_the_masks_of_the_definition),
-        cmocka_unit_test(numbers_in_doubt_are_those_of_the_definition),
-        cmocka_unit_test(bounds_of_normal_numbers_differ_rarely),
-        cmocka_unit_test(streams_differ_in_every_coordinate),
-        cmocka_unit_test(normal_numbers_have_the_moments_of_a_normal_distribution),
-        cmocka_unit_test(dropout_keeps_a_share_of_one_minus_p_and_the_mean),
-        cmocka_unit_test(scalars_are_added_along_the_tree),
-        cmocka_unit_test(sums_of_squares_do_not_depend_on_aligned_cuts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Sums of squares whose blocks are spread over several holders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "support/span_oracle.h"
 #include "support/tree_oracle.h"
@@ -60,9 +55,8 @@ static void check_cuts(int64_t n, int n_spans, uint64_t *random)
     assert_memory_equal(&sum, &found, sizeof sum);
 }
 
-static void any_cut_and_any_order_of_merging_give_the_bits_of_the_whole(void **state)
+TEST(any_cut_and_any_order_of_merging_give_the_bits_of_the_whole)
 {
-    (void)state;
     uint64_t random = 1;
     for (int trial = 0; trial < 4000; trial++) {
         int64_t n = below(&random, 2) ? below(&random, MOST + 1)
@@ -72,9 +66,8 @@ static void any_cut_and_any_order_of_merging_give_the_bits_of_the_whole(void **s
 }
 
 /* A merged span equals the span made of all its blocks. */
-static void merged_spans_have_the_fewest_terms(void **state)
+TEST(merged_spans_have_the_fewest_terms)
 {
-    (void)state;
     uint64_t random = 2;
     for (int trial = 0; trial < 4000; trial++) {
         int64_t first = below(&random, MOST_BLOCKS),
@@ -95,9 +88,8 @@ static bool is_subtree(int64_t first, int64_t size)
     return size > 0 && (size & (size - 1)) == 0 && first % size == 0;
 }
 
-static void the_walk_takes_the_largest_subtrees(void **state)
+TEST(the_walk_takes_the_largest_subtrees)
 {
-    (void)state;
     for (int64_t first = 0; first < 40; first++)
         for (int64_t end = first + 1; end <= 40; end++)
             for (int64_t size, at = first; at < end; at += size) {
@@ -119,9 +111,8 @@ static zero_tree_span make_large(int64_t first, int64_t end)
     return span;
 }
 
-static void the_span_of_most_terms_has_room(void **state)
+TEST(the_span_of_most_terms_has_room)
 {
-    (void)state;
     const int64_t end = ZERO_TREE_SPAN_BLOCKS;
     zero_tree_span all = make_large(1, end - 1), left = make_large(0, 1);
     zero_tree_span right = make_large(end - 1, end);
@@ -139,9 +130,8 @@ static void refuse(zero_tree_span left, zero_tree_span right)
     assert_memory_equal(&before, &left, sizeof left);
 }
 
-static void only_neighbours_of_one_tree_merge(void **state)
+TEST(only_neighbours_of_one_tree_merge)
 {
-    (void)state;
     refuse(span_of(MOST, x, 0, 3), span_of(MOST, x, 4, 9));
     refuse(span_of(MOST, x, 0, 3), span_of(MOST, x, 2, 9));
     refuse(span_of(MOST, x, 4, 9), span_of(MOST, x, 0, 4));
@@ -150,9 +140,8 @@ static void only_neighbours_of_one_tree_merge(void **state)
     assert_false(zero_tree_span_is_whole(&part));
 }
 
-static void nothing_has_the_sum_zero(void **state)
+TEST(nothing_has_the_sum_zero)
 {
-    (void)state;
     zero_tree_span none = {.blocks = zero_tree_blocks(0)};
     assert_true(zero_tree_span_is_whole(&none));
     assert_true(zero_tree_span_sum(&none) == 0.0);
@@ -160,13 +149,5 @@ static void nothing_has_the_sum_zero(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_cut_and_any_order_of_merging_give_the_bits_of_the_whole),
-        cmocka_unit_test(merged_spans_have_the_fewest_terms),
-        cmocka_unit_test(the_walk_takes_the_largest_subtrees),
-        cmocka_unit_test(the_span_of_most_terms_has_room),
-        cmocka_unit_test(only_neighbours_of_one_tree_merge),
-        cmocka_unit_test(nothing_has_the_sum_zero),
-    };
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return run_here(set_up, NULL);
 }

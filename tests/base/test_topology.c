@@ -1,17 +1,12 @@
 #define _GNU_SOURCE /* sched_getaffinity */
+#include "support/test.h"
+
 #include "base/topology.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <hwloc.h>
 
 #include "base/memory_limit.h"
@@ -21,7 +16,7 @@ static void parts_are_not_larger_than_the_whole(void **state)
 {
     (void)state;
     zero_topology t;
-    assert_int_equal(zero_topology_read(&t), ZERO_OK);
+    assert_ok(zero_topology_read(&t));
     assert_within(t.usable_cores, 1, t.allowed_cores);
     assert_within(t.allowed_cores, 1, t.machine_cores);
     assert_within(t.allowed_cores, 1, t.allowed_threads);
@@ -42,7 +37,7 @@ static void it_counts_the_threads_that_the_system_counts(void **state)
     zero_topology t;
     cpu_set_t set;
     assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
-    assert_int_equal(zero_topology_read(&t), ZERO_OK);
+    assert_ok(zero_topology_read(&t));
     assert_int_equal(t.usable_threads, CPU_COUNT(&set));
     assert_true(t.machine_threads >= sysconf(_SC_NPROCESSORS_ONLN));
 }
@@ -53,13 +48,13 @@ static void a_process_bound_to_one_thread_may_use_one_core(void **state)
     zero_topology whole, bound;
     cpu_set_t before, one;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    assert_int_equal(zero_topology_read(&whole), ZERO_OK);
+    assert_ok(zero_topology_read(&whole));
     size_t cpu = 0;
     while (!CPU_ISSET(cpu, &before)) cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(zero_topology_read(&bound), ZERO_OK);
+    assert_ok(zero_topology_read(&bound));
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
     assert_int_equal(bound.usable_cores, 1);
     assert_int_equal(bound.usable_threads, 1);
@@ -73,7 +68,7 @@ static void a_process_bound_to_one_thread_may_use_one_core(void **state)
 static void read_machine_of(const char *variable, const char *value, zero_topology *t)
 {
     assert_int_equal(setenv(variable, value, 1), 0);
-    assert_int_equal(zero_topology_read(t), ZERO_OK);
+    assert_ok(zero_topology_read(t));
     assert_int_equal(unsetenv(variable), 0);
 }
 

@@ -1,15 +1,7 @@
 /* The typed tree sum against its definition, the cover of a range by subtrees, and copies
  * past the caches. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/half.h"
 #include "base/rng.h"
@@ -107,9 +99,8 @@ static const uint64_t type_patterns[] = {0, 0x5555555555555555, 0xaaaaaaaaaaaaaa
                                          0x1444444444444441, 0x6186a92489261849};
 #define PATTERNS (sizeof type_patterns / sizeof type_patterns[0])
 
-static void sums_of_all_types_follow_the_tree(void **state)
+TEST(sums_of_all_types_follow_the_tree)
 {
-    (void)state;
     for (size_t p = 0; p < PATTERNS; p++) {
         leaves *l = make_leaves(type_patterns[p], 0);
         for (int n = 1; n <= 18; n++)
@@ -119,9 +110,8 @@ static void sums_of_all_types_follow_the_tree(void **state)
     }
 }
 
-static void sums_depend_on_neither_place_nor_length_nor_streaming(void **state)
+TEST(sums_depend_on_neither_place_nor_length_nor_streaming)
 {
-    (void)state;
     static const int64_t lengths[] = {0,  1,  15, 16,   17,   31, 33,
                                       63, 64, 65, 1023, 1057, LEN};
     for (size_t p = 0; p < PATTERNS; p++) {
@@ -136,9 +126,8 @@ static void sums_depend_on_neither_place_nor_length_nor_streaming(void **state)
     }
 }
 
-static void the_output_may_be_any_of_the_terms(void **state)
+TEST(the_output_may_be_any_of_the_terms)
 {
-    (void)state;
     for (size_t p = 0; p < PATTERNS; p++) {
         for (int n = 1; n <= 9; n++) {
             for (int k = 0; k < n; k++) {
@@ -172,9 +161,8 @@ static int cut(leaves *l, leaves *parts, int first, int n, uint64_t seed, int us
     return cut(l, parts, first + left, n - left, seed, used);
 }
 
-static void whoever_sums_a_subtree_first_changes_no_bit(void **state)
+TEST(whoever_sums_a_subtree_first_changes_no_bit)
 {
-    (void)state;
     leaves *l = make_leaves(type_patterns[4], 0), *parts = make_leaves(0, 0);
     for (uint64_t seed = 0; seed < 300; seed++) {
         int first = (int)(seed % 5), n = 1 + (int)(seed % 59);
@@ -190,9 +178,8 @@ static void whoever_sums_a_subtree_first_changes_no_bit(void **state)
 }
 
 /* Like a hierarchy of nodes: each sums its own subtrees, and one sums the results. */
-static void sums_of_covers_make_the_sum_of_the_whole(void **state)
+TEST(sums_of_covers_make_the_sum_of_the_whole)
 {
-    (void)state;
     leaves *l = make_leaves(type_patterns[3], 0), *parts = make_leaves(0, 0);
     for (int size = 1; size <= LEAVES; size += 1 + size / 8) {
         for (int node = 1; node <= size; node += 1 + node / 3) {
@@ -216,9 +203,8 @@ static void sums_of_covers_make_the_sum_of_the_whole(void **state)
     free(l);
 }
 
-static void nan_and_infinity_pass_through(void **state)
+TEST(nan_and_infinity_pass_through)
 {
-    (void)state;
     static const float odd[] = {NAN,       INFINITY, -INFINITY, 60000.0f,
                                 -60000.0f, 3e38f,    1e-40f};
     for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
@@ -236,9 +222,8 @@ static void nan_and_infinity_pass_through(void **state)
     }
 }
 
-static void a_million_terms_need_little_stack(void **state)
+TEST(a_million_terms_need_little_stack)
 {
-    (void)state;
     enum { MILLION = 1 << 20 };
     const float two[2] = {2.0f, -0.5f};
     float sum[2];
@@ -251,9 +236,8 @@ static void a_million_terms_need_little_stack(void **state)
 }
 
 /* pending[0] + (pending[1] + (a + b)), or without b, or without pending terms. */
-static void every_instruction_set_adds_as_defined(void **state)
+TEST(every_instruction_set_adds_as_defined)
 {
-    (void)state;
     const zero_vector_kernels *kernels;
     assert_ptr_equal(zero_vector_kernels_at(0), zero_vector_kernels_best());
     for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
@@ -296,9 +280,8 @@ static double squares(int64_t n, const float *x)
     return squares(left, x) + squares(n - left, x + left);
 }
 
-static void every_instruction_set_adds_squares_along_the_tree(void **state)
+TEST(every_instruction_set_adds_squares_along_the_tree)
 {
-    (void)state;
     const int64_t lengths[] = {0,   1,    63,   64,    65,    129,   256,   320,
                                448, 1000, 4097, 16384, 40001, 65472, 65535, 65536};
     const zero_vector_kernels *kernels;
@@ -321,9 +304,8 @@ static void every_instruction_set_adds_squares_along_the_tree(void **state)
     free(x);
 }
 
-static void every_instruction_set_adds_what_it_has_rounded(void **state)
+TEST(every_instruction_set_adds_what_it_has_rounded)
 {
-    (void)state;
     const zero_vector_kernels *kernels;
     leaves *l = make_leaves(type_patterns[ZERO_FP32], 3);
     float out[LEN];
@@ -398,9 +380,8 @@ static void check_cover(const node *nodes, int n_nodes, int size, int first, int
     assert_int_equal(n, fewest(nodes, n_nodes, first, first + count));
 }
 
-static void a_cover_is_the_fewest_and_largest_subtrees(void **state)
+TEST(a_cover_is_the_fewest_and_largest_subtrees)
 {
-    (void)state;
     for (int size = 1; size <= 40; size++) {
         node nodes[MOST_NODES];
         int n_nodes = list_nodes(0, size, nodes);
@@ -412,9 +393,8 @@ static void a_cover_is_the_fewest_and_largest_subtrees(void **state)
     assert_int_equal(zero_tree_cover(INT32_MAX, 1, INT32_MAX - 2, terms), 59);
 }
 
-static void copies_past_the_caches_copy_and_touch_nothing_else(void **state)
+TEST(copies_past_the_caches_copy_and_touch_nothing_else)
 {
-    (void)state;
     enum { MOST = 700 };
     _Alignas(64) char from[MOST + 64], to[MOST + 128], want[MOST + 128];
     for (int i = 0; i < MOST + 64; i++) from[i] = (char)(i * i + i / 7);
@@ -432,19 +412,5 @@ static void copies_past_the_caches_copy_and_touch_nothing_else(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_all_types_follow_the_tree),
-        cmocka_unit_test(sums_depend_on_neither_place_nor_length_nor_streaming),
-        cmocka_unit_test(the_output_may_be_any_of_the_terms),
-        cmocka_unit_test(whoever_sums_a_subtree_first_changes_no_bit),
-        cmocka_unit_test(sums_of_covers_make_the_sum_of_the_whole),
-        cmocka_unit_test(nan_and_infinity_pass_through),
-        cmocka_unit_test(a_million_terms_need_little_stack),
-        cmocka_unit_test(every_instruction_set_adds_as_defined),
-        cmocka_unit_test(every_instruction_set_adds_squares_along_the_tree),
-        cmocka_unit_test(every_instruction_set_adds_what_it_has_rounded),
-        cmocka_unit_test(a_cover_is_the_fewest_and_largest_subtrees),
-        cmocka_unit_test(copies_past_the_caches_copy_and_touch_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

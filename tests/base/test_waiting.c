@@ -1,14 +1,11 @@
 /* Calls on files that have not returned: how looks count them, and what they say. */
+#include "support/test.h"
+
 #include "base/waiting.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 static char text[256];
@@ -18,9 +15,8 @@ static double look(double passed)
     return zero_waiting_look(passed, 5.0, text, sizeof text);
 }
 
-static void a_call_is_late_once_looks_have_seen_it_for_the_limit(void **state)
+TEST(a_call_is_late_once_looks_have_seen_it_for_the_limit)
 {
-    (void)state;
     zero_waiting c;
     assert_true(look(100.0) == 0.0);
     zero_waiting_begin(&c, "run/m.json", "synced", 1.0);
@@ -37,9 +33,8 @@ static void a_call_is_late_once_looks_have_seen_it_for_the_limit(void **state)
     zero_waiting_end(&c);
 }
 
-static void a_patient_call_has_a_longer_limit(void **state)
+TEST(a_patient_call_has_a_longer_limit)
 {
-    (void)state;
     zero_waiting c;
     zero_waiting_begin(&c, "run/old", "removed", ZERO_FILE_PATIENCE);
     look(0.0);
@@ -49,9 +44,8 @@ static void a_patient_call_has_a_longer_limit(void **state)
 }
 
 /* Calls of several threads end in any order. */
-static void of_several_calls_the_oldest_late_one_is_named(void **state)
+TEST(of_several_calls_the_oldest_late_one_is_named)
 {
-    (void)state;
     zero_waiting c[4];
     static const char *const paths[] = {"a", "b\n", "c", "d"};
     for (int first = 0; first < 4; first++) {
@@ -73,9 +67,8 @@ static void of_several_calls_the_oldest_late_one_is_named(void **state)
     }
 }
 
-static void errors_and_ages_are_left_alone(void **state)
+TEST(errors_and_ages_are_left_alone)
 {
-    (void)state;
     zero_waiting c, d;
     assert_true(zero_waiting_oldest() == 0.0);
     zero_waiting_begin(&c, "a", "read", 1.0);
@@ -105,9 +98,8 @@ static void *call_often(void *arg)
     return NULL;
 }
 
-static void threads_call_while_another_one_looks(void **state)
+TEST(threads_call_while_another_one_looks)
 {
-    (void)state;
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, NULL), 0);
@@ -119,12 +111,5 @@ static void threads_call_while_another_one_looks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_is_late_once_looks_have_seen_it_for_the_limit),
-        cmocka_unit_test(a_patient_call_has_a_longer_limit),
-        cmocka_unit_test(of_several_calls_the_oldest_late_one_is_named),
-        cmocka_unit_test(errors_and_ages_are_left_alone),
-        cmocka_unit_test(threads_call_while_another_one_looks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* The model of a caching allocator keeps the rules that it states, and a plan's buffers
  * pass through it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "caching_allocator.h"
 #include "memory_trace.h"
@@ -20,13 +14,13 @@
 static int take(caching_allocator *a, size_t bytes)
 {
     int id;
-    assert_int_equal(caching_allocator_take(a, bytes, &id), ZERO_OK);
+    assert_ok(caching_allocator_take(a, bytes, &id));
     return id;
 }
 
 static void release(caching_allocator *a, int id)
 {
-    assert_int_equal(caching_allocator_free(a, id), ZERO_OK);
+    assert_ok(caching_allocator_free(a, id));
 }
 
 /* ---- laws that hold after every request ---- */
@@ -142,9 +136,8 @@ static void try_request(caching_allocator *a, uint64_t *random, int *held, int *
     assert_true(a->reserved == reserved && a->blocks[id].bytes == kept_of(fit, rounded));
 }
 
-static void any_order_of_requests_keeps_the_laws(void **state)
+TEST(any_order_of_requests_keeps_the_laws)
 {
-    (void)state;
     const size_t limits[] = {30 * MIB, 200 * MIB, SIZE_MAX / 2};
     for (uint64_t seed = 1; seed <= 12; seed++) {
         caching_allocator a;
@@ -170,9 +163,8 @@ static void any_order_of_requests_keeps_the_laws(void **state)
 
 /* ---- the rules, one by one ---- */
 
-static void sizes_decide_the_segment(void **state)
+TEST(sizes_decide_the_segment)
 {
-    (void)state;
     const struct {
         size_t bytes, block, segment;
     } cases[] = {
@@ -197,9 +189,8 @@ static void sizes_decide_the_segment(void **state)
     }
 }
 
-static void a_rest_of_one_mib_stays_with_a_large_block(void **state)
+TEST(a_rest_of_one_mib_stays_with_a_large_block)
 {
-    (void)state;
     for (size_t more = 0; more < 2; more++) {
         caching_allocator a;
         caching_allocator_init(&a, 100 * MIB);
@@ -210,9 +201,8 @@ static void a_rest_of_one_mib_stays_with_a_large_block(void **state)
     }
 }
 
-static void freed_neighbours_become_one_block(void **state)
+TEST(freed_neighbours_become_one_block)
 {
-    (void)state;
     const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (int k = 0; k < 6; k++) {
@@ -229,9 +219,8 @@ static void freed_neighbours_become_one_block(void **state)
 }
 
 /* A segment with a block in use stays; the device is asked again only when it is full. */
-static void whole_segments_are_returned_before_it_fails(void **state)
+TEST(whole_segments_are_returned_before_it_fails)
 {
-    (void)state;
     caching_allocator a;
     caching_allocator_init(&a, 60 * MIB);
     int big = take(&a, 20 * MIB), half = take(&a, 9 * MIB), rest = take(&a, 9 * MIB);
@@ -254,9 +243,8 @@ static void whole_segments_are_returned_before_it_fails(void **state)
 }
 
 /* Twice what is wanted is free, and none of it in one piece. */
-static void memory_in_pieces_is_lost(void **state)
+TEST(memory_in_pieces_is_lost)
 {
-    (void)state;
     caching_allocator a;
     int ids[8];
     caching_allocator_init(&a, 40 * MIB);
@@ -274,15 +262,15 @@ static void compile(const char *name, int stage, bool recompute, zero_model *mod
                     zero_schedule *s)
 {
     zero_gpt2_shape shape;
-    assert_int_equal(zero_gpt2_preset(name, &shape), ZERO_OK);
+    assert_ok(zero_gpt2_preset(name, &shape));
     if (shape.vocab == 0) shape.vocab = 256;
-    assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, model));
     zero_plan_input in = zero_plan_input_standard(model, 3, 1);
     in.stage = stage;
     in.type = ZERO_BF16;
     in.recompute = recompute;
     in.accumulation = 2;
-    assert_int_equal(zero_schedule_compile(s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(s, &in));
 }
 
 /* Bytes in use before an event. */
@@ -302,15 +290,15 @@ static void check_plan(const zero_schedule *s, memory_order order)
     memory_trace trace;
     memory_squeeze found;
     memory_play again;
-    assert_int_equal(memory_trace_init(&trace, s, order), ZERO_OK);
-    assert_int_equal(memory_trace_squeeze(&trace, &found), ZERO_OK);
+    assert_ok(memory_trace_init(&trace, s, order));
+    assert_ok(memory_trace_squeeze(&trace, &found));
     assert_int_equal(found.unlimited.alive, s->peak_bytes);
     assert_true(found.unlimited.fits && found.least.fits);
     assert_true(found.least.limit <= found.unlimited.reserved);
     assert_true(found.least.reserved <= found.least.limit);
     assert_true(found.least.limit >= s->peak_bytes);
     size_t less = found.least.limit - CACHING_GRAIN;
-    assert_int_equal(memory_trace_play(&trace, less, &again), ZERO_OK);
+    assert_ok(memory_trace_play(&trace, less, &again));
     assert_true(!again.fits && again.failed_at < trace.n);
     assert_int_equal(again.free, less - live_before(&trace, again.failed_at));
     assert_int_equal(again.wanted, s->buffers[trace.events[again.failed_at]].bytes);
@@ -324,7 +312,7 @@ static void check_balance(const zero_schedule *s)
     memory_trace trace;
     int *held = calloc((size_t)s->n_buffers, sizeof *held);
     assert_non_null(held);
-    assert_int_equal(memory_trace_init(&trace, s, MEMORY_AS_LISTED), ZERO_OK);
+    assert_ok(memory_trace_init(&trace, s, MEMORY_AS_LISTED));
     for (int k = 0; k < trace.n; k++) {
         int b = trace.events[k] < 0 ? -trace.events[k] - 1 : trace.events[k];
         held[b] += trace.events[k] < 0 ? -1 : 1;
@@ -339,9 +327,8 @@ static void check_balance(const zero_schedule *s)
 
 /* An instruction that names a buffer twice, and two in another order than the plan's
  * list. */
-static void a_trace_is_a_list_of_lives(void **state)
+TEST(a_trace_is_a_list_of_lives)
 {
-    (void)state;
     zero_schedule s = {0};
     for (int b = 0; b < 3; b++)
         zero_schedule_add_buffer(
@@ -354,7 +341,7 @@ static void a_trace_is_a_list_of_lives(void **state)
     const int expected[2][4] = {{0, 1, -1, -2}, {1, 0, -2, -1}};
     for (int order = 0; order < 2; order++) {
         memory_trace trace;
-        assert_int_equal(memory_trace_init(&trace, &s, (memory_order)order), ZERO_OK);
+        assert_ok(memory_trace_init(&trace, &s, (memory_order)order));
         assert_int_equal(trace.n, 8); /* two steps */
         for (int k = 0; k < 8; k++)
             assert_int_equal(trace.events[k], expected[order][k % 4]);
@@ -364,9 +351,8 @@ static void a_trace_is_a_list_of_lives(void **state)
 }
 
 /* The layout has at most 1 % of gaps. */
-static void a_plan_needs_less_than_the_allocator(void **state)
+TEST(a_plan_needs_less_than_the_allocator)
 {
-    (void)state;
     const char *const names[] = {"tiny", "gpt2"};
     for (int k = 0; k < 2 * 4 * 2; k++) {
         zero_model model;
@@ -378,8 +364,8 @@ static void a_plan_needs_less_than_the_allocator(void **state)
         check_plan(&s, MEMORY_AS_OPERANDS);
         check_balance(&s);
         assert_true((double)s.own_bytes <= 1.01 * (double)s.peak_bytes);
-        assert_int_equal(memory_trace_init(&trace, &s, MEMORY_AS_LISTED), ZERO_OK);
-        assert_int_equal(memory_trace_squeeze(&trace, &found), ZERO_OK);
+        assert_ok(memory_trace_init(&trace, &s, MEMORY_AS_LISTED));
+        assert_ok(memory_trace_squeeze(&trace, &found));
         assert_true(s.own_bytes < found.least.limit);
         memory_trace_destroy(&trace);
         zero_schedule_destroy(&s);
@@ -389,15 +375,5 @@ static void a_plan_needs_less_than_the_allocator(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_order_of_requests_keeps_the_laws),
-        cmocka_unit_test(sizes_decide_the_segment),
-        cmocka_unit_test(a_rest_of_one_mib_stays_with_a_large_block),
-        cmocka_unit_test(freed_neighbours_become_one_block),
-        cmocka_unit_test(whole_segments_are_returned_before_it_fails),
-        cmocka_unit_test(memory_in_pieces_is_lost),
-        cmocka_unit_test(a_trace_is_a_list_of_lives),
-        cmocka_unit_test(a_plan_needs_less_than_the_allocator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

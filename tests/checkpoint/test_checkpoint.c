@@ -1,11 +1,12 @@
 /* Checkpoints of running engines: resumed equals never stopped, whatever layout resumes. */
+#include "support/test.h"
+
 #include "support/resume_test.h"
 
 /* ---- any layout from any other ---- */
 
-static void a_run_resumed_in_any_layout_goes_on_as_if_never_stopped(void **state)
+TEST(a_run_resumed_in_any_layout_goes_on_as_if_never_stopped)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
         for (size_t from = 0; from < COUNT(layouts); from++) {
             test_place place;
@@ -21,9 +22,8 @@ static void a_run_resumed_in_any_layout_goes_on_as_if_never_stopped(void **state
 }
 
 /* Saving in the middle does not change the run that saves. */
-static void a_run_that_saves_is_the_run_that_does_not(void **state)
+TEST(a_run_that_saves_is_the_run_that_does_not)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage++) {
         test_place place;
         test_place_open(&place);
@@ -36,9 +36,8 @@ static void a_run_that_saves_is_the_run_that_does_not(void **state)
 }
 
 /* Into an engine with other weights, and into one that waits for them. */
-static void any_number_of_ranks_loads_what_any_other_has_saved(void **state)
+TEST(any_number_of_ranks_loads_what_any_other_has_saved)
 {
-    (void)state;
     for (int from = 1; from <= test_size; from++)
         for (int to = 1; to <= test_size; to++)
             for (size_t k = 0; k < COUNT(layouts); k++) {
@@ -85,9 +84,8 @@ static bool same_scale(const zero_loss_scale *a, const zero_loss_scale *b)
            a->hysteresis == b->hysteresis;
 }
 
-static void the_loss_scale_its_hysteresis_and_skipped_steps_go_on(void **state)
+TEST(the_loss_scale_its_hysteresis_and_skipped_steps_go_on)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage++) {
         test_place place;
         test_run run, again;
@@ -122,9 +120,8 @@ static void the_loss_scale_its_hysteresis_and_skipped_steps_go_on(void **state)
 }
 
 /* A run may change its type: the state is fp32 in all types, and only fp16 has a scale. */
-static void the_state_goes_from_type_to_type_and_the_scale_does_not(void **state)
+TEST(the_state_goes_from_type_to_type_and_the_scale_does_not)
 {
-    (void)state;
     for (zero_type from = ZERO_FP32; from <= ZERO_FP16; from++)
         for (zero_type to = ZERO_FP32; to <= ZERO_FP16; to++) {
             test_place place;
@@ -150,13 +147,6 @@ static void the_state_goes_from_type_to_type_and_the_scale_does_not(void **state
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_resumed_in_any_layout_goes_on_as_if_never_stopped),
-        cmocka_unit_test(a_run_that_saves_is_the_run_that_does_not),
-        cmocka_unit_test(any_number_of_ranks_loads_what_any_other_has_saved),
-        cmocka_unit_test(the_loss_scale_its_hysteresis_and_skipped_steps_go_on),
-        cmocka_unit_test(the_state_goes_from_type_to_type_and_the_scale_does_not),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

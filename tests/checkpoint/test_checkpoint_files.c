@@ -1,4 +1,6 @@
 /* The contents of a checkpoint's files, and refusals that all ranks share. */
+#include "support/test.h"
+
 #include "support/resume_test.h"
 
 #include <fcntl.h>
@@ -12,9 +14,8 @@
 static const zero_gpt2_shape smallest = {
     .layers = 1, .hidden = 1, .heads = 1, .seq = 2, .vocab = 3, .seed = 5};
 
-static void ranks_that_own_nothing_write_valid_empty_shards(void **state)
+TEST(ranks_that_own_nothing_write_valid_empty_shards)
 {
-    (void)state;
     for (int scheme = ZERO_PARTITION_SLICE; scheme <= ZERO_PARTITION_OWNER; scheme++) {
         test_place place;
         test_run run;
@@ -35,12 +36,12 @@ static void ranks_that_own_nothing_write_valid_empty_shards(void **state)
 
         zero_checkpoint c;
         test_step_path(&place, SAVED, path);
-        assert_all(zero_checkpoint_open(path, NULL, &c) == ZERO_OK);
-        assert_all(zero_checkpoint_verify(&c) == ZERO_OK);
+        all_ok(zero_checkpoint_open(path, NULL, &c));
+        all_ok(zero_checkpoint_verify(&c));
         assert_all(c.manifest.table.layout.n_ranks == test_size);
         if (scheme == ZERO_PARTITION_SLICE && test_rank > 0) {
             const zero_shard_reader *shard;
-            assert_int_equal(zero_checkpoint_shard(&c, test_rank, &shard), ZERO_OK);
+            assert_ok(zero_checkpoint_shard(&c, test_rank, &shard));
             assert_int_equal(shard->header.n, 0);
         }
         zero_checkpoint_close(&c);
@@ -78,9 +79,8 @@ static zero_status look_for_leak(void *arg, const char *name)
     return ZERO_OK;
 }
 
-static void no_byte_of_padding_is_in_any_file(void **state)
+TEST(no_byte_of_padding_is_in_any_file)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(layouts); k++) {
         test_place place;
         test_run run;
@@ -90,7 +90,7 @@ static void no_byte_of_padding_is_in_any_file(void **state)
         test_place_open(&place);
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, SAVED);
-        assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+        all_ok(zero_engine_settle(&run.engine));
         test_digest before = test_run_digest(&run);
         for (int g = 0; g < run.model.n_groups; g++) {
             const zero_group_state *s = &run.engine.schedule.groups[g];
@@ -101,8 +101,8 @@ static void no_byte_of_padding_is_in_any_file(void **state)
         assert_all(test_same(test_run_digest(&run), before));
         test_save(&run, &place, SAVED);
         zero_checkpoint_name(SAVED, name);
-        assert_all(zero_storage_enter(&place.dir, name, &inner) == ZERO_OK);
-        assert_all(zero_storage_list(&inner, look_for_leak, &inner) == ZERO_OK);
+        all_ok(zero_storage_enter(&place.dir, name, &inner));
+        all_ok(zero_storage_list(&inner, look_for_leak, &inner));
         zero_storage_close(&inner);
         test_run_close(&run);
         test_place_close(&place);
@@ -119,9 +119,8 @@ static zero_status check_private(void *arg, const char *name)
 }
 
 /* Root may do anything, so root does this as the user nobody. */
-static void files_are_private_whatever_the_umask(void **state)
+TEST(files_are_private_whatever_the_umask)
 {
-    (void)state;
     const uid_t nobody = 65534;
     bool is_root = geteuid() == 0;
     static const mode_t masks[] = {0, 022, 0777};
@@ -141,9 +140,9 @@ static void files_are_private_whatever_the_umask(void **state)
         if (is_root) assert_int_equal(seteuid(0), 0);
         umask(old);
         zero_checkpoint_name((int64_t)k, name);
-        assert_all(zero_storage_enter(&place.dir, name, &inner) == ZERO_OK);
+        all_ok(zero_storage_enter(&place.dir, name, &inner));
         assert_all(fstat(inner.fd, &info) == 0 && (info.st_mode & 07777) == 0700);
-        assert_all(zero_storage_list(&inner, check_private, &inner) == ZERO_OK);
+        all_ok(zero_storage_list(&inner, check_private, &inner));
         zero_storage_close(&inner);
     }
     test_run_close(&run);
@@ -161,9 +160,8 @@ static void refuses_load(test_run *run, const char *path, zero_status code,
         fail_msg("expected '%s' in: %s", text, zero_last_error());
 }
 
-static void another_model_is_refused_naming_the_first_tensor_that_differs(void **state)
+TEST(another_model_is_refused_naming_the_first_tensor_that_differs)
 {
-    (void)state;
     test_place place;
     test_run run;
     char path[400];
@@ -186,9 +184,8 @@ static void another_model_is_refused_naming_the_first_tensor_that_differs(void *
     test_place_close(&place);
 }
 
-static void a_step_is_saved_once_and_what_is_there_stays(void **state)
+TEST(a_step_is_saved_once_and_what_is_there_stays)
 {
-    (void)state;
     test_place place;
     test_run run;
     int64_t *steps;
@@ -202,7 +199,7 @@ static void a_step_is_saved_once_and_what_is_there_stays(void **state)
     assert_all(test_try_save(&run, &place, 1) == ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "exists: nothing was written"));
     test_save(&run, &place, 2);
-    assert_all(zero_checkpoint_list(&place.dir, &steps, &n) == ZERO_OK);
+    all_ok(zero_checkpoint_list(&place.dir, &steps, &n));
     assert_all(n == 2 && steps[0] == 1 && steps[1] == 2);
     free(steps);
     test_load(&run, &place, 1);
@@ -221,9 +218,8 @@ static void spoil(const char *path, off_t at)
 }
 
 /* Damage in a shard that one rank reads is the verdict of all ranks, in the same words. */
-static void a_shard_that_one_rank_finds_broken_is_refused_by_all(void **state)
+TEST(a_shard_that_one_rank_finds_broken_is_refused_by_all)
 {
-    (void)state;
     test_setup setup = test_setup_of(2, ZERO_FP32);
     for (int rank = 0; rank < test_size; rank++) {
         test_place place;
@@ -249,14 +245,6 @@ static void a_shard_that_one_rank_finds_broken_is_refused_by_all(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_that_own_nothing_write_valid_empty_shards),
-        cmocka_unit_test(no_byte_of_padding_is_in_any_file),
-        cmocka_unit_test(files_are_private_whatever_the_umask),
-        cmocka_unit_test(another_model_is_refused_naming_the_first_tensor_that_differs),
-        cmocka_unit_test(a_step_is_saved_once_and_what_is_there_stays),
-        cmocka_unit_test(a_shard_that_one_rank_finds_broken_is_refused_by_all),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

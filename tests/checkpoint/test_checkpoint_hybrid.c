@@ -1,5 +1,7 @@
 /* Checkpoints of runs whose ranks shard over R of N neighbours (--shard-ranks): any layout
  * resumes what any other has saved, and the files do not say how many replicas wrote them. */
+#include "support/test.h"
+
 #include "support/damage_test.h"
 #include "support/resume_test.h"
 
@@ -43,9 +45,8 @@ static test_setup arranged(const arrangement *a, zero_type type)
     return setup;
 }
 
-static void arrangements_resume_what_others_have_saved(void **state)
+TEST(arrangements_resume_what_others_have_saved)
 {
-    (void)state;
     for (size_t from = 0; from < COUNT(arrangements); from++) {
         test_place place;
         zero_type type = from % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
@@ -65,9 +66,8 @@ static void arrangements_resume_what_others_have_saved(void **state)
 }
 
 /* Another number of ranks loads it, too. */
-static void fewer_ranks_load_what_replicas_have_saved(void **state)
+TEST(fewer_ranks_load_what_replicas_have_saved)
 {
-    (void)state;
     const arrangement saved = {3, 1, test_size % 2 == 0 ? 2 : 1, ZERO_ALGORITHM_P2P, 0};
     test_setup setup = arranged(&saved, ZERO_BF16);
     test_place place;
@@ -102,9 +102,8 @@ static zero_bytes read_file(const test_place *place, const char *name)
     return v.good;
 }
 
-static void the_files_are_those_of_a_run_without_replicas(void **state)
+TEST(the_files_are_those_of_a_run_without_replicas)
 {
-    (void)state;
     test_place alone, replicas;
     save_into(&alone, 0);
     save_into(&replicas, 1);
@@ -122,9 +121,8 @@ static void the_files_are_those_of_a_run_without_replicas(void **state)
 }
 
 /* Every shard is read, though no replica needs those of the others. */
-static void a_damaged_shard_of_any_replica_is_refused_and_named(void **state)
+TEST(a_damaged_shard_of_any_replica_is_refused_and_named)
 {
-    (void)state;
     const arrangement a = {1, 1, 1, ZERO_ALGORITHM_P2P, 0};
     test_setup setup = as_loader(arranged(&a, ZERO_FP32));
     test_place place;
@@ -156,12 +154,6 @@ static void a_damaged_shard_of_any_replica_is_refused_and_named(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrangements_resume_what_others_have_saved),
-        cmocka_unit_test(fewer_ranks_load_what_replicas_have_saved),
-        cmocka_unit_test(the_files_are_those_of_a_run_without_replicas),
-        cmocka_unit_test(a_damaged_shard_of_any_replica_is_refused_and_named),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,5 +1,7 @@
 /* Checkpoints of shared models, whose shards TP and ZeRO groups of any sizes wrote, are read into
  * groups of any others. */
+#include "support/test.h"
+
 #include "support/shared_checkpoint.h"
 
 #include <sys/types.h>
@@ -29,13 +31,12 @@ ssize_t __wrap_pread64(int fd, void *data, size_t n, off_t at)
 
 /* ---- any groups ---- */
 
-static void any_groups_read_what_any_others_wrote(void **state)
+TEST(any_groups_read_what_any_others_wrote)
 {
-    (void)state;
     for (size_t from = 0; from < COUNT(layouts); from++) {
         zero_model whole;
         int64_t times = from < 2 ? TIMES : 1; /* to save time */
-        assert_int_equal(cut_model_describe_long(times, &whole), ZERO_OK);
+        assert_ok(cut_model_describe_long(times, &whole));
         write_checkpoint(&whole, &layouts[from]);
         check_sound();
         for (size_t to = 0; to < COUNT(layouts); to++)
@@ -46,13 +47,12 @@ static void any_groups_read_what_any_others_wrote(void **state)
 }
 
 /* Also where a row of columns lies in four shards, or part of a rank's row in one. */
-static void each_extent_is_read_once(void **state)
+TEST(each_extent_is_read_once)
 {
-    (void)state;
     const zero_state_layout wide = {ZERO_PARTITION_SLICE, 8, 4, 4},
                             alone = {ZERO_PARTITION_SLICE, 1, 1, 1};
     zero_model whole;
-    assert_int_equal(cut_model_describe_long(TIMES, &whole), ZERO_OK);
+    assert_ok(cut_model_describe_long(TIMES, &whole));
     uint64_t data = (uint64_t)whole.n_params * ZERO_STATES * sizeof(float);
     const uint64_t headers = 1 << 20; /* and the manifest; extents are longer */
     write_checkpoint(&whole, &wide);
@@ -67,11 +67,10 @@ static void each_extent_is_read_once(void **state)
     zero_model_destroy(&whole);
 }
 
-static void whole_tensors_are_read_whatever_groups_wrote_them(void **state)
+TEST(whole_tensors_are_read_whatever_groups_wrote_them)
 {
-    (void)state;
     zero_model whole;
-    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    assert_ok(cut_model_describe(&whole));
     for (size_t from = 0; from < 4; from++) {
         write_checkpoint(&whole, &layouts[from]);
         zero_checkpoint c = open_step();
@@ -79,8 +78,7 @@ static void whole_tensors_are_read_whatever_groups_wrote_them(void **state)
             int64_t n = whole.tensors[i].rows * whole.tensors[i].cols, begin = n / 3;
             float *got = malloc((size_t)n * sizeof *got);
             assert_non_null(got);
-            assert_int_equal(
-                zero_checkpoint_tensor(&c, i, ZERO_STATE_VARIANCE, begin, n, got), ZERO_OK);
+            assert_ok(zero_checkpoint_tensor(&c, i, ZERO_STATE_VARIANCE, begin, n, got));
             for (int64_t at = begin; at < n; at++)
                 if (got[at - begin] != value(i, ZERO_STATE_VARIANCE, at))
                     fail_msg("%s: element %lld", whole.tensors[i].name, (long long)at);
@@ -101,11 +99,10 @@ static bool has_text(const char *text)
     return has;
 }
 
-static void a_model_that_is_not_shared_is_written_as_version_1(void **state)
+TEST(a_model_that_is_not_shared_is_written_as_version_1)
 {
-    (void)state;
     zero_model whole;
-    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    assert_ok(cut_model_describe(&whole));
     write_checkpoint(&whole, &layouts[5]);
     assert_true(has_text("\"version\": 1,") && !has_text("\"tp\""));
     assert_true(has_text("[\"h.qkv\",300,288,1]"));
@@ -120,11 +117,5 @@ static void a_model_that_is_not_shared_is_written_as_version_1(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_groups_read_what_any_others_wrote),
-        cmocka_unit_test(each_extent_is_read_once),
-        cmocka_unit_test(whole_tensors_are_read_whatever_groups_wrote_them),
-        cmocka_unit_test(a_model_that_is_not_shared_is_written_as_version_1),
-    };
-    return cmocka_run_group_tests(tests, open_place, close_place);
+    return run_here(open_place, close_place);
 }

@@ -1,14 +1,7 @@
 /* Extents of all ranks tile every tensor, whatever the model, the scheme and the groups of ranks.
  * Parameters take no memory here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "checkpoint/table.h"
 #include "support/tree_oracle.h"
@@ -105,7 +98,7 @@ static void check_rank(const zero_state_table *t, const zero_state_local *local,
     zero_extent *list;
     int n;
     int64_t sum = 0;
-    assert_int_equal(zero_state_table_extents(t, local, d, &list, &n), ZERO_OK);
+    assert_ok(zero_state_table_extents(t, local, d, &list, &n));
     assert_true((n == 0) == (list == NULL));
     for (int i = 0; i < n; i++) {
         const zero_extent *x = &list[i];
@@ -125,9 +118,9 @@ static void check_tiling(const zero_state_table *t)
     for (int p = 0; p < t->layout.tp; p++) {
         int64_t next[MAX_TENSORS][ZERO_STATES] = {{0}};
         zero_state_local local;
-        assert_int_equal(zero_state_local_init(&local, t, p), ZERO_OK);
+        assert_ok(zero_state_local_init(&local, t, p));
         uint64_t held[MAX_RANKS] = {0};
-        assert_int_equal(zero_state_add_elements(t, &local, held), ZERO_OK);
+        assert_ok(zero_state_add_elements(t, &local, held));
         for (int d = 0; d < t->layout.n_ranks / t->layout.tp; d++) {
             check_rank(t, &local, d, next);
             assert_int_equal(held[d], owned(t, &local, d));
@@ -146,13 +139,12 @@ static zero_state_table table_of(int n, const zero_tensor *tensors,
     zero_state_layout layout = {scheme, n_ranks, tp, tp > 1 ? 2 * tp : 1};
     zero_status st = zero_state_table_init(&t, n, tensors, &layout);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_int_equal(st, ZERO_OK);
+    assert_ok(st);
     return t;
 }
 
-static void extents_of_all_ranks_tile_every_tensor_once(void **state)
+TEST(extents_of_all_ranks_tile_every_tensor_once)
 {
-    (void)state;
     uint64_t random = 20;
     for (int round = 0; round < 200; round++) {
         zero_tensor tensors[MAX_TENSORS];
@@ -185,18 +177,16 @@ static void add_names(const zero_state_table *t, int rank, char (*names)[ZERO_EX
     zero_extent *list;
     zero_state_local local;
     int more, p = rank % t->layout.tp;
-    assert_int_equal(zero_state_local_init(&local, t, p), ZERO_OK);
-    assert_int_equal(zero_state_table_extents(t, &local, rank / t->layout.tp, &list, &more),
-                     ZERO_OK);
+    assert_ok(zero_state_local_init(&local, t, p));
+    assert_ok(zero_state_table_extents(t, &local, rank / t->layout.tp, &list, &more));
     assert_true(*n + more <= most);
     for (int i = 0; i < more; i++) zero_extent_name(t, p, &list[i], names[(*n)++]);
     free(list);
     zero_state_local_destroy(&local);
 }
 
-static void no_two_extents_have_one_name(void **state)
+TEST(no_two_extents_have_one_name)
 {
-    (void)state;
     enum { MOST = 8000 };
     static char names[MOST][ZERO_EXTENT_NAME];
     uint64_t random = 7;
@@ -215,16 +205,15 @@ static void no_two_extents_have_one_name(void **state)
     }
 }
 
-static void an_extent_of_the_longest_name_and_tensor_has_its_name_whole(void **state)
+TEST(an_extent_of_the_longest_name_and_tensor_has_its_name_whole)
 {
-    (void)state;
     zero_tensor tensor = {.rows = 1, .cols = INT64_C(1) << 62, .cut = ZERO_CUT_COLS};
     char name[ZERO_EXTENT_NAME], expected[2 * ZERO_EXTENT_NAME];
     memset(tensor.name, 'n', sizeof tensor.name - 1);
     zero_state_layout shared = {ZERO_PARTITION_SLICE, ZERO_TP_MOST, ZERO_TP_MOST,
                                 ZERO_TP_MOST};
     zero_state_table t = table_of(1, &tensor, ZERO_PARTITION_SLICE, 1, 1), cut;
-    assert_int_equal(zero_state_table_init(&cut, 1, &tensor, &shared), ZERO_OK);
+    assert_ok(zero_state_table_init(&cut, 1, &tensor, &shared));
     zero_extent x = {0, ZERO_STATE_VARIANCE, tensor.cols - 1, tensor.cols};
     zero_extent_name(&t, 0, &x, name);
     snprintf(expected, sizeof expected,
@@ -269,9 +258,8 @@ static void refuses_cut(zero_tensor tensor, const char *text)
     refuses_layout(1, &tensor, &layout, text);
 }
 
-static void groups_and_cuts_that_cannot_be_are_refused(void **state)
+TEST(groups_and_cuts_that_cannot_be_are_refused)
 {
-    (void)state;
     const int64_t far = INT64_C(1) << 51;
     refuses_groups(8, 0, 1, "TP groups of 0 ranks");
     refuses_groups(8, -2, 4, "TP groups of -2 ranks");
@@ -295,9 +283,8 @@ static void groups_and_cuts_that_cannot_be_are_refused(void **state)
                 "columns");
 }
 
-static void what_is_no_table_is_refused_with_the_tensor_named(void **state)
+TEST(what_is_no_table_is_refused_with_the_tensor_named)
 {
-    (void)state;
     const zero_tensor a = {.name = "a", .rows = 2, .cols = 3};
     const int64_t wide = INT64_C(1) << 61;
     refuses(0, &a, 1, "0 tensors");
@@ -321,24 +308,22 @@ static void what_is_no_table_is_refused_with_the_tensor_named(void **state)
             "'b' is in group 2");
 }
 
-static void extents_without_number_are_refused_and_not_walked(void **state)
+TEST(extents_without_number_are_refused_and_not_walked)
 {
-    (void)state;
     zero_tensor tensor = {.name = "a", .rows = 1, .cols = INT64_C(1) << 62};
     zero_state_table t = table_of(1, &tensor, ZERO_PARTITION_SLICE, 1, 1);
     zero_state_local local;
     zero_extent *list;
     int n;
-    assert_int_equal(zero_state_local_init(&local, &t, 0), ZERO_OK);
+    assert_ok(zero_state_local_init(&local, &t, 0));
     assert_int_equal(zero_state_table_extents(&t, &local, 0, &list, &n), ZERO_ERR_NOMEM);
     zero_state_local_destroy(&local);
     zero_state_table_destroy(&t);
 }
 
 /* Numbers that are possible alone, and together would cost a reader hours. */
-static void work_without_limit_is_refused(void **state)
+TEST(work_without_limit_is_refused)
 {
-    (void)state;
     enum { MANY = 257 };
     zero_tensor tensors[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -360,14 +345,5 @@ static void work_without_limit_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(extents_of_all_ranks_tile_every_tensor_once),
-        cmocka_unit_test(no_two_extents_have_one_name),
-        cmocka_unit_test(an_extent_of_the_longest_name_and_tensor_has_its_name_whole),
-        cmocka_unit_test(what_is_no_table_is_refused_with_the_tensor_named),
-        cmocka_unit_test(groups_and_cuts_that_cannot_be_are_refused),
-        cmocka_unit_test(work_without_limit_is_refused),
-        cmocka_unit_test(extents_without_number_are_refused_and_not_walked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Damage of a shared model's checkpoint is found by some rank of any groups, and named; manifests that
  * lie about groups and cuts are refused. */
+#include "support/test.h"
+
 #include "support/shared_checkpoint.h"
 
 /* ---- damage ---- */
@@ -42,18 +44,17 @@ static void check_damage(const zero_model *whole, const zero_state_layout *to,
     assert_true(found > 0);
 }
 
-static void a_flipped_bit_in_any_shard_is_found_and_named(void **state)
+TEST(a_flipped_bit_in_any_shard_is_found_and_named)
 {
-    (void)state;
     const zero_state_layout from = layouts[0];
     zero_model whole;
-    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    assert_ok(cut_model_describe(&whole));
     write_checkpoint(&whole, &from);
     for (int rank = 0; rank < from.n_ranks; rank++) {
         const zero_shard_reader *shard;
         char name[64], tensor[ZERO_EXTENT_NAME];
         zero_checkpoint c = open_step();
-        assert_int_equal(zero_checkpoint_shard(&c, rank, &shard), ZERO_OK);
+        assert_ok(zero_checkpoint_shard(&c, rank, &shard));
         const zero_safetensors_entry *e =
             &shard->header.entries[rank * 5 % shard->header.n];
         uint64_t at = (e->begin + e->end) / 2;
@@ -115,11 +116,11 @@ static zero_status verify_forged(const zero_bytes *good, const char *find,
     zero_checkpoint c;
     if (!at) fail_msg("'%s' is missing", find);
     size_t before = (size_t)(at - good->bytes), skip = before + strlen(find);
-    assert_int_equal(zero_bytes_append(&text, good->bytes, before), ZERO_OK);
-    assert_int_equal(zero_bytes_append(&text, replace, strlen(replace)), ZERO_OK);
-    assert_int_equal(zero_bytes_append(&text, good->bytes + skip, body - skip), ZERO_OK);
+    assert_ok(zero_bytes_append(&text, good->bytes, before));
+    assert_ok(zero_bytes_append(&text, replace, strlen(replace)));
+    assert_ok(zero_bytes_append(&text, good->bytes + skip, body - skip));
     zero_manifest_tail(text.bytes, text.len, tail);
-    assert_int_equal(zero_bytes_append(&text, tail, sizeof tail - 1), ZERO_OK);
+    assert_ok(zero_bytes_append(&text, tail, sizeof tail - 1));
     zero_status st = zero_checkpoint_open(step_path, &text, &c);
     if (st == ZERO_OK) {
         st = zero_checkpoint_verify(&c);
@@ -131,17 +132,16 @@ static zero_status verify_forged(const zero_bytes *good, const char *find,
 
 /* Cuts that give shards extents of other lengths or names are noticed here; others by the digest of
  * what was loaded. */
-static void a_forged_manifest_of_groups_is_refused(void **state)
+TEST(a_forged_manifest_of_groups_is_refused)
 {
-    (void)state;
     zero_model whole;
     zero_bytes good = {0};
     char path[256];
-    assert_int_equal(cut_model_describe(&whole), ZERO_OK);
+    assert_ok(cut_model_describe(&whole));
     write_checkpoint(&whole, &layouts[0]);
     snprintf(path, sizeof path, "%s/" ZERO_MANIFEST_NAME, step_path);
-    assert_int_equal(zero_bytes_read(&good, path), ZERO_OK);
-    assert_int_equal(verify_forged(&good, "a test's", "another's"), ZERO_OK);
+    assert_ok(zero_bytes_read(&good, path));
+    assert_ok(verify_forged(&good, "a test's", "another's"));
     for (size_t i = 0; i < COUNT(lies); i++) {
         zero_status st = verify_forged(&good, lies[i].find, lies[i].replace);
         if (st != ZERO_ERR_FORMAT) fail_msg("%s: status %d", lies[i].replace, (int)st);
@@ -155,9 +155,5 @@ static void a_forged_manifest_of_groups_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flipped_bit_in_any_shard_is_found_and_named),
-        cmocka_unit_test(a_forged_manifest_of_groups_is_refused),
-    };
-    return cmocka_run_group_tests(tests, open_place, close_place);
+    return run_here(open_place, close_place);
 }

@@ -1,4 +1,6 @@
 /* A directory of checkpoints is opened by all ranks, and they know that it is one. */
+#include "support/test.h"
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -72,9 +74,8 @@ static void drop(const test_place *place, const char *name)
     if (test_rank == 0) assert_int_equal(rmdir(path), 0);
 }
 
-static void all_ranks_know_what_is_published(void **state)
+TEST(all_ranks_know_what_is_published)
 {
-    (void)state;
     test_place place;
     zero_checkpoint_directory d;
     test_place_open(&place);
@@ -82,7 +83,7 @@ static void all_ranks_know_what_is_published(void **state)
     make(&place, "step-00000003");
     make(&place, ".tmp-step-00000020");
     make(&place, "step-7");
-    assert_all(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d) == ZERO_OK);
+    all_ok(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d));
     assert_all(d.dir.is_open && d.n == 2 && d.steps[0] == 3 && d.steps[1] == 12);
     assert_all(!has(&place, PROBE));
     assert_all(!has(&place, ".tmp-step-00000020"));
@@ -91,9 +92,8 @@ static void all_ranks_know_what_is_published(void **state)
     test_place_close(&place);
 }
 
-static void a_missing_one_is_made_unless_it_must_exist(void **state)
+TEST(a_missing_one_is_made_unless_it_must_exist)
 {
-    (void)state;
     test_place place;
     char path[512];
     zero_checkpoint_directory d;
@@ -103,7 +103,7 @@ static void a_missing_one_is_made_unless_it_must_exist(void **state)
     says("new: cannot be opened as a directory: No such file or directory, so there is "
          "nothing to resume");
     assert_all(!has(&place, "new"));
-    assert_all(open_it(path, ZERO_DIRECTORY_MAY_BE_NEW, &d) == ZERO_OK);
+    all_ok(open_it(path, ZERO_DIRECTORY_MAY_BE_NEW, &d));
     assert_all(has(&place, "new") && d.n == 0);
     zero_checkpoint_directory_close(&d);
     drop(&place, "new");
@@ -114,9 +114,8 @@ static void a_missing_one_is_made_unless_it_must_exist(void **state)
 }
 
 /* Two nodes have directories of one name: rank 0's probe is not in the other one. */
-static void ranks_that_see_another_directory_are_found(void **state)
+TEST(ranks_that_see_another_directory_are_found)
 {
-    (void)state;
     test_place place;
     char path[512];
     zero_checkpoint_directory d;
@@ -126,7 +125,7 @@ static void ranks_that_see_another_directory_are_found(void **state)
     in_place(&place, test_rank == test_size - 1 ? "other" : "first", path);
     zero_status st = open_it(path, ZERO_DIRECTORY_MAY_BE_NEW, &d);
     if (test_size == 1) {
-        assert_int_equal(st, ZERO_OK);
+        assert_ok(st);
         zero_checkpoint_directory_close(&d);
     } else {
         assert_all(st == ZERO_ERR_ENV && !d.dir.is_open);
@@ -143,9 +142,8 @@ static void ranks_that_see_another_directory_are_found(void **state)
     test_place_close(&place);
 }
 
-static void a_checkpoint_is_no_directory_of_them(void **state)
+TEST(a_checkpoint_is_no_directory_of_them)
 {
-    (void)state;
     test_place place;
     zero_checkpoint_directory d;
     test_place_open(&place);
@@ -155,14 +153,13 @@ static void a_checkpoint_is_no_directory_of_them(void **state)
     test_place_close(&place);
 }
 
-static void one_group_at_a_time_has_it(void **state)
+TEST(one_group_at_a_time_has_it)
 {
-    (void)state;
     test_place place;
     char holder[64];
     zero_checkpoint_directory d, second;
     test_place_open(&place);
-    assert_all(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d) == ZERO_OK);
+    all_ok(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d));
     assert_all(has(&place, ".lock"));
     zero_status st = open_within(place.path, ZERO_DIRECTORY_MUST_EXIST, 0.6, &second);
     assert_all(st == ZERO_ERR_ENV && !second.dir.is_open);
@@ -175,16 +172,15 @@ static void one_group_at_a_time_has_it(void **state)
     }
     zero_checkpoint_directory_close(&d);
     assert_all(!has(&place, ".lock"));
-    assert_all(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d) == ZERO_OK);
+    all_ok(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d));
     assert_int_equal(strlen(told), 0);
     zero_checkpoint_directory_close(&d);
     test_place_close(&place);
 }
 
 /* The holder dies while others wait. They are watched, and waiting is no stall. */
-static void the_lock_of_one_that_ends_is_taken_over(void **state)
+TEST(the_lock_of_one_that_ends_is_taken_over)
 {
-    (void)state;
     test_place place;
     zero_checkpoint_directory d;
     zero_storage_dir dir;
@@ -205,10 +201,10 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
     if (test_rank == 0) assert_int_equal(read(has_begun[0], &byte, 1), 1);
     close(has_begun[0]);
     close(has_begun[1]);
-    assert_all(zero_watch_start(&world, 1.0) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 1.0));
     zero_status st = open_within(place.path, ZERO_DIRECTORY_MUST_EXIST, 60.0, &d);
-    assert_all(st == ZERO_OK);
-    assert_all(zero_watch_stop(&world) == ZERO_OK);
+    all_ok(st);
+    all_ok(zero_watch_stop(&world));
     if (test_rank == 0 && !strstr(told, "waiting up to 60 s for another process, which"))
         fail_msg("told: %s", told);
     if (test_rank == 0) assert_int_equal(waitpid(holder, NULL, 0), holder);
@@ -217,9 +213,8 @@ static void the_lock_of_one_that_ends_is_taken_over(void **state)
 }
 
 /* Leftovers and old checkpoints that cannot be removed: a directory in them, or a link. */
-static void what_cannot_be_removed_stays_and_is_told(void **state)
+TEST(what_cannot_be_removed_stays_and_is_told)
 {
-    (void)state;
     test_place place;
     zero_checkpoint_directory d;
     char path[512], target[512];
@@ -234,7 +229,7 @@ static void what_cannot_be_removed_stays_and_is_told(void **state)
     in_place(&place, ".del-step-00000005", path);
     in_place(&place, "else", target);
     if (test_rank == 0) assert_int_equal(symlink(target, path), 0);
-    assert_all(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d) == ZERO_OK);
+    all_ok(open_it(place.path, ZERO_DIRECTORY_MUST_EXIST, &d));
     if (test_rank == 0) {
         assert_non_null(strstr(told, ".tmp-step-00000000/notes: cannot be removed: "));
         assert_non_null(strstr(told, ".del-step-00000004/notes: cannot be removed: "));
@@ -251,9 +246,8 @@ static void what_cannot_be_removed_stays_and_is_told(void **state)
     test_place_close(&place);
 }
 
-static void old_checkpoints_that_stay_are_told_once(void **state)
+TEST(old_checkpoints_that_stay_are_told_once)
 {
-    (void)state;
     test_place place;
     char path[512];
     int64_t stuck = -1;
@@ -270,13 +264,11 @@ static void old_checkpoints_that_stay_are_told_once(void **state)
     if (test_rank == 0) assert_int_equal(symlink("else", path), 0);
     told[0] = '\0';
     if (test_rank == 0) {
-        assert_int_equal(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener),
-                         ZERO_OK);
+        assert_ok(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener));
         assert_non_null(strstr(told, ".del-step-00000001-2/notes: cannot be removed: "));
         assert_non_null(strstr(told, "step-00000002: cannot be removed: it is a symbolic"));
         told[0] = '\0';
-        assert_int_equal(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener),
-                         ZERO_OK);
+        assert_ok(zero_checkpoint_prune(&place.dir, 4, 1, &stuck, &listener));
         assert_int_equal(strlen(told), 0);
         assert_int_equal(access(path, F_OK), 0); /* the link, and where it leads */
         assert_int_equal(unlink(path), 0);
@@ -289,9 +281,8 @@ static void old_checkpoints_that_stay_are_told_once(void **state)
 }
 
 /* Later names are of other runs, or of nobody: they cost none of this run's checkpoints. */
-static void a_step_that_was_saved_stays_whatever_comes_after_it(void **state)
+TEST(a_step_that_was_saved_stays_whatever_comes_after_it)
 {
-    (void)state;
     test_place place;
     int64_t stuck = -1;
     test_place_open(&place);
@@ -300,8 +291,7 @@ static void a_step_that_was_saved_stays_whatever_comes_after_it(void **state)
     make(&place, "step-00000003");
     make(&place, "step-00000900");
     make(&place, "step-99999999");
-    if (test_rank == 0)
-        assert_int_equal(zero_checkpoint_prune(&place.dir, 3, 2, &stuck, NULL), ZERO_OK);
+    if (test_rank == 0) assert_ok(zero_checkpoint_prune(&place.dir, 3, 2, &stuck, NULL));
     assert_all(!has(&place, "step-00000001") && has(&place, "step-00000002") &&
                has(&place, "step-00000003"));
     assert_all(has(&place, "step-00000900") && has(&place, "step-99999999"));
@@ -309,9 +299,8 @@ static void a_step_that_was_saved_stays_whatever_comes_after_it(void **state)
 }
 
 /* One rank may have no descriptors left; that is no other directory. */
-static void a_rank_without_descriptors_says_so_once(void **state)
+TEST(a_rank_without_descriptors_says_so_once)
 {
-    (void)state;
     test_place place;
     zero_checkpoint_directory d;
     struct rlimit limit, least;
@@ -337,9 +326,8 @@ static void a_rank_without_descriptors_says_so_once(void **state)
 }
 
 /* A moved directory is noticed, and another one of its name is not taken for it. */
-static void a_moved_directory_is_noticed(void **state)
+TEST(a_moved_directory_is_noticed)
 {
-    (void)state;
     test_place place;
     char path[512], other[512];
     zero_storage_dir dir;
@@ -347,8 +335,8 @@ static void a_moved_directory_is_noticed(void **state)
     make(&place, "here");
     in_place(&place, "here", path);
     in_place(&place, "there", other);
-    assert_all(zero_storage_open(path, &dir) == ZERO_OK);
-    assert_all(zero_storage_check_place(&dir) == ZERO_OK);
+    all_ok(zero_storage_open(path, &dir));
+    all_ok(zero_storage_check_place(&dir));
     MPI_Barrier(MPI_COMM_WORLD);
     if (test_rank == 0) assert_int_equal(rename(path, other), 0);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -363,19 +351,6 @@ static void a_moved_directory_is_noticed(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_ranks_know_what_is_published),
-        cmocka_unit_test(a_missing_one_is_made_unless_it_must_exist),
-        cmocka_unit_test(ranks_that_see_another_directory_are_found),
-        cmocka_unit_test(a_checkpoint_is_no_directory_of_them),
-        cmocka_unit_test(one_group_at_a_time_has_it),
-        cmocka_unit_test(the_lock_of_one_that_ends_is_taken_over),
-        cmocka_unit_test(what_cannot_be_removed_stays_and_is_told),
-        cmocka_unit_test(old_checkpoints_that_stay_are_told_once),
-        cmocka_unit_test(a_step_that_was_saved_stays_whatever_comes_after_it),
-        cmocka_unit_test(a_rank_without_descriptors_says_so_once),
-        cmocka_unit_test(a_moved_directory_is_noticed),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

@@ -5,6 +5,8 @@
  * The test flips bits itself, in one rank's memory, at places drawn from a seed. What the message
  * has to say follows from the stage, the type and the nodes; it does not ask sharding/checks.h,
  * which the program asks. */
+#include "support/test.h"
+
 #include "base/half.h"
 #include "comm/sentence.h"
 #include "sharding/checks.h"
@@ -245,7 +247,7 @@ static void flip_and_expect(test_run *run, const test_place *there, const place 
                             int64_t done, const char *said)
 {
     bool in_step = draw(2) == 0 && is_compared(run, p);
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
     flip(run, p);
     MPI_Barrier(MPI_COMM_WORLD); /* neighbours see it */
     zero_status st = in_step ? step(run, done) : test_try_save(run, there, done);
@@ -301,7 +303,7 @@ static int try_memory(const memory *m, const test_place *there)
     return flips;
 }
 
-static void copies_that_differ_are_noticed(void **state)
+TEST(copies_that_differ_are_noticed)
 {
     test_place there;
     int flips = 0;
@@ -367,7 +369,7 @@ static int try_states(const memory *m, const test_place *there)
     while (flips < 2) {
         place p = draw_place(&run);
         if (!is_state(&run, &p)) continue;
-        assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+        all_ok(zero_engine_settle(&run.engine));
         flip(&run, &p);
         MPI_Barrier(MPI_COMM_WORLD);
         zero_status st = flips == 0 ? step(&run, 1) : test_try_save(&run, there, 1 + flips);
@@ -384,7 +386,7 @@ static int try_states(const memory *m, const test_place *there)
     return flips;
 }
 
-static void states_that_change_between_updates_are_noticed(void **state)
+TEST(states_that_change_between_updates_are_noticed)
 {
     test_place there;
     int flips = 0;
@@ -398,7 +400,7 @@ static void states_that_change_between_updates_are_noticed(void **state)
 /* ---- when ---- */
 
 /* A share of them in each step: it depends on the place which of N steps finds a flip. */
-static void all_copies_are_compared_in_n_steps(void **state)
+TEST(all_copies_are_compared_in_n_steps)
 {
     enum { N = 3 };
     int found_in[N] = {0};
@@ -426,7 +428,7 @@ static void all_copies_are_compared_in_n_steps(void **state)
 }
 
 /* Two ranks with the same wrong value are not a majority of four, and two of five are named. */
-static void several_ranks_may_be_wrong(void **state)
+TEST(several_ranks_may_be_wrong)
 {
     test_setup setup = test_standard;
     test_run run;
@@ -447,11 +449,6 @@ static void several_ranks_may_be_wrong(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_that_differ_are_noticed),
-        cmocka_unit_test(states_that_change_between_updates_are_noticed),
-        cmocka_unit_test(all_copies_are_compared_in_n_steps),
-        cmocka_unit_test(several_ranks_may_be_wrong)};
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

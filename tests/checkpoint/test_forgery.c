@@ -1,5 +1,7 @@
 /* Files that lie are refused although their checksums are right: forgers can compute checksums,
  * too. */
+#include "support/test.h"
+
 #include "support/damage_test.h"
 
 /* ---- manifests ---- */
@@ -28,7 +30,7 @@ static void put_manifest(const char *path, zero_bytes *bytes)
     char tail[TAIL_BYTES + 1], sum[ZERO_CHECKSUM];
     zero_checksum(bytes->bytes, bytes->len, sum);
     snprintf(tail, sizeof tail, TAIL "%s\"\n}\n", sum);
-    assert_int_equal(zero_bytes_append(bytes, tail, strlen(tail)), ZERO_OK);
+    assert_ok(zero_bytes_append(bytes, tail, strlen(tail)));
     put(path, bytes->bytes, bytes->len);
 }
 
@@ -145,9 +147,8 @@ static const lie lies_of_three[] = {
     {"\"shards\": [\n  {", "\"shards\": [\n  5, {", "4 shards"},
 };
 
-static void a_manifest_with_a_right_checksum_that_lies_is_refused(void **state)
+TEST(a_manifest_with_a_right_checksum_that_lies_is_refused)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(lies); k++) check_lie(&lies[k]);
     for (size_t k = 0; k < COUNT(lies_of_three) && test_size == 3; k++)
         check_lie(&lies_of_three[k]);
@@ -155,9 +156,8 @@ static void a_manifest_with_a_right_checksum_that_lies_is_refused(void **state)
 }
 
 /* Before and after the object, and the last line itself. */
-static void a_manifest_ends_with_its_checksum_and_nothing_else(void **state)
+TEST(a_manifest_ends_with_its_checksum_and_nothing_else)
 {
-    (void)state;
     victim v = choose(&run_place, 5, ZERO_MANIFEST_NAME);
     zero_bytes bytes = exchange(&v.good, v.good.len, "{", " {");
     put(v.path, bytes.bytes, bytes.len);
@@ -199,9 +199,8 @@ static void forge_header(const char *find, const char *replace, const char *text
     release(&m);
 }
 
-static void a_header_with_a_right_checksum_that_lies_is_refused(void **state)
+TEST(a_header_with_a_right_checksum_that_lies_is_refused)
 {
-    (void)state;
     forge_header("\"dtype\":\"F32\"", "\"dtype\":\"I32\"", "(I32, ");
     forge_header("\"dtype\":\"F32\"", "\"dtype\":\"F64\"", "bytes");
     forge_header("].master\":{", "].mastir\":{", "expected 'wte.weight[0:");
@@ -213,15 +212,10 @@ static void a_header_with_a_right_checksum_that_lies_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_manifest_with_a_right_checksum_that_lies_is_refused),
-        cmocka_unit_test(a_manifest_ends_with_its_checksum_and_nothing_else),
-        cmocka_unit_test(a_header_with_a_right_checksum_that_lies_is_refused),
-    };
     int failed = 0;
     test_begin(&argc, &argv);
     damage_begin();
-    if (test_rank == 0) failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (test_rank == 0) failed = run_here(NULL, NULL);
     damage_end();
     return test_end(failed);
 }

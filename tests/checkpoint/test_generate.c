@@ -1,4 +1,6 @@
 /* Text from a model in training, and from an engine that only generates. */
+#include "support/test.h"
+
 #include "support/generate_test.h"
 
 #include <math.h>
@@ -10,9 +12,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void generated_text_is_the_same_on_all_ranks_and_of_known_ids(void **state)
+TEST(generated_text_is_the_same_on_all_ranks_and_of_known_ids)
 {
-    (void)state;
     static const int64_t prompts[] = {1, 5, 12, 13, 30}; /* T = 12 */
     test_run run;
     test_run_open(&run, &test_standard, test_size);
@@ -30,9 +31,8 @@ static void generated_text_is_the_same_on_all_ranks_and_of_known_ids(void **stat
     test_run_close(&run);
 }
 
-static void generated_text_depends_on_seed_and_step_only(void **state)
+TEST(generated_text_depends_on_seed_and_step_only)
 {
-    (void)state;
     const size_t bytes = (1 + GENERATED) * sizeof(int32_t);
     int32_t text[64], again[64], other_seed[64], other_step[64];
     zero_sampling how = {.step = 1, .seed = 2, .temperature = 1.0, .known = 50};
@@ -52,17 +52,16 @@ static void generated_text_depends_on_seed_and_step_only(void **state)
 }
 
 /* The model sees the last T tokens; earlier ones cannot matter. */
-static void only_the_last_T_tokens_of_a_prompt_matter(void **state)
+TEST(only_the_last_T_tokens_of_a_prompt_matter)
 {
-    (void)state;
     int32_t a[64], b[64];
     zero_sampling how = {.temperature = 1.0, .known = 50};
     test_run run;
     test_run_open(&run, &test_standard, test_size);
     for (int i = 0; i < 20; i++) a[i] = b[i] = i;
     for (int i = 0; i < 8; i++) b[i] = 49 - i;
-    assert_all(test_generate_text(&run.engine, &how, 20, GENERATED, a) == ZERO_OK);
-    assert_all(test_generate_text(&run.engine, &how, 20, GENERATED, b) == ZERO_OK);
+    all_ok(test_generate_text(&run.engine, &how, 20, GENERATED, a));
+    all_ok(test_generate_text(&run.engine, &how, 20, GENERATED, b));
     assert_all(memcmp(a + 20, b + 20, GENERATED * sizeof *a) == 0);
     test_run_close(&run);
 }
@@ -77,9 +76,8 @@ static void next_number(const void *arg, int64_t step, int64_t i, int64_t T, voi
     }
 }
 
-static void a_model_that_learned_to_count_counts(void **state)
+TEST(a_model_that_learned_to_count_counts)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.lr = 1e-2;
     setup.shape.vocab = 10;
@@ -90,7 +88,7 @@ static void a_model_that_learned_to_count_counts(void **state)
     test_run_steps_on(&run, &source, 0, 80);
     int32_t text[64] = {3, 4, 5};
     zero_sampling how = {.temperature = 0.1, .known = 10};
-    assert_all(test_generate_text(&run.engine, &how, 3, GENERATED, text) == ZERO_OK);
+    all_ok(test_generate_text(&run.engine, &how, 3, GENERATED, text));
     for (int i = 0; i < 3 + GENERATED; i++) assert_all(text[i] == (3 + i) % 10);
     test_run_close(&run);
 }
@@ -153,13 +151,13 @@ static void check_generates_the_same(const test_run *trained, const zero_weights
     run.setup.plan.stage = stage;
     run.setup.plan.forward_only = true;
     test_run_begin(&run);
-    assert_all(zero_engine_set_weights(&run.engine, weights) == ZERO_OK);
+    all_ok(zero_engine_set_weights(&run.engine, weights));
     int32_t again[64];
     double same;
     zero_source source = test_words(&run);
     generate(&run, &how, 5, again);
     assert_all(memcmp(text, again, bytes) == 0);
-    assert_all(zero_engine_evaluate(&run.engine, &source, &same) == ZERO_OK);
+    all_ok(zero_engine_evaluate(&run.engine, &source, &same));
     assert_all(same == loss);
     zero_state_block state = test_states(&run.engine, 1);
     assert_all(!state.momentum && !state.variance);
@@ -168,9 +166,8 @@ static void check_generates_the_same(const test_run *trained, const zero_weights
     test_run_close(&run);
 }
 
-static void what_only_generates_gives_what_the_trained_model_gives(void **state)
+TEST(what_only_generates_gives_what_the_trained_model_gives)
 {
-    (void)state;
     for (int type = ZERO_FP32; type <= ZERO_FP16; type++) {
         test_setup setup = test_standard;
         setup.plan.type = (zero_type)type;
@@ -183,7 +180,7 @@ static void what_only_generates_gives_what_the_trained_model_gives(void **state)
         zero_source source = test_words(&run);
         zero_sampling how = {.seed = 3, .temperature = 1.0, .top_k = 20, .known = 50};
         generate(&run, &how, 5, text);
-        assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+        all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
         float **tensors = copy_weights(&run);
         zero_weights weights = {.fill = fill_from, .arg = tensors};
         for (int stage = 0; stage <= 3; stage++)
@@ -206,7 +203,7 @@ static void check_hugging_face(const test_run *trained, zero_hugging_face *file,
     test_run run = {.setup = trained->setup, .comm = trained->comm};
     spec.plan.stage = stage;
     spec.plan.forward_only = stage == 0 || stage == 3;
-    assert_all(zero_engine_init(&run.engine, &spec, run.comm) == ZERO_OK);
+    all_ok(zero_engine_init(&run.engine, &spec, run.comm));
     generate(&run, &how, 5, again);
     assert_all(memcmp(text, again, (5 + GENERATED) * sizeof *text) == 0);
     run.comm = &run.own;
@@ -214,9 +211,8 @@ static void check_hugging_face(const test_run *trained, zero_hugging_face *file,
 }
 
 /* A Hugging Face file gives back the same bits on any ranks, so the same text. */
-static void text_of_an_exported_model_is_the_models_own(void **state)
+TEST(text_of_an_exported_model_is_the_models_own)
 {
-    (void)state;
     char folder[] = "/tmp/zero-generate-XXXXXX", path[64];
     int32_t text[64];
     zero_sampling how = {.seed = 3, .temperature = 1.0, .known = 50};
@@ -234,10 +230,10 @@ static void text_of_an_exported_model_is_the_models_own(void **state)
     snprintf(path, sizeof path, "%s/out", folder);
     const zero_hugging_face_export e = {&run.model, &weights, NULL, NULL};
     if (test_rank == 0) st = zero_hugging_face_write(path, &e);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     for (int stage = 0; stage <= 3; stage++) {
         zero_hugging_face file;
-        assert_all(zero_hugging_face_open(path, &run.model, &file) == ZERO_OK);
+        all_ok(zero_hugging_face_open(path, &run.model, &file));
         check_hugging_face(&run, &file, stage, text);
         zero_hugging_face_close(&file);
     }
@@ -250,9 +246,8 @@ static void text_of_an_exported_model_is_the_models_own(void **state)
     test_run_close(&run);
 }
 
-static void what_only_generates_takes_parameters_alone(void **state)
+TEST(what_only_generates_takes_parameters_alone)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage += 3) {
         test_setup setup = test_standard;
         setup.plan.stage = stage;
@@ -279,9 +274,8 @@ static zero_status refuse(void *arg, int tensor, int64_t begin, int64_t end, flo
     return zero_fail(ZERO_ERR_IO, "tensor %d is nowhere to be found", tensor);
 }
 
-static void a_rank_without_its_weights_is_heard_by_all(void **state)
+TEST(a_rank_without_its_weights_is_heard_by_all)
 {
-    (void)state;
     int last = test_size - 1;
     zero_weights weights = {.fill = refuse, .arg = &last};
     test_run run;
@@ -300,32 +294,20 @@ static zero_status spoil(void *arg, int tensor, int64_t begin, int64_t end, floa
     return ZERO_OK;
 }
 
-static void logits_that_are_not_finite_are_an_error(void **state)
+TEST(logits_that_are_not_finite_are_an_error)
 {
-    (void)state;
     int32_t text[2] = {1};
     zero_weights weights = {.fill = spoil};
     zero_sampling how = {.temperature = 0.0, .known = 50};
     test_run run;
     test_run_open(&run, &test_standard, test_size);
-    assert_all(zero_engine_set_weights(&run.engine, &weights) == ZERO_OK);
+    all_ok(zero_engine_set_weights(&run.engine, &weights));
     assert_all(test_generate_text(&run.engine, &how, 1, 1, text) == ZERO_ERR_DIVERGED);
     test_run_close(&run);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated_text_is_the_same_on_all_ranks_and_of_known_ids),
-        cmocka_unit_test(generated_text_depends_on_seed_and_step_only),
-        cmocka_unit_test(only_the_last_T_tokens_of_a_prompt_matter),
-        cmocka_unit_test(a_model_that_learned_to_count_counts),
-        cmocka_unit_test(what_only_generates_gives_what_the_trained_model_gives),
-        cmocka_unit_test(text_of_an_exported_model_is_the_models_own),
-        cmocka_unit_test(what_only_generates_takes_parameters_alone),
-        cmocka_unit_test(a_rank_without_its_weights_is_heard_by_all),
-        cmocka_unit_test(logits_that_are_not_finite_are_an_error),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,5 +1,7 @@
 /* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and exist
  * completely or not at all. */
+#include "support/test.h"
+
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>
@@ -10,9 +12,8 @@
 
 #define GOLDEN TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
-static void what_is_written_is_read_back(void **state)
+TEST(what_is_written_is_read_back)
 {
-    (void)state;
     zero_model model = model_of(&shape);
     zero_hugging_face file;
     check_ok(write_to(DIR_NAME, &model, &values, NULL));
@@ -27,9 +28,8 @@ static void what_is_written_is_read_back(void **state)
 }
 
 /* More than the buffers hold, and not a multiple of them. */
-static void a_matrix_of_many_buffers_is_read_back(void **state)
+TEST(a_matrix_of_many_buffers_is_read_back)
 {
-    (void)state;
     zero_gpt2_shape large = {
         .layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
     zero_model model = model_of(&large);
@@ -53,9 +53,8 @@ static void assert_entry(const zero_safetensors *table, const char *name, int n_
     if (n_dims == 2) assert_int_equal(e->dims[1], cols);
 }
 
-static void names_and_shapes_are_theirs(void **state)
+TEST(names_and_shapes_are_theirs)
 {
-    (void)state;
     zero_model model = model_of(&shape);
     zero_file file;
     zero_safetensors table;
@@ -82,9 +81,8 @@ static void names_and_shapes_are_theirs(void **state)
     zero_model_destroy(&model);
 }
 
-static void the_configuration_is_theirs(void **state)
+TEST(the_configuration_is_theirs)
 {
-    (void)state;
     zero_bytes text = {0};
     zero_gpt2_shape read;
     json_t *root;
@@ -180,9 +178,8 @@ static void assert_is(const char *name, const char *text)
     zero_bytes_destroy(&found);
 }
 
-static void files_that_were_kept_are_written_as_they_were(void **state)
+TEST(files_that_were_kept_are_written_as_they_were)
 {
-    (void)state;
     json_t *kept = keep_foreign();
     write_kept(kept, 16);
     for (int i = 1; i < N_FOREIGN; i++) assert_is(foreign[i][0], foreign[i][1]);
@@ -196,9 +193,8 @@ static void files_that_were_kept_are_written_as_they_were(void **state)
     json_decref(kept);
 }
 
-static void a_configuration_that_was_kept_has_the_shape_that_is_written(void **state)
+TEST(a_configuration_that_was_kept_has_the_shape_that_is_written)
 {
-    (void)state;
     zero_bytes text = {0};
     zero_gpt2_shape read;
     json_t *kept = keep_foreign(), *root;
@@ -226,9 +222,8 @@ static void a_configuration_that_was_kept_has_the_shape_that_is_written(void **s
     json_decref(kept);
 }
 
-static void a_length_that_the_positions_allow_stays(void **state)
+TEST(a_length_that_the_positions_allow_stays)
 {
-    (void)state;
     static const char own[] = "{\"model_max_length\": 9}";
     json_t *kept = keep_foreign();
     json_object_set_new(kept, "tokenizer_config.json", json_string(own));
@@ -238,9 +233,8 @@ static void a_length_that_the_positions_allow_stays(void **state)
     json_decref(kept);
 }
 
-static void what_cannot_be_kept_is_refused(void **state)
+TEST(what_cannot_be_kept_is_refused)
 {
-    (void)state;
     zero_hugging_face_found found;
     json_t *kept = NULL;
     assert_int_equal(mkdir(DIR_NAME, 0700), 0);
@@ -291,9 +285,8 @@ static void write_with(const char *file)
     zero_model_destroy(&model);
 }
 
-static void the_tokenizer_goes_with_the_weights(void **state)
+TEST(the_tokenizer_goes_with_the_weights)
 {
-    (void)state;
     static const char own[] =
         "{\"format\": \"zero tokenizer\", \"version\": 1, \"name\": \"bpe:257\", "
         "\"merges\": [[101, 32]]}";
@@ -321,9 +314,8 @@ static void assert_mode(const char *path, mode_t mode)
         fail_msg("%s has mode %o", path, (unsigned)info.st_mode & 07777);
 }
 
-static void exports_are_for_all_users_unless_the_umask_forbids(void **state)
+TEST(exports_are_for_all_users_unless_the_umask_forbids)
 {
-    (void)state;
     static const mode_t masks[] = {022, 077};
     for (int i = 0; i < 2; i++) {
         mode_t old = umask(masks[i]);
@@ -356,9 +348,8 @@ static void refused_write(const char *path, const zero_weights *weights, zero_st
     zero_model_destroy(&model);
 }
 
-static void a_directory_is_there_completely_or_not_at_all(void **state)
+TEST(a_directory_is_there_completely_or_not_at_all)
 {
-    (void)state;
     zero_model model = model_of(&shape);
     zero_weights torn = {.fill = fail_late};
     refused_write(DIR_NAME, &torn, ZERO_ERR_FORMAT, "the shard is torn");
@@ -379,18 +370,5 @@ static void a_directory_is_there_completely_or_not_at_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(a_matrix_of_many_buffers_is_read_back),
-        cmocka_unit_test(names_and_shapes_are_theirs),
-        cmocka_unit_test(the_configuration_is_theirs),
-        cmocka_unit_test(files_that_were_kept_are_written_as_they_were),
-        cmocka_unit_test(a_configuration_that_was_kept_has_the_shape_that_is_written),
-        cmocka_unit_test(a_length_that_the_positions_allow_stays),
-        cmocka_unit_test(what_cannot_be_kept_is_refused),
-        cmocka_unit_test(the_tokenizer_goes_with_the_weights),
-        cmocka_unit_test(exports_are_for_all_users_unless_the_umask_forbids),
-        cmocka_unit_test(a_directory_is_there_completely_or_not_at_all),
-    };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return run_here(enter, leave);
 }

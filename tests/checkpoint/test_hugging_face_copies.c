@@ -107,9 +107,8 @@ static void count_readers(const zero_hugging_face *f, int *readers)
 }
 
 /* Each block that one rank needs gets a second reader; the others have enough. */
-static void equal_copies_are_equal_in_every_layout(void **state)
+TEST(equal_copies_are_equal_in_every_layout)
 {
-    (void)state;
     zero_model model;
     zero_hugging_face f;
     int before[64], after[64];
@@ -118,7 +117,7 @@ static void equal_copies_are_equal_in_every_layout(void **state)
         open_and_read(&model, test_rank, all == 1, &f);
         assert_in_range(f.n_blocks, model.n_tensors + 2, 64);
         count_readers(&f, before);
-        assert_all(zero_hugging_face_compare_copies(&f, &world) == ZERO_OK);
+        all_ok(zero_hugging_face_compare_copies(&f, &world));
         count_readers(&f, after);
         for (int b = 0; b < f.n_blocks; b++) {
             int least = test_size > 1 ? 2 : 1;
@@ -130,15 +129,14 @@ static void equal_copies_are_equal_in_every_layout(void **state)
     remove_copies(&model);
 }
 
-static void one_copy_is_read_once(void **state)
+TEST(one_copy_is_read_once)
 {
-    (void)state;
     zero_model model;
     zero_hugging_face f;
     write_copies(&model);
     open_and_read(&model, 0, false, &f);
     int64_t before = pieces_of(&f);
-    assert_all(zero_hugging_face_compare_copies(&f, &world) == ZERO_OK);
+    all_ok(zero_hugging_face_compare_copies(&f, &world));
     assert_all(pieces_of(&f) == before);
     zero_hugging_face_close(&f);
     remove_copies(&model);
@@ -170,9 +168,8 @@ static void refuses_damage(bool all, int odd, int tensor, int64_t at)
     remove_copies(&model);
 }
 
-static void a_copy_that_differs_is_named(void **state)
+TEST(a_copy_that_differs_is_named)
 {
-    (void)state;
     int64_t n = large.vocab * large.hidden;
     if (test_size == 1) return;
     for (int odd = 0; odd < test_size; odd++) {
@@ -187,16 +184,15 @@ static void a_copy_that_differs_is_named(void **state)
     }
 }
 
-static void a_file_of_zeros_is_told_of(void **state)
+TEST(a_file_of_zeros_is_told_of)
 {
-    (void)state;
     zero_model model;
     zero_hugging_face f;
     char text[ZERO_HUGGING_FACE_TEXT];
     const int64_t n = large.vocab * large.hidden, from = n / 2;
     write_copies(&model);
     open_and_read(&model, 0, false, &f);
-    assert_all(zero_hugging_face_tell_zeros(&f, &world, text) == ZERO_OK);
+    all_ok(zero_hugging_face_tell_zeros(&f, &world, text));
     assert_all(text[0] == '\0');
     zero_hugging_face_close(&f);
     /* From there to the end of the embedding, and all of the positions. */
@@ -205,7 +201,7 @@ static void a_file_of_zeros_is_told_of(void **state)
     if (test_rank == 0) damage(&model, 0, ZERO_WTE + 1, 0, large.seq * large.hidden, 0.0f);
     MPI_Barrier(MPI_COMM_WORLD);
     open_and_read(&model, 0, false, &f);
-    assert_all(zero_hugging_face_tell_zeros(&f, &world, text) == ZERO_OK);
+    all_ok(zero_hugging_face_tell_zeros(&f, &world, text));
     char expected[100];
     snprintf(expected, sizeof expected, "wte.weight has zeros from element %d to %d of %d",
              (int)from, (int)n - 1, (int)n);
@@ -217,12 +213,6 @@ static void a_file_of_zeros_is_told_of(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_copies_are_equal_in_every_layout),
-        cmocka_unit_test(one_copy_is_read_once),
-        cmocka_unit_test(a_copy_that_differs_is_named),
-        cmocka_unit_test(a_file_of_zeros_is_told_of),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

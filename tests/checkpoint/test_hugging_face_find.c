@@ -1,5 +1,7 @@
 /* The files of a model are found where users have them: in a folder, in several files, in the hub's
  * cache. Files of other formats are named, with what to do. */
+#include "support/test.h"
+
 #include "support/hugging_face_test.h"
 
 #include <sys/stat.h>
@@ -45,9 +47,8 @@ static void write_folder(void)
     zero_model_destroy(&model);
 }
 
-static void a_folder_and_its_file_are_one_model(void **state)
+TEST(a_folder_and_its_file_are_one_model)
 {
-    (void)state;
     write_folder();
     reads_values(DIR_NAME);
     reads_values(DIR_NAME "//");
@@ -95,9 +96,8 @@ static void write_index(const zero_safetensors *table, bool torn)
     assert_int_equal(fclose(file), 0);
 }
 
-static void several_files_are_one_model(void **state)
+TEST(several_files_are_one_model)
 {
-    (void)state;
     zero_file file;
     zero_safetensors table;
     zero_bytes header = {0};
@@ -127,9 +127,8 @@ static void several_files_are_one_model(void **state)
 #define CACHE    "models--a--b"
 #define SNAPSHOT CACHE "/snapshots/0123abcd"
 
-static void the_main_snapshot_of_the_hubs_cache_is_taken(void **state)
+TEST(the_main_snapshot_of_the_hubs_cache_is_taken)
 {
-    (void)state;
     write_folder();
     assert_int_equal(mkdir(CACHE, 0700) + mkdir(CACHE "/refs", 0700), 0);
     assert_int_equal(mkdir(CACHE "/snapshots", 0700) + mkdir(CACHE "/blobs", 0700), 0);
@@ -156,9 +155,8 @@ static void the_main_snapshot_of_the_hubs_cache_is_taken(void **state)
 
 /* ---- other formats ---- */
 
-static void other_formats_are_named_with_what_to_do(void **state)
+TEST(other_formats_are_named_with_what_to_do)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } files[] = {
@@ -194,11 +192,5 @@ static void other_formats_are_named_with_what_to_do(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_and_its_file_are_one_model),
-        cmocka_unit_test(several_files_are_one_model),
-        cmocka_unit_test(the_main_snapshot_of_the_hubs_cache_is_taken),
-        cmocka_unit_test(other_formats_are_named_with_what_to_do),
-    };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return run_here(enter, leave);
 }

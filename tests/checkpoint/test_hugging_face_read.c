@@ -1,5 +1,7 @@
 /* GPT-2 from Hugging Face's files: files of other programs are read correctly, and mismatches are
  * named. */
+#include "support/test.h"
+
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>
@@ -130,9 +132,8 @@ static void reads(made_file made)
         } \
     }
 
-static void files_of_other_programs_are_read_correctly(void **state)
+TEST(files_of_other_programs_are_read_correctly)
 {
-    (void)state;
     reads((made_file){0});
     reads((made_file){.prefix = "transformer."});
     reads((made_file){.type = "F16"});
@@ -145,9 +146,8 @@ static void files_of_other_programs_are_read_correctly(void **state)
 }
 
 /* torch.compile, DDP, DeepSpeed and classes around a model add to its names. */
-static void any_one_prefix_may_stand_before_the_names(void **state)
+TEST(any_one_prefix_may_stand_before_the_names)
 {
-    (void)state;
     static const char *const prefixes[] = {"_orig_mod.", "_orig_mod.transformer.",
                                            "module.transformer.", "model._orig_mod.gpt."};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
@@ -162,9 +162,8 @@ static void any_one_prefix_may_stand_before_the_names(void **state)
 }
 
 /* Rows follow each other in a file, so elements keep their places. */
-static void the_first_of_more_positions_are_read(void **state)
+TEST(the_first_of_more_positions_are_read)
 {
-    (void)state;
     zero_gpt2_shape shorter = shape, longer = shape, found;
     zero_hugging_face file;
     made_file made = {.prefix = "", .type = "F32"};
@@ -225,9 +224,8 @@ static void refuses_as(const zero_gpt2_shape *s, zero_status code, const char *c
     } while (0)
 #define MADE(...) ((made_file){__VA_ARGS__})
 
-static void what_does_not_fit_is_named_with_its_shapes(void **state)
+TEST(what_does_not_fit_is_named_with_its_shapes)
 {
-    (void)state;
     REFUSES(ZERO_ERR_FORMAT, MADE(.without = "h.1.ln_2.bias"),
             "made.safetensors does not hold this model", "h.1.ln_2.bias [24] is missing");
     REFUSES(ZERO_ERR_FORMAT, MADE(.extra = {{"h.0.attn.rotary", "F32", 2, {3, 4}}}),
@@ -261,9 +259,8 @@ static void what_does_not_fit_is_named_with_its_shapes(void **state)
             "lm_head.weight is not wte.weight");
 }
 
-static void numbers_that_are_not_finite_are_named_by_their_place(void **state)
+TEST(numbers_that_are_not_finite_are_named_by_their_place)
 {
-    (void)state;
     REFUSES(ZERO_ERR_FORMAT,
             MADE(.spoils = "wpe.weight", .spoilt = INFINITY, .spoilt_at = 50),
             "wpe.weight[2, 2] is inf");
@@ -277,9 +274,8 @@ static void numbers_that_are_not_finite_are_named_by_their_place(void **state)
         "ln_f.bias[0] is -inf");
 }
 
-static void another_shape_is_told_by_the_options_that_give_it(void **state)
+TEST(another_shape_is_told_by_the_options_that_give_it)
 {
-    (void)state;
     made_file made = {.prefix = "", .type = "F32"};
     make(&made);
     zero_gpt2_shape other = shape;
@@ -293,9 +289,8 @@ static void another_shape_is_told_by_the_options_that_give_it(void **state)
                                      "give --layers 2 --hidden 24 --seq 10,", NULL});
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
-    (void)state;
     zero_hugging_face file;
     zero_model model = model_of(&shape);
     assert_int_equal(zero_hugging_face_open("/dev/zero", &model, &file), ZERO_ERR_IO);
@@ -322,9 +317,8 @@ static zero_status open_with(const char *json, const zero_gpt2_shape *s)
     return st;
 }
 
-static void the_configuration_beside_it_must_agree(void **state)
+TEST(the_configuration_beside_it_must_agree)
 {
-    (void)state;
     static const struct {
         const char *json;
         zero_status expected;
@@ -371,15 +365,5 @@ static void the_configuration_beside_it_must_agree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_other_programs_are_read_correctly),
-        cmocka_unit_test(any_one_prefix_may_stand_before_the_names),
-        cmocka_unit_test(the_first_of_more_positions_are_read),
-        cmocka_unit_test(what_does_not_fit_is_named_with_its_shapes),
-        cmocka_unit_test(numbers_that_are_not_finite_are_named_by_their_place),
-        cmocka_unit_test(another_shape_is_told_by_the_options_that_give_it),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(the_configuration_beside_it_must_agree),
-    };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return run_here(enter, leave);
 }

@@ -1,5 +1,7 @@
 /* One rank cannot read or write its states, at any moment of what reads or writes them: all ranks
  * get its failure, nothing hangs, and no checkpoint appears. */
+#include "support/test.h"
+
 #include "support/checkpoint_test.h"
 
 /* ---- a backend that fails ---- */
@@ -111,20 +113,16 @@ static void check_type(zero_type type)
     test_place_close(&j.there);
 }
 
-static void a_rank_without_access_to_its_states_leaves_no_other_waiting(void **state)
+TEST(a_rank_without_access_to_its_states_leaves_no_other_waiting)
 {
-    (void)state;
     check_type(ZERO_FP32);
     check_type(ZERO_BF16);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_without_access_to_its_states_leaves_no_other_waiting),
-    };
     backend = zero_backend_cpu;
     backend.sync = sync_or_fail;
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

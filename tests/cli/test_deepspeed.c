@@ -1,12 +1,6 @@
 /* A DeepSpeed configuration becomes options of zero train, or a reason why not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "cli/config_file.h"
 #include "cli/deepspeed.h"
@@ -27,7 +21,7 @@ static zero_deepspeed translated(const char *text, int64_t n_ranks)
     if (zero_deepspeed_translate("ds.json", file, n_ranks, &d) != ZERO_OK)
         fail_msg("%s: %s", text, zero_last_error());
     json_decref(file);
-    assert_int_equal(zero_bytes_append(&d.notes, "", 1), ZERO_OK); /* a text for strstr() */
+    assert_ok(zero_bytes_append(&d.notes, "", 1)); /* a text for strstr() */
     mentions_exist(text, (const char *)d.notes.bytes);
     return d;
 }
@@ -83,9 +77,8 @@ static void wrong(const char *text, int64_t n_ranks, const char *message)
 #define MICRO "\"train_micro_batch_size_per_gpu\": "
 #define STEPS "\"gradient_accumulation_steps\": "
 
-static void batches_are_those_of_deepspeed(void **state)
+TEST(batches_are_those_of_deepspeed)
 {
-    (void)state;
     gives("{" TOTAL "64}", 0, "{\"global-batch\": 64, \"micro-batch\": null}");
     gives("{" MICRO "4}", 0, "{\"global-batch\": null, \"micro-batch\": 4}");
     gives("{" MICRO "4, " STEPS "1}", 0, "{\"global-batch\": null, \"micro-batch\": 4}");
@@ -102,9 +95,8 @@ static void batches_are_those_of_deepspeed(void **state)
           "8 on 2 ranks", false);
 }
 
-static void batches_that_contradict_each_other_are_refused(void **state)
+TEST(batches_that_contradict_each_other_are_refused)
 {
-    (void)state;
     wrong("{" TOTAL "64, " MICRO "4, " STEPS "3}", 0, "train_batch_size 64 is not");
     wrong("{" TOTAL "64, " MICRO "4, " STEPS "8}", 3, "with 4, 8 and 3");
     wrong("{" TOTAL "64, " MICRO "3}", 0, "train_batch_size 64 is not");
@@ -123,9 +115,8 @@ static void batches_that_contradict_each_other_are_refused(void **state)
 
 #define ADAM(params) "{\"optimizer\": {\"type\": \"AdamW\", \"params\": {" params "}}}"
 
-static void the_optimizer_has_deepspeeds_defaults(void **state)
+TEST(the_optimizer_has_deepspeeds_defaults)
 {
-    (void)state;
     gives(ADAM(""), 0,
           "{\"lr\": 0.001, \"beta1\": 0.9, \"beta2\": 0.999, \"eps\": 1e-8, "
           "\"weight-decay\": 0, \"clip\": 0, \"lr-decay\": \"none\", \"lr-min\": null, "
@@ -159,9 +150,8 @@ static void the_optimizer_has_deepspeeds_defaults(void **state)
     "\"scheduler\": {\"type\": \"" type "\", \"params\": {" params "}}}"
 #define LINEAR "\"warmup_type\": \"linear\""
 
-static void schedulers_with_linear_warm_up_have_a_counterpart(void **state)
+TEST(schedulers_with_linear_warm_up_have_a_counterpart)
 {
-    (void)state;
     gives(SCHEDULED("WarmupLR", LINEAR), 0,
           "{\"lr\": 0.5, \"lr-decay\": \"none\", \"warmup\": 1000, \"steps\": null}");
     gives(SCHEDULED("WarmupLR", LINEAR ", \"warmup_max_lr\": 2, \"warmup_num_steps\": 7"),
@@ -195,9 +185,8 @@ static void schedulers_with_linear_warm_up_have_a_counterpart(void **state)
     wrong(SCHEDULED("WarmupCosineLR", LINEAR ", \"cos_min_ratio\": 2"), 0, "from 0 to 1");
 }
 
-static void types_are_those_that_are_enabled(void **state)
+TEST(types_are_those_that_are_enabled)
 {
-    (void)state;
     gives("{\"bf16\": {\"enabled\": true}, \"fp16\": {\"enabled\": false}}", 0,
           "{\"dtype\": \"bf16\"}");
     gives("{\"bfloat16\": {\"enabled\": true}}", 0, "{\"dtype\": \"bf16\"}");
@@ -220,9 +209,8 @@ static void types_are_those_that_are_enabled(void **state)
 
 #define SHARDED(members) "{\"zero_optimization\": {" members "}}"
 
-static void stages_buckets_and_thresholds(void **state)
+TEST(stages_buckets_and_thresholds)
 {
-    (void)state;
     gives(SHARDED("\"stage\": 2, \"reduce_bucket_size\": 5e5, \"overlap_comm\": false"), 0,
           "{\"stage\": 2, \"bucket\": 500000, \"overlap\": \"off\", \"prefetch\": null}");
     gives(SHARDED("\"stage\": 3, \"stage3_prefetch_bucket_size\": 5e7, "
@@ -241,9 +229,8 @@ static void stages_buckets_and_thresholds(void **state)
     wrong("{\"zero_optimization\": true}", 0, "expected an object, found true");
 }
 
-static void smaller_shard_groups_and_secondary_shards_have_a_counterpart(void **state)
+TEST(smaller_shard_groups_and_secondary_shards_have_a_counterpart)
 {
-    (void)state;
     gives(SHARDED("\"stage\": 3, \"mics_shard_size\": 8"), 0,
           "{\"shard-ranks\": 8, \"node-parameters\": null}");
     gives(SHARDED("\"stage\": 3, \"mics_shard_size\": -1, \"zero_hpz_partition_size\": 1"),
@@ -264,9 +251,8 @@ static void smaller_shard_groups_and_secondary_shards_have_a_counterpart(void **
 
 #define ACTIVATIONS(members) "{\"activation_checkpointing\": {" members "}}"
 
-static void activations_are_recomputed_where_a_file_says_how(void **state)
+TEST(activations_are_recomputed_where_a_file_says_how)
 {
-    (void)state;
     gives(ACTIVATIONS("\"partition_activations\": true"), 0, "{\"recompute\": true}");
     names(ACTIVATIONS("\"partition_activations\": true"),
           "activation_checkpointing.partition_activations", "--partition-activations",
@@ -283,9 +269,8 @@ static void activations_are_recomputed_where_a_file_says_how(void **state)
 #define CPU                  "\"device\": \"cpu\""
 #define NOWHERE              "{\"offload\": null, \"offload-parameters\": null}"
 
-static void states_go_to_the_directory_of_a_file(void **state)
+TEST(states_go_to_the_directory_of_a_file)
 {
-    (void)state;
     gives(SHARDED("\"stage\": 2, " OPTIMIZER_IN(NVME("/d"))), 0,
           "{\"offload\": \"/d\", \"offload-parameters\": null}");
     gives(SHARDED("\"stage\": 3, " OPTIMIZER_IN(NVME("/d")) ", " PARAMETERS_IN(NVME("/d"))),
@@ -321,9 +306,8 @@ static void states_go_to_the_directory_of_a_file(void **state)
     wrong(SHARDED("\"offload_optimizer\": true"), 0, "expected an object, found true");
 }
 
-static void activations_go_there_with_the_states(void **state)
+TEST(activations_go_there_with_the_states)
 {
-    (void)state;
     const char *with = "{\"zero_optimization\": {\"stage\": 1, " OPTIMIZER_IN(
         NVME("/d")) "}, \"activation_checkpointing\": {\"cpu_checkpointing\": true}}";
     gives(with, 0, "{\"recompute\": true, \"offload-activations\": true}");
@@ -335,9 +319,8 @@ static void activations_go_there_with_the_states(void **state)
 
 #define SHARES(more) "{\"tensor_parallel\": {\"autotp_size\": 2}, " more "}"
 
-static void batches_are_those_of_the_ranks_that_shard(void **state)
+TEST(batches_are_those_of_the_ranks_that_shard)
 {
-    (void)state;
     gives(SHARES(MICRO "4, " STEPS "8"), 6,
           "{\"tp\": 2, \"global-batch\": 96, \"micro-batch\": 4}");
     gives(SHARES(TOTAL "64, " MICRO "4, " STEPS "8"), 4,
@@ -350,9 +333,8 @@ static void batches_are_those_of_the_ranks_that_shard(void **state)
 }
 
 /* A file with what Hjson allows, and the same as JSON: lines and columns are those of the file. */
-static void comments_and_last_commas_are_blanks(void **state)
+TEST(comments_and_last_commas_are_blanks)
 {
-    (void)state;
     static const struct {
         const char *hjson, *json;
     } files[] = {
@@ -379,9 +361,8 @@ static void comments_and_last_commas_are_blanks(void **state)
     }
 }
 
-static void keys_that_nobody_knows_are_refused(void **state)
+TEST(keys_that_nobody_knows_are_refused)
 {
-    (void)state;
     names("{\"train_batchsize\": 4}", "train_batchsize", "does not know", true);
     names("{\"optimizer.type\": \"AdamW\"}", "optimizer.type", "does not know", true);
     names(SHARDED("\"a.b\": 1"), "zero_optimization.a.b", "does not know", true);
@@ -398,20 +379,5 @@ static void keys_that_nobody_knows_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_those_of_deepspeed),
-        cmocka_unit_test(batches_that_contradict_each_other_are_refused),
-        cmocka_unit_test(the_optimizer_has_deepspeeds_defaults),
-        cmocka_unit_test(schedulers_with_linear_warm_up_have_a_counterpart),
-        cmocka_unit_test(types_are_those_that_are_enabled),
-        cmocka_unit_test(stages_buckets_and_thresholds),
-        cmocka_unit_test(smaller_shard_groups_and_secondary_shards_have_a_counterpart),
-        cmocka_unit_test(activations_are_recomputed_where_a_file_says_how),
-        cmocka_unit_test(states_go_to_the_directory_of_a_file),
-        cmocka_unit_test(activations_go_there_with_the_states),
-        cmocka_unit_test(batches_are_those_of_the_ranks_that_shard),
-        cmocka_unit_test(comments_and_last_commas_are_blanks),
-        cmocka_unit_test(keys_that_nobody_knows_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

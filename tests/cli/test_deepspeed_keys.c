@@ -1,12 +1,6 @@
 /* The keys of DeepSpeed's configurations: what their rows say is so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "cli/deepspeed.h"
 #include "cli/run_options.h"
@@ -25,9 +19,8 @@ static bool is_section(const char *rule)
 }
 
 /* A rule is one that the program knows, and what is not taken has a reason. */
-static void each_key_has_a_rule(void **state)
+TEST(each_key_has_a_rule)
 {
-    (void)state;
     for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
         bool says_why =
             strcmp(key->rule, "any") == 0 || strncmp(key->rule, "only ", 5) == 0;
@@ -38,9 +31,8 @@ static void each_key_has_a_rule(void **state)
 }
 
 /* Members of a section are found through it, so the section must have its row. */
-static void each_path_has_its_section(void **state)
+TEST(each_path_has_its_section)
 {
-    (void)state;
     for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
         const char *dot = strrchr(key->path, '.');
         char section[128];
@@ -111,9 +103,8 @@ static bool is_by_chance(const char *path, const char *option)
 }
 
 /* A key that shares its words with an option is taken, or its reason names the option. */
-static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
+TEST(a_key_with_the_words_of_an_option_is_taken_or_names_it)
 {
-    (void)state;
     for (const zero_deepspeed_key *key = zero_deepspeed_keys; key->path; key++) {
         if (!*key->reason) continue; /* taken */
         mentions_exist(key->path, key->reason);
@@ -131,10 +122,5 @@ static void a_key_with_the_words_of_an_option_is_taken_or_names_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_key_has_a_rule),
-        cmocka_unit_test(each_path_has_its_section),
-        cmocka_unit_test(a_key_with_the_words_of_an_option_is_taken_or_names_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

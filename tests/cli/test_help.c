@@ -1,17 +1,10 @@
 /* What the program says of itself: help, pages of the manual, suggestions. */
+#include "support/test.h"
+
 #include "cli/help.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "cli/run_options.h"
 #include "cli/command.h"
+#include "cli/run_options.h"
 #include "support/mentions.h"
 #include "support/within.h"
 
@@ -26,14 +19,13 @@ static char *help_of(const zero_command *command, char *line)
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     for (char *w = strtok(line, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    assert_int_equal(zero_help_show(command, argc, argv, out), ZERO_OK);
+    assert_ok(zero_help_show(command, argc, argv, out));
     fclose(out);
     return text;
 }
 
-static void help_shows_every_option_within_80_columns(void **state)
+TEST(help_shows_every_option_within_80_columns)
 {
-    (void)state;
     const zero_command *command;
     for (int c = 0; (command = zero_command_at(c)); c++) {
         char line[1] = "", mention[64];
@@ -55,9 +47,8 @@ static void help_shows_every_option_within_80_columns(void **state)
     }
 }
 
-static void texts_name_options_that_exist(void **state)
+TEST(texts_name_options_that_exist)
 {
-    (void)state;
     const zero_command *command;
     for (int c = 0; (command = zero_command_at(c)); c++) {
         const zero_option_table *table;
@@ -72,9 +63,8 @@ static void texts_name_options_that_exist(void **state)
     }
 }
 
-static void help_shows_what_the_preset_decides(void **state)
+TEST(help_shows_what_the_preset_decides)
 {
-    (void)state;
     static const char *const lines[][3] = {
         {"", "optimizer steps; 0: none [360]", "[0.004]"},
         {"--model tiny --help", "transformer blocks [4]", "[--global-batch / ranks]"},
@@ -95,9 +85,8 @@ static void help_shows_what_the_preset_decides(void **state)
                      ZERO_ERR_INVALID);
 }
 
-static void a_plans_help_leaves_out_what_changes_no_plan(void **state)
+TEST(a_plans_help_leaves_out_what_changes_no_plan)
 {
-    (void)state;
     char line[1] = "";
     char *text = help_of(&zero_command_plan, line);
     assert_null(strstr(text, "--lr"));
@@ -107,17 +96,15 @@ static void a_plans_help_leaves_out_what_changes_no_plan(void **state)
     free(text);
 }
 
-static void asking_for_help_is_always_possible(void **state)
+TEST(asking_for_help_is_always_possible)
 {
-    (void)state;
     char *all[] = {"--nonsense", "--steps", "-1", "--help"}, *brief[] = {"-h"};
     assert_true(zero_options_ask_for_help(4, all) && zero_options_ask_for_help(1, brief));
     assert_false(zero_options_ask_for_help(3, all));
 }
 
-static void every_command_has_a_page_of_the_manual(void **state)
+TEST(every_command_has_a_page_of_the_manual)
 {
-    (void)state;
     const zero_command *command;
     for (int c = -1; c < 0 || (command = zero_command_at(c)); c++) {
         char *text = NULL;
@@ -125,7 +112,7 @@ static void every_command_has_a_page_of_the_manual(void **state)
         command = c < 0 ? NULL : zero_command_at(c);
         if (command && !command->run) continue;
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(zero_help_write_man(command, out), ZERO_OK);
+        assert_ok(zero_help_write_man(command, out));
         fclose(out);
         assert_int_equal(strncmp(text, ".TH ZERO", 8), 0);
         const char *parts[] = {"\n.SH NAME\nzero", "\n.SH SYNOPSIS\n",
@@ -136,9 +123,8 @@ static void every_command_has_a_page_of_the_manual(void **state)
     }
 }
 
-static void edit_distance_is_a_distance(void **state)
+TEST(edit_distance_is_a_distance)
 {
-    (void)state;
     const char *words[] = {"", "a", "ab", "ba", "steps", "stpes", "seed", "global-batch"};
     const int n = sizeof words / sizeof *words;
     for (int i = 0; i < n; i++) {
@@ -156,14 +142,5 @@ static void edit_distance_is_a_distance(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_shows_every_option_within_80_columns),
-        cmocka_unit_test(texts_name_options_that_exist),
-        cmocka_unit_test(help_shows_what_the_preset_decides),
-        cmocka_unit_test(a_plans_help_leaves_out_what_changes_no_plan),
-        cmocka_unit_test(asking_for_help_is_always_possible),
-        cmocka_unit_test(every_command_has_a_page_of_the_manual),
-        cmocka_unit_test(edit_distance_is_a_distance),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,3 +1,5 @@
+#include "support/test.h"
+
 #include "cli/generate_options.h"
 #include "support/options_test.h"
 
@@ -15,9 +17,8 @@ static void write_file(const char *text)
     fclose(file);
 }
 
-static void without_options_everything_is_default(void **state)
+TEST(without_options_everything_is_default)
 {
-    (void)state;
     parsed o;
     accepted("", &o);
     const zero_config *c = &o.config;
@@ -40,9 +41,8 @@ static void without_options_everything_is_default(void **state)
     zero_options_destroy(&o.given);
 }
 
-static void both_forms_of_an_option_mean_the_same(void **state)
+TEST(both_forms_of_an_option_mean_the_same)
 {
-    (void)state;
     parsed a, b;
     accepted("--steps 7 --lr 3e-4 --data x=y --shuffle --progress none --seed 5", &a);
     accepted("--steps=7 --lr=3e-4 --data=x=y --shuffle=on --progress=none --seed=5", &b);
@@ -58,18 +58,16 @@ static void both_forms_of_an_option_mean_the_same(void **state)
     assert_true(!a.config.shuffle && a.config.lr == 0.0 && a.config.warmup == 0);
 }
 
-static void suffixes_are_decimal(void **state)
+TEST(suffixes_are_decimal)
 {
-    (void)state;
     parsed o;
     accepted("--bucket 64K --steps 3M --vocab 2M --seed 9223372036854775807", &o);
     assert_true(o.config.plan.bucket == 64000 && o.config.steps == 3000000);
     assert_true(o.config.vocab == 2000000 && o.config.seed == INT64_MAX);
 }
 
-static void binary_suffixes_are_powers_of_1024(void **state)
+TEST(binary_suffixes_are_powers_of_1024)
 {
-    (void)state;
     parsed o;
     accepted("--bucket 64KiB --steps 3MiB --memory-limit 16GiB --persist 0TiB", &o);
     assert_true(o.config.plan.bucket == 65536 && o.config.steps == 3145728);
@@ -85,9 +83,8 @@ static void binary_suffixes_are_powers_of_1024(void **state)
     }
 }
 
-static void bad_numbers_are_refused_with_option_value_and_range(void **state)
+TEST(bad_numbers_are_refused_with_option_value_and_range)
 {
-    (void)state;
     const char *whole[] = {"-1",
                            "abc",
                            "1.5",
@@ -125,9 +122,8 @@ static void bad_numbers_are_refused_with_option_value_and_range(void **state)
     refused(ZERO_ERR_INVALID, "--beta1 1", "--beta1 1", "from 0 to 0.999999");
 }
 
-static void bad_words_are_refused_with_the_good_ones(void **state)
+TEST(bad_words_are_refused_with_the_good_ones)
 {
-    (void)state;
     refused(ZERO_ERR_INVALID, "--progress line", "--progress line", "auto|live|lines|none");
     refused(ZERO_ERR_INVALID, "--progress live|lines", "expected one of",
             "auto|live|lines|none");
@@ -138,9 +134,8 @@ static void bad_words_are_refused_with_the_good_ones(void **state)
     refused(ZERO_ERR_INVALID, "--stage 99", "--stage 99", "a whole number from 0 to ");
 }
 
-static void unknown_options_are_refused_with_the_nearest(void **state)
+TEST(unknown_options_are_refused_with_the_nearest)
 {
-    (void)state;
     refused(ZERO_ERR_INVALID, "--stepz 5", "--stepz", "did you mean --steps?");
     refused(ZERO_ERR_INVALID, "--stpes=5", "--stpes", "did you mean --steps?");
     refused(ZERO_ERR_INVALID, "--global_batch 5", "no such",
@@ -152,13 +147,12 @@ static void unknown_options_are_refused_with_the_nearest(void **state)
     refused(ZERO_ERR_INVALID, "--=5", "--=5", "--help lists all");
 }
 
-static void tp_is_checked_before_ranks_are_known(void **state)
+TEST(tp_is_checked_before_ranks_are_known)
 {
-    (void)state;
     parsed o;
     accepted("--tp 4 --tp-slices 8 --tp-across-nodes --heads 8", &o);
     assert_true(o.config.tp.ranks == 4 && o.config.tp.across_nodes);
-    assert_int_equal(zero_config_check(&o.config), ZERO_OK);
+    assert_ok(zero_config_check(&o.config));
     const struct {
         const char *line, *said;
     } wrong[] = {
@@ -180,9 +174,8 @@ static void tp_is_checked_before_ranks_are_known(void **state)
     refused(ZERO_ERR_INVALID, "--tp-slice 2", "--tp-slice", "--tp-slices");
 }
 
-static void misplaced_words_are_refused(void **state)
+TEST(misplaced_words_are_refused)
 {
-    (void)state;
     refused(ZERO_ERR_INVALID, "steps 5", "'steps'", "unexpected argument");
     refused(ZERO_ERR_INVALID, "--steps 5 6", "'6'", "unexpected argument");
     refused(ZERO_ERR_INVALID, "--shuffle on", "'on'", "unexpected argument");
@@ -192,9 +185,8 @@ static void misplaced_words_are_refused(void **state)
     refused(ZERO_ERR_INVALID, "--steps 5 --steps none", "--steps none", "whole number");
 }
 
-static void the_last_one_of_an_option_given_more_than_once_counts(void **state)
+TEST(the_last_one_of_an_option_given_more_than_once_counts)
 {
-    (void)state;
     parsed o;
     accepted("--steps 5 --lr=1 --steps=7 --shuffle --steps 6 --shuffle=off", &o);
     assert_true(o.config.steps == 6 && o.config.lr == 1.0 && !o.config.shuffle);
@@ -220,26 +212,23 @@ static int check_idle(const zero_option *rows, void *into)
             while (other->name && strcmp(other->name, idle->option) != 0) other++;
             if (!other->name) fail_msg("--%s: no option --%s", row->name, idle->option);
             if (idle->value)
-                assert_int_equal(zero_option_store(other, idle->value, row->name, into),
-                                 ZERO_OK);
+                assert_ok(zero_option_store(other, idle->value, row->name, into));
             n++;
         }
     }
     return n;
 }
 
-static void idle_options_name_options_and_their_values(void **state)
+TEST(idle_options_name_options_and_their_values)
 {
-    (void)state;
     zero_config config;
     zero_generate_options options;
     assert_true(check_idle(zero_run_options, &config) > 5);
     assert_true(check_idle(zero_generate_table.rows, &options) > 3);
 }
 
-static void flags_win_over_the_file_whatever_the_order(void **state)
+TEST(flags_win_over_the_file_whatever_the_order)
 {
-    (void)state;
     parsed o;
     write_file(
         "{\"steps\": 10, \"model\": \"gpt2\", \"shuffle\": true, \"bucket\": \"200K\",\n"
@@ -264,9 +253,8 @@ static void flags_win_over_the_file_whatever_the_order(void **state)
     zero_options_destroy(&o.given);
 }
 
-static void a_file_and_flags_give_the_same_bits(void **state)
+TEST(a_file_and_flags_give_the_same_bits)
 {
-    (void)state;
     parsed file, flags;
     write_file(
         "{\"lr\": 0.1, \"eps\": 1e-8, \"beta2\": 0.95, \"dropout\": 0.12345678901234567}");
@@ -284,9 +272,8 @@ static void file_refused(const char *text, const char *part, const char *other)
     refused(ZERO_ERR_INVALID, "--config " FILE_NAME, part, other);
 }
 
-static void mistakes_in_a_file_are_refused_with_their_place(void **state)
+TEST(mistakes_in_a_file_are_refused_with_their_place)
 {
-    (void)state;
     file_refused("", FILE_NAME ":1:1", "not a JSON object");
     file_refused("{\"steps\": 5,\n  }", FILE_NAME ":2:3", "not a JSON object");
     file_refused("{\"steps\": 5,\n \"steps\": 6}", FILE_NAME ":2:8", "duplicate");
@@ -317,9 +304,8 @@ static void mistakes_in_a_file_are_refused_with_their_place(void **state)
     file_refused("{\"steps\": \"\xff\"}", FILE_NAME ":1:12", "UTF-8");
 }
 
-static void a_pipe_or_a_huge_file_as_configuration_is_refused_at_once(void **state)
+TEST(a_pipe_or_a_huge_file_as_configuration_is_refused_at_once)
 {
-    (void)state;
     assert_int_equal(mkfifo(FILE_NAME ".pipe", 0600), 0);
     refused(ZERO_ERR_INVALID, "--config " FILE_NAME ".pipe", "regular file", "pipe");
     assert_int_equal(unlink(FILE_NAME ".pipe"), 0);
@@ -330,9 +316,8 @@ static void a_pipe_or_a_huge_file_as_configuration_is_refused_at_once(void **sta
 }
 
 /* Only these rows are kept in checkpoints and named where a resumed run differs. */
-static void a_runs_identity_is_what_decides_its_numbers(void **state)
+TEST(a_runs_identity_is_what_decides_its_numbers)
 {
-    (void)state;
     parsed o;
     accepted("--steps 7 --lr 0.5 --checkpoint d --metrics m --watchdog 5 --keep 3", &o);
     json_t *values = zero_run_options_identity(&o.config);
@@ -349,9 +334,8 @@ static void a_runs_identity_is_what_decides_its_numbers(void **state)
 }
 
 /* Data are compared by content, and each node has its own memory and files. */
-static void ranks_may_differ_in_what_is_theirs_alone(void **state)
+TEST(ranks_may_differ_in_what_is_theirs_alone)
 {
-    (void)state;
     parsed a, b;
     accepted("--steps 7", &a);
     const char *same[] = {"--data x",        "--tokenizer byte",   "--memory-limit 1G",
@@ -384,24 +368,5 @@ static int remove_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_options_everything_is_default),
-        cmocka_unit_test(both_forms_of_an_option_mean_the_same),
-        cmocka_unit_test(suffixes_are_decimal),
-        cmocka_unit_test(binary_suffixes_are_powers_of_1024),
-        cmocka_unit_test(bad_numbers_are_refused_with_option_value_and_range),
-        cmocka_unit_test(bad_words_are_refused_with_the_good_ones),
-        cmocka_unit_test(unknown_options_are_refused_with_the_nearest),
-        cmocka_unit_test(tp_is_checked_before_ranks_are_known),
-        cmocka_unit_test(misplaced_words_are_refused),
-        cmocka_unit_test(the_last_one_of_an_option_given_more_than_once_counts),
-        cmocka_unit_test(idle_options_name_options_and_their_values),
-        cmocka_unit_test(flags_win_over_the_file_whatever_the_order),
-        cmocka_unit_test(a_file_and_flags_give_the_same_bits),
-        cmocka_unit_test(mistakes_in_a_file_are_refused_with_their_place),
-        cmocka_unit_test(a_pipe_or_a_huge_file_as_configuration_is_refused_at_once),
-        cmocka_unit_test(a_runs_identity_is_what_decides_its_numbers),
-        cmocka_unit_test(ranks_may_differ_in_what_is_theirs_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, remove_file);
+    return run_here(NULL, remove_file);
 }

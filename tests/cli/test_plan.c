@@ -1,12 +1,6 @@
 /* The output of `zero plan`: ledger, time, the largest model, its options. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "plan/plan.h"
 #include "plan/plan_fit.h"
@@ -38,7 +32,7 @@ static zero_plan_input plan_of(const zero_model *model, int stage, int ranks, in
 static void for_all(void (*check)(const zero_schedule *s))
 {
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int k = 0; k < 4 * 5 * 3 * 2 * 2; k++) {
         zero_layout layout;
         zero_schedule s;
@@ -46,11 +40,10 @@ static void for_all(void (*check)(const zero_schedule *s))
         zero_plan_input in = plan_of(&model, k % 4, 1 + k / 4 % 5, 1 + k / 20 % 3);
         bool shares = k / 60 % 2 != 0 && in.n_ranks > 2;
         in.type = k / 120 ? ZERO_BF16 : ZERO_FP32;
-        assert_int_equal(
-            zero_layout_init_blocks(&layout, in.n_ranks, shares ? 2 : in.n_ranks), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, in.n_ranks, shares ? 2 : in.n_ranks));
         in.layout = &layout;
         in.collectives = zero_algorithm_choose(&layout, &why);
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         check(&s);
         zero_schedule_destroy(&s);
         zero_layout_destroy(&layout);
@@ -79,9 +72,8 @@ static void check_peak(const zero_schedule *s)
     assert_true(zero_plan_process(s) > ZERO_PROCESS_BYTES);
 }
 
-static void classes_at_the_peak_add_up_to_it(void **state)
+TEST(classes_at_the_peak_add_up_to_it)
 {
-    (void)state;
     for_all(check_peak);
 }
 
@@ -96,9 +88,8 @@ static void check_states(const zero_schedule *s)
         assert_true((double)l.states < l.formula + l.padding);
 }
 
-static void states_are_the_papers_and_padding_or_less_where_nodes_share(void **state)
+TEST(states_are_the_papers_and_padding_or_less_where_nodes_share)
 {
-    (void)state;
     for_all(check_states);
 }
 
@@ -132,9 +123,8 @@ static void check_volume(const zero_schedule *s)
         assert_true(fabs(4.0 * volume - l.reduce.formula - l.gather.formula) < 1e-6);
 }
 
-static void what_is_sent_is_the_papers_volume_without_what_stays(void **state)
+TEST(what_is_sent_is_the_papers_volume_without_what_stays)
 {
-    (void)state;
     for_all(check_volume);
 }
 
@@ -151,23 +141,21 @@ static void check_kept(const zero_schedule *s)
     assert_true(bytes == (size_t)elements * zero_type_size(s->input.type));
 }
 
-static void what_the_last_unit_reads_stays_from_forward_to_backward(void **state)
+TEST(what_the_last_unit_reads_stays_from_forward_to_backward)
 {
-    (void)state;
     for_all(check_kept);
 }
 
-static void resident_groups_stay_too(void **state)
+TEST(resident_groups_stay_too)
 {
-    (void)state;
     zero_model model;
     zero_schedule s;
     int groups[8];
     size_t bytes;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = plan_of(&model, 3, 3, 1);
     in.persist = 1 << 20;
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     assert_int_equal(zero_plan_kept(&s, groups, &bytes), model.n_groups);
     assert_true(bytes == s.class_peak[ZERO_CLASS_GATHERED]);
     zero_schedule_destroy(&s);
@@ -182,7 +170,7 @@ static zero_plan_time time_of(const zero_schedule *s, double latency, double ban
     zero_plan_machine machine = {
         .latency = latency, .bandwidth = bandwidth, .flops = flops};
     zero_plan_time t;
-    assert_int_equal(zero_plan_time_step(s, &machine, &t), ZERO_OK);
+    assert_ok(zero_plan_time_step(s, &machine, &t));
     return t;
 }
 
@@ -198,23 +186,21 @@ static void check_time(const zero_schedule *s)
     assert_true(is_near(idle.step, t.communication));
 }
 
-static void a_step_takes_what_it_computes_and_what_it_waits_for(void **state)
+TEST(a_step_takes_what_it_computes_and_what_it_waits_for)
 {
-    (void)state;
     for_all(check_time);
 }
 
 /* Copies of a device's collectives are hidden as far as there is something to compute. */
-static void copies_of_a_device_take_time(void **state)
+TEST(copies_of_a_device_take_time)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
         in.device = 1;
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         zero_traffic t = zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_REDUCE);
         zero_traffic gathered =
             zero_schedule_traffic(&s, ZERO_PROGRAM_STEP, ZERO_OP_GATHER);
@@ -222,34 +208,33 @@ static void copies_of_a_device_take_time(void **state)
         zero_plan_machine machine = {
             .bandwidth = 1e300, .host_bandwidth = 1e9, .flops = 1e300};
         zero_plan_time idle, busy, none;
-        assert_int_equal(zero_plan_time_step(&s, &machine, &idle), ZERO_OK);
+        assert_ok(zero_plan_time_step(&s, &machine, &idle));
         assert_true(t.bytes_fetched > 0 && idle.step >= 1e-9 * (double)t.bytes_fetched);
         assert_true(idle.step <= 1e-9 * (double)(t.bytes_fetched + t.bytes_stored));
         machine.flops = 1e9;
-        assert_int_equal(zero_plan_time_step(&s, &machine, &busy), ZERO_OK);
+        assert_ok(zero_plan_time_step(&s, &machine, &busy));
         assert_true(is_near(busy.communication, idle.communication));
         assert_true(busy.exposed < idle.exposed);
         machine.host_bandwidth = 0.0;
-        assert_int_equal(zero_plan_time_step(&s, &machine, &none), ZERO_OK);
+        assert_ok(zero_plan_time_step(&s, &machine, &none));
         assert_true(none.exposed < 1e-9 * busy.exposed);
         zero_schedule_destroy(&s);
     }
     zero_model_destroy(&model);
 }
 
-static void without_overlap_nothing_is_hidden(void **state)
+TEST(without_overlap_nothing_is_hidden)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         zero_plan_time overlapped = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);
         in.serial = true;
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         zero_plan_time bare = time_of(&s, 1e-6, 1e9, 1e9);
         zero_schedule_destroy(&s);
         assert_true(is_near(bare.step, bare.compute + bare.communication));
@@ -261,21 +246,20 @@ static void without_overlap_nothing_is_hidden(void **state)
 
 /* 6 flops per weight and token; attention on top. A recomputed block leaves out the last product,
  * which is a third of those with weights. */
-static void flops_are_those_of_the_products(void **state)
+TEST(flops_are_those_of_the_products)
 {
-    (void)state;
     zero_model model;
     zero_schedule s;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = plan_of(&model, 0, 1, 1);
     double L = 3, C = 24, V = 50, T = 17, rows = 2 * T;
     double blocks = L * (24 * rows * C * C + 4 * rows * T * C), head = 2 * rows * V * C;
     double lookup = rows * C, last = L * 8 * rows * C * C;
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * (blocks + head + lookup)));
     zero_schedule_destroy(&s);
     in.recompute = true;
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     assert_true(is_near(time_of(&s, 0, 1, 1).compute,
                         3 * (blocks + head + lookup) + blocks - last));
     zero_schedule_destroy(&s);
@@ -288,15 +272,14 @@ static zero_unit_sizes sizes_without_flops(const zero_unit *unit, int64_t B, int
     return (zero_unit_sizes){.out = B * T, .row_loss = is_last ? B * T : 0};
 }
 
-static void a_unit_of_unknown_work_takes_its_parameters_once_per_position(void **state)
+TEST(a_unit_of_unknown_work_takes_its_parameters_once_per_position)
 {
-    (void)state;
     zero_model model;
     zero_schedule s;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int u = 0; u < model.n_units; u++) model.units[u].sizes = sizes_without_flops;
     zero_plan_input in = plan_of(&model, 0, 1, 1);
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     double read = (double)(model.n_params + model.groups[0].n_params); /* tied: twice */
     assert_true(is_near(time_of(&s, 0, 1, 1).compute, 3 * 2.0 * 2 * 17 * read));
     zero_schedule_destroy(&s);
@@ -305,9 +288,8 @@ static void a_unit_of_unknown_work_takes_its_parameters_once_per_position(void *
 
 /* ---- the largest model ---- */
 
-static void one_layer_more_than_fits_does_not_fit(void **state)
+TEST(one_layer_more_than_fits_does_not_fit)
 {
-    (void)state;
     const size_t limits[] = {51 << 20, 52 << 20, 58 << 20};
     for (size_t i = 0; i < COUNT(limits); i++)
         for (int stage = 0; stage < 4; stage++) {
@@ -322,23 +304,21 @@ static void one_layer_more_than_fits_does_not_fit(void **state)
                                   .accumulation = 1,
                                   .bucket = 1 << 16,
                                   .prefetch = 1};
-            assert_int_equal(
-                zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = limits[i]}, &fitted),
-                ZERO_OK);
+            assert_ok(
+                zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = limits[i]}, &fitted));
             assert_true(fitted.needed <= limits[i]);
             if (fitted.layers == ZERO_GPT2_LAYERS) continue;
             deeper.layers = fitted.layers + 1;
-            assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+            assert_ok(zero_gpt2_describe(&deeper, &model));
             in.model = &model;
-            assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+            assert_ok(zero_plan_measure(&in, &l));
             assert_true(l.needed > limits[i]);
             zero_model_destroy(&model);
         }
 }
 
-static void nothing_fits_less_than_a_process(void **state)
+TEST(nothing_fits_less_than_a_process)
 {
-    (void)state;
     zero_plan_fitted fitted;
     zero_plan_input in = {
         .n_ranks = 1, .micro_batch = 1, .seq = 17, .accumulation = 1, .bucket = 1 << 16};
@@ -350,16 +330,14 @@ static void nothing_fits_less_than_a_process(void **state)
 
 /* ---- options ---- */
 
-static void plans_options_and_trains_are_told_apart(void **state)
+TEST(plans_options_and_trains_are_told_apart)
 {
-    (void)state;
     zero_plan_options o;
     char words[512];
-    assert_int_equal(parse(&o,
-                           "--ranks 1K --model gpt2 --fit=32G --stage all --json "
-                           "--network 2e-6,12.5G --rank 3 --flops 1.5T --dtype bf16",
-                           words),
-                     ZERO_OK);
+    assert_ok(parse(&o,
+                    "--ranks 1K --model gpt2 --fit=32G --stage all --json "
+                    "--network 2e-6,12.5G --rank 3 --flops 1.5T --dtype bf16",
+                    words));
     assert_true(o.request.n_ranks == 1000 && o.request.rank == 3 &&
                 o.request.fit == INT64_C(32000000000));
     assert_true(o.json && o.request.all_stages && o.request.has_time && !o.models &&
@@ -370,34 +348,31 @@ static void plans_options_and_trains_are_told_apart(void **state)
     assert_string_equal(o.request.config.model, "gpt2");
     assert_int_equal(o.request.config.plan.type, ZERO_BF16);
     zero_plan_options_destroy(&o);
-    assert_int_equal(parse(&o, "--stage 2", words), ZERO_OK);
+    assert_ok(parse(&o, "--stage 2", words));
     assert_true(!o.request.all_stages && o.request.config.plan.stage == 2 &&
                 o.request.n_ranks == 1 && o.request.fit == 0);
     zero_plan_options_destroy(&o);
 }
 
-static void the_memory_for_a_batch_is_the_limit(void **state)
+TEST(the_memory_for_a_batch_is_the_limit)
 {
-    (void)state;
     zero_plan_options o;
     char words[512];
-    assert_int_equal(parse(&o, "--fit batch --memory-limit 2G", words), ZERO_OK);
+    assert_ok(parse(&o, "--fit batch --memory-limit 2G", words));
     assert_true(o.request.fit_batch && o.request.fit == 0 &&
                 o.request.fit_memory == INT64_C(2000000000) && !o.request.ablation);
     zero_plan_options_destroy(&o);
-    assert_int_equal(
-        parse(&o, "--fit batch --device cuda --device-memory 3G --memory-limit 2G", words),
-        ZERO_OK);
+    assert_ok(
+        parse(&o, "--fit batch --device cuda --device-memory 3G --memory-limit 2G", words));
     assert_true(o.request.fit_memory == INT64_C(3000000000));
     zero_plan_options_destroy(&o);
-    assert_int_equal(parse(&o, "--ablation --stage 1 --json", words), ZERO_OK);
+    assert_ok(parse(&o, "--ablation --stage 1 --json", words));
     assert_true(o.request.ablation && !o.request.fit_batch && o.json);
     zero_plan_options_destroy(&o);
 }
 
-static void mistakes_are_refused_with_what_is_expected(void **state)
+TEST(mistakes_are_refused_with_what_is_expected)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"--ranks 0", "from 1 to 1048576"},
         {"--ranks", "--ranks needs a value"},
@@ -439,22 +414,5 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_at_the_peak_add_up_to_it),
-        cmocka_unit_test(states_are_the_papers_and_padding_or_less_where_nodes_share),
-        cmocka_unit_test(what_is_sent_is_the_papers_volume_without_what_stays),
-        cmocka_unit_test(what_the_last_unit_reads_stays_from_forward_to_backward),
-        cmocka_unit_test(resident_groups_stay_too),
-        cmocka_unit_test(a_step_takes_what_it_computes_and_what_it_waits_for),
-        cmocka_unit_test(copies_of_a_device_take_time),
-        cmocka_unit_test(without_overlap_nothing_is_hidden),
-        cmocka_unit_test(flops_are_those_of_the_products),
-        cmocka_unit_test(a_unit_of_unknown_work_takes_its_parameters_once_per_position),
-        cmocka_unit_test(one_layer_more_than_fits_does_not_fit),
-        cmocka_unit_test(nothing_fits_less_than_a_process),
-        cmocka_unit_test(plans_options_and_trains_are_told_apart),
-        cmocka_unit_test(the_memory_for_a_batch_is_the_limit),
-        cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* `zero plan --machine`: what comes from the file, and what stays the user's. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include "support/test.h"
 
 #include "report/json_put.h"
 #include "report/plan_facts.h"
@@ -40,9 +32,8 @@ static double flops_of_dgx2(void)
     return 125e12 * 0.376 * TOKENS / (TOKENS + 1450.0);
 }
 
-static void one_node_computes_and_exchanges_as_its_devices_do(void **state)
+TEST(one_node_computes_and_exchanges_as_its_devices_do)
 {
-    (void)state;
     zero_plan_options o;
     zero_plan_report r;
     char words[512];
@@ -59,9 +50,8 @@ static void one_node_computes_and_exchanges_as_its_devices_do(void **state)
     destroy(&o, &r);
 }
 
-static void ranks_of_a_node_share_its_link_to_the_others(void **state)
+TEST(ranks_of_a_node_share_its_link_to_the_others)
 {
-    (void)state;
     zero_plan_options o;
     zero_plan_report r;
     char words[512];
@@ -78,9 +68,8 @@ static void ranks_of_a_node_share_its_link_to_the_others(void **state)
     destroy(&o, &r);
 }
 
-static void whatever_the_user_gives_stays(void **state)
+TEST(whatever_the_user_gives_stays)
 {
-    (void)state;
     zero_plan_options o;
     zero_plan_report r;
     char words[512];
@@ -104,9 +93,8 @@ static void whatever_the_user_gives_stays(void **state)
 }
 
 /* The device is held against its memory, the host is not. */
-static void a_plan_with_a_device_is_held_against_the_devices_memory(void **state)
+TEST(a_plan_with_a_device_is_held_against_the_devices_memory)
 {
-    (void)state;
     zero_plan_options o;
     zero_plan_report r;
     char words[512];
@@ -116,9 +104,8 @@ static void a_plan_with_a_device_is_held_against_the_devices_memory(void **state
     destroy(&o, &r);
 }
 
-static void the_largest_batch_fits_the_machines_memory(void **state)
+TEST(the_largest_batch_fits_the_machines_memory)
 {
-    (void)state;
     zero_plan_options o, by_hand;
     zero_plan_report r, same;
     char words[512], others[512];
@@ -132,9 +119,8 @@ static void the_largest_batch_fits_the_machines_memory(void **state)
                      ZERO_ERR_INVALID);
 }
 
-static void the_time_is_that_of_the_same_numbers_given_by_hand(void **state)
+TEST(the_time_is_that_of_the_same_numbers_given_by_hand)
 {
-    (void)state;
     zero_plan_options o, by_hand;
     zero_plan_report r, same;
     char words[512], others[512], line[512];
@@ -152,17 +138,16 @@ static void the_time_is_that_of_the_same_numbers_given_by_hand(void **state)
     destroy(&o, &r);
 }
 
-static void the_head_names_the_machine_and_the_fit(void **state)
+TEST(the_head_names_the_machine_and_the_fit)
 {
-    (void)state;
     zero_plan_options o;
     zero_plan_report r;
     char words[512], text[16384];
     make(DGX2 "--ranks 32", &o, words, &r);
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(out);
-    assert_int_equal(zero_plan_show(&r, out), ZERO_OK);
-    assert_int_equal(zero_json_print(zero_plan_facts(&r), 0, out), ZERO_OK);
+    assert_ok(zero_plan_show(&r, out));
+    assert_ok(zero_json_print(zero_plan_facts(&r), 0, out));
     assert_int_equal(fclose(out), 0);
     assert_non_null(strstr(text, "machine        v100-dgx2, 2026-11-23: a fit of ours"));
     assert_non_null(strstr(text, "22 % of its peak in fp16 at 2048 tokens"));
@@ -177,17 +162,16 @@ static void the_head_names_the_machine_and_the_fit(void **state)
     destroy(&o, &r);
 }
 
-static void help_lists_all_machines(void **state)
+TEST(help_lists_all_machines)
 {
-    (void)state;
     zero_plan_options o;
     char words[512], text[8192];
-    assert_int_equal(parse(&o, "--machine help", words), ZERO_OK);
+    assert_ok(parse(&o, "--machine help", words));
     assert_true(o.machines);
     zero_plan_options_destroy(&o);
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(out);
-    assert_int_equal(zero_plan_machines_show(out), ZERO_OK);
+    assert_ok(zero_plan_machines_show(out));
     assert_int_equal(fclose(out), 0);
     for (int i = 0; zero_machine_name_at(i); i++)
         assert_non_null(strstr(text, zero_machine_name_at(i)));
@@ -195,9 +179,8 @@ static void help_lists_all_machines(void **state)
         assert_true(strcspn(line, "\n") <= 100);
 }
 
-static void wrong_machines_are_refused(void **state)
+TEST(wrong_machines_are_refused)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"--machine dgx3", "there are a100-dgx, v100-dgx2"},
         {"--machine /nowhere/x.machine", "/nowhere/x.machine: cannot be opened"},
@@ -214,7 +197,7 @@ static void wrong_machines_are_refused(void **state)
         zero_plan_options o;
         zero_plan_report r;
         char words[512];
-        assert_int_equal(parse(&o, plans[i][0], words), ZERO_OK);
+        assert_ok(parse(&o, plans[i][0], words));
         assert_int_equal(zero_plan_report_make(&r, &o.request), ZERO_ERR_INVALID);
         assert_non_null(strstr(zero_last_error(), plans[i][1]));
         zero_plan_options_destroy(&o);
@@ -223,9 +206,8 @@ static void wrong_machines_are_refused(void **state)
 
 /* The Xeon of bench/results on which steps were measured: 512 tokens per rank took 2373 ms in fp32
  * (stage 1), 128 tokens 784 ms, and 512 tokens in bf16 786 ms. */
-static void a_measured_step_is_met_within_a_tenth(void **state)
+TEST(a_measured_step_is_met_within_a_tenth)
 {
-    (void)state;
     static const struct {
         const char *line;
         double seconds;
@@ -248,17 +230,5 @@ static void a_measured_step_is_met_within_a_tenth(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_node_computes_and_exchanges_as_its_devices_do),
-        cmocka_unit_test(ranks_of_a_node_share_its_link_to_the_others),
-        cmocka_unit_test(whatever_the_user_gives_stays),
-        cmocka_unit_test(a_plan_with_a_device_is_held_against_the_devices_memory),
-        cmocka_unit_test(the_largest_batch_fits_the_machines_memory),
-        cmocka_unit_test(the_time_is_that_of_the_same_numbers_given_by_hand),
-        cmocka_unit_test(the_head_names_the_machine_and_the_fit),
-        cmocka_unit_test(help_lists_all_machines),
-        cmocka_unit_test(wrong_machines_are_refused),
-        cmocka_unit_test(a_measured_step_is_met_within_a_tenth),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

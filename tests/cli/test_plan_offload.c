@@ -1,14 +1,6 @@
 /* `zero plan` and the scratch file: its bytes, the time of its transfers, the models that fit. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "io/scratch_file.h"
 #include "plan/plan.h"
@@ -48,7 +40,7 @@ static zero_plan_input plan_of(const zero_model *model, int stage, zero_type typ
 static void for_all(void (*check)(const zero_schedule *s))
 {
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int k = 0; k < 4 * 2 * 3 * 2; k++) {
         zero_schedule s;
         zero_type type = k / 4 % 2 ? ZERO_BF16 : ZERO_FP32;
@@ -57,7 +49,7 @@ static void for_all(void (*check)(const zero_schedule *s))
         in.offload_activations = k / 24;
         in.recompute = k / 24 > 0;
         in.offload_parameters = k / 24 && in.stage == 3;
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         check(&s);
         zero_schedule_destroy(&s);
     }
@@ -84,9 +76,8 @@ static void check_bytes(const zero_schedule *s)
     assert_true(l.needed == s->own_bytes + s->window_bytes + zero_plan_process(s));
 }
 
-static void the_file_holds_the_states_and_pages_padding_and_is_no_memory(void **state)
+TEST(the_file_holds_the_states_and_pages_padding_and_is_no_memory)
 {
-    (void)state;
     for_all(check_bytes);
 }
 
@@ -111,9 +102,8 @@ static void check_step(const zero_schedule *s)
     assert_int_equal(l.file_step.activations.bytes_written, l.file[ZERO_CLASS_KEPT]);
 }
 
-static void a_step_moves_the_states_once_each_way_and_the_schedule_shows_it(void **state)
+TEST(a_step_moves_the_states_once_each_way_and_the_schedule_shows_it)
 {
-    (void)state;
     for_all(check_step);
 }
 
@@ -129,7 +119,7 @@ static zero_plan_time time_of(const zero_schedule *s, double flops, double disk)
     m.flops = flops;
     m.disk_read *= disk;
     m.disk_write *= disk;
-    assert_int_equal(zero_plan_time_step(s, &m, &t), ZERO_OK);
+    assert_ok(zero_plan_time_step(s, &m, &t));
     return t;
 }
 
@@ -153,9 +143,8 @@ static void check_time(const zero_schedule *s)
     if (s->input.offload == ZERO_OFFLOAD_LAZY) assert_true(t.disk_first > 0.0);
 }
 
-static void a_step_takes_what_it_computes_and_what_the_disk_does_not_hide(void **state)
+TEST(a_step_takes_what_it_computes_and_what_the_disk_does_not_hide)
 {
-    (void)state;
     for_all(check_time);
 }
 
@@ -163,17 +152,16 @@ static double exposed_with(const zero_model *model, zero_offload when, double fl
 {
     zero_schedule s;
     zero_plan_input in = plan_of(model, 2, ZERO_BF16, when);
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     zero_plan_time t = time_of(&s, flops, 1.0);
     zero_schedule_destroy(&s);
     return t.disk_exposed;
 }
 
-static void lazy_and_backward_hide_what_end_cannot(void **state)
+TEST(lazy_and_backward_hide_what_end_cannot)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (double flops = 1e8; flops < 1e12; flops *= 10.0) {
         double end = exposed_with(&model, ZERO_OFFLOAD_END, flops);
         double lazy = exposed_with(&model, ZERO_OFFLOAD_LAZY, flops);
@@ -184,18 +172,17 @@ static void lazy_and_backward_hide_what_end_cannot(void **state)
 }
 
 /* A group has more blocks than there are slots: they are updated while units before it compute. */
-static void the_stream_runs_ahead_of_the_walk(void **state)
+TEST(the_stream_runs_ahead_of_the_walk)
 {
-    (void)state;
     zero_model model;
     zero_schedule s;
     zero_gpt2_shape wide = shape;
     wide.hidden = 768;
     wide.layers = 2;
     wide.vocab = 100;
-    assert_int_equal(zero_gpt2_describe(&wide, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&wide, &model));
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     assert_true(s.groups[1].n_blocks > 2 * DEPTH);
     zero_plan_time slow = time_of(&s, 1e4, 1.0);
     assert_true(is_near(slow.disk_exposed, slow.disk_first) && slow.disk_first < slow.disk);
@@ -203,19 +190,18 @@ static void the_stream_runs_ahead_of_the_walk(void **state)
     zero_model_destroy(&model);
 }
 
-static void ranks_of_a_node_share_its_disk(void **state)
+TEST(ranks_of_a_node_share_its_disk)
 {
-    (void)state;
     zero_model model;
     double seconds[2];
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int nodes = 1; nodes <= 2; nodes++) {
         zero_layout layout;
         zero_schedule s;
         zero_plan_input in = plan_of(&model, 1, ZERO_FP32, ZERO_OFFLOAD_LAZY);
-        assert_int_equal(zero_layout_init_blocks(&layout, 2, nodes), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, 2, nodes));
         in.layout = &layout;
-        assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in));
         seconds[nodes - 1] = time_of(&s, 1e10, 1.0).disk;
         zero_schedule_destroy(&s);
         zero_layout_destroy(&layout);
@@ -224,18 +210,17 @@ static void ranks_of_a_node_share_its_disk(void **state)
     zero_model_destroy(&model);
 }
 
-static void enough_tokens_hide_the_disk_and_fewer_do_not(void **state)
+TEST(enough_tokens_hide_the_disk_and_fewer_do_not)
 {
-    (void)state;
     zero_model model;
     zero_schedule s, resident;
     double times;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     in.offload = ZERO_OFFLOAD_OFF;
-    assert_int_equal(zero_schedule_compile(&resident, &in), ZERO_OK);
-    assert_int_equal(zero_plan_time_hidden(&s, &resident, &machine, 1.05, &times), ZERO_OK);
+    assert_ok(zero_schedule_compile(&resident, &in));
+    assert_ok(zero_plan_time_hidden(&s, &resident, &machine, 1.05, &times));
     for (int k = 0; k < 2; k++) { /* slower is the same as more tokens */
         double flops = 1e10 / (times * (k == 0 ? 1.001 : 0.99));
         double ratio = time_of(&s, flops, 1.0).step / time_of(&resident, flops, 1.0).step;
@@ -248,34 +233,30 @@ static void enough_tokens_hide_the_disk_and_fewer_do_not(void **state)
 
 /* ---- what fits ---- */
 
-static void memory_and_disk_both_limit_the_depth(void **state)
+TEST(memory_and_disk_both_limit_the_depth)
 {
-    (void)state;
     zero_plan_fitted one, two;
     zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     const size_t memory = 128 << 20;
-    assert_int_equal(zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory}, &one),
-                     ZERO_OK);
+    assert_ok(zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory}, &one));
     assert_true(one.needed <= memory && one.file > 0);
     size_t disk = one.file / 2;
-    assert_int_equal(
-        zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory, .disk = disk}, &two),
-        ZERO_OK);
+    assert_ok(
+        zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory, .disk = disk}, &two));
     assert_true(two.file <= disk && two.layers < one.layers);
     zero_gpt2_shape deeper = shape;
     zero_model model;
     zero_plan_ledger l;
     deeper.layers = two.layers + 1;
-    assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&deeper, &model));
     in.model = &model;
-    assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &l));
     assert_true(l.file_bytes > disk && l.needed <= memory);
     zero_model_destroy(&model);
 }
 
-static void the_message_says_which_of_the_two_does_not_fit(void **state)
+TEST(the_message_says_which_of_the_two_does_not_fit)
 {
-    (void)state;
     zero_plan_fitted fitted;
     zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     assert_int_equal(zero_plan_fit(&shape, &in,
@@ -309,16 +290,15 @@ static bool names_offload(const zero_plan_input *in, size_t limit)
     return names(in, (zero_advice_room){.limit = limit}, "--offload DIR");
 }
 
-static void the_advice_names_offload_only_where_it_fits(void **state)
+TEST(the_advice_names_offload_only_where_it_fits)
 {
-    (void)state;
     zero_model model;
     zero_plan_ledger resident, offloaded;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = plan_of(&model, 0, ZERO_FP32, ZERO_OFFLOAD_OFF);
-    assert_int_equal(zero_plan_measure(&in, &resident), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &resident));
     in.offload = ZERO_OFFLOAD_LAZY;
-    assert_int_equal(zero_plan_measure(&in, &offloaded), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &offloaded));
     assert_true(offloaded.needed < resident.needed);
     assert_false(names_offload(&in, offloaded.needed - 1)); /* it is given */
     in.offload = ZERO_OFFLOAD_OFF;
@@ -328,21 +308,20 @@ static void the_advice_names_offload_only_where_it_fits(void **state)
 }
 
 /* The advice for a full device names the first tier below it that fits: the host, then a file. */
-static void the_advice_beside_a_device_looks_at_both_memories(void **state)
+TEST(the_advice_beside_a_device_looks_at_both_memories)
 {
-    (void)state;
     zero_model model;
     zero_plan_ledger resident, host, file;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = plan_of(&model, 1, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     in.device = true;
     in.offload_depth = 1;
-    assert_int_equal(zero_plan_measure(&in, &file), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &file));
     in.offload_host = 1;
-    assert_int_equal(zero_plan_measure(&in, &host), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &host));
     in.offload = ZERO_OFFLOAD_OFF;
     in.offload_host = 0;
-    assert_int_equal(zero_plan_measure(&in, &resident), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &resident));
     assert_true(host.device_needed < resident.device_needed && file.needed < host.needed);
     zero_advice_room room = {file.device_needed, true, host.needed};
     assert_true(names(&in, room, "--offload host") && !names(&in, room, "--offload DIR"));
@@ -357,9 +336,8 @@ static void the_advice_beside_a_device_looks_at_both_memories(void **state)
 }
 
 /* One layer more would need more of the device, or of the host. */
-static void both_memories_decide_what_fits_beside_a_device(void **state)
+TEST(both_memories_decide_what_fits_beside_a_device)
 {
-    (void)state;
     static const zero_plan_room rooms[] = {{.bytes = 40 << 20, .host = 1 << 30},
                                            {.bytes = 1 << 30, .host = 120 << 20}};
     for (int k = 0; k < 4; k++) {
@@ -371,12 +349,12 @@ static void both_memories_decide_what_fits_beside_a_device(void **state)
         zero_model model;
         in.device = 1;
         in.offload_host = k % 2;
-        assert_int_equal(zero_plan_fit(&shape, &in, room, &fitted), ZERO_OK);
+        assert_ok(zero_plan_fit(&shape, &in, room, &fitted));
         assert_true(fitted.needed <= room->bytes && fitted.host <= room->host);
         deeper.layers = fitted.layers + 1;
-        assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+        assert_ok(zero_gpt2_describe(&deeper, &model));
         in.model = &model;
-        assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+        assert_ok(zero_plan_measure(&in, &l));
         assert_true(k / 2 == 0 ? l.device_needed > room->bytes : l.needed > room->host);
         zero_model_destroy(&model);
     }
@@ -384,14 +362,11 @@ static void both_memories_decide_what_fits_beside_a_device(void **state)
 
 /* ---- options ---- */
 
-static void a_disk_and_two_numbers_are_read(void **state)
+TEST(a_disk_and_two_numbers_are_read)
 {
-    (void)state;
     zero_plan_options o;
     char words[512];
-    assert_int_equal(
-        parse(&o, "--offload /x --disk 0.8G,1.2G --flops 500G --fit 4G,1GiB", words),
-        ZERO_OK);
+    assert_ok(parse(&o, "--offload /x --disk 0.8G,1.2G --flops 500G --fit 4G,1GiB", words));
     assert_true(o.request.has_time && o.request.has_disk && !o.request.has_network);
     assert_true(is_near(o.request.machine.disk_read, 0.8e9) &&
                 is_near(o.request.machine.disk_write, 1.2e9));
@@ -399,9 +374,8 @@ static void a_disk_and_two_numbers_are_read(void **state)
     zero_plan_options_destroy(&o);
 }
 
-static void mistakes_are_refused_with_what_is_expected(void **state)
+TEST(mistakes_are_refused_with_what_is_expected)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"--offload /x --flops 1G --disk 1G", "READ,WRITE"},
         {"--offload /x --flops 1G --disk 0,1G", "READ,WRITE"},
@@ -418,21 +392,5 @@ static void mistakes_are_refused_with_what_is_expected(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_holds_the_states_and_pages_padding_and_is_no_memory),
-        cmocka_unit_test(a_step_moves_the_states_once_each_way_and_the_schedule_shows_it),
-        cmocka_unit_test(a_step_takes_what_it_computes_and_what_the_disk_does_not_hide),
-        cmocka_unit_test(lazy_and_backward_hide_what_end_cannot),
-        cmocka_unit_test(the_stream_runs_ahead_of_the_walk),
-        cmocka_unit_test(ranks_of_a_node_share_its_disk),
-        cmocka_unit_test(enough_tokens_hide_the_disk_and_fewer_do_not),
-        cmocka_unit_test(memory_and_disk_both_limit_the_depth),
-        cmocka_unit_test(the_message_says_which_of_the_two_does_not_fit),
-        cmocka_unit_test(the_advice_names_offload_only_where_it_fits),
-        cmocka_unit_test(the_advice_beside_a_device_looks_at_both_memories),
-        cmocka_unit_test(both_memories_decide_what_fits_beside_a_device),
-        cmocka_unit_test(a_disk_and_two_numbers_are_read),
-        cmocka_unit_test(mistakes_are_refused_with_what_is_expected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

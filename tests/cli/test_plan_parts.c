@@ -1,13 +1,7 @@
 /* The plan of a shared GPT-2: its JOINs in the ledger, their time, and the deepest part
  * that fits. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "nn/share.h"
 #include "plan/plan.h"
@@ -28,16 +22,15 @@ typedef struct {
 static void open_plan_of(plan *p, int ranks, zero_algorithm collectives, bool recompute,
                          bool in_pieces)
 {
-    assert_int_equal(zero_gpt2_describe(&shape, &p->whole), ZERO_OK);
-    assert_int_equal(
-        zero_model_share(&p->whole, (zero_share){ranks, ranks - 1, 4}, &p->part), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &p->whole));
+    assert_ok(zero_model_share(&p->whole, (zero_share){ranks, ranks - 1, 4}, &p->part));
     zero_plan_input in = zero_plan_input_standard(&p->part, 2, 0);
     in.stage = 2;
     in.micro_batch = 4;
     in.collectives = collectives;
     in.recompute = recompute;
     in.partition_activations = in_pieces;
-    assert_int_equal(zero_schedule_compile(&p->s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&p->s, &in));
 }
 
 static void open_plan(plan *p, int ranks, zero_algorithm collectives, bool recompute)
@@ -64,9 +57,8 @@ static int count(const zero_schedule *s, zero_op op)
 
 /* A block has 4 sums, one more with --recompute; the embedding one, the head one and a
  * gather. */
-static void the_ledger_has_joins_and_their_formula(void **state)
+TEST(the_ledger_has_joins_and_their_formula)
 {
-    (void)state;
     for (int ranks = 1; ranks <= 4; ranks *= 2)
         for (int recompute = 0; recompute < 2; recompute++) {
             plan p;
@@ -94,7 +86,7 @@ static void the_ledger_has_joins_and_their_formula(void **state)
 static zero_plan_time time_of(const zero_schedule *s, zero_plan_machine machine)
 {
     zero_plan_time t;
-    assert_int_equal(zero_plan_time_step(s, &machine, &t), ZERO_OK);
+    assert_ok(zero_plan_time_step(s, &machine, &t));
     return t;
 }
 
@@ -105,9 +97,8 @@ static bool is_near(double x, double y)
 
 /* Parts take the time of the whole pass: that of a rank without a TP group has none but
  * computing. */
-static void parts_take_as_long_as_their_pass(void **state)
+TEST(parts_take_as_long_as_their_pass)
 {
-    (void)state;
     plan p;
     open_plan(&p, 4, ZERO_ALGORITHM_P2P, true);
     double flops = 0.0;
@@ -126,9 +117,8 @@ static void parts_take_as_long_as_their_pass(void **state)
 
 /* With an endless network, and with an endless processor. In between, some of a JOIN is
  * hidden by the gradients of weights. */
-static void joins_are_exposed_as_far_as_nothing_hides_them(void **state)
+TEST(joins_are_exposed_as_far_as_nothing_hides_them)
 {
-    (void)state;
     plan p;
     open_plan(&p, 4, ZERO_ALGORITHM_P2P, true);
     zero_plan_ledger l;
@@ -149,9 +139,8 @@ static void joins_are_exposed_as_far_as_nothing_hides_them(void **state)
 
 /* In a node's memory COLLECT moves nothing. By messages its time is that of the formula, and a slow
  * processor hides all of it behind one unit. */
-static void collects_take_the_time_of_what_they_move(void **state)
+TEST(collects_take_the_time_of_what_they_move)
 {
-    (void)state;
     const zero_plan_machine idle = {.bandwidth = 1e9, .flops = 1e300},
                             busy = {.bandwidth = 1e9, .flops = 1e8};
     plan p, whole;
@@ -186,9 +175,8 @@ static void collects_take_the_time_of_what_they_move(void **state)
 
 /* The ZeRO group is on two nodes, the TP group on one: JOINs take the node's rate if it is
  * known, and do not delay what is under way between nodes. */
-static void joins_within_a_node_have_the_node_s_rate(void **state)
+TEST(joins_within_a_node_have_the_node_s_rate)
 {
-    (void)state;
     plan p;
     open_plan(&p, 2, ZERO_ALGORITHM_HIER, false);
     zero_plan_machine machine = {.latency = 1e-6, .bandwidth = 1e8, .flops = 1e9};
@@ -204,18 +192,17 @@ static void joins_within_a_node_have_the_node_s_rate(void **state)
 /* On one node all share a wire. A step waits for its collectives as long as they take if
  * nothing is computed, whatever the order: so what is in flight ends later by as much as a
  * JOIN takes. */
-static void a_join_delays_what_is_in_flight_on_its_wire(void **state)
+TEST(a_join_delays_what_is_in_flight_on_its_wire)
 {
-    (void)state;
     plan p;
     zero_layout node;
     open_plan(&p, 2, ZERO_ALGORITHM_P2P, false);
     zero_plan_machine machine = {.bandwidth = 1e9, .flops = 1e300};
     zero_plan_input in = p.s.input;
-    assert_int_equal(zero_layout_init_blocks(&node, 2, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&node, 2, 1));
     in.layout = &node;
     zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &in));
     zero_plan_time together = time_of(&s, machine), apart = time_of(&p.s, machine);
     assert_true(is_near(together.joins, apart.joins));
     assert_true(is_near(together.step, together.communication));
@@ -228,16 +215,15 @@ static void a_join_delays_what_is_in_flight_on_its_wire(void **state)
 /* ---- the deepest ---- */
 
 /* A rank of a TP group keeps a part of each layer, so more of them fit. */
-static void more_layers_fit_a_rank_that_has_a_part(void **state)
+TEST(more_layers_fit_a_rank_that_has_a_part)
 {
-    (void)state;
     const zero_plan_room room = {.bytes = (size_t)60 << 20};
     int64_t layers[2];
     for (int k = 0; k < 2; k++) {
         plan p;
         zero_plan_fitted fitted;
         open_plan(&p, k == 0 ? 1 : 4, ZERO_ALGORITHM_P2P, true);
-        assert_int_equal(zero_plan_fit(&shape, &p.s.input, &room, &fitted), ZERO_OK);
+        assert_ok(zero_plan_fit(&shape, &p.s.input, &room, &fitted));
         layers[k] = fitted.layers;
         assert_true(fitted.needed <= room.bytes && fitted.n_params > p.whole.n_params);
         close_plan(&p);
@@ -247,14 +233,5 @@ static void more_layers_fit_a_rank_that_has_a_part(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ledger_has_joins_and_their_formula),
-        cmocka_unit_test(parts_take_as_long_as_their_pass),
-        cmocka_unit_test(joins_are_exposed_as_far_as_nothing_hides_them),
-        cmocka_unit_test(collects_take_the_time_of_what_they_move),
-        cmocka_unit_test(joins_within_a_node_have_the_node_s_rate),
-        cmocka_unit_test(a_join_delays_what_is_in_flight_on_its_wire),
-        cmocka_unit_test(more_layers_fit_a_rank_that_has_a_part),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

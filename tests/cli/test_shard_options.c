@@ -1,13 +1,14 @@
 /* --shard-ranks and --node-parameters: what a configuration makes of them, and what is refused. */
+#include "support/test.h"
+
 #include "support/options_test.h"
 
 typedef struct {
     const char *line, *said, *also;
 } wrong_line;
 
-static void contradictions_are_refused_before_ranks_are_known(void **state)
+TEST(contradictions_are_refused_before_ranks_are_known)
 {
-    (void)state;
     parsed o;
     const wrong_line wrong[] = {
         {"--shard-ranks 2 --partition owner", "--shard-ranks 2 with --partition owner",
@@ -52,9 +53,8 @@ static zero_status complete(const char *line, int n_ranks, parsed *o)
     return zero_config_complete(&o->config, n_ranks);
 }
 
-static void numbers_that_do_not_fit_the_ranks_are_refused(void **state)
+TEST(numbers_that_do_not_fit_the_ranks_are_refused)
 {
-    (void)state;
     const struct {
         int n_ranks;
         wrong_line w;
@@ -77,9 +77,8 @@ static void numbers_that_do_not_fit_the_ranks_are_refused(void **state)
     }
 }
 
-static void a_plan_shards_over_as_many_ranks_as_are_asked_for(void **state)
+TEST(a_plan_shards_over_as_many_ranks_as_are_asked_for)
 {
-    (void)state;
     const struct {
         const char *line;
         int n_ranks, shard_ranks;
@@ -106,9 +105,8 @@ static void a_plan_shards_over_as_many_ranks_as_are_asked_for(void **state)
 }
 
 /* A checkpoint names them, and ranks must be given them alike. */
-static void they_are_part_of_a_runs_identity(void **state)
+TEST(they_are_part_of_a_runs_identity)
 {
-    (void)state;
     parsed plain, hybrid;
     accepted("--stage 3", &plain);
     accepted("--stage 3 --shard-ranks 2 --node-parameters", &hybrid);
@@ -173,15 +171,14 @@ static bool is_first(const char *name)
 }
 
 /* Resuming such a run with the defaults changes nothing, and no change is told. */
-static void defaults_of_later_options_are_what_older_runs_did(void **state)
+TEST(defaults_of_later_options_are_what_older_runs_did)
 {
-    (void)state;
     parsed o;
     const char *key;
     json_t *value;
     int later = 0;
     accepted("", &o);
-    assert_int_equal(zero_config_complete(&o.config, 1), ZERO_OK);
+    assert_ok(zero_config_complete(&o.config, 1));
     json_t *now = zero_run_options_identity(&o.config);
     json_object_foreach(now, key, value)
     {
@@ -199,12 +196,5 @@ static void defaults_of_later_options_are_what_older_runs_did(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contradictions_are_refused_before_ranks_are_known),
-        cmocka_unit_test(numbers_that_do_not_fit_the_ranks_are_refused),
-        cmocka_unit_test(a_plan_shards_over_as_many_ranks_as_are_asked_for),
-        cmocka_unit_test(they_are_part_of_a_runs_identity),
-        cmocka_unit_test(defaults_of_later_options_are_what_older_runs_did),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

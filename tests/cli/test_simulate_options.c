@@ -1,13 +1,6 @@
 /* The options of `zero simulate`: lists, rates, what is refused. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "cli/simulate_options.h"
@@ -30,9 +23,8 @@ static void take(zero_simulate_options *o, const char *line, char *words)
     if (parse(o, line, words) != ZERO_OK) fail_msg("%s: %s", line, zero_last_error());
 }
 
-static void what_is_left_out_limits_nothing(void **state)
+TEST(what_is_left_out_limits_nothing)
 {
-    (void)state;
     zero_simulate_options o;
     char words[512];
     take(&o, RATES, words);
@@ -49,9 +41,8 @@ static void what_is_left_out_limits_nothing(void **state)
     zero_simulate_options_destroy(&o);
 }
 
-static void all_values_are_taken(void **state)
+TEST(all_values_are_taken)
 {
-    (void)state;
     zero_simulate_options o;
     char words[512];
     take(&o,
@@ -89,9 +80,8 @@ static void all_values_are_taken(void **state)
     zero_simulate_options_destroy(&o);
 }
 
-static void without_a_list_64_ranks_are_traced(void **state)
+TEST(without_a_list_64_ranks_are_traced)
 {
-    (void)state;
     zero_simulate_options o;
     char words[512];
     take(&o, RATES "--ranks 100 --trace t.json", words);
@@ -101,9 +91,8 @@ static void without_a_list_64_ranks_are_traced(void **state)
     zero_simulate_options_destroy(&o);
 }
 
-static void mistakes_name_the_option(void **state)
+TEST(mistakes_name_the_option)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"--ranks 4", "--network is missing"},
         {"--network 1us,1G", "--flops is missing"},
@@ -153,11 +142,5 @@ static void mistakes_name_the_option(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_left_out_limits_nothing),
-        cmocka_unit_test(all_values_are_taken),
-        cmocka_unit_test(without_a_list_64_ranks_are_traced),
-        cmocka_unit_test(mistakes_name_the_option),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* Pictures of a simulation whose numbers are set by hand: text, JSON. */
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "cli/simulate_options.h"
@@ -58,7 +51,7 @@ static char *text_of(const zero_simulation_report *r, bool json)
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     if (json)
-        assert_int_equal(zero_simulation_show_json(r, out), ZERO_OK);
+        assert_ok(zero_simulation_show_json(r, out));
     else
         zero_simulation_show(r, out);
     fclose(out);
@@ -80,9 +73,8 @@ static bool has_text(const json_t *object, const char *key, const char *expected
 
 #define RATES "--network 1us,12.5G --flops 1T --vocab 256 "
 
-static void the_json_has_every_number(void **state)
+TEST(the_json_has_every_number)
 {
-    (void)state;
     static const char *const parts[] = {"step_seconds",    "compute_seconds",
                                         "sums_seconds",    "exposed_seconds",
                                         "waiting_seconds", "disk_seconds"};
@@ -130,9 +122,8 @@ static void the_json_has_every_number(void **state)
     destroy(&o, &r);
 }
 
-static void what_limits_nothing_is_left_out(void **state)
+TEST(what_limits_nothing_is_left_out)
 {
-    (void)state;
     zero_simulated alone = example;
     zero_simulate_options o;
     zero_simulation_report r;
@@ -159,9 +150,8 @@ static void what_limits_nothing_is_left_out(void **state)
     destroy(&o, &r);
 }
 
-static void the_text_has_the_slowest_rank_and_the_busiest_link(void **state)
+TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
 {
-    (void)state;
     static const char *const lines[] = {
         "simulated      2 s per step; ",
         "rank 1:        compute 1 + sums 0.5 + exposed 0.25 + waiting 0.125\n",
@@ -184,9 +174,8 @@ static void the_text_has_the_slowest_rank_and_the_busiest_link(void **state)
     destroy(&o, &r);
 }
 
-static void every_link_has_a_name(void **state)
+TEST(every_link_has_a_name)
 {
-    (void)state;
     char names[ZERO_LINK_SWITCH_DOWN + 1][ZERO_LINK_TEXT];
     for (int k = 0; k <= ZERO_LINK_SWITCH_DOWN; k++) {
         zero_link_use link = {.kind = (zero_link_kind)k, .which = 7};
@@ -199,11 +188,5 @@ static void every_link_has_a_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_json_has_every_number),
-        cmocka_unit_test(what_limits_nothing_is_left_out),
-        cmocka_unit_test(the_text_has_the_slowest_rank_and_the_busiest_link),
-        cmocka_unit_test(every_link_has_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

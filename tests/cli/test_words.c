@@ -1,13 +1,7 @@
 /* The words of a launch line. */
+#include "support/test.h"
+
 #include "cli/words.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The words joined by |. */
 static void splits(const char *line, const char *expected)
@@ -25,9 +19,8 @@ static void splits(const char *line, const char *expected)
     zero_words_destroy(&words);
 }
 
-static void a_line_is_split_as_a_shell_splits_it(void **state)
+TEST(a_line_is_split_as_a_shell_splits_it)
 {
-    (void)state;
     splits("mpirun -n {}", "mpirun|-n|{}");
     splits("  mpirun\t-n  {} ", "mpirun|-n|{}");
     splits("srun --comment='two words' \"a b\"'c'", "srun|--comment=two words|a bc");
@@ -37,9 +30,8 @@ static void a_line_is_split_as_a_shell_splits_it(void **state)
     splits("", "");
 }
 
-static void what_needs_a_shell_is_refused(void **state)
+TEST(what_needs_a_shell_is_refused)
 {
-    (void)state;
     static const char *const lines[] = {"mpirun $X",   "a `b`", "a | b", "a; b",
                                         "a > b",       "*",     "~/a",   "\"$X\"",
                                         "mpirun 'one", "\"",    "(a)",   "a &"};
@@ -51,11 +43,10 @@ static void what_needs_a_shell_is_refused(void **state)
     }
 }
 
-static void the_number_goes_into_every_place(void **state)
+TEST(the_number_goes_into_every_place)
 {
-    (void)state;
     zero_words words = {0};
-    assert_int_equal(zero_words_split(&words, "launch", "srun -n {} --a={},{} b"), ZERO_OK);
+    assert_ok(zero_words_split(&words, "launch", "srun -n {} --a={},{} b"));
     assert_int_equal(zero_words_fill(&words, 1024), 3);
     assert_string_equal(words.words[2], "1024");
     assert_string_equal(words.words[3], "--a=1024,1024");
@@ -63,16 +54,15 @@ static void the_number_goes_into_every_place(void **state)
     zero_words_destroy(&words);
 }
 
-static void quoted_words_are_split_into_themselves(void **state)
+TEST(quoted_words_are_split_into_themselves)
 {
-    (void)state;
     static const char *const all[] = {"plain", "two words", "it's", "$X \"*\"", "", "a\\b"};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         zero_words words = {0};
         zero_bytes text = {0};
-        assert_int_equal(zero_words_quote(all[i], &text), ZERO_OK);
-        assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
-        assert_int_equal(zero_words_split(&words, "launch", (char *)text.bytes), ZERO_OK);
+        assert_ok(zero_words_quote(all[i], &text));
+        assert_ok(zero_bytes_append(&text, "", 1));
+        assert_ok(zero_words_split(&words, "launch", (char *)text.bytes));
         assert_int_equal(words.n, 1);
         assert_string_equal(words.words[0], all[i]);
         zero_words_destroy(&words);
@@ -82,11 +72,5 @@ static void quoted_words_are_split_into_themselves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_split_as_a_shell_splits_it),
-        cmocka_unit_test(what_needs_a_shell_is_refused),
-        cmocka_unit_test(the_number_goes_into_every_place),
-        cmocka_unit_test(quoted_words_are_split_into_themselves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Microbatches are added along one tree, whichever rank computes them: the two ways in which
  * stages distribute them give the same bits at 1, 2, 4 and 8 ranks, with every algorithm that
  * adds along the tree. */
+#include "support/test.h"
+
 #include "support/collective_job.h"
 #include "support/test_world.h"
 
@@ -74,7 +76,7 @@ static void run(set_of_ranks *s, zero_collective_kind kind, zero_type type,
     job j = job_init(&s->f, spec, TRIAL, false, 0);
     memcpy(j.in, in, (size_t)job_in_len(&j) * zero_type_size(type));
     job_begin(&j);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&j.op));
     memcpy(out, j.out, (size_t)job_out_len(&j) * zero_type_size(result));
     job_destroy(&j);
 }
@@ -127,9 +129,9 @@ static zero_comm first_ranks(int p, int local)
 {
     int ids[8];
     zero_comm comm;
-    assert_int_equal(zero_comm_split(&world, test_rank < p ? 0 : -1, 0, &comm), ZERO_OK);
+    assert_ok(zero_comm_split(&world, test_rank < p ? 0 : -1, 0, &comm));
     for (int r = 0; r < p; r++) ids[r] = r / local;
-    if (test_rank < p) assert_int_equal(zero_comm_pretend_nodes(&comm, ids), ZERO_OK);
+    if (test_rank < p) assert_ok(zero_comm_pretend_nodes(&comm, ids));
     return comm;
 }
 
@@ -154,9 +156,8 @@ static bool agrees(zero_algorithm algorithm, int p, int local)
     return right;
 }
 
-static void both_ways_and_all_world_sizes_give_one_hash(void **state)
+TEST(both_ways_and_all_world_sizes_give_one_hash)
 {
-    (void)state;
     for (int p = 1; p <= test_size; p *= 2) {
         assert_all(agrees(ZERO_ALGORITHM_P2P, p, 1));
         assert_all(agrees(ZERO_ALGORITHM_SHM, p, p));
@@ -167,9 +168,6 @@ static void both_ways_and_all_world_sizes_give_one_hash(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ways_and_all_world_sizes_give_one_hash),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

@@ -1,5 +1,7 @@
 /* The same sums and copies from every algorithm under MPI, on pretended nodes. test_steps.c runs
  * the step lists in any order of events. */
+#include "support/test.h"
+
 #include "support/collective_shapes.h"
 
 #define TRIALS      12 /* per layout, algorithm and kind */
@@ -27,28 +29,24 @@ static void run_all(zero_algorithm algorithm)
     run_shapes(algorithm, vary, trials, (size_t)world.size * MAX_STRIDE * sizeof(float));
 }
 
-static void pairs_give_the_tree_sum_and_every_piece(void **state)
+TEST(pairs_give_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P);
 }
 
-static void windows_give_the_tree_sum_and_every_piece(void **state)
+TEST(windows_give_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM);
 }
 
-static void two_levels_give_the_tree_sum_and_every_piece(void **state)
+TEST(two_levels_give_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER);
 }
 
 /* MPI sums in an order of its own; sums of small integers are exact in any order. */
-static void mpi_gives_exact_sums_and_every_piece(void **state)
+TEST(mpi_gives_exact_sums_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_MPI);
 }
 
@@ -72,7 +70,7 @@ static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
     for (int64_t i = 0; i < job_in_len(&j); i++)
         oracle_store(type, j.in, i, world.rank == 0 ? first : (float)(i % (WIDE + 1) % 3));
     job_begin(&j);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&j.op));
     for (int64_t i = 0; job_has_out(&j) && i < spec.count; i++)
         right = right && oracle_load(ZERO_FP32, j.out, i) ==
                              first + (float)(i % 3 * (world.size - 1));
@@ -80,9 +78,8 @@ static bool sums_exactly(field *f, zero_collective_kind kind, zero_type type)
     return right;
 }
 
-static void mpi_does_not_round_sums_in_fp32(void **state)
+TEST(mpi_does_not_round_sums_in_fp32)
 {
-    (void)state;
     static const zero_collective_kind sums[] = {ZERO_REDUCE_SCATTER, ZERO_REDUCE};
     field f = field_open(arrange(ALONE), (size_t)world.size * (WIDE + 1) * sizeof(float));
     for (int i = 0; i < 2; i++) {
@@ -93,9 +90,8 @@ static void mpi_does_not_round_sums_in_fp32(void **state)
 }
 
 /* Chunks of the algorithms' own size, in arrays large enough to be stored past the caches. */
-static void pieces_of_many_full_chunks_arrive(void **state)
+TEST(pieces_of_many_full_chunks_arrive)
 {
-    (void)state;
     const int64_t count = 262144 + 77, stride = 262144 + 128;
     for (int a = ONE_NODE; a <= TWO_NODES; a++) {
         if (!is_possible(a)) continue;
@@ -140,18 +136,16 @@ static bool run_at_once(field *f, uint64_t trial)
     for (int i = 0; i < 20; i++) {
         random = oracle_mix(random);
         if (random % 3 == 0)
-            assert_int_equal(zero_collective_poll(&f->comm), ZERO_OK);
+            assert_ok(zero_collective_poll(&f->comm));
         else
-            assert_int_equal(zero_collective_progress(&jobs[random % JOBS].op, &done),
-                             ZERO_OK);
+            assert_ok(zero_collective_progress(&jobs[random % JOBS].op, &done));
         dawdle(random);
     }
     return end_jobs(jobs, JOBS);
 }
 
-static void several_are_in_flight_and_ranks_are_late(void **state)
+TEST(several_are_in_flight_and_ranks_are_late)
 {
-    (void)state;
     run_trials(run_at_once, 6, (size_t)world.size * MAX_STRIDE * sizeof(float));
 }
 
@@ -164,9 +158,8 @@ static zero_collective_spec small_sum(zero_algorithm algorithm)
                                   .unit = ZERO_NO_UNIT};
 }
 
-static void a_program_runs_again_and_again_through_few_tags(void **state)
+TEST(a_program_runs_again_and_again_through_few_tags)
 {
-    (void)state;
     field f = field_open(arrange(is_possible(PAIRS) ? PAIRS : ALONE),
                          (size_t)world.size * MAX_STRIDE * sizeof(float));
     static const zero_algorithm both[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_HIER};
@@ -177,8 +170,8 @@ static void a_program_runs_again_and_again_through_few_tags(void **state)
             bool done = false;
             job_fill(&j);
             job_begin(&j);
-            assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
-            assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+            assert_ok(zero_collective_wait(&j.op));
+            assert_ok(zero_collective_progress(&j.op, &done));
             assert_true(done);
             assert_all(job_is_right(&j));
         }
@@ -201,16 +194,15 @@ static bool gather_steps(field *f, zero_algorithm algorithm, bool in_place)
         job_fill_in(&j);
         dawdle(oracle_bits(j.trial, test_rank, in_place));
         job_begin(&j);
-        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_ok(zero_collective_wait(&j.op));
         right = job_is_right(&j) && right;
     }
     job_destroy(&j);
     return right;
 }
 
-static void pieces_that_change_between_gathers_arrive_in_the_one_array(void **state)
+TEST(pieces_that_change_between_gathers_arrive_in_the_one_array)
 {
-    (void)state;
     static const zero_algorithm both[] = {ZERO_ALGORITHM_SHM, ZERO_ALGORITHM_HIER};
     for (int a = 0; a < ARRANGEMENTS; a++) {
         if (!is_possible(a)) continue;
@@ -225,9 +217,8 @@ static void pieces_that_change_between_gathers_arrive_in_the_one_array(void **st
 }
 
 /* Even with messages so small that MPI would keep them at the root. */
-static void ranks_wait_for_a_root_that_is_late(void **state)
+TEST(ranks_wait_for_a_root_that_is_late)
 {
-    (void)state;
     field f = field_open(arrange(ALONE), MAX_STRIDE * sizeof(float));
     zero_collective_spec spec = {.kind = ZERO_REDUCE, .count = 10};
     job j = job_init(&f, spec, 1, false, 0);
@@ -235,12 +226,12 @@ static void ranks_wait_for_a_root_that_is_late(void **state)
     if (test_rank > 0) job_begin(&j);
     for (int i = 0; i < 1000 && test_rank > 0; i++) {
         bool done = true;
-        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        assert_ok(zero_collective_progress(&j.op, &done));
         assert_false(done);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (test_rank == 0) job_begin(&j);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&j.op));
     assert_all(job_is_right(&j));
     job_destroy(&j);
     field_close(&f);
@@ -252,20 +243,19 @@ static void wait_for_nothing(field *f, zero_algorithm algorithm)
     bool done = false;
     job j = job_init(f, small_sum(algorithm), ORACLE_SMALL, true, 0);
     for (int again = 0; again < 3; again++) {
-        if (test_rank == 0) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
-        assert_int_equal(zero_collective_progress(&j.op, &done), ZERO_OK);
+        if (test_rank == 0) assert_ok(zero_collective_wait(&j.op));
+        assert_ok(zero_collective_progress(&j.op, &done));
         assert_true(done);
         job_fill(&j);
         job_begin(&j);
-        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_ok(zero_collective_wait(&j.op));
         assert_all(job_is_right(&j));
     }
     job_destroy(&j);
 }
 
-static void a_wait_for_nothing_begun_returns_at_once(void **state)
+TEST(a_wait_for_nothing_begun_returns_at_once)
 {
-    (void)state;
     field f = field_open(arrange(is_possible(ONE_NODE) ? ONE_NODE : AS_IS),
                          (size_t)world.size * MAX_STRIDE * sizeof(float));
     for (int algorithm = 0; algorithm < ZERO_ALGORITHMS; algorithm++)
@@ -275,9 +265,8 @@ static void a_wait_for_nothing_begun_returns_at_once(void **state)
 }
 
 /* The root is late, so the others' first broadcast is in flight when they begin the second. */
-static void no_more_are_in_flight_than_nodes_have_counters(void **state)
+TEST(no_more_are_in_flight_than_nodes_have_counters)
 {
-    (void)state;
     field f = field_open(arrange(ALONE), MAX_STRIDE * sizeof(float));
     zero_collective_spec spec = {.kind = ZERO_BROADCAST, .count = 100};
     job first = job_init(&f, spec, 1, false, 0), second = job_init(&f, spec, 2, false, 1);
@@ -292,7 +281,7 @@ static void no_more_are_in_flight_than_nodes_have_counters(void **state)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (test_rank == 0) job_begin(&first);
-    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&first.op));
     assert_all(job_is_right(&first));
     job_destroy(&first);
     job_destroy(&second);
@@ -301,9 +290,8 @@ static void no_more_are_in_flight_than_nodes_have_counters(void **state)
 
 /* ---- mistakes ---- */
 
-static void a_group_without_a_window_is_told_so(void **state)
+TEST(a_group_without_a_window_is_told_so)
 {
-    (void)state;
     zero_collective op = {.sequence = 42};
     zero_collective_spec spec = small_sum(ZERO_ALGORITHM_SHM);
     spec.in_apart = 4096;
@@ -315,9 +303,8 @@ static void a_group_without_a_window_is_told_so(void **state)
     zero_comm_destroy(&comm);
 }
 
-static void nonsense_leaves_the_struct_as_it_was(void **state)
+TEST(nonsense_leaves_the_struct_as_it_was)
 {
-    (void)state;
     zero_collective op = {.sequence = 42};
     zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P);
     spec.stride = 299;
@@ -328,22 +315,6 @@ static void nonsense_leaves_the_struct_as_it_was(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_give_the_tree_sum_and_every_piece),
-        cmocka_unit_test(windows_give_the_tree_sum_and_every_piece),
-        cmocka_unit_test(two_levels_give_the_tree_sum_and_every_piece),
-        cmocka_unit_test(mpi_gives_exact_sums_and_every_piece),
-        cmocka_unit_test(mpi_does_not_round_sums_in_fp32),
-        cmocka_unit_test(pieces_of_many_full_chunks_arrive),
-        cmocka_unit_test(several_are_in_flight_and_ranks_are_late),
-        cmocka_unit_test(a_program_runs_again_and_again_through_few_tags),
-        cmocka_unit_test(pieces_that_change_between_gathers_arrive_in_the_one_array),
-        cmocka_unit_test(ranks_wait_for_a_root_that_is_late),
-        cmocka_unit_test(a_wait_for_nothing_begun_returns_at_once),
-        cmocka_unit_test(no_more_are_in_flight_than_nodes_have_counters),
-        cmocka_unit_test(a_group_without_a_window_is_told_so),
-        cmocka_unit_test(nonsense_leaves_the_struct_as_it_was),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

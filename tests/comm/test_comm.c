@@ -1,3 +1,5 @@
+#include "support/test.h"
+
 #include "comm/comm.h"
 
 #include <stdlib.h>
@@ -12,9 +14,8 @@
 #include "support/span_oracle.h"
 #include "support/test_world.h"
 
-static void a_group_knows_its_place(void **state)
+TEST(a_group_knows_its_place)
 {
-    (void)state;
     assert_all(world.rank == test_rank && world.size == test_size);
     assert_all(zero_launch_rank_hint() == test_rank);
     int same = MPI_IDENT;
@@ -22,10 +23,9 @@ static void a_group_knows_its_place(void **state)
     assert_all(same == MPI_CONGRUENT);
 }
 
-static void agreement_is_ok_if_all_are_well(void **state)
+TEST(agreement_is_ok_if_all_are_well)
 {
-    (void)state;
-    assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
+    all_ok(zero_agree(&world, ZERO_OK));
 }
 
 /* Fails on the ranks in `failing` (a bit each), with a code and a text that depend on the rank. */
@@ -36,9 +36,8 @@ static zero_status fail_on(unsigned failing)
                      test_rank);
 }
 
-static void the_lowest_failing_rank_speaks_for_all(void **state)
+TEST(the_lowest_failing_rank_speaks_for_all)
 {
-    (void)state;
     for (unsigned failing = 1; failing < 1u << test_size; failing++) {
         zero_status st = zero_agree(&world, fail_on(failing));
         int first = 0;
@@ -54,9 +53,8 @@ static void the_lowest_failing_rank_speaks_for_all(void **state)
     }
 }
 
-static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
+TEST(a_verdict_keeps_its_rank_when_agreed_upon_again)
 {
-    (void)state;
     int last = test_size - 1;
     zero_status st = zero_agree(&world, fail_on(1u << last));
     char expected[64];
@@ -69,9 +67,8 @@ static void a_verdict_keeps_its_rank_when_agreed_upon_again(void **state)
 }
 
 /* A path may begin like a verdict. */
-static void a_text_that_begins_with_a_rank_is_not_a_verdict(void **state)
+TEST(a_text_that_begins_with_a_rank_is_not_a_verdict)
 {
-    (void)state;
     if (test_size == 1) return;
     int last = test_size - 1;
     zero_status st = ZERO_OK;
@@ -83,18 +80,16 @@ static void a_text_that_begins_with_a_rank_is_not_a_verdict(void **state)
     assert_all(strncmp(zero_last_error_place(), "test_comm.c:", 12) == 0);
 }
 
-static void any_is_true_if_one_rank_says_so(void **state)
+TEST(any_is_true_if_one_rank_says_so)
 {
-    (void)state;
     bool any = true;
     assert_all(zero_comm_any(&world, false, &any) == ZERO_OK && !any);
     for (int r = 0; r < test_size; r++)
         assert_all(zero_comm_any(&world, r == test_rank, &any) == ZERO_OK && any);
 }
 
-static void the_most_is_exact_for_all_integers(void **state)
+TEST(the_most_is_exact_for_all_integers)
 {
-    (void)state;
     int64_t most = 0;
     for (int r = 0; r < test_size; r++) {
         int64_t mine = test_rank == r ? INT64_MAX - r : INT64_MIN + test_rank;
@@ -111,9 +106,8 @@ static uint64_t bits_of(int rank, int64_t i)
                : 0;
 }
 
-static void words_become_the_or_of_all_ranks_words(void **state)
+TEST(words_become_the_or_of_all_ranks_words)
 {
-    (void)state;
     static const int64_t sizes[] = {0, 1, 63, 1200000}; /* the last one is sent in pieces */
     for (int s = 0; s < 4; s++) {
         int64_t n = sizes[s], wrong = 0;
@@ -121,7 +115,7 @@ static void words_become_the_or_of_all_ranks_words(void **state)
         assert_non_null(words);
         for (int64_t i = 0; i < n; i++) words[i] = bits_of(test_rank, i) | 1;
         words[n] = 42;
-        assert_all(zero_comm_or(&world, n, words) == ZERO_OK);
+        all_ok(zero_comm_or(&world, n, words));
         for (int64_t i = 0; i < n; i++) wrong += words[i] != ((uint64_t)1 << i % 64 | 1);
         assert_all(wrong == 0 && words[n] == 42);
         free(words);
@@ -165,9 +159,8 @@ static int64_t count_wrong_sums(int n, const zero_tree_span *spans, const float 
     return wrong;
 }
 
-static void merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks(void **state)
+TEST(merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks)
 {
-    (void)state;
     static const int sizes[] = {0, 1, 10, 6000}; /* the last one is sent in pieces */
     float x[MOST_BLOCKS * ZERO_TREE_BLOCK + 7];
     for (int i = 0; i < MOST_BLOCKS * ZERO_TREE_BLOCK + 7; i++) x[i] = span_value(i);
@@ -176,15 +169,14 @@ static void merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks(void **stat
         zero_tree_span *spans = malloc((size_t)(n + 1) * sizeof *spans);
         assert_non_null(spans);
         for (int i = 0; i < n; i++) spans[i] = part(i, x);
-        assert_all(zero_comm_merge_spans(&world, n, spans) == ZERO_OK);
+        all_ok(zero_comm_merge_spans(&world, n, spans));
         assert_all(count_wrong_sums(n, spans, x) == 0);
         free(spans);
     }
 }
 
-static void spans_with_a_gap_between_ranks_are_refused_everywhere(void **state)
+TEST(spans_with_a_gap_between_ranks_are_refused_everywhere)
 {
-    (void)state;
     if (test_size == 1) return;
     for (int late = 1; late < test_size; late++) {
         zero_tree_span spans[3];
@@ -201,46 +193,42 @@ static void spans_with_a_gap_between_ranks_are_refused_everywhere(void **state)
     }
 }
 
-static void spans_of_different_trees_are_refused_everywhere(void **state)
+TEST(spans_of_different_trees_are_refused_everywhere)
 {
-    (void)state;
     if (test_size == 1) return;
     zero_tree_span span = {.blocks = 100 + (test_rank == test_size - 1)};
     assert_all(zero_comm_merge_spans(&world, 1, &span) == ZERO_ERR_INVALID);
     assert_all(strstr(zero_last_error(), "not of 100 blocks") != NULL);
 }
 
-static void doubles_arrive_in_rank_order(void **state)
+TEST(doubles_arrive_in_rank_order)
 {
-    (void)state;
     double mine[3] = {test_rank, 1e300 * test_rank, -0.5}, all[3 * 64];
     assert_true(test_size <= 64);
-    assert_all(zero_comm_all_gather_doubles(&world, 3, mine, all) == ZERO_OK);
+    all_ok(zero_comm_all_gather_doubles(&world, 3, mine, all));
     int wrong = 0;
     for (int r = 0; r < test_size; r++)
         wrong += all[3 * r] != r || all[3 * r + 1] != 1e300 * r || all[3 * r + 2] != -0.5;
     assert_all(wrong == 0);
 }
 
-static void a_broadcast_reaches_all_from_any_root(void **state)
+TEST(a_broadcast_reaches_all_from_any_root)
 {
-    (void)state;
     for (int root = 0; root < test_size; root++) {
         char data[1000];
         memset(data, test_rank, sizeof data);
-        assert_all(zero_comm_broadcast(&world, root, data, sizeof data - 1) == ZERO_OK);
+        all_ok(zero_comm_broadcast(&world, root, data, sizeof data - 1));
         assert_all(data[0] == root && data[998] == root && data[999] == test_rank);
     }
-    assert_all(zero_comm_broadcast(&world, 0, NULL, 0) == ZERO_OK);
+    all_ok(zero_comm_broadcast(&world, 0, NULL, 0));
 }
 
-static void each_rank_learns_whether_it_has_the_root_s_word(void **state)
+TEST(each_rank_learns_whether_it_has_the_root_s_word)
 {
-    (void)state;
     bool same;
     for (int odd = 0; odd < test_size; odd++) { /* if it is the root, it alone is like it */
         uint64_t mine = test_rank == odd ? 1 : UINT64_MAX;
-        assert_all(zero_comm_compare_with_root(&world, mine, &same) == ZERO_OK);
+        all_ok(zero_comm_compare_with_root(&world, mine, &same));
         assert_all(same == ((test_rank == odd) == (odd == 0)));
     }
     assert_all(zero_comm_compare_with_root(&world, 7, &same) == ZERO_OK && same);
@@ -255,21 +243,20 @@ static zero_status declare_nodes(zero_comm *comm)
     return zero_comm_pretend_nodes(comm, ids);
 }
 
-static void control_traffic_is_counted_once_per_other_rank(void **state)
+TEST(control_traffic_is_counted_once_per_other_rank)
 {
-    (void)state;
     zero_comm comm;
     double mine[5] = {0}, all[5 * 64];
     char data[100] = {0};
-    assert_all(zero_comm_world(&comm) == ZERO_OK);
-    assert_all(declare_nodes(&comm) == ZERO_OK);
+    all_ok(zero_comm_world(&comm));
+    all_ok(declare_nodes(&comm));
     memset(comm.traffic, 0, sizeof comm.traffic); /* drops that of declaring nodes */
-    assert_all(zero_comm_all_gather_doubles(&comm, 5, mine, all) == ZERO_OK);
-    assert_all(zero_comm_broadcast(&comm, 0, data, sizeof data) == ZERO_OK);
+    all_ok(zero_comm_all_gather_doubles(&comm, 5, mine, all));
+    all_ok(zero_comm_broadcast(&comm, 0, data, sizeof data));
     int64_t most;
     uint64_t words[3] = {0};
-    assert_all(zero_comm_most(&comm, 1, &most) == ZERO_OK);
-    assert_all(zero_comm_or(&comm, 3, words) == ZERO_OK);
+    all_ok(zero_comm_most(&comm, 1, &most));
+    all_ok(zero_comm_or(&comm, 3, words));
     const int64_t bytes = 40 + 8 + 24; /* in 3 messages */
     const zero_traffic *t = &comm.traffic[ZERO_CONTROL];
     zero_volume v = zero_traffic_total(t);
@@ -285,15 +272,14 @@ static void control_traffic_is_counted_once_per_other_rank(void **state)
 }
 
 /* Ranks 0, 2, 4, ... say the same, but for one. */
-static void ranks_that_say_the_same_are_of_one_kind(void **state)
+TEST(ranks_that_say_the_same_are_of_one_kind)
 {
-    (void)state;
     zero_comm comm;
     zero_kind *kinds;
     int n;
-    assert_all(zero_comm_world(&comm) == ZERO_OK);
+    all_ok(zero_comm_world(&comm));
     const char *mine = test_rank == 3 ? "none" : test_rank % 2 ? "avx2" : "avx512";
-    assert_all(zero_comm_kinds(&comm, mine, &kinds, &n) == ZERO_OK);
+    all_ok(zero_comm_kinds(&comm, mine, &kinds, &n));
     assert_all(n == (test_size > 3 ? 3 : test_size > 1 ? 2 : 1));
     assert_all(strcmp(kinds[0].text, "avx512") == 0);
     assert_all(strcmp(kinds[0].ranks.chars, test_size > 4   ? "ranks 0,2,4"
@@ -307,32 +293,30 @@ static void ranks_that_say_the_same_are_of_one_kind(void **state)
     zero_comm_destroy(&comm);
 }
 
-static void merged_spans_count_as_planned(void **state)
+TEST(merged_spans_count_as_planned)
 {
-    (void)state;
     enum { SPANS = 150 }; /* in three pieces */
     zero_comm comm;
     zero_traffic planned = {0};
     zero_tree_span *spans = calloc(SPANS, sizeof *spans);
     assert_non_null(spans);
-    assert_all(zero_comm_world(&comm) == ZERO_OK);
-    assert_all(declare_nodes(&comm) == ZERO_OK);
+    all_ok(zero_comm_world(&comm));
+    all_ok(declare_nodes(&comm));
     memset(comm.traffic, 0, sizeof comm.traffic);
-    assert_all(zero_comm_merge_spans(&comm, SPANS, spans) == ZERO_OK);
+    all_ok(zero_comm_merge_spans(&comm, SPANS, spans));
     zero_small_add_merged(&planned, &comm.layout, test_rank, SPANS, sizeof *spans);
     assert_all(memcmp(&planned, &comm.traffic[ZERO_CONTROL], sizeof planned) == 0);
-    assert_all(zero_comm_merge_spans(&comm, 0, spans) == ZERO_OK);
+    all_ok(zero_comm_merge_spans(&comm, 0, spans));
     zero_comm_destroy(&comm);
     free(spans);
 }
 
-static void nodes_are_declared_but_not_joined(void **state)
+TEST(nodes_are_declared_but_not_joined)
 {
-    (void)state;
     zero_comm comm;
     int ids[64];
-    assert_all(zero_comm_world(&comm) == ZERO_OK);
-    assert_all(declare_nodes(&comm) == ZERO_OK);
+    all_ok(zero_comm_world(&comm));
+    all_ok(declare_nodes(&comm));
     int n_nodes = comm.layout.n_nodes;
     for (int r = 0; r < test_size; r++) ids[r] = 7; /* joins ranks of two nodes */
     zero_status st = zero_comm_pretend_nodes(&comm, ids);
@@ -341,37 +325,34 @@ static void nodes_are_declared_but_not_joined(void **state)
     zero_comm_destroy(&comm);
 }
 
-static void a_split_groups_equal_colors_in_key_order(void **state)
+TEST(a_split_groups_equal_colors_in_key_order)
 {
-    (void)state;
     zero_comm half;
     int color = test_rank % 2, members = (test_size + 1 - color) / 2;
-    assert_all(zero_comm_split(&world, color, -test_rank, &half) == ZERO_OK);
+    all_ok(zero_comm_split(&world, color, -test_rank, &half));
     assert_all(half.size == members && half.rank == members - 1 - test_rank / 2);
-    assert_all(zero_agree(&half, ZERO_OK) == ZERO_OK);
+    all_ok(zero_agree(&half, ZERO_OK));
     zero_comm_destroy(&half);
     assert_all(half.size == 0);
 }
 
-static void a_group_from_another_communicator_is_our_own(void **state)
+TEST(a_group_from_another_communicator_is_our_own)
 {
-    (void)state;
     MPI_Comm theirs;
     zero_comm ours;
     int64_t most;
     MPI_Comm_split(MPI_COMM_WORLD, test_rank == 0, -test_rank, &theirs); /* upside down */
-    assert_all(zero_comm_from(theirs, &ours) == ZERO_OK);
+    all_ok(zero_comm_from(theirs, &ours));
     MPI_Comm_free(&theirs);
     assert_all(ours.size == (test_rank == 0 ? 1 : test_size - 1));
     assert_all(ours.rank == (test_rank == 0 ? 0 : test_size - 1 - test_rank));
-    assert_all(zero_comm_most(&ours, test_rank, &most) == ZERO_OK);
+    all_ok(zero_comm_most(&ours, test_rank, &most));
     assert_all(most == (test_rank == 0 ? 0 : test_size - 1));
     zero_comm_destroy(&ours);
 }
 
-static void null_and_intercommunicators_are_refused(void **state)
+TEST(null_and_intercommunicators_are_refused)
 {
-    (void)state;
     zero_comm ours = {.rank = 42};
     assert_all(zero_comm_from(MPI_COMM_NULL, &ours) == ZERO_ERR_INVALID);
     if (test_size == 1) return;
@@ -383,19 +364,17 @@ static void null_and_intercommunicators_are_refused(void **state)
     MPI_Comm_free(&half);
 }
 
-static void a_negative_color_is_in_no_group(void **state)
+TEST(a_negative_color_is_in_no_group)
 {
-    (void)state;
     zero_comm first;
-    assert_all(zero_comm_split(&world, test_rank == 0 ? 7 : -1, 0, &first) == ZERO_OK);
+    all_ok(zero_comm_split(&world, test_rank == 0 ? 7 : -1, 0, &first));
     assert_all(first.size == (test_rank == 0));
     zero_comm_destroy(&first);
 }
 
 /* Launchers tell nodes by their host names, of which one machine may have several. */
-static void ranks_of_one_host_are_one_node(void **state)
+TEST(ranks_of_one_host_are_one_node)
 {
-    (void)state;
     enum { LENGTH = 256, RANKS = 64 };
     char mine[LENGTH] = "", all[RANKS * LENGTH];
     assert_true(test_size <= RANKS);
@@ -412,17 +391,15 @@ static void ranks_of_one_host_are_one_node(void **state)
     assert_all(world.layout.local_of[test_rank] == rank);
 }
 
-static void a_zeroed_group_can_be_destroyed(void **state)
+TEST(a_zeroed_group_can_be_destroyed)
 {
-    (void)state;
     zero_comm none = {0};
     zero_comm_destroy(&none);
     zero_comm_destroy(&none);
 }
 
-static void an_error_of_mpi_becomes_a_message_with_its_text(void **state)
+TEST(an_error_of_mpi_becomes_a_message_with_its_text)
 {
-    (void)state;
     char byte = 0;
     assert_all(zero_comm_broadcast(&world, test_size, &byte, 1) == ZERO_ERR_MPI);
     assert_all(strstr(zero_last_error(), "MPI_Ibcast") != NULL);
@@ -431,34 +408,7 @@ static void an_error_of_mpi_becomes_a_message_with_its_text(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_knows_its_place),
-        cmocka_unit_test(agreement_is_ok_if_all_are_well),
-        cmocka_unit_test(the_lowest_failing_rank_speaks_for_all),
-        cmocka_unit_test(a_verdict_keeps_its_rank_when_agreed_upon_again),
-        cmocka_unit_test(a_text_that_begins_with_a_rank_is_not_a_verdict),
-        cmocka_unit_test(any_is_true_if_one_rank_says_so),
-        cmocka_unit_test(the_most_is_exact_for_all_integers),
-        cmocka_unit_test(words_become_the_or_of_all_ranks_words),
-        cmocka_unit_test(merged_spans_have_the_bits_of_the_whole_sum_on_all_ranks),
-        cmocka_unit_test(spans_with_a_gap_between_ranks_are_refused_everywhere),
-        cmocka_unit_test(spans_of_different_trees_are_refused_everywhere),
-        cmocka_unit_test(doubles_arrive_in_rank_order),
-        cmocka_unit_test(a_broadcast_reaches_all_from_any_root),
-        cmocka_unit_test(each_rank_learns_whether_it_has_the_root_s_word),
-        cmocka_unit_test(control_traffic_is_counted_once_per_other_rank),
-        cmocka_unit_test(ranks_that_say_the_same_are_of_one_kind),
-        cmocka_unit_test(merged_spans_count_as_planned),
-        cmocka_unit_test(nodes_are_declared_but_not_joined),
-        cmocka_unit_test(a_split_groups_equal_colors_in_key_order),
-        cmocka_unit_test(a_group_from_another_communicator_is_our_own),
-        cmocka_unit_test(null_and_intercommunicators_are_refused),
-        cmocka_unit_test(a_negative_color_is_in_no_group),
-        cmocka_unit_test(ranks_of_one_host_are_one_node),
-        cmocka_unit_test(a_zeroed_group_can_be_destroyed),
-        cmocka_unit_test(an_error_of_mpi_becomes_a_message_with_its_text),
-    };
     if (zero_launch_start(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

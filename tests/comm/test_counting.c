@@ -1,4 +1,6 @@
 /* Planned traffic is counted while steps are written; what runs is a list. Both are the same. */
+#include "support/test.h"
+
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
@@ -20,7 +22,7 @@ static zero_layout vary_layout(uint64_t *random)
         for (; n > 0 && size < 48; n--) ids[size++] = 7 * node - 20;
     }
     for (int r = 0; is_dealt && r < size; r++) ids[r] = -(r % n_nodes);
-    assert_int_equal(zero_layout_init(&layout, size, ids), ZERO_OK);
+    assert_ok(zero_layout_init(&layout, size, ids));
     return layout;
 }
 
@@ -64,9 +66,8 @@ static void check_rank(const zero_layout *layout, int rank, zero_collective_spec
     ++*done;
 }
 
-static void counting_gives_the_sum_over_the_list(void **state)
+TEST(counting_gives_the_sum_over_the_list)
 {
-    (void)state;
     int done = 0;
     for (uint64_t trial = 0; trial < TRIALS; trial++) {
         uint64_t random = trial;
@@ -86,14 +87,13 @@ static void counting_gives_the_sum_over_the_list(void **state)
     assert_true(done > TRIALS); /* others were refused */
 }
 
-static void equal_layouts_are_equal_however_they_were_made(void **state)
+TEST(equal_layouts_are_equal_however_they_were_made)
 {
-    (void)state;
     for (int size = 1; size <= 70; size++)
         for (int nodes = 1; nodes <= size; nodes++) {
             zero_layout blocks, ids;
-            assert_int_equal(zero_layout_init_blocks(&blocks, size, nodes), ZERO_OK);
-            assert_int_equal(zero_layout_init(&ids, size, blocks.node_of), ZERO_OK);
+            assert_ok(zero_layout_init_blocks(&blocks, size, nodes));
+            assert_ok(zero_layout_init(&ids, size, blocks.node_of));
             assert_int_equal(blocks.largest, ids.largest);
             assert_int_equal(blocks.subtrees, ids.subtrees);
             assert_int_equal(blocks.fewest_subtrees, ids.fewest_subtrees);
@@ -105,9 +105,8 @@ static void equal_layouts_are_equal_however_they_were_made(void **state)
 }
 
 /* A million ranks: what a list of their steps moves, without the list. */
-static void a_million_ranks_are_counted(void **state)
+TEST(a_million_ranks_are_counted)
 {
-    (void)state;
     enum { RANKS = 1 << 20, NODES = RANKS / 8, COUNT = 1000 };
     zero_layout layout;
     zero_traffic t;
@@ -117,13 +116,13 @@ static void a_million_ranks_are_counted(void **state)
                                  .stride = COUNT,
                                  .in_apart = 4096,
                                  .max_chunk = 64};
-    assert_int_equal(zero_layout_init_blocks(&layout, RANKS, NODES), ZERO_OK);
-    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, RANKS, NODES));
+    assert_ok(zero_collective_traffic(&spec, &layout, 12345, &t));
     assert_int_equal(t.bytes_sent[ZERO_ACROSS], (RANKS - 8) * INT64_C(4) * COUNT);
     assert_int_equal(t.bytes_sent[ZERO_INSIDE], 7 * 4 * COUNT);
     assert_int_equal(t.messages_received[ZERO_ACROSS], (RANKS - 8) * INT64_C(16));
     spec.algorithm = ZERO_ALGORITHM_HIER;
-    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_ok(zero_collective_traffic(&spec, &layout, 12345, &t));
     assert_int_equal(t.bytes_sent[ZERO_ACROSS], (NODES - 1) * INT64_C(4) * COUNT);
     assert_int_equal(t.messages_sent[ZERO_ACROSS], (NODES - 1) * INT64_C(16));
     assert_int_equal(t.messages_sent[ZERO_INSIDE], 0);
@@ -131,9 +130,8 @@ static void a_million_ranks_are_counted(void **state)
 }
 
 /* Likewise where devices of a node reach each other: what each node sends and gets passes PCIe once. */
-static void a_million_devices_are_counted(void **state)
+TEST(a_million_devices_are_counted)
 {
-    (void)state;
     enum { RANKS = 1 << 20, NODES = RANKS / 8, COUNT = 1000 };
     zero_layout layout;
     zero_traffic t;
@@ -146,12 +144,12 @@ static void a_million_devices_are_counted(void **state)
                                  .max_chunk = 64,
                                  .on_device = true,
                                  .direct = true};
-    assert_int_equal(zero_layout_init_blocks(&layout, RANKS, NODES), ZERO_OK);
-    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, RANKS, NODES));
+    assert_ok(zero_collective_traffic(&spec, &layout, 12345, &t));
     assert_int_equal(t.bytes_fetched, NODES * INT64_C(4) * COUNT);
     assert_int_equal(t.bytes_stored, 4 * COUNT);
     spec.kind = ZERO_ALL_GATHER;
-    assert_int_equal(zero_collective_traffic(&spec, &layout, 12345, &t), ZERO_OK);
+    assert_ok(zero_collective_traffic(&spec, &layout, 12345, &t));
     assert_int_equal(t.bytes_fetched, 4 * COUNT);
     assert_int_equal(t.bytes_stored, (NODES - 1) * INT64_C(4) * COUNT);
     zero_layout_destroy(&layout);
@@ -159,11 +157,5 @@ static void a_million_devices_are_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counting_gives_the_sum_over_the_list),
-        cmocka_unit_test(equal_layouts_are_equal_however_they_were_made),
-        cmocka_unit_test(a_million_ranks_are_counted),
-        cmocka_unit_test(a_million_devices_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

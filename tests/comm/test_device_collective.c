@@ -1,5 +1,7 @@
 /* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
  * lists in any order of events. */
+#include "support/test.h"
+
 #include "support/collective_shapes.h"
 #include "support/late.h"
 
@@ -39,34 +41,29 @@ static void run_all(zero_algorithm algorithm)
     run_shapes(algorithm, vary, TRIALS, room(MAX_STRIDE));
 }
 
-static void pairs_give_devices_the_tree_sum_and_every_piece(void **state)
+TEST(pairs_give_devices_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P);
 }
 
-static void windows_give_devices_the_tree_sum_and_every_piece(void **state)
+TEST(windows_give_devices_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM);
 }
 
-static void two_levels_give_devices_the_tree_sum_and_every_piece(void **state)
+TEST(two_levels_give_devices_the_tree_sum_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER);
 }
 
-static void mpi_gives_devices_exact_sums_and_every_piece(void **state)
+TEST(mpi_gives_devices_exact_sums_and_every_piece)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_MPI);
 }
 
 /* Chunks of the algorithms' own size. */
-static void pieces_of_many_full_chunks_reach_the_device(void **state)
+TEST(pieces_of_many_full_chunks_reach_the_device)
 {
-    (void)state;
     const int64_t count = 140000 + 77, stride = 140000 + 128;
     for (int a = ONE_NODE; a <= TWO_NODES; a++) {
         if (!is_possible(a)) continue;
@@ -106,14 +103,13 @@ static bool run_at_once(field *f, uint64_t trial)
     for (int i = 0; i < JOBS; i++) {
         dawdle(random = oracle_mix(random));
         job_begin(&jobs[i]);
-        assert_int_equal(zero_collective_poll(&f->comm), ZERO_OK);
+        assert_ok(zero_collective_poll(&f->comm));
     }
     return end_jobs(jobs, JOBS);
 }
 
-static void several_of_devices_and_hosts_are_in_flight(void **state)
+TEST(several_of_devices_and_hosts_are_in_flight)
 {
-    (void)state;
     run_trials(run_at_once, 3, room(MAX_STRIDE));
 }
 
@@ -127,9 +123,8 @@ static zero_collective_spec small_sum(zero_algorithm algorithm)
                                   .unit = ZERO_NO_UNIT};
 }
 
-static void a_program_with_copies_runs_again_and_again(void **state)
+TEST(a_program_with_copies_runs_again_and_again)
 {
-    (void)state;
     field f = field_open(arrange(is_possible(PAIRS) ? PAIRS : ALONE), room(MAX_STRIDE));
     static const zero_algorithm both[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_HIER};
     for (int i = 0; i < 2; i++) {
@@ -137,7 +132,7 @@ static void a_program_with_copies_runs_again_and_again(void **state)
         for (int again = 0; again < 10; again++) {
             job_fill(&j);
             job_begin(&j);
-            assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+            assert_ok(zero_collective_wait(&j.op));
             assert_all(job_is_right(&j));
         }
         job_destroy(&j);
@@ -151,7 +146,7 @@ static void a_program_with_copies_runs_again_and_again(void **state)
 static zero_comm alone(void)
 {
     zero_comm comm;
-    assert_int_equal(zero_comm_split(&world, test_rank, 0, &comm), ZERO_OK);
+    assert_ok(zero_comm_split(&world, test_rank, 0, &comm));
     return comm;
 }
 
@@ -171,9 +166,8 @@ static bool fail_after(field *f, int64_t after)
     return failed;
 }
 
-static void a_failed_copy_is_a_failure_of_progress(void **state)
+TEST(a_failed_copy_is_a_failure_of_progress)
 {
-    (void)state;
     int64_t after = 0;
     field f = field_open(alone(), room(MAX_STRIDE));
     while (fail_after(&f, after)) after++;
@@ -195,16 +189,15 @@ static void check_report(int rank)
 }
 
 /* The program would end after the report; here the device continues after it. */
-static void a_rank_whose_device_is_stuck_is_named(void **state)
+TEST(a_rank_whose_device_is_stuck_is_named)
 {
-    (void)state;
     const double limit = 1.0;
     if (test_size == 1) return;
     field f = field_open(arrange(ALONE), room(MAX_STRIDE));
     zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P);
     spec.kind = ZERO_ALL_GATHER;
     spec.unit = 5;
-    assert_all(zero_watch_start(&f.comm, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&f.comm, limit));
     job j = job_init(&f, spec, 1, false, 0);
     job_fill(&j);
     /* A busy machine counts a part of the seconds as waited. */
@@ -215,12 +208,12 @@ static void a_rank_whose_device_is_stuck_is_named(void **state)
     int told = st == ZERO_ERR_STALLED, in_all = 0;
     assert_true(told || st == ZERO_OK);
     if (told) check_report(test_size - 1);
-    if (told) assert_int_equal(late_wait(&j.op), ZERO_OK);
+    if (told) assert_ok(late_wait(&j.op));
     MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     assert_all(in_all == 1);
     assert_all(job_is_right(&j));
     job_destroy(&j);
-    assert_all(zero_watch_stop(&f.comm) == ZERO_OK);
+    all_ok(zero_watch_stop(&f.comm));
     field_close(&f);
 }
 
@@ -233,9 +226,8 @@ static void refuse(zero_comm *comm, const zero_collective_spec *spec,
     assert_int_equal(op.sequence, 42);
 }
 
-static void a_device_needs_copies_and_copies_a_device(void **state)
+TEST(a_device_needs_copies_and_copies_a_device)
 {
-    (void)state;
     zero_collective op = {.sequence = 42};
     zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P), host = spec;
     zero_copier none = {.fetch = fake_fetch, .store = fake_store};
@@ -252,9 +244,8 @@ static void a_device_needs_copies_and_copies_a_device(void **state)
     free(d);
 }
 
-static void a_device_is_not_used_by_a_progress_thread(void **state)
+TEST(a_device_is_not_used_by_a_progress_thread)
 {
-    (void)state;
     zero_collective_spec spec = small_sum(ZERO_ALGORITHM_P2P);
     fake_device *d = fake_device_make(1);
     zero_comm comm = alone();
@@ -269,19 +260,6 @@ static void a_device_is_not_used_by_a_progress_thread(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_give_devices_the_tree_sum_and_every_piece),
-        cmocka_unit_test(windows_give_devices_the_tree_sum_and_every_piece),
-        cmocka_unit_test(two_levels_give_devices_the_tree_sum_and_every_piece),
-        cmocka_unit_test(mpi_gives_devices_exact_sums_and_every_piece),
-        cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
-        cmocka_unit_test(several_of_devices_and_hosts_are_in_flight),
-        cmocka_unit_test(a_program_with_copies_runs_again_and_again),
-        cmocka_unit_test(a_failed_copy_is_a_failure_of_progress),
-        cmocka_unit_test(a_rank_whose_device_is_stuck_is_named),
-        cmocka_unit_test(a_device_needs_copies_and_copies_a_device),
-        cmocka_unit_test(a_device_is_not_used_by_a_progress_thread),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

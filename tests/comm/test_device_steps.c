@@ -1,12 +1,14 @@
 /* The step lists of collectives whose data is a device's, run by the machine of step_machine.h. */
+#include "support/test.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "lists/mirror.h"
-#include "support/step_print.h"
 #include "support/share.h"
 #include "support/step_cases.h"
+#include "support/step_print.h"
 
 #define TRIALS 5 /* per layout, algorithm and kind */
 
@@ -42,15 +44,13 @@ static void run_all(zero_algorithm algorithm)
     }
 }
 
-static void pairs_give_devices_the_bits_of_the_tree(void **state)
+TEST(pairs_give_devices_the_bits_of_the_tree)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P);
 }
 
-static void windows_give_devices_the_bits_of_the_tree(void **state)
+TEST(windows_give_devices_the_bits_of_the_tree)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM);
 }
 
@@ -63,12 +63,11 @@ static machine_case directly(machine_case c)
     return c;
 }
 
-static void neighbours_devices_give_the_bits_of_the_tree(void **state)
+TEST(neighbours_devices_give_the_bits_of_the_tree)
 {
-    (void)state;
     for (int size = 1; size <= 9; size++) {
         zero_layout layout;
-        assert_int_equal(zero_layout_init_blocks(&layout, size, 1), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, size, 1));
         for (uint64_t i = 0; i < 10 * ZERO_COLLECTIVE_KINDS; i += TEST_SHARE(3)) {
             zero_collective_kind kind = (zero_collective_kind)(i % ZERO_COLLECTIVE_KINDS);
             machine_case c = directly(
@@ -95,28 +94,24 @@ static void run_directly(zero_algorithm algorithm)
     }
 }
 
-static void neighbours_devices_in_several_nodes_give_the_bits_of_the_tree(void **state)
+TEST(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree)
 {
-    (void)state;
     run_directly(ZERO_ALGORITHM_HIER);
 }
 
-static void messages_between_devices_give_the_bits_of_the_tree(void **state)
+TEST(messages_between_devices_give_the_bits_of_the_tree)
 {
-    (void)state;
     run_directly(ZERO_ALGORITHM_P2P);
 }
 
-static void two_levels_give_devices_the_bits_of_the_tree(void **state)
+TEST(two_levels_give_devices_the_bits_of_the_tree)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER);
 }
 
 /* Chunks of the algorithms' own size, more of them than copies are in flight. */
-static void pieces_of_many_full_chunks_reach_the_device(void **state)
+TEST(pieces_of_many_full_chunks_reach_the_device)
 {
-    (void)state;
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
     for (uint64_t trial = 0; trial < 4 * ZERO_COLLECTIVE_KINDS; trial += TEST_SHARE(3)) {
         zero_layout layout = layout_of(some[trial % 4]);
@@ -167,8 +162,8 @@ static void check_traffic(zero_collective_spec spec, const zero_layout *layout)
         zero_collective_spec plain = spec;
         plain.on_device = plain.in_place = false;
         copied expected = closed_form(&spec, layout->size, rank);
-        assert_int_equal(zero_collective_traffic(&spec, layout, rank, &t), ZERO_OK);
-        assert_int_equal(zero_collective_traffic(&plain, layout, rank, &host), ZERO_OK);
+        assert_ok(zero_collective_traffic(&spec, layout, rank, &t));
+        assert_ok(zero_collective_traffic(&plain, layout, rank, &host));
         assert_int_equal(t.bytes_fetched, expected.fetched);
         assert_int_equal(t.bytes_stored, expected.stored);
         assert_int_equal(host.bytes_fetched + host.bytes_stored, 0);
@@ -199,9 +194,8 @@ static zero_collective_spec spec_of(zero_algorithm algorithm, int way)
 
 /* Nothing passes through the host, neighbours read as in a window, messages are those of hosts, and no
  * mirror takes memory. */
-static void direct_collectives_copy_nothing_to_the_host(void **state)
+TEST(direct_collectives_copy_nothing_to_the_host)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){5});
     for (int way = 0; way < 24; way++) {
         zero_algorithm algorithm = way < 12 ? ZERO_ALGORITHM_SHM : ZERO_ALGORITHM_P2P;
@@ -212,9 +206,8 @@ static void direct_collectives_copy_nothing_to_the_host(void **state)
                          zero_collective_staging(&host, &layout));
         for (int rank = 0; rank < layout.size; rank++) {
             zero_traffic t, expected;
-            assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
-            assert_int_equal(zero_collective_traffic(&host, &layout, rank, &expected),
-                             ZERO_OK);
+            assert_ok(zero_collective_traffic(&spec, &layout, rank, &t));
+            assert_ok(zero_collective_traffic(&host, &layout, rank, &expected));
             assert_memory_equal(&t, &expected, sizeof t);
             assert_int_equal(t.bytes_fetched + t.bytes_stored, 0);
         }
@@ -242,9 +235,8 @@ static copied between_nodes(const zero_collective_spec *spec, int nodes, int n_l
     return (copied){is_root ? in : 0, leads ? out : 0};
 }
 
-static void only_what_other_nodes_need_passes_through_the_host(void **state)
+TEST(only_what_other_nodes_need_passes_through_the_host)
 {
-    (void)state;
     static const int shapes[][2] = {{2, 2}, {2, 4}, {4, 2}};
     for (int i = 0; i < (int)LENGTH(shapes) * 12; i++) {
         int nodes = shapes[i / 12][0], n_local = shapes[i / 12][1];
@@ -252,14 +244,13 @@ static void only_what_other_nodes_need_passes_through_the_host(void **state)
         zero_collective_spec spec = spec_of(ZERO_ALGORITHM_HIER, i % 12), host = spec;
         spec.direct = true;
         host.on_device = false;
-        assert_int_equal(zero_layout_init_blocks(&layout, nodes * n_local, nodes), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, nodes * n_local, nodes));
         assert_true(zero_collective_staging(&spec, &layout) <= ZERO_COLLECTIVE_STAGING);
         for (int rank = 0; rank < layout.size; rank++) {
             zero_traffic t, of_host;
             copied expected = between_nodes(&spec, nodes, n_local, rank);
-            assert_int_equal(zero_collective_traffic(&spec, &layout, rank, &t), ZERO_OK);
-            assert_int_equal(zero_collective_traffic(&host, &layout, rank, &of_host),
-                             ZERO_OK);
+            assert_ok(zero_collective_traffic(&spec, &layout, rank, &t));
+            assert_ok(zero_collective_traffic(&host, &layout, rank, &of_host));
             assert_int_equal(t.bytes_fetched, expected.fetched);
             assert_int_equal(t.bytes_stored, expected.stored);
             t.bytes_fetched = t.bytes_stored = 0;
@@ -269,9 +260,8 @@ static void only_what_other_nodes_need_passes_through_the_host(void **state)
     }
 }
 
-static void each_element_is_copied_once_in_each_direction(void **state)
+TEST(each_element_is_copied_once_in_each_direction)
 {
-    (void)state;
     static const node_sizes some[] = {{2}, {5}, {2, 2}, {3, 2, 1}, {1, 1, 1}};
     for (size_t i = 0; i < LENGTH(some); i++) {
         zero_layout layout = layout_of(some[i]);
@@ -288,9 +278,8 @@ static void each_element_is_copied_once_in_each_direction(void **state)
 /* ---- staging ---- */
 
 /* Mirrors hold count elements of each piece, and nothing else grows with the count. */
-static void staging_is_mirrors_and_a_bounded_part(void **state)
+TEST(staging_is_mirrors_and_a_bounded_part)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){3, 3});
     for (int run = 0; run < 12 * ZERO_ALGORITHMS; run++) {
         zero_collective_spec spec = spec_of((zero_algorithm)(run / 12), run % 12);
@@ -336,9 +325,8 @@ static int64_t count_kind(const zero_steps *s, zero_step_kind kind)
 
 /* Where all data passes through a rank chunk by chunk, copies stand between the other steps and not
  * all before or after them. */
-static void copies_go_on_while_other_chunks_travel(void **state)
+TEST(copies_go_on_while_other_chunks_travel)
 {
-    (void)state;
     static const node_sizes some[] = {{3}, {2, 2}, {1, 1, 1}};
     for (int run = 0; run < 12 * 3; run++) {
         zero_layout layout = layout_of(some[run / 12]);
@@ -351,7 +339,7 @@ static void copies_go_on_while_other_chunks_travel(void **state)
         spec.count = spec.stride = 1 << 23;
         if (algorithm == ZERO_ALGORITHM_SHM && layout.n_nodes > 1) spec.count = 0;
         if (spec.count > 0) {
-            assert_int_equal(zero_steps_init(&s, &spec, &layout, 1), ZERO_OK);
+            assert_ok(zero_steps_init(&s, &spec, &layout, 1));
             bool gathers = spec.kind == ZERO_ALL_GATHER; /* `in` is but one piece of many */
             if (!gathers) assert_true(longest_row(&s, ZERO_STEP_FETCH) <= 12);
             assert_true(longest_row(&s, ZERO_STEP_STORE) <= 16);
@@ -365,15 +353,14 @@ static void copies_go_on_while_other_chunks_travel(void **state)
 
 /* ---- printing, nonsense ---- */
 
-static void copies_are_printed(void **state)
+TEST(copies_are_printed)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){2});
     zero_collective_spec spec = spec_of(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
     zero_steps steps;
     char line[256];
     int fetches = 0, stores = 0, waits = 0;
-    assert_int_equal(zero_steps_init(&steps, &spec, &layout, 1), ZERO_OK);
+    assert_ok(zero_steps_init(&steps, &spec, &layout, 1));
     FILE *file = tmpfile();
     assert_non_null(file);
     zero_steps_print(&steps, file);
@@ -403,9 +390,8 @@ static void refuse(zero_collective_spec spec, const char *words)
     zero_layout_destroy(&layout);
 }
 
-static void one_array_for_several_devices_is_refused(void **state)
+TEST(one_array_for_several_devices_is_refused)
 {
-    (void)state;
     zero_collective_spec spec = spec_of(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
     spec.one_out = true;
     refuse(spec, "one 'out'");
@@ -426,21 +412,5 @@ static void one_array_for_several_devices_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_give_devices_the_bits_of_the_tree),
-        cmocka_unit_test(windows_give_devices_the_bits_of_the_tree),
-        cmocka_unit_test(neighbours_devices_give_the_bits_of_the_tree),
-        cmocka_unit_test(neighbours_devices_in_several_nodes_give_the_bits_of_the_tree),
-        cmocka_unit_test(messages_between_devices_give_the_bits_of_the_tree),
-        cmocka_unit_test(direct_collectives_copy_nothing_to_the_host),
-        cmocka_unit_test(two_levels_give_devices_the_bits_of_the_tree),
-        cmocka_unit_test(pieces_of_many_full_chunks_reach_the_device),
-        cmocka_unit_test(only_what_other_nodes_need_passes_through_the_host),
-        cmocka_unit_test(each_element_is_copied_once_in_each_direction),
-        cmocka_unit_test(staging_is_mirrors_and_a_bounded_part),
-        cmocka_unit_test(copies_go_on_while_other_chunks_travel),
-        cmocka_unit_test(copies_are_printed),
-        cmocka_unit_test(one_array_for_several_devices_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Families: a group divided into TP, ZeRO, shard and replica groups, which make progress together. */
+#include "support/test.h"
+
 #include "comm/divide.h"
 
 #include <stdio.h>
@@ -23,18 +25,18 @@ static void ranks_are_neighbours_in_tp_and_strided_in_zero(void **state)
     (void)state;
     for (int tp = 2; tp <= test_size; tp++) {
         if (test_size % tp != 0) continue;
-        assert_all(zero_comm_divide(&world, tp, 0) == ZERO_OK);
+        all_ok(zero_comm_divide(&world, tp, 0));
         zero_comm *t = zero_comm_tp(&world), *d = zero_comm_data(&world);
         assert_all(t->size == tp && t->rank == test_rank % tp);
         assert_all(d->size == test_size / tp && d->rank == test_rank / tp);
         int64_t of_tp = test_rank, of_data = test_rank;
-        assert_all(zero_comm_sum(t, 1, &of_tp) == ZERO_OK);
-        assert_all(zero_comm_sum(d, 1, &of_data) == ZERO_OK);
+        all_ok(zero_comm_sum(t, 1, &of_tp));
+        all_ok(zero_comm_sum(d, 1, &of_data));
         assert_all(of_tp == tp * (test_rank / tp * tp) + tp * (tp - 1) / 2);
         assert_all(of_data ==
                    d->size * (test_rank % tp) + tp * (d->size * (d->size - 1) / 2));
         zero_comm_destroy(&world);
-        assert_all(zero_comm_world(&world) == ZERO_OK);
+        all_ok(zero_comm_world(&world));
     }
 }
 
@@ -42,7 +44,7 @@ static void ranks_are_neighbours_in_tp_and_strided_in_zero(void **state)
 static bool adds_up_to(zero_comm *group, int64_t expected)
 {
     int64_t sum = test_rank;
-    assert_all(zero_comm_sum(group, 1, &sum) == ZERO_OK);
+    all_ok(zero_comm_sum(group, 1, &sum));
     return sum == expected;
 }
 
@@ -66,10 +68,10 @@ static void shard_groups_are_neighbours_of_a_zero_group(void **state)
     for (int tp = 1; tp <= test_size; tp++)
         for (int shard = 1; test_size % tp == 0 && shard < test_size / tp; shard *= 2) {
             if (test_size / tp % shard != 0) continue;
-            assert_all(zero_comm_divide(&world, tp, shard) == ZERO_OK);
+            all_ok(zero_comm_divide(&world, tp, shard));
             check_hybrid(tp, shard);
             zero_comm_destroy(&world);
-            assert_all(zero_comm_world(&world) == ZERO_OK);
+            all_ok(zero_comm_world(&world));
         }
 }
 
@@ -85,8 +87,8 @@ static void a_group_that_is_not_divided_is_its_own_zero_and_shard_group(void **s
     (void)state;
     assert_all(is_alone());
     zero_traffic before = world.traffic[ZERO_CONTROL];
-    assert_all(zero_comm_divide(&world, 1, 0) == ZERO_OK);
-    assert_all(zero_comm_divide(&world, 1, test_size) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, 1, 0));
+    all_ok(zero_comm_divide(&world, 1, test_size));
     assert_all(memcmp(&before, &world.traffic[ZERO_CONTROL], sizeof before) == 0);
     assert_all(is_alone());
 }
@@ -95,7 +97,7 @@ static void a_shard_group_of_all_zero_ranks_is_the_zero_group(void **state)
 {
     (void)state;
     if (test_size % 2 != 0) return;
-    assert_all(zero_comm_divide(&world, 2, test_size / 2) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, 2, test_size / 2));
     assert_all(zero_comm_data(&world)->size == test_size / 2);
     assert_all(zero_comm_shard(&world) == zero_comm_data(&world));
     assert_all(!zero_comm_replicas(&world) && world.n_parts == 2);
@@ -117,10 +119,10 @@ static void impossible_divisions_are_refused_with_the_numbers(void **state)
     refused(test_size + 1, 0, why);
     refused(0, 0, "into TP groups of 0");
     if (test_size == 1) return;
-    assert_all(zero_watch_start(&world, 30.0) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 30.0));
     refused(test_size, 0, "divide it before they start");
-    assert_all(zero_watch_stop(&world) == ZERO_OK);
-    assert_all(zero_comm_divide(&world, test_size, 0) == ZERO_OK);
+    all_ok(zero_watch_stop(&world));
+    all_ok(zero_comm_divide(&world, test_size, 0));
     refused(test_size, 0, "is divided already");
     assert_all(zero_comm_divide(zero_comm_tp(&world), test_size, 0) == ZERO_ERR_INVALID);
 }
@@ -141,7 +143,7 @@ static void impossible_shard_groups_are_refused_with_the_choices(void **state)
     if (test_size == 8) refused(2, 8, "expected one of 1, 2, 4 (4, or a power of two");
     assert_all(is_alone());
     if (test_size == 1) return;
-    assert_all(zero_comm_divide(&world, 1, 1) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, 1, 1));
     refused(1, 1, "is divided already");
     refused(test_size, 0, "is divided already");
 }
@@ -152,7 +154,7 @@ static void helpers_work_on_the_whole_only(void **state)
     if (test_size == 1) return;
     bool is_hybrid = test_size == 8;
     int tp = is_hybrid ? 2 : test_size, shard = is_hybrid ? 2 : 0;
-    assert_all(zero_comm_divide(&world, tp, shard) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, tp, shard));
     if (is_hybrid) {
         assert_all(zero_watch_start(zero_comm_shard(&world), 9.0) == ZERO_ERR_INVALID);
         assert_all(zero_check_start(zero_comm_replicas(&world)) == ZERO_ERR_INVALID);
@@ -167,12 +169,12 @@ static void parts_have_the_nodes_that_the_whole_pretends(void **state)
 {
     (void)state;
     if (test_size < 4 || test_size % 2 != 0) return;
-    assert_all(zero_comm_pretend_blocks(&world, 2) == ZERO_OK);
+    all_ok(zero_comm_pretend_blocks(&world, 2));
     bool fits = test_size % 4 == 0;
     assert_all(zero_member_find_spread(&world.layout, 1) == -1);
     assert_all(zero_member_find_spread(&world.layout, 2) == (fits ? -1 : test_size / 4));
     assert_all(zero_member_find_spread(&world.layout, test_size) == 0);
-    assert_all(zero_comm_divide(&world, 2, 0) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, 2, 0));
     assert_all(zero_comm_pretend_blocks(&world, 1) == ZERO_ERR_INVALID);
     const zero_layout *tp = &zero_comm_tp(&world)->layout;
     const zero_layout *data = &zero_comm_data(&world)->layout;
@@ -190,15 +192,15 @@ static void replicas_are_on_several_nodes_and_shard_groups_on_one(void **state)
     (void)state;
     if (test_size != 8) return;
     for (int tp = 1; tp <= 2; tp++) {
-        assert_all(zero_comm_pretend_blocks(&world, 2) == ZERO_OK);
-        assert_all(zero_comm_divide(&world, tp, 4 / tp) == ZERO_OK);
+        all_ok(zero_comm_pretend_blocks(&world, 2));
+        all_ok(zero_comm_divide(&world, tp, 4 / tp));
         assert_all(zero_comm_shard(&world)->layout.n_nodes == 1);
         const zero_layout *replicas = &zero_comm_replicas(&world)->layout;
         assert_all(replicas->size == 2 && replicas->n_nodes == 2);
         const zero_traffic *counted = zero_comm_replicas(&world)->traffic;
         assert_all(counted[ZERO_CONTROL].bytes_sent[ZERO_ACROSS] == 0);
         zero_comm_destroy(&world);
-        assert_all(zero_comm_world(&world) == ZERO_OK);
+        all_ok(zero_comm_world(&world));
     }
 }
 
@@ -212,14 +214,14 @@ static void sums_of_integers_count_as_planned(void **state)
     zero_traffic planned = {0}, moved = world.traffic[ZERO_CONTROL];
     assert_non_null(words);
     for (int64_t i = 0; i < WORDS; i++) words[i] = (i - 7) * (1 + test_rank) * 1000003;
-    assert_all(zero_comm_sum(&world, WORDS, words) == ZERO_OK);
+    all_ok(zero_comm_sum(&world, WORDS, words));
     int64_t weight = (int64_t)test_size * (test_size + 1) / 2 * 1000003, wrong = 0;
     for (int64_t i = 0; i < WORDS; i++) wrong += words[i] != (i - 7) * weight;
     assert_all(wrong == 0);
     zero_small_add_reduced(&planned, &world.layout, test_rank, WORDS, sizeof *words);
     zero_traffic_add(&moved, 1, &planned);
     assert_all(memcmp(&moved, &world.traffic[ZERO_CONTROL], sizeof moved) == 0);
-    assert_all(zero_comm_sum(&world, 0, words) == ZERO_OK);
+    all_ok(zero_comm_sum(&world, 0, words));
     free(words);
 }
 
@@ -280,7 +282,7 @@ static bool is_even(int n)
 static void merge_nothing(void)
 {
     zero_tree_span span = {.blocks = 0};
-    assert_int_equal(zero_comm_merge_spans(&world, 1, &span), ZERO_OK);
+    assert_ok(zero_comm_merge_spans(&world, 1, &span));
 }
 
 /* A rank that moves the collective of one group only never ends it: the circle is real. Waits end
@@ -289,23 +291,23 @@ static void meet_in_a_circle(int tp, int shard, bool is_circle)
 {
     jobs all;
     bool done = false;
-    assert_all(zero_comm_divide(&world, tp, shard) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, tp, shard));
     jobs_open(&all, ZERO_ALGORITHM_P2P);
     int first = find_first();
     jobs_fill(&all, 1);
     for (int i = 0; i < all.n; i++) family_begin(&all.jobs[(first + i) % all.n]);
     double end = zero_clock_seconds() + 0.3;
     while (zero_clock_seconds() < end)
-        assert_int_equal(zero_collective_progress(&all.jobs[first].op, &done), ZERO_OK);
+        assert_ok(zero_collective_progress(&all.jobs[first].op, &done));
     assert_all(!is_circle || !done);
     if (test_rank == 0) merge_nothing();
     for (int i = 0; i < all.n; i++)
-        assert_int_equal(zero_collective_wait(&all.jobs[(first + i) % all.n].op), ZERO_OK);
+        assert_ok(zero_collective_wait(&all.jobs[(first + i) % all.n].op));
     if (test_rank > 0) merge_nothing();
     assert_all(jobs_are_right(&all));
     jobs_close(&all);
     zero_comm_destroy(&world);
-    assert_all(zero_comm_world(&world) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
 }
 
 static void waits_move_the_collectives_of_all_groups(void **state)
@@ -329,12 +331,11 @@ static bool run_crosswise(jobs *all, uint64_t trial)
     }
     for (int i = 0; i < n; i++) {
         family_dawdle(random >> (10 * i + 5));
-        assert_int_equal(zero_collective_wait(&all->jobs[(first + i * next) % n].op),
-                         ZERO_OK);
+        assert_ok(zero_collective_wait(&all->jobs[(first + i * next) % n].op));
     }
     bool right = jobs_are_right(all);
     /* A neighbour may still read `in` through a window. */
-    assert_int_equal(zero_comm_barrier(&world), ZERO_OK);
+    assert_ok(zero_comm_barrier(&world));
     return right;
 }
 
@@ -347,7 +348,7 @@ static bool is_on_one_node(void)
 
 static void run_all_crosswise(int tp, int shard, uint64_t trials)
 {
-    assert_all(zero_comm_divide(&world, tp, shard) == ZERO_OK);
+    all_ok(zero_comm_divide(&world, tp, shard));
     for (int a = 0; a < ZERO_ALGORITHMS; a++) {
         if (a == ZERO_ALGORITHM_SHM && !is_on_one_node()) continue;
         jobs all;
@@ -358,7 +359,7 @@ static void run_all_crosswise(int tp, int shard, uint64_t trials)
         jobs_close(&all);
     }
     zero_comm_destroy(&world);
-    assert_all(zero_comm_world(&world) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
 }
 
 static void ranks_that_turn_to_different_groups_never_wait_in_a_circle(void **state)
@@ -382,7 +383,7 @@ static void ranks_on_two_nodes_never_wait_in_a_circle(void **state)
 {
     (void)state;
     if (!is_even(test_size) || test_size % 4 != 0) return;
-    assert_all(zero_comm_pretend_blocks(&world, 2) == ZERO_OK);
+    all_ok(zero_comm_pretend_blocks(&world, 2));
     if (test_size == 8)
         run_all_crosswise(2, 2, 10);
     else
@@ -391,22 +392,22 @@ static void ranks_on_two_nodes_never_wait_in_a_circle(void **state)
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(ranks_are_neighbours_in_tp_and_strided_in_zero),
-        TEST(shard_groups_are_neighbours_of_a_zero_group),
-        TEST(a_group_that_is_not_divided_is_its_own_zero_and_shard_group),
-        TEST(a_shard_group_of_all_zero_ranks_is_the_zero_group),
-        TEST(impossible_divisions_are_refused_with_the_numbers),
-        TEST(impossible_shard_groups_are_refused_with_the_choices),
-        TEST(helpers_work_on_the_whole_only),
-        TEST(parts_have_the_nodes_that_the_whole_pretends),
-        TEST(replicas_are_on_several_nodes_and_shard_groups_on_one),
-        TEST(sums_of_integers_count_as_planned),
-        TEST(waits_move_the_collectives_of_all_groups),
-        TEST(ranks_that_turn_to_different_groups_never_wait_in_a_circle),
-        TEST(ranks_of_hybrid_groups_never_wait_in_a_circle),
-        TEST(ranks_on_two_nodes_never_wait_in_a_circle),
+        CASE(ranks_are_neighbours_in_tp_and_strided_in_zero),
+        CASE(shard_groups_are_neighbours_of_a_zero_group),
+        CASE(a_group_that_is_not_divided_is_its_own_zero_and_shard_group),
+        CASE(a_shard_group_of_all_zero_ranks_is_the_zero_group),
+        CASE(impossible_divisions_are_refused_with_the_numbers),
+        CASE(impossible_shard_groups_are_refused_with_the_choices),
+        CASE(helpers_work_on_the_whole_only),
+        CASE(parts_have_the_nodes_that_the_whole_pretends),
+        CASE(replicas_are_on_several_nodes_and_shard_groups_on_one),
+        CASE(sums_of_integers_count_as_planned),
+        CASE(waits_move_the_collectives_of_all_groups),
+        CASE(ranks_that_turn_to_different_groups_never_wait_in_a_circle),
+        CASE(ranks_of_hybrid_groups_never_wait_in_a_circle),
+        CASE(ranks_on_two_nodes_never_wait_in_a_circle),
     };
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);

@@ -1,5 +1,7 @@
 /* The watchdog, the check and the progress thread of a family. faults.sh has the cases that end a
  * job; test_verdict.c has the watchdog's judgement. */
+#include "support/test.h"
+
 #include "comm/divide.h"
 
 #include <stdio.h>
@@ -54,7 +56,7 @@ static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
 {
     family *f = *state;
     char its[ZERO_OPERATION_TEXT], theirs[ZERO_OPERATION_TEXT], expected[700];
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     run(&f->tp, ZERO_ALL_GATHER, 1);
     run(&f->data, ZERO_REDUCE_SCATTER, 1);
     describe(f->tp.comm, ZERO_ALL_GATHER, 3, its);
@@ -70,7 +72,7 @@ static void a_rank_that_skips_a_join_is_named_at_its_next_one(void **state)
     snprintf(group, sizeof group, "in the TP group of ranks %d-%d:", test_size - 2,
              test_size - 1);
     assert_all(!differs || says(group));
-    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (!differs) assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -79,7 +81,7 @@ static void a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier(vo
 {
     family *f = *state;
     char theirs[ZERO_OPERATION_TEXT], expected[400];
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     describe(f->tp.comm, ZERO_REDUCE_SCATTER, 2, theirs);
     snprintf(expected, sizeof expected,
              "rank %d began barrier %d, the others %s: ranks must", test_size - 1,
@@ -90,7 +92,7 @@ static void a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier(vo
     bool differs = am_last() || am_next_to_last();
     assert_all(st == (differs ? ZERO_ERR_INVALID : ZERO_OK));
     assert_all(!differs || says(expected));
-    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (!differs) assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -99,7 +101,7 @@ static void another_unit_in_a_zero_group_is_named_by_ranks_of_all(void **state)
     family *f = *state;
     char expected[64], group[64];
     bool mine = test_rank % 2 == 1;
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     family_job j = make(&f->data, ZERO_REDUCE_SCATTER, am_last() ? 8 : 7, 0);
     zero_status st = zero_collective_begin(&j.op, j.in, j.out, j.staging);
     assert_all(st == (mine ? ZERO_ERR_INVALID : ZERO_OK));
@@ -108,7 +110,7 @@ static void another_unit_in_a_zero_group_is_named_by_ranks_of_all(void **state)
     snprintf(group, sizeof group,
              "in the ZeRO group of ranks 1,3%s:", test_size == 4 ? "" : ",5");
     assert_all(!mine || (says(expected) && says(group)));
-    if (!mine) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (!mine) assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -117,8 +119,8 @@ static void what_all_ranks_begin_is_compared_among_all(void **state)
 {
     (void)state;
     bool any;
-    assert_all(zero_check_start(&world) == ZERO_OK);
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
+    all_ok(zero_comm_barrier(&world));
     zero_status st = test_rank >= test_size - 2 ? zero_comm_any(&world, true, &any)
                                                 : zero_comm_barrier(&world);
     assert_all(st == ZERO_ERR_INVALID);
@@ -148,7 +150,7 @@ static bool come_late_to_a_join(family *f, double limit)
     double end = zero_clock_seconds() + 1.7 * limit;
     bool heard = false;
     while (am_last() && late_goes_on(end, &heard))
-        assert_int_equal(zero_collective_poll(f->data.comm), ZERO_OK);
+        assert_ok(zero_collective_poll(f->data.comm));
     family_job *jobs[] = {&join, &sum};
     zero_failure told = {.status = ZERO_OK};
     for (int i = 0; i < 2; i++) {
@@ -158,7 +160,7 @@ static bool come_late_to_a_join(family *f, double limit)
         if (st == ZERO_OK) continue;
         told = zero_failure_keep(st);
         late_tell();
-        assert_int_equal(late_wait(&jobs[i]->op), ZERO_OK);
+        assert_ok(late_wait(&jobs[i]->op));
     }
     assert_true(family_is_right(&join) && family_is_right(&sum));
     family_destroy(&join);
@@ -171,7 +173,7 @@ static void one_rank_says_who_is_late_for_a_join(void **state)
 {
     family *f = *state;
     char expected[128];
-    assert_all(zero_watch_start(&world, 1.6) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 1.6));
     bool is_told = come_late_to_a_join(f, 1.6);
     int told = is_told, in_all = 0;
     MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -197,24 +199,24 @@ static void progress_in_one_group_counts_for_all(void **state)
     enum { SUMS = FAMILY_SLOTS };
     family_job sums[SUMS], join = make(&f->tp, ZERO_ALL_GATHER, 1, 0);
     for (int i = 0; i < SUMS; i++) sums[i] = make(&f->data, ZERO_REDUCE_SCATTER, i, i);
-    assert_all(zero_watch_start(&world, 3.2 * nap) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 3.2 * nap));
     bool is_slow = test_rank == 0, is_late = am_last();
     if (!is_late) family_begin(&join);
     double end = zero_clock_seconds() + (SUMS + 1) * nap;
     for (int i = 0; i < SUMS; i++) {
         if (is_slow) sleep_for(nap);
         family_begin(&sums[i]);
-        if (is_slow) assert_int_equal(zero_collective_wait(&sums[i].op), ZERO_OK);
+        if (is_slow) assert_ok(zero_collective_wait(&sums[i].op));
     }
     while (is_late && zero_clock_seconds() < end) {
-        assert_int_equal(zero_collective_poll(&world), ZERO_OK);
+        assert_ok(zero_collective_poll(&world));
         sleep_for(0.002);
     }
     if (is_late) family_begin(&join);
     if (zero_collective_wait(&join.op) != ZERO_OK) fail_msg("%s", zero_last_error());
     bool right = family_is_right(&join);
     for (int i = 0; i < SUMS; i++) {
-        assert_int_equal(zero_collective_wait(&sums[i].op), ZERO_OK);
+        assert_ok(zero_collective_wait(&sums[i].op));
         right = family_is_right(&sums[i]) && right;
         family_destroy(&sums[i]);
     }
@@ -226,11 +228,11 @@ static void waits_after_files_are_longer_in_a_part_too(void **state)
 {
     const family *f = *state;
     const double limit = 0.4;
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     if (am_last()) sleep_for(1.7 * limit);
-    assert_all(zero_agree_after_files(f->tp.comm, ZERO_OK) == ZERO_OK);
+    all_ok(zero_agree_after_files(f->tp.comm, ZERO_OK));
     if (am_last()) sleep_for(1.7 * limit);
-    assert_all(zero_comm_barrier_after_files(f->data.comm) == ZERO_OK);
+    all_ok(zero_comm_barrier_after_files(f->data.comm));
     assert_all(world.patience <= 1.0);
 }
 
@@ -247,7 +249,7 @@ static void a_poll_of_any_group_moves_all(void **state)
         family_begin(&a);
         family_begin(&b);
         while ((is_active(&a) || is_active(&b)) && zero_clock_seconds() < end)
-            assert_int_equal(zero_collective_poll_timed(groups[i], &seconds), ZERO_OK);
+            assert_ok(zero_collective_poll_timed(groups[i], &seconds));
         assert_all(!is_active(&a) && !is_active(&b) && seconds > 0.0);
         assert_all(family_is_right(&a) && family_is_right(&b));
         family_destroy(&a);
@@ -260,7 +262,7 @@ static void a_poll_of_any_group_moves_all(void **state)
 static void one_thread_moves_the_whole_family(void **state)
 {
     family *f = *state;
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     for (int i = 0; i < 3; i++) {
         family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
         family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
@@ -281,7 +283,7 @@ static void the_family_has_one_lock(void **state)
 {
     family *f = *state;
     family_job j = make(&f->data, ZERO_REDUCE_SCATTER, 1, 0);
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     zero_thread_lock(f->tp.comm);
     family_begin(&j);
     double polled = world.last_poll;
@@ -289,7 +291,7 @@ static void the_family_has_one_lock(void **state)
     bool is_left_alone = world.last_poll <= polled && is_active(&j);
     zero_thread_unlock(f->tp.comm);
     assert_all(is_left_alone);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -301,14 +303,14 @@ static void a_thread_and_waits_share_the_work(void **state)
                           make(&f->data, ZERO_REDUCE_SCATTER, 2, 0)};
     int first = (test_rank / 2 + test_rank) % 2;
     bool right = true;
-    assert_all(zero_progress_start(&world, 1e-4) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-4));
     for (uint64_t t = 0; t < 100; t++) {
         for (int i = 0; i < 2; i++) family_fill(&jobs[i], t);
         family_begin(&jobs[first]);
         family_dawdle(oracle_bits(t, test_rank, 0));
         family_begin(&jobs[!first]);
-        assert_int_equal(zero_collective_wait(&jobs[first].op), ZERO_OK);
-        assert_int_equal(zero_collective_wait(&jobs[!first].op), ZERO_OK);
+        assert_ok(zero_collective_wait(&jobs[first].op));
+        assert_ok(zero_collective_wait(&jobs[!first].op));
         right = right && family_is_right(&jobs[0]) && family_is_right(&jobs[1]);
     }
     assert_all(right);
@@ -320,41 +322,41 @@ static void helpers_start_and_stop_in_any_order(void **state)
 {
     family *f = *state;
     for (int i = 0; i < 6; i++) {
-        if (i % 2 == 0) assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
-        assert_all(zero_watch_start(&world, 5.0) == ZERO_OK);
-        assert_all(zero_check_start(&world) == ZERO_OK);
-        if (i % 2 == 1) assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+        if (i % 2 == 0) all_ok(zero_progress_start(&world, 1e-3));
+        all_ok(zero_watch_start(&world, 5.0));
+        all_ok(zero_check_start(&world));
+        if (i % 2 == 1) all_ok(zero_progress_start(&world, 1e-3));
         assert_all(zero_check_start(&world) == ZERO_ERR_INVALID);
         run(&f->tp, ZERO_ALL_GATHER, i);
         run(&f->data, ZERO_REDUCE_SCATTER, i);
-        assert_all(zero_comm_barrier(&world) == ZERO_OK);
+        all_ok(zero_comm_barrier(&world));
         if (i == 5) return;
-        if (i % 3 == 0) assert_all(zero_check_stop(&world) == ZERO_OK);
-        if (i % 3 == 1) assert_all(zero_watch_stop(&world) == ZERO_OK);
+        if (i % 3 == 0) all_ok(zero_check_stop(&world));
+        if (i % 3 == 1) all_ok(zero_watch_stop(&world));
         if (i % 3 == 2) zero_progress_stop(&world);
         run(&f->tp, ZERO_REDUCE_SCATTER, i);
-        assert_all(zero_comm_stop_helpers(&world) == ZERO_OK);
+        all_ok(zero_comm_stop_helpers(&world));
         assert_all(!world.watch && !world.thread && !f->tp.comm->check);
     }
 }
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
     const struct CMUnitTest tests[] = {
-        TEST(a_rank_that_skips_a_join_is_named_at_its_next_one),
-        TEST(a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier),
-        TEST(another_unit_in_a_zero_group_is_named_by_ranks_of_all),
-        TEST(what_all_ranks_begin_is_compared_among_all),
-        TEST(errors_in_a_part_name_ranks_of_all),
-        TEST(one_rank_says_who_is_late_for_a_join),
-        TEST(progress_in_one_group_counts_for_all),
-        TEST(waits_after_files_are_longer_in_a_part_too),
-        TEST(a_poll_of_any_group_moves_all),
-        TEST(one_thread_moves_the_whole_family),
-        TEST(the_family_has_one_lock),
-        TEST(a_thread_and_waits_share_the_work),
-        TEST(helpers_start_and_stop_in_any_order),
+        CASE(a_rank_that_skips_a_join_is_named_at_its_next_one),
+        CASE(a_rank_that_skips_a_join_meets_its_neighbours_in_the_next_barrier),
+        CASE(another_unit_in_a_zero_group_is_named_by_ranks_of_all),
+        CASE(what_all_ranks_begin_is_compared_among_all),
+        CASE(errors_in_a_part_name_ranks_of_all),
+        CASE(one_rank_says_who_is_late_for_a_join),
+        CASE(progress_in_one_group_counts_for_all),
+        CASE(waits_after_files_are_longer_in_a_part_too),
+        CASE(a_poll_of_any_group_moves_all),
+        CASE(one_thread_moves_the_whole_family),
+        CASE(the_family_has_one_lock),
+        CASE(a_thread_and_waits_share_the_work),
+        CASE(helpers_start_and_stop_in_any_order),
     };
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);

@@ -2,8 +2,6 @@
  * that rank 0 takes of all (comm/deliver.h). */
 #include "support/mpi_cmocka.h"
 
-#include <math.h>
-
 #include "base/clock.h"
 #include "base/fail.h"
 #include "comm/clock_offset.h"
@@ -36,7 +34,7 @@ static void gather_open(gather *g, zero_comm *comm)
     g->in = calloc(COUNT, sizeof *g->in);
     g->out = calloc((size_t)comm->size * COUNT, sizeof *g->out);
     assert_true(g->in && g->out);
-    assert_int_equal(zero_collective_init(&g->op, comm, &spec), ZERO_OK);
+    assert_ok(zero_collective_init(&g->op, comm, &spec));
 }
 
 static void gather_close(gather *g)
@@ -49,8 +47,8 @@ static void gather_close(gather *g)
 static void gather_run(gather *g, int64_t label)
 {
     g->op.label = label;
-    assert_int_equal(zero_collective_begin(&g->op, g->in, g->out, NULL), ZERO_OK);
-    assert_int_equal(zero_collective_wait(&g->op), ZERO_OK);
+    assert_ok(zero_collective_begin(&g->op, g->in, g->out, NULL));
+    assert_ok(zero_collective_wait(&g->op));
 }
 
 static int64_t bytes_of_one(const zero_comm *comm)
@@ -58,16 +56,15 @@ static int64_t bytes_of_one(const zero_comm *comm)
     return (comm->size - 1) * COUNT * (int64_t)sizeof(float);
 }
 
-static void the_ring_keeps_the_last_collectives(void **state)
+TEST(the_ring_keeps_the_last_collectives)
 {
-    (void)state;
     enum { ROOM = 5, RUNS = 12 };
     zero_comm_spans spans;
     zero_comm_span copy[2 * ROOM];
     int64_t open, first = world.sequence;
     gather g;
     gather_open(&g, &world);
-    assert_all(zero_comm_spans_init(&spans, ROOM) == ZERO_OK);
+    all_ok(zero_comm_spans_init(&spans, ROOM));
     zero_comm_spans_start(&world, &spans);
     gather_run(&g, 100); /* not recorded: the ring is off */
     zero_comm_spans_switch(&world, true);
@@ -90,29 +87,27 @@ static void the_ring_keeps_the_last_collectives(void **state)
 }
 
 /* Its ring is off when it ends, and it is there, since it began while the ring was on. */
-static void what_is_in_flight_ends_now(void **state)
+TEST(what_is_in_flight_ends_now)
 {
-    (void)state;
     zero_comm_spans spans;
     zero_comm_span copy[4];
     int64_t open;
     gather g;
     if (test_size == 1) return; /* it ends in its begin */
     gather_open(&g, &world);
-    assert_all(zero_comm_spans_init(&spans, 2) == ZERO_OK);
+    all_ok(zero_comm_spans_init(&spans, 2));
     zero_comm_spans_start(&world, &spans);
     zero_comm_spans_switch(&world, true);
-    assert_int_equal(zero_comm_barrier(&world), ZERO_OK);
+    assert_ok(zero_comm_barrier(&world));
     bool is_late = test_rank == 0;
-    if (!is_late)
-        assert_int_equal(zero_collective_begin(&g.op, g.in, g.out, NULL), ZERO_OK);
+    if (!is_late) assert_ok(zero_collective_begin(&g.op, g.in, g.out, NULL));
     double now = zero_clock_seconds();
     int64_t n = zero_comm_spans_copy(&world, now, 4, copy, &open);
     assert_all(n == !is_late && open == !is_late);
     assert_all(is_late || (copy[0].begun <= now && copy[0].ended == now));
     zero_comm_spans_switch(&world, is_late);
-    if (is_late) assert_int_equal(zero_collective_begin(&g.op, g.in, g.out, NULL), ZERO_OK);
-    assert_int_equal(zero_collective_wait(&g.op), ZERO_OK);
+    if (is_late) assert_ok(zero_collective_begin(&g.op, g.in, g.out, NULL));
+    assert_ok(zero_collective_wait(&g.op));
     n = zero_comm_spans_copy(&world, now, 4, copy, &open);
     assert_all(n == 1 && open == 0 && copy[0].ended >= copy[0].begun);
     zero_comm_spans_stop(&world);
@@ -121,21 +116,20 @@ static void what_is_in_flight_ends_now(void **state)
 }
 
 /* The thread moves the collectives and writes their spans. */
-static void a_progress_thread_writes_the_same_spans(void **state)
+TEST(a_progress_thread_writes_the_same_spans)
 {
-    (void)state;
     enum { RUNS = 50 };
     zero_comm_spans spans;
     zero_comm_span copy[RUNS];
     int64_t open;
     gather g;
     gather_open(&g, &world);
-    assert_all(zero_comm_spans_init(&spans, RUNS) == ZERO_OK);
+    all_ok(zero_comm_spans_init(&spans, RUNS));
     zero_comm_spans_start(&world, &spans);
     zero_comm_spans_switch(&world, true);
-    assert_all(zero_progress_start(&world, 1e-4) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-4));
     for (int k = 0; k < RUNS; k++) gather_run(&g, k);
-    assert_all(zero_comm_stop_helpers(&world) == ZERO_OK);
+    all_ok(zero_comm_stop_helpers(&world));
     assert_all(zero_comm_spans_copy(&world, 0.0, RUNS, copy, &open) == RUNS);
     for (int k = 0; k < RUNS; k++)
         assert_all(copy[k].label == k && copy[k].sent == bytes_of_one(&world));
@@ -144,21 +138,20 @@ static void a_progress_thread_writes_the_same_spans(void **state)
     zero_comm_spans_destroy(&spans);
 }
 
-static void parts_of_a_family_write_to_one_ring(void **state)
+TEST(parts_of_a_family_write_to_one_ring)
 {
-    (void)state;
     zero_comm whole;
     zero_comm_spans spans;
     zero_comm_span copy[4];
     int64_t open;
     gather of_tp, of_data;
     if (test_size % 2 != 0) return;
-    assert_all(zero_comm_from(MPI_COMM_WORLD, &whole) == ZERO_OK);
-    assert_all(zero_comm_divide(&whole, 2, 0) == ZERO_OK);
+    all_ok(zero_comm_from(MPI_COMM_WORLD, &whole));
+    all_ok(zero_comm_divide(&whole, 2, 0));
     zero_comm *tp = zero_comm_tp(&whole), *data = zero_comm_data(&whole);
     gather_open(&of_tp, tp);
     gather_open(&of_data, data);
-    assert_all(zero_comm_spans_init(&spans, 4) == ZERO_OK);
+    all_ok(zero_comm_spans_init(&spans, 4));
     zero_comm_spans_start(&whole, &spans);
     zero_comm_spans_switch(&whole, true);
     gather_run(&of_data, 7);
@@ -176,9 +169,8 @@ static void parts_of_a_family_write_to_one_ring(void **state)
 
 /* ---- clocks ---- */
 
-static void readings_are_joined_by_a_line(void **state)
+TEST(readings_are_joined_by_a_line)
 {
-    (void)state;
     zero_clock_reading a = {.at = 100.0, .offset = -3.0}, b = {.at = 200.0, .offset = -3.5};
     assert_true(zero_clock_offset_align(&a, &b, 100.0) == 97.0);
     assert_true(zero_clock_offset_align(&a, &b, 200.0) == 196.5);
@@ -187,15 +179,14 @@ static void readings_are_joined_by_a_line(void **state)
 }
 
 /* Pretended nodes have one clock: an offset is wrong by its uncertainty at most. */
-static void the_offset_is_within_its_uncertainty(void **state)
+TEST(the_offset_is_within_its_uncertainty)
 {
-    (void)state;
     zero_comm nodes;
     zero_clock_reading mine;
     double worst;
-    assert_all(zero_comm_from(MPI_COMM_WORLD, &nodes) == ZERO_OK);
-    assert_all(zero_comm_pretend_blocks(&nodes, (test_size + 1) / 2) == ZERO_OK);
-    assert_all(zero_clock_offset_read(&nodes, &mine, &worst) == ZERO_OK);
+    all_ok(zero_comm_from(MPI_COMM_WORLD, &nodes));
+    all_ok(zero_comm_pretend_blocks(&nodes, (test_size + 1) / 2));
+    all_ok(zero_clock_offset_read(&nodes, &mine, &worst));
     bool is_first = nodes.layout.node_of[test_rank] == 0;
     assert_all(fabs(mine.offset) <= mine.uncertainty + 1e-9);
     assert_all((mine.uncertainty > 0.0) != is_first && mine.uncertainty <= worst);
@@ -247,15 +238,13 @@ static void deliver(int fails_at, zero_status expected)
     free(data);
 }
 
-static void rank_0_takes_the_bytes_of_all_in_order(void **state)
+TEST(rank_0_takes_the_bytes_of_all_in_order)
 {
-    (void)state;
     deliver(-1, ZERO_OK);
 }
 
-static void a_failure_while_taking_is_that_of_all(void **state)
+TEST(a_failure_while_taking_is_that_of_all)
 {
-    (void)state;
     deliver(test_size - 1, ZERO_ERR_IO);
     deliver(0, ZERO_ERR_IO);
     deliver(-1, ZERO_OK);
@@ -263,20 +252,11 @@ static void a_failure_while_taking_is_that_of_all(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ring_keeps_the_last_collectives),
-        cmocka_unit_test(what_is_in_flight_ends_now),
-        cmocka_unit_test(a_progress_thread_writes_the_same_spans),
-        cmocka_unit_test(parts_of_a_family_write_to_one_ring),
-        cmocka_unit_test(readings_are_joined_by_a_line),
-        cmocka_unit_test(the_offset_is_within_its_uncertainty),
-        cmocka_unit_test(rank_0_takes_the_bytes_of_all_in_order),
-        cmocka_unit_test(a_failure_while_taking_is_that_of_all)};
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     test_begin(&argc, &argv);
     if (zero_comm_world(&world) != ZERO_OK) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     zero_comm_destroy(&world);
     return test_end(failed);
 }

@@ -1,5 +1,7 @@
 /* The watchdog, the check and the progress thread of a family with shard groups and replica groups:
  * T = 1, R = 2, K = 3 on 6 ranks, and T = R = K = 2 on 8 ranks. */
+#include "support/test.h"
+
 #include "comm/divide.h"
 
 #include <stdio.h>
@@ -57,14 +59,14 @@ static void meet_last_before(const family_group *end, family *f)
         zero_operation_control(ZERO_OPERATION_BARRIER, world.control_sequence, 0, -1);
     for (family_group *g = f->parts; g != end; g++)
         if (g->comm->check && is_with_last(g->comm))
-            assert_int_equal(zero_compare(g->comm, &barrier), ZERO_OK);
+            assert_ok(zero_compare(g->comm, &barrier));
 }
 
 /* The last rank leaves out a collective of the group, and goes on to a barrier. */
 static void skip_one_of(family *f, family_group *g, const char *place)
 {
     char theirs[ZERO_OPERATION_TEXT], expected[400];
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     describe(g->comm, ZERO_REDUCE_SCATTER, 2, theirs);
     snprintf(expected, sizeof expected,
              "rank %d began barrier %d, the others %s: ranks must", test_size - 1,
@@ -76,7 +78,7 @@ static void skip_one_of(family *f, family_group *g, const char *place)
                                : zero_collective_begin(&j.op, j.in, j.out, j.staging);
     assert_all(st == (differs ? ZERO_ERR_INVALID : ZERO_OK));
     assert_all(!differs || (says(expected) && says(place)));
-    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (!differs) assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -103,7 +105,7 @@ static void a_skipped_reduction_is_found_by_what_zero_groups_do(void **state)
     zero_comm *data = zero_comm_data(&world);
     char expected[32];
     int64_t sum = 1;
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     assert_all(data == &world || !data->check);
     snprintf(expected, sizeof expected, "sum %d (8 bytes)", (int)data->control_sequence);
     family_job j = make(f->shard, ZERO_REDUCE_SCATTER, 2, 0);
@@ -112,7 +114,7 @@ static void a_skipped_reduction_is_found_by_what_zero_groups_do(void **state)
                                : zero_collective_begin(&j.op, j.in, j.out, j.staging);
     assert_all(st == (differs ? ZERO_ERR_INVALID : ZERO_OK));
     assert_all(!differs || (says(expected) && says("of group 2 (p2p")));
-    if (!differs) assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    if (!differs) assert_ok(zero_collective_wait(&j.op));
     family_destroy(&j);
 }
 
@@ -123,8 +125,8 @@ static void what_zero_groups_begin_is_compared_among_replicas(void **state)
     zero_comm *data = zero_comm_data(&world);
     int64_t sum = 1;
     bool any, votes = f->replicas->comm->rank == f->replicas->comm->size - 1;
-    assert_all(zero_check_start(&world) == ZERO_OK);
-    assert_all(zero_comm_sum(data, 1, &sum) == ZERO_OK);
+    all_ok(zero_check_start(&world));
+    all_ok(zero_comm_sum(data, 1, &sum));
     assert_all(sum == data->size);
     zero_status st = votes ? zero_comm_any(data, true, &any) : zero_comm_sum(data, 1, &sum);
     assert_all(st == ZERO_ERR_INVALID);
@@ -139,7 +141,7 @@ static zero_status wait_or_be_told(family_job *j)
     zero_failure told = zero_failure_keep(st);
     assert_true(st == ZERO_OK || st == ZERO_ERR_STALLED);
     if (st != ZERO_OK) late_tell();
-    if (st != ZERO_OK) assert_int_equal(late_wait(&j->op), ZERO_OK);
+    if (st != ZERO_OK) assert_ok(late_wait(&j->op));
     return zero_failure_restore(&told);
 }
 
@@ -153,7 +155,7 @@ static bool come_late_to_an_all_reduce(family *f, double limit)
     double end = zero_clock_seconds() + 1.7 * limit;
     bool heard = false;
     while (am_last() && late_goes_on(end, &heard))
-        assert_int_equal(zero_collective_poll(f->shard->comm), ZERO_OK);
+        assert_ok(zero_collective_poll(f->shard->comm));
     for (int i = 0; i < (test_size == 8 ? 3 : 2); i++) {
         family_job j = make(groups[i], ZERO_REDUCE_SCATTER, 7 + i, 0);
         family_begin(&j);
@@ -179,7 +181,7 @@ static void one_rank_says_who_is_late_for_an_all_reduce(void **state)
         "s 1,5: waiting for reduce-scatter 0 of group 8 in their shard groups",
         "s 0,2,4,6: waiting for reduce-scatter 0 of JOIN 9 in their TP groups"};
     family *f = *state;
-    assert_all(zero_watch_start(&world, 2.0) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 2.0));
     bool is_told = come_late_to_an_all_reduce(f, 2.0);
     int told = is_told, in_all = 0;
     MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -221,8 +223,7 @@ static void a_poll_of_any_group_moves_all(void **state)
         fill_all(f, jobs, polled);
         for (int i = 0; i < f->n; i++) family_begin(&jobs[i]);
         while (any_is_active(f, jobs) && zero_clock_seconds() < end)
-            assert_int_equal(zero_collective_poll_timed(f->parts[polled].comm, &seconds),
-                             ZERO_OK);
+            assert_ok(zero_collective_poll_timed(f->parts[polled].comm, &seconds));
         assert_all(seconds > 0.0);
         end_all(f, jobs);
     }
@@ -233,7 +234,7 @@ static void a_poll_of_any_group_moves_all(void **state)
 static void one_thread_moves_the_whole_family(void **state)
 {
     family *f = *state;
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     for (int first = 0; first <= f->n; first++) {
         int n = first == f->n ? f->n : 1;
         family_job jobs[ZERO_FAMILY_PARTS];
@@ -250,13 +251,13 @@ static void one_thread_moves_the_whole_family(void **state)
 static void run_with_helpers(family *f, int unit)
 {
     bool any;
-    assert_all(zero_watch_start(&world, 10.0) == ZERO_OK);
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_watch_start(&world, 10.0));
+    all_ok(zero_progress_start(&world, 1e-3));
+    all_ok(zero_check_start(&world));
     assert_all(zero_check_start(&world) == ZERO_ERR_INVALID);
     for (int i = 0; i < f->n; i++) run(&f->parts[i], ZERO_REDUCE_SCATTER, unit);
-    assert_all(zero_comm_any(zero_comm_data(&world), false, &any) == ZERO_OK);
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    all_ok(zero_comm_any(zero_comm_data(&world), false, &any));
+    all_ok(zero_comm_barrier(&world));
 }
 
 static void helpers_start_and_stop_again(void **state)
@@ -266,7 +267,7 @@ static void helpers_start_and_stop_again(void **state)
         run_with_helpers(f, i);
         assert_all(f->shard->comm->check && f->replicas->comm->check);
         if (i == 2) return; /* they end with the group */
-        assert_all(zero_comm_stop_helpers(&world) == ZERO_OK);
+        all_ok(zero_comm_stop_helpers(&world));
         assert_all(!f->shard->comm->check && !f->replicas->comm->check);
         for (int p = 0; p < f->n; p++) run(&f->parts[p], ZERO_ALL_GATHER, i);
     }
@@ -278,31 +279,31 @@ static void the_check_of_groups_of_one_rank_stops_too(void **state)
     (void)state;
     bool any;
     zero_comm group;
-    assert_all(zero_comm_world(&group) == ZERO_OK);
-    assert_all(zero_comm_divide(&group, 1, 1) == ZERO_OK);
-    assert_all(zero_check_start(&group) == ZERO_OK);
+    all_ok(zero_comm_world(&group));
+    all_ok(zero_comm_divide(&group, 1, 1));
+    all_ok(zero_check_start(&group));
     assert_all(!zero_comm_shard(&group)->check && zero_comm_replicas(&group)->check);
     zero_status st =
         am_last() ? zero_comm_any(&group, true, &any) : zero_comm_barrier(&group);
     assert_all(st == ZERO_ERR_INVALID && says("vote"));
-    assert_all(zero_check_stop(&group) == ZERO_OK);
+    all_ok(zero_check_stop(&group));
     assert_all(!zero_comm_replicas(&group)->check);
     zero_comm_destroy(&group);
 }
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up_family, tear_down_family)
     const struct CMUnitTest tests[] = {
-        TEST(a_rank_that_skips_a_reduction_is_named_with_its_shard_group),
-        TEST(a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group),
-        TEST(a_skipped_reduction_is_found_by_what_zero_groups_do),
-        TEST(what_zero_groups_begin_is_compared_among_replicas),
-        TEST(one_rank_says_who_is_late_for_an_all_reduce),
-        TEST(a_poll_of_any_group_moves_all),
-        TEST(one_thread_moves_the_whole_family),
-        TEST(helpers_start_and_stop_again),
-        TEST(the_check_of_groups_of_one_rank_stops_too),
+        CASE(a_rank_that_skips_a_reduction_is_named_with_its_shard_group),
+        CASE(a_rank_that_skips_an_all_reduce_is_named_with_its_replica_group),
+        CASE(a_skipped_reduction_is_found_by_what_zero_groups_do),
+        CASE(what_zero_groups_begin_is_compared_among_replicas),
+        CASE(one_rank_says_who_is_late_for_an_all_reduce),
+        CASE(a_poll_of_any_group_moves_all),
+        CASE(one_thread_moves_the_whole_family),
+        CASE(helpers_start_and_stop_again),
+        CASE(the_check_of_groups_of_one_rank_stops_too),
     };
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);

@@ -1,4 +1,6 @@
 /* Collectives whose sends are posted in turn (lists/spec.h, in_turn). */
+#include "support/test.h"
+
 #include "support/collective_shapes.h"
 
 #define POLLS 300
@@ -55,7 +57,7 @@ static void begin_without_rank_0(job *first, job *second)
     job_begin(first);
     job_begin(second);
     for (int i = 0; i < POLLS; i++) {
-        assert_int_equal(zero_collective_poll(&first->f->comm), ZERO_OK);
+        assert_ok(zero_collective_poll(&first->f->comm));
         if (first->spec.in_turn && second->spec.in_turn)
             assert_true(is_in_turn(first, second));
     }
@@ -77,8 +79,8 @@ static bool overtakes(bool first_in_turn, bool second_in_turn)
         job_begin(&first);
         job_begin(&second);
     }
-    assert_int_equal(zero_collective_wait(&second.op), ZERO_OK);
-    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&second.op));
+    assert_ok(zero_collective_wait(&first.op));
     assert_all(job_is_right(&first) && job_is_right(&second));
     job_destroy(&first);
     job_destroy(&second);
@@ -86,15 +88,13 @@ static bool overtakes(bool first_in_turn, bool second_in_turn)
     return overtaken;
 }
 
-static void a_later_one_sends_nothing_before_the_first_has_sent_all(void **state)
+TEST(a_later_one_sends_nothing_before_the_first_has_sent_all)
 {
-    (void)state;
     assert_all(!overtakes(true, true));
 }
 
-static void others_are_not_held_up(void **state)
+TEST(others_are_not_held_up)
 {
-    (void)state;
     assert_all(overtakes(true, false) || test_rank == 0);
     assert_all(overtakes(false, true) || test_rank == 0);
 }
@@ -124,16 +124,14 @@ static bool run_mixed(field *f, uint64_t trial)
     return end_jobs(jobs, JOBS);
 }
 
-static void no_rank_waits_for_ever(void **state)
+TEST(no_rank_waits_for_ever)
 {
-    (void)state;
     run_trials(run_mixed, 6, (size_t)world.size * MAX_STRIDE * sizeof(float));
 }
 
 /* A caller that looks at the second alone moves the first as well. */
-static void progress_of_a_later_one_moves_the_first(void **state)
+TEST(progress_of_a_later_one_moves_the_first)
 {
-    (void)state;
     field f = open_field();
     job first = job_init(&f, long_sum(true), 1, false, 0);
     job second = job_init(&f, short_gather(true), 2, false, 1);
@@ -142,10 +140,10 @@ static void progress_of_a_later_one_moves_the_first(void **state)
     job_begin(&first);
     job_begin(&second);
     for (bool done = false; !done;) {
-        assert_int_equal(zero_collective_progress(&second.op, &done), ZERO_OK);
+        assert_ok(zero_collective_progress(&second.op, &done));
         assert_true(is_in_turn(&first, &second));
     }
-    assert_int_equal(zero_collective_wait(&first.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&first.op));
     assert_all(job_is_right(&first) && job_is_right(&second));
     job_destroy(&first);
     job_destroy(&second);
@@ -154,12 +152,6 @@ static void progress_of_a_later_one_moves_the_first(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_later_one_sends_nothing_before_the_first_has_sent_all),
-        cmocka_unit_test(others_are_not_held_up),
-        cmocka_unit_test(no_rank_waits_for_ever),
-        cmocka_unit_test(progress_of_a_later_one_moves_the_first),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

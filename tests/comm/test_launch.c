@@ -2,16 +2,13 @@
  * the environment promises two ranks and each process finds itself alone. */
 #include "comm/launch.h"
 
-#include <stdbool.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/mpi_cmocka.h"
 
-static void the_rank_hint_comes_from_the_environment(void **state)
+TEST(the_rank_hint_comes_from_the_environment)
 {
-    (void)state;
     static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                             "SLURM_PROCID"};
     for (int i = 0; i < 4; i++) unsetenv(variables[i]);
@@ -26,9 +23,8 @@ static void the_rank_hint_comes_from_the_environment(void **state)
     for (int i = 0; i < 4; i++) unsetenv(variables[i]);
 }
 
-static void the_library_has_a_name_of_one_line(void **state)
+TEST(the_library_has_a_name_of_one_line)
 {
-    (void)state;
     char text[64] = "", cut[5];
     zero_launch_library(text, sizeof text);
     zero_launch_library(cut, sizeof cut);
@@ -50,9 +46,8 @@ static bool is_refused_by_name(const char *launcher, const char *promise)
 }
 
 /* A process starts MPI once, so every launcher gets a process. */
-static void the_refusal_names_the_launcher_and_our_library(void **state)
+TEST(the_refusal_names_the_launcher_and_our_library)
 {
-    (void)state;
     static const struct {
         const char *launcher, *variable;
     } cases[] = {{"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE"},
@@ -89,9 +84,8 @@ static void set_step_variables(pid_t task)
 
 /* srun --pty has started a shell with the step's variables. A command typed into it has a process group
  * of its own; what a script or srun itself started has the shell's. */
-static void a_command_typed_into_a_shell_of_srun_is_one_rank(void **state)
+TEST(a_command_typed_into_a_shell_of_srun_is_one_rank)
 {
-    (void)state;
     static const struct {
         const char *also; /* a launcher inside the shell */
         bool is_typed;
@@ -120,9 +114,8 @@ static void a_command_typed_into_a_shell_of_srun_is_one_rank(void **state)
 }
 
 /* Under the launcher's own promise, or without a launcher under one made here. */
-static void ranks_that_find_themselves_alone_are_refused(void **state)
+TEST(ranks_that_find_themselves_alone_are_refused)
 {
-    (void)state;
     char library[64], promise[64];
     const char *size = getenv("PMI_SIZE");
     if (!size) setenv("MPI_LOCALNRANKS", "3", 1);
@@ -135,31 +128,20 @@ static void ranks_that_find_themselves_alone_are_refused(void **state)
     assert_non_null(strstr(zero_last_error(), library));
 }
 
-static void mpi_is_not_started_twice(void **state)
+TEST(mpi_is_not_started_twice)
 {
-    (void)state;
     assert_int_equal(zero_launch_start(NULL, NULL), ZERO_ERR_INVALID);
 }
 
-static void mpi_stops(void **state)
+TEST(mpi_stops)
 {
-    (void)state;
     int is_down = 0;
-    assert_int_equal(zero_launch_stop(), ZERO_OK);
+    assert_ok(zero_launch_stop());
     MPI_Finalized(&is_down);
     assert_true(is_down);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rank_hint_comes_from_the_environment),
-        cmocka_unit_test(the_library_has_a_name_of_one_line),
-        cmocka_unit_test(the_refusal_names_the_launcher_and_our_library),
-        cmocka_unit_test(a_command_typed_into_a_shell_of_srun_is_one_rank),
-        cmocka_unit_test(ranks_that_find_themselves_alone_are_refused),
-        cmocka_unit_test(mpi_is_not_started_twice),
-        cmocka_unit_test(mpi_stops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

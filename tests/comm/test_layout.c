@@ -1,3 +1,5 @@
+#include "support/test.h"
+
 #include "support/collective_cases.h"
 #include "support/within.h"
 
@@ -28,9 +30,8 @@ static void check_laws(const zero_layout *l, const int *ids)
     if (in_blocks) assert_int_equal(l->first[l->n_nodes], l->size);
 }
 
-static void ids_in_any_order_become_nodes_by_lowest_rank(void **state)
+TEST(ids_in_any_order_become_nodes_by_lowest_rank)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 2000; trial++) {
         int ids[20], size = 1 + (int)(oracle_bits(trial, 0, 0) % 20);
         bool sorted = trial % 2;
@@ -39,19 +40,18 @@ static void ids_in_any_order_become_nodes_by_lowest_rank(void **state)
             if (sorted && r > 0 && ids[r] < ids[r - 1]) ids[r] = ids[r - 1];
         }
         zero_layout layout;
-        assert_int_equal(zero_layout_init(&layout, size, ids), ZERO_OK);
+        assert_ok(zero_layout_init(&layout, size, ids));
         check_laws(&layout, ids);
         zero_layout_destroy(&layout);
     }
 }
 
-static void blocks_are_as_equal_as_possible(void **state)
+TEST(blocks_are_as_equal_as_possible)
 {
-    (void)state;
     for (int size = 1; size <= 20; size++)
         for (int nodes = 1; nodes <= size; nodes++) {
             zero_layout layout;
-            assert_int_equal(zero_layout_init_blocks(&layout, size, nodes), ZERO_OK);
+            assert_ok(zero_layout_init_blocks(&layout, size, nodes));
             assert_int_equal(layout.n_nodes, nodes);
             assert_true(layout.in_blocks);
             check_laws(&layout, layout.node_of);
@@ -65,9 +65,8 @@ static void blocks_are_as_equal_as_possible(void **state)
 
 /* A delegate is on the node, equal local ranks work for each other, and the ranks of a node share
  * the work evenly. */
-static void delegates_share_the_work(void **state)
+TEST(delegates_share_the_work)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int node = 0; node < layout.n_nodes; node++) {
@@ -85,9 +84,8 @@ static void delegates_share_the_work(void **state)
     }
 }
 
-static void a_zeroed_layout_can_be_destroyed(void **state)
+TEST(a_zeroed_layout_can_be_destroyed)
 {
-    (void)state;
     zero_layout layout = {0};
     zero_layout_destroy(&layout);
     assert_null(layout.node_of);
@@ -95,11 +93,5 @@ static void a_zeroed_layout_can_be_destroyed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_in_any_order_become_nodes_by_lowest_rank),
-        cmocka_unit_test(blocks_are_as_equal_as_possible),
-        cmocka_unit_test(delegates_share_the_work),
-        cmocka_unit_test(a_zeroed_layout_can_be_destroyed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* Ranks that are threads of one process: collectives along the tree, small messages, families, and
  * the end of a rank that fails. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <pthread.h>
+
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "comm/collective.h"
@@ -44,7 +38,7 @@ static void on_ranks(int n, const zero_collective_spec *spec, work *does)
 {
     rank ranks[MOST] = {0};
     zero_comm comms[MOST];
-    assert_int_equal(zero_local_open(n, comms), ZERO_OK);
+    assert_ok(zero_local_open(n, comms));
     for (int k = 0; k < n; k++) {
         ranks[k] = (rank){.comm = comms[k], .does = does};
         if (spec) ranks[k].spec = *spec;
@@ -111,9 +105,8 @@ static bool collects(rank *r)
     return ok;
 }
 
-static void collectives_add_along_the_tree(void **state)
+TEST(collectives_add_along_the_tree)
 {
-    (void)state;
     for (int n = 1; n <= MOST; n++)
         for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
             zero_collective_spec spec = {.kind = (zero_collective_kind)kind,
@@ -139,9 +132,8 @@ static bool is_refused(rank *r)
            strstr(zero_last_error(), "p2p") != NULL;
 }
 
-static void other_algorithms_are_refused(void **state)
+TEST(other_algorithms_are_refused)
 {
-    (void)state;
     on_ranks(3, NULL, is_refused);
 }
 
@@ -186,9 +178,8 @@ static bool agrees(rank *r)
     return strstr(r->text, "no disk") && (r->comm.size == 1 || strstr(r->text, "rank "));
 }
 
-static void small_messages_reach_all_ranks(void **state)
+TEST(small_messages_reach_all_ranks)
 {
-    (void)state;
     for (int n = 1; n <= MOST; n++) {
         on_ranks(n, NULL, exchanges);
         on_ranks(n, NULL, merges);
@@ -212,9 +203,8 @@ static bool divides(rank *r)
            in_tp == 2 * (r->comm.rank - r->comm.rank % 2) + 1;
 }
 
-static void groups_are_divided(void **state)
+TEST(groups_are_divided)
 {
-    (void)state;
     for (int n = 2; n <= MOST; n += 2) on_ranks(n, NULL, divides);
 }
 
@@ -250,9 +240,8 @@ static bool meets_after_an_end(rank *r)
     return true;
 }
 
-static void no_rank_waits_for_one_that_has_failed(void **state)
+TEST(no_rank_waits_for_one_that_has_failed)
 {
-    (void)state;
     for (int n = 2; n <= MOST; n++) {
         on_ranks(n, NULL, abandons_a_meeting);
         on_ranks(n, NULL, abandons_a_collective);
@@ -262,12 +251,5 @@ static void no_rank_waits_for_one_that_has_failed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives_add_along_the_tree),
-        cmocka_unit_test(other_algorithms_are_refused),
-        cmocka_unit_test(small_messages_reach_all_ranks),
-        cmocka_unit_test(groups_are_divided),
-        cmocka_unit_test(no_rank_waits_for_one_that_has_failed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

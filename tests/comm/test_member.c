@@ -1,12 +1,6 @@
 /* Where the groups of a family stand: laws of every division, the nodes, and the names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "lists/member.h"
 
@@ -52,9 +46,8 @@ static void check_tilings(const zero_division *d)
         if (zero_division_has(d, (zero_family_part)p)) check_tiling(d, (zero_family_part)p);
 }
 
-static void the_groups_of_each_part_tile_the_whole(void **state)
+TEST(the_groups_of_each_part_tile_the_whole)
 {
-    (void)state;
     for_all(check_tilings);
 }
 
@@ -76,9 +69,8 @@ static void check_places(const zero_division *d)
     }
 }
 
-static void a_rank_has_the_place_that_the_picture_says(void **state)
+TEST(a_rank_has_the_place_that_the_picture_says)
 {
-    (void)state;
     for_all(check_places);
 }
 
@@ -92,15 +84,13 @@ static void check_parts(const zero_division *d)
     assert_true(zero_division_has(d, ZERO_WHOLE));
 }
 
-static void only_parts_that_differ_from_others_exist(void **state)
+TEST(only_parts_that_differ_from_others_exist)
 {
-    (void)state;
     for_all(check_parts);
 }
 
-static void the_whole_is_zeroed(void **state)
+TEST(the_whole_is_zeroed)
 {
-    (void)state;
     const zero_member zeroed = {0};
     zero_division d = {.size = 8, .tp = 2, .shard = 2};
     zero_member whole = zero_member_of(ZERO_WHOLE, &d, 5);
@@ -110,16 +100,15 @@ static void the_whole_is_zeroed(void **state)
     assert_int_equal(zero_member_rank(&whole, 5), 5);
 }
 
-static void a_part_has_the_nodes_of_its_ranks(void **state)
+TEST(a_part_has_the_nodes_of_its_ranks)
 {
-    (void)state;
     const int ids[8] = {0, 0, 0, 0, 1, 1, 1, 1}, nodes[5] = {2, 1, 2, 1, 2};
     zero_division d = {.size = 8, .tp = 2, .shard = 2};
     zero_layout whole, layout;
-    assert_int_equal(zero_layout_init(&whole, 8, ids), ZERO_OK);
+    assert_ok(zero_layout_init(&whole, 8, ids));
     for (int p = ZERO_WHOLE; p < ZERO_FAMILY_PARTS; p++) {
         zero_member m = zero_member_of((zero_family_part)p, &d, 6);
-        assert_int_equal(zero_member_layout(&m, &whole, &layout), ZERO_OK);
+        assert_ok(zero_member_layout(&m, &whole, &layout));
         assert_int_equal(layout.size, p == ZERO_WHOLE ? 8 : m.size);
         assert_int_equal(layout.n_nodes, nodes[p]);
         zero_layout_destroy(&layout);
@@ -135,9 +124,8 @@ static void named(zero_family_part part, zero_division d, int rank, const char *
     assert_string_equal(text, expected);
 }
 
-static void groups_are_named_by_the_ranks_of_the_whole(void **state)
+TEST(groups_are_named_by_the_ranks_of_the_whole)
 {
-    (void)state;
     const zero_division hybrid = {8, 1, 4}, tp = {6, 2, 3}, both = {8, 2, 2};
     named(ZERO_WHOLE, both, 5, "");
     named(ZERO_TP_GROUP, tp, 2, " in the TP group of ranks 2-3");
@@ -151,9 +139,8 @@ static void groups_are_named_by_the_ranks_of_the_whole(void **state)
           " in the replica group of ranks 2,6,...,18");
 }
 
-static void several_groups_of_a_part_are_named_together(void **state)
+TEST(several_groups_of_a_part_are_named_together)
 {
-    (void)state;
     static const char *const expected[ZERO_FAMILY_PARTS] = {
         "", " in their TP groups", " in their ZeRO groups", " in their shard groups",
         " in their replica groups"};
@@ -168,9 +155,8 @@ static void several_groups_of_a_part_are_named_together(void **state)
 }
 
 /* The sizes of shard groups, listed by hand. */
-static void only_subtrees_and_all_ranks_can_shard(void **state)
+TEST(only_subtrees_and_all_ranks_can_shard)
 {
-    (void)state;
     static const struct {
         int n;
         const char *choices;
@@ -195,15 +181,5 @@ static void only_subtrees_and_all_ranks_can_shard(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_groups_of_each_part_tile_the_whole),
-        cmocka_unit_test(a_rank_has_the_place_that_the_picture_says),
-        cmocka_unit_test(only_parts_that_differ_from_others_exist),
-        cmocka_unit_test(the_whole_is_zeroed),
-        cmocka_unit_test(a_part_has_the_nodes_of_its_ranks),
-        cmocka_unit_test(groups_are_named_by_the_ranks_of_the_whole),
-        cmocka_unit_test(several_groups_of_a_part_are_named_together),
-        cmocka_unit_test(only_subtrees_and_all_ranks_can_shard),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -6,6 +6,8 @@
  * loses those of point-to-point messages while it starts.) So the first group of tests
  * communicates, and a second one compares. The second is skipped with other MPIs, and with
  * Open MPI 6.0.0rc, which crashes in MPI_Init if its monitoring is on (tests/README.md). */
+#include "support/test.h"
+
 #include "support/collective_job.h"
 
 #include <unistd.h>
@@ -33,8 +35,8 @@ static field open_field(void)
     zero_comm comm;
     int ids[MAX_RANKS];
     for (int r = 0; r < test_size; r++) ids[r] = r > 0;
-    assert_int_equal(zero_comm_world(&comm), ZERO_OK);
-    assert_int_equal(zero_comm_pretend_nodes(&comm, ids), ZERO_OK);
+    assert_ok(zero_comm_world(&comm));
+    assert_ok(zero_comm_pretend_nodes(&comm, ids));
     for (int r = 0; r < test_size; r++)
         on_my_node[r] = comm.layout.node_of[r] == comm.layout.node_of[test_rank];
     return field_open(comm, (size_t)test_size * MAX_STRIDE * sizeof(float));
@@ -61,7 +63,7 @@ static void communicate(zero_algorithm algorithm, zero_collective_kind kind)
         job_fill(&j);
         note_steps(&j.op.steps);
         job_begin(&j);
-        assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+        assert_ok(zero_collective_wait(&j.op));
         right = job_is_right(&j) && right;
         job_destroy(&j);
     }

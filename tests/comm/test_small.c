@@ -1,11 +1,6 @@
 /* The rounds in which spans travel, for all ranks of groups of many sizes, without MPI. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "lists/small.h"
 
@@ -51,7 +46,7 @@ static void check_rounds(int size)
     for (int r = 0; r < size; r++) has[0][r] = (row){r, r + 1};
     int rounds = zero_small_rounds(size);
     for (int k = 0; k < rounds; k++) walk_round(size, k, has[k % 2], has[(k + 1) % 2], sum);
-    assert_int_equal(zero_layout_init_blocks(&layout, size, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, size, 1));
     for (int r = 0; r < size; r++) {
         zero_traffic planned = {0};
         assert_int_equal(has[rounds % 2][r].begin, 0);
@@ -62,23 +57,21 @@ static void check_rounds(int size)
     zero_layout_destroy(&layout);
 }
 
-static void each_rank_ends_with_the_row_of_all_ranks(void **state)
+TEST(each_rank_ends_with_the_row_of_all_ranks)
 {
-    (void)state;
     for (int size = 1; size <= MOST; size++) check_rounds(size);
 }
 
 /* log2 N rounds, and two more unless N is a power of two. */
-static void a_rank_sends_few_messages(void **state)
+TEST(a_rank_sends_few_messages)
 {
-    (void)state;
     zero_layout layout;
     static const struct {
         int size, rank, sent;
     } cases[] = {{1, 0, 0}, {2, 1, 1}, {6, 0, 3}, {6, 1, 1}, {6, 5, 2}, {1024, 77, 10}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zero_traffic t = {0};
-        assert_int_equal(zero_layout_init_blocks(&layout, cases[i].size, 1), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, cases[i].size, 1));
         zero_small_add_merged(&t, &layout, cases[i].rank, 3, 100);
         assert_int_equal(zero_traffic_total(&t).messages_sent, cases[i].sent);
         assert_int_equal(zero_traffic_total(&t).bytes_sent, 300 * cases[i].sent);
@@ -88,9 +81,5 @@ static void a_rank_sends_few_messages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rank_ends_with_the_row_of_all_ranks),
-        cmocka_unit_test(a_rank_sends_few_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

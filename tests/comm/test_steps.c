@@ -1,4 +1,6 @@
 /* The step lists of all algorithms but `mpi`, run by the machine of step_machine.h. */
+#include "support/test.h"
+
 #include "support/step_print.h"
 
 #include <inttypes.h>
@@ -29,93 +31,78 @@ static void run_all(zero_algorithm algorithm, zero_collective_kind kind)
     }
 }
 
-static void pairwise_sums_are_the_tree_in_any_order_of_events(void **state)
+TEST(pairwise_sums_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P, ZERO_REDUCE_SCATTER);
 }
 
-static void pairwise_gathers_arrive_in_any_order_of_events(void **state)
+TEST(pairwise_gathers_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
 }
 
-static void sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+TEST(sums_for_one_root_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P, ZERO_REDUCE);
 }
 
-static void chains_arrive_in_any_order_of_events(void **state)
+TEST(chains_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_P2P, ZERO_BROADCAST);
 }
 
-static void window_sums_are_the_tree_in_any_order_of_events(void **state)
+TEST(window_sums_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM, ZERO_REDUCE_SCATTER);
 }
 
-static void window_gathers_arrive_in_any_order_of_events(void **state)
+TEST(window_gathers_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM, ZERO_ALL_GATHER);
 }
 
-static void window_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+TEST(window_sums_for_one_root_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM, ZERO_REDUCE);
 }
 
-static void window_broadcasts_arrive_in_any_order_of_events(void **state)
+TEST(window_broadcasts_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_SHM, ZERO_BROADCAST);
 }
 
-static void two_level_sums_are_the_tree_in_any_order_of_events(void **state)
+TEST(two_level_sums_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER, ZERO_REDUCE_SCATTER);
 }
 
-static void two_level_gathers_arrive_in_any_order_of_events(void **state)
+TEST(two_level_gathers_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER, ZERO_ALL_GATHER);
 }
 
-static void two_level_sums_for_one_root_are_the_tree_in_any_order_of_events(void **state)
+TEST(two_level_sums_for_one_root_are_the_tree_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER, ZERO_REDUCE);
 }
 
-static void two_level_broadcasts_arrive_in_any_order_of_events(void **state)
+TEST(two_level_broadcasts_arrive_in_any_order_of_events)
 {
-    (void)state;
     run_all(ZERO_ALGORITHM_HIER, ZERO_BROADCAST);
 }
 
-static void ranks_in_no_order_exchange_in_pairs(void **state)
+TEST(ranks_in_no_order_exchange_in_pairs)
 {
-    (void)state;
     zero_layout layout;
-    assert_int_equal(zero_layout_init(&layout, 6, (const int[]){0, 1, 0, 1, 2, 0}),
-                     ZERO_OK);
+    assert_ok(zero_layout_init(&layout, 6, (const int[]){0, 1, 0, 1, 2, 0}));
     for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
         run_layout(ZERO_ALGORITHM_P2P, (zero_collective_kind)kind, &layout);
     zero_layout_destroy(&layout);
 }
 
 /* Chunks of the algorithms' own size, more of them than are in flight at once. */
-static void pieces_of_many_full_chunks_arrive(void **state)
+TEST(pieces_of_many_full_chunks_arrive)
 {
-    (void)state;
     static const node_sizes some[] = {{3}, {2, 1}, {2, 2}, {1, 1, 1}};
     for (uint64_t trial = 0; trial < 8 * ZERO_COLLECTIVE_KINDS; trial += TEST_SHARE(3)) {
         zero_layout layout = layout_of(some[trial % 4]);
@@ -145,7 +132,7 @@ static void check_messages(const zero_collective_spec *spec, const zero_layout *
                            int rank)
 {
     zero_steps s;
-    assert_int_equal(zero_steps_init(&s, spec, layout, rank), ZERO_OK);
+    assert_ok(zero_steps_init(&s, spec, layout, rank));
     for (int64_t i = 0; i < s.n; i++) {
         const zero_collective_step *step = &s.list[i];
         int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
@@ -157,9 +144,8 @@ static void check_messages(const zero_collective_spec *spec, const zero_layout *
 }
 
 /* Larger than what the algorithms would choose for pieces of this length, and much smaller. */
-static void messages_are_bounded_and_keep_pace(void **state)
+TEST(messages_are_bounded_and_keep_pace)
 {
-    (void)state;
     static const node_sizes some[] = {{2}, {4}, {2, 2}, {3, 2, 1}, {1, 1, 1, 1}, {5, 3, 2}};
     static const int64_t sizes[] = {ZERO_LEAST_MESSAGE, 1000, 60 << 10, 1 << 30};
     for (size_t i = 0; i < LENGTH(some) * LENGTH(sizes) * ZERO_COLLECTIVE_KINDS; i++) {
@@ -185,9 +171,8 @@ static void messages_are_bounded_and_keep_pace(void **state)
 
 /* ---- printing, nonsense ---- */
 
-static void a_program_is_printed_line_by_line(void **state)
+TEST(a_program_is_printed_line_by_line)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){1, 2});
     for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
         zero_collective_spec spec = {.kind = (zero_collective_kind)kind,
@@ -198,7 +183,7 @@ static void a_program_is_printed_line_by_line(void **state)
                                      .in_apart = 4096,
                                      .out_apart = 4096};
         zero_steps steps;
-        assert_int_equal(zero_steps_init(&steps, &spec, &layout, 1), ZERO_OK);
+        assert_ok(zero_steps_init(&steps, &spec, &layout, 1));
         FILE *file = tmpfile();
         assert_non_null(file);
         zero_steps_print(&steps, file);
@@ -220,9 +205,8 @@ static void refuse(zero_collective_spec spec, const zero_layout *layout, zero_st
     assert_int_equal(steps.rank, 42);
 }
 
-static void nonsense_is_refused_with_numbers(void **state)
+TEST(nonsense_is_refused_with_numbers)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){2, 2});
     static const zero_collective_spec nonsense[] = {
         {.count = -1, .stride = 10},
@@ -255,9 +239,8 @@ static void nonsense_is_refused_with_numbers(void **state)
     zero_layout_destroy(&layout);
 }
 
-static void only_sums_may_result_in_another_type(void **state)
+TEST(only_sums_may_result_in_another_type)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){2});
     zero_collective_spec spec = {.kind = ZERO_ALL_GATHER, .type = ZERO_BF16};
     refuse(spec, &layout, ZERO_ERR_INVALID);
@@ -271,11 +254,10 @@ static void only_sums_may_result_in_another_type(void **state)
     zero_layout_destroy(&layout);
 }
 
-static void layouts_that_an_algorithm_cannot_run_on_are_refused(void **state)
+TEST(layouts_that_an_algorithm_cannot_run_on_are_refused)
 {
-    (void)state;
     zero_layout two = layout_of((node_sizes){2, 2}), mixed;
-    assert_int_equal(zero_layout_init(&mixed, 4, (const int[]){0, 1, 0, 1}), ZERO_OK);
+    assert_ok(zero_layout_init(&mixed, 4, (const int[]){0, 1, 0, 1}));
     zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
     spec.algorithm = ZERO_ALGORITHM_SHM;
     refuse(spec, &two, ZERO_ERR_UNSUPPORTED);
@@ -290,9 +272,8 @@ static void layouts_that_an_algorithm_cannot_run_on_are_refused(void **state)
     zero_layout_destroy(&mixed);
 }
 
-static void algorithms_have_names_and_fit_their_layouts(void **state)
+TEST(algorithms_have_names_and_fit_their_layouts)
 {
-    (void)state;
     zero_algorithm found;
     const char *why;
     for (int a = 0; a < ZERO_ALGORITHMS; a++) {
@@ -306,7 +287,7 @@ static void algorithms_have_names_and_fit_their_layouts(void **state)
         zero_layout layout = layout_of(test_layouts[i]);
         zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
         spec.algorithm = zero_algorithm_choose(&layout, &why);
-        assert_int_equal(zero_collective_check(&spec, &layout), ZERO_OK);
+        assert_ok(zero_collective_check(&spec, &layout));
         assert_true(why[0] != '\0');
         zero_layout_destroy(&layout);
     }
@@ -351,7 +332,7 @@ static void check_promises(const zero_collective_spec *spec, const zero_layout *
     bool posts = false, leaves = false, stages = false;
     zero_steps s;
     if (zero_collective_check(spec, layout) == ZERO_ERR_UNSUPPORTED) return;
-    assert_int_equal(zero_steps_init(&s, spec, layout, rank), ZERO_OK);
+    assert_ok(zero_steps_init(&s, spec, layout, rank));
     for (int64_t i = 0; i < s.n; i++) {
         posts = posts || s.list[i].kind == ZERO_STEP_MPI;
         leaves = leaves || leaves_rank(&s, &s.list[i]);
@@ -379,9 +360,8 @@ static void check_all_promises(const zero_layout *layout, int rank)
                            layout, rank);
 }
 
-static void algorithms_keep_the_promises_of_their_tables(void **state)
+TEST(algorithms_keep_the_promises_of_their_tables)
 {
-    (void)state;
     static const node_sizes some[] = {{2}, {5}, {2, 2}, {3, 2, 1}, {1, 1, 1}};
     for (size_t i = 0; i < LENGTH(some); i++) {
         zero_layout layout = layout_of(some[i]);
@@ -392,28 +372,5 @@ static void algorithms_keep_the_promises_of_their_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairwise_sums_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(pairwise_gathers_arrive_in_any_order_of_events),
-        cmocka_unit_test(sums_for_one_root_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(chains_arrive_in_any_order_of_events),
-        cmocka_unit_test(window_sums_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(window_gathers_arrive_in_any_order_of_events),
-        cmocka_unit_test(window_sums_for_one_root_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(window_broadcasts_arrive_in_any_order_of_events),
-        cmocka_unit_test(two_level_sums_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(two_level_gathers_arrive_in_any_order_of_events),
-        cmocka_unit_test(two_level_sums_for_one_root_are_the_tree_in_any_order_of_events),
-        cmocka_unit_test(two_level_broadcasts_arrive_in_any_order_of_events),
-        cmocka_unit_test(ranks_in_no_order_exchange_in_pairs),
-        cmocka_unit_test(pieces_of_many_full_chunks_arrive),
-        cmocka_unit_test(messages_are_bounded_and_keep_pace),
-        cmocka_unit_test(a_program_is_printed_line_by_line),
-        cmocka_unit_test(nonsense_is_refused_with_numbers),
-        cmocka_unit_test(only_sums_may_result_in_another_type),
-        cmocka_unit_test(layouts_that_an_algorithm_cannot_run_on_are_refused),
-        cmocka_unit_test(algorithms_have_names_and_fit_their_layouts),
-        cmocka_unit_test(algorithms_keep_the_promises_of_their_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Traffic and staging of collectives, against formulas written down here. */
+#include "support/test.h"
+
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
@@ -40,9 +42,8 @@ static void check_pairwise(const zero_layout *layout, zero_collective_kind kind)
     }
 }
 
-static void pairs_move_each_piece_once_to_each_other_rank(void **state)
+TEST(pairs_move_each_piece_once_to_each_other_rank)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         check_pairwise(&layout, ZERO_REDUCE_SCATTER);
@@ -72,9 +73,8 @@ static void check_balance(int size, const zero_traffic *t)
                              sum_all(size, t, (zero_reach)reach, false, messages));
 }
 
-static void all_that_is_sent_is_received(void **state)
+TEST(all_that_is_sent_is_received)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int run = 0; run < ZERO_COLLECTIVE_KINDS * ZERO_ALGORITHMS; run++) {
@@ -92,9 +92,8 @@ static void all_that_is_sent_is_received(void **state)
 }
 
 /* Each link of the chain carries the data once. */
-static void a_broadcast_visits_each_rank_once(void **state)
+TEST(a_broadcast_visits_each_rank_once)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){2, 3, 2});
     zero_traffic t[16];
     machine_case c = plain(ZERO_ALGORITHM_P2P, ZERO_BROADCAST, &layout);
@@ -109,9 +108,8 @@ static void a_broadcast_visits_each_rank_once(void **state)
     zero_layout_destroy(&layout);
 }
 
-static void a_reduce_moves_one_piece_from_each_other_rank_to_the_root(void **state)
+TEST(a_reduce_moves_one_piece_from_each_other_rank_to_the_root)
 {
-    (void)state;
     zero_layout layout = layout_of((node_sizes){2, 3, 2});
     zero_traffic t[16];
     machine_case c = plain(ZERO_ALGORITHM_P2P, ZERO_REDUCE, &layout);
@@ -127,9 +125,8 @@ static void a_reduce_moves_one_piece_from_each_other_rank_to_the_root(void **sta
     zero_layout_destroy(&layout);
 }
 
-static void windows_move_no_messages_and_each_piece_once(void **state)
+TEST(windows_move_no_messages_and_each_piece_once)
 {
-    (void)state;
     for (int size = 1; size <= 12; size++)
         for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++) {
             zero_layout layout = layout_of((node_sizes){size});
@@ -190,9 +187,8 @@ static void check_two_levels(const zero_layout *layout, zero_collective_kind kin
     }
 }
 
-static void two_levels_cross_between_nodes_as_little_as_the_tree_allows(void **state)
+TEST(two_levels_cross_between_nodes_as_little_as_the_tree_allows)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
@@ -203,17 +199,16 @@ static void two_levels_cross_between_nodes_as_little_as_the_tree_allows(void **s
 
 /* ---- staging ---- */
 
-static void no_rank_sends_further_ahead_than_the_root_stages(void **state)
+TEST(no_rank_sends_further_ahead_than_the_root_stages)
 {
-    (void)state;
     static const int sizes[] = {2, 3, 9, 100, 1024};
     for (size_t s = 0; s < 2 * LENGTH(sizes); s++) {
         int size = sizes[s / 2];
         zero_layout layout;
         zero_steps steps;
         zero_collective_spec spec = {.kind = ZERO_REDUCE, .count = 1 << 20};
-        assert_int_equal(zero_layout_init_blocks(&layout, size, s % 2 ? size : 1), ZERO_OK);
-        assert_int_equal(zero_steps_init(&steps, &spec, &layout, size - 1), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&layout, size, s % 2 ? size : 1));
+        assert_ok(zero_steps_init(&steps, &spec, &layout, size - 1));
         size_t staging = zero_collective_staging(&spec, &layout);
         for (int64_t i = 0; i < steps.n; i++) {
             int64_t ahead = (i + 1 - steps.list[i].sent) * steps.chunk * (size - 1);
@@ -239,14 +234,13 @@ static void check_staging(const zero_layout *layout, zero_collective_spec spec)
     }
 }
 
-static void staging_is_bounded_and_never_shrinks_with_the_count(void **state)
+TEST(staging_is_bounded_and_never_shrinks_with_the_count)
 {
-    (void)state;
     static const int sizes[] = {1, 2, 3, 7, 8, 9, 100, 1024, 8191, 8192};
     for (size_t s = 0; s < LENGTH(sizes); s++)
         for (int nodes = 1; nodes <= sizes[s]; nodes = 3 * nodes + (nodes > 1)) {
             zero_layout layout;
-            assert_int_equal(zero_layout_init_blocks(&layout, sizes[s], nodes), ZERO_OK);
+            assert_ok(zero_layout_init_blocks(&layout, sizes[s], nodes));
             for (int run = 0; run < 16 * ZERO_ALGORITHMS; run += 3 * TEST_SHARE(3))
                 check_staging(
                     &layout, (zero_collective_spec){.algorithm = (zero_algorithm)(run / 16),
@@ -259,15 +253,5 @@ static void staging_is_bounded_and_never_shrinks_with_the_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_move_each_piece_once_to_each_other_rank),
-        cmocka_unit_test(all_that_is_sent_is_received),
-        cmocka_unit_test(a_broadcast_visits_each_rank_once),
-        cmocka_unit_test(a_reduce_moves_one_piece_from_each_other_rank_to_the_root),
-        cmocka_unit_test(windows_move_no_messages_and_each_piece_once),
-        cmocka_unit_test(two_levels_cross_between_nodes_as_little_as_the_tree_allows),
-        cmocka_unit_test(no_rank_sends_further_ahead_than_the_root_stages),
-        cmocka_unit_test(staging_is_bounded_and_never_shrinks_with_the_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The watchdog's text: which rank is suspected, given where all ranks are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "comm/operation.h"
 #include "comm/verdict.h"
@@ -74,9 +68,8 @@ static void expect(const job *j, const char *suspects, const char *state)
     assert_true(right);
 }
 
-static void a_rank_that_skips_a_join_is_named(void **state)
+TEST(a_rank_that_skips_a_join_is_named)
 {
-    (void)state;
     job j = {.divided = {4, 2, 2}};
     stand(&j, 0, ZERO_DATA_GROUP, 0, 4, 4);
     stand(&j, 1, ZERO_WHOLE, 1, 4, 4);
@@ -92,9 +85,8 @@ static void a_rank_that_skips_a_join_is_named(void **state)
            "ranks 0,2 (3 s)");
 }
 
-static void a_rank_that_skips_an_operation_of_its_zero_group_is_named(void **state)
+TEST(a_rank_that_skips_an_operation_of_its_zero_group_is_named)
 {
-    (void)state;
     job j = {.divided = {6, 2, 3}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_WHOLE, 1, 4, 4);
     stand(&j, 1, ZERO_DATA_GROUP, 0, 4, 4);
@@ -107,9 +99,8 @@ static void a_rank_that_skips_an_operation_of_its_zero_group_is_named(void **sta
         "ranks 1,3,5 (3 s)");
 }
 
-static void only_ranks_that_wait_for_no_other_are_behind(void **state)
+TEST(only_ranks_that_wait_for_no_other_are_behind)
 {
-    (void)state;
     job j = {.divided = {6, 3, 2}};
     for (int r = 0; r < 6; r++) stand(&j, r, ZERO_TP_GROUP, 1, 4, 4);
     for (int r = 0; r < 2; r++) stand(&j, r, ZERO_DATA_GROUP, 1, 4, 5);
@@ -129,9 +120,8 @@ static void only_ranks_that_wait_for_no_other_are_behind(void **state)
 }
 
 /* Part 0 alone may compare or write something: no rank has left out an operation then. */
-static void zero_groups_may_begin_more_than_others(void **state)
+TEST(zero_groups_may_begin_more_than_others)
 {
-    (void)state;
     job j = {.divided = {4, 2, 2}};
     stand(&j, 0, ZERO_WHOLE, 2, 4, 9);
     stand(&j, 1, ZERO_WHOLE, 3, 4, 4);
@@ -144,9 +134,8 @@ static void zero_groups_may_begin_more_than_others(void **state)
 /* ---- shard groups and replica groups ---- */
 
 /* Rank 7 goes on to the sum over replicas, which adds what it has, and to a vote. */
-static void a_rank_that_skips_a_reduction_is_named(void **state)
+TEST(a_rank_that_skips_a_reduction_is_named)
 {
-    (void)state;
     job j = {.divided = {8, 1, 2}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
     for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
@@ -161,9 +150,8 @@ static void a_rank_that_skips_a_reduction_is_named(void **state)
            "ranks 6-7 (3 s)");
 }
 
-static void a_rank_that_skips_a_sum_over_replicas_is_named(void **state)
+TEST(a_rank_that_skips_a_sum_over_replicas_is_named)
 {
-    (void)state;
     job j = {.divided = {6, 1, 2}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_WHOLE, 1, 4, 4);
     for (int r = 1; r < 4; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
@@ -175,9 +163,8 @@ static void a_rank_that_skips_a_sum_over_replicas_is_named(void **state)
 }
 
 /* In each step: TP group, shard group, replica group, ZeRO group, all ranks. */
-static void a_rank_of_four_groups_that_skips_a_reduction_is_named(void **state)
+TEST(a_rank_of_four_groups_that_skips_a_reduction_is_named)
 {
-    (void)state;
     job j = {.divided = {8, 2, 2}};
     const int done[] = {1, 4, 4, 4, 4}, skips[] = {0, 4, 4, 3, 4},
               waits[] = {0, 4, 3, 4, 3};
@@ -195,9 +182,8 @@ static void a_rank_of_four_groups_that_skips_a_reduction_is_named(void **state)
            "of ranks 1,5 (3 s)");
 }
 
-static void a_late_rank_of_a_replica_group_is_behind(void **state)
+TEST(a_late_rank_of_a_replica_group_is_behind)
 {
-    (void)state;
     job j = {.divided = {6, 1, 2}};
     for (int r = 0; r < 6; r += 2) stand_hybrid(&j, r, ZERO_SHARD_GROUP, 0, 5, 4);
     for (int r = 1; r < 6; r += 2) stand_hybrid(&j, r, ZERO_REPLICA_GROUP, 0, 4, 4);
@@ -210,9 +196,8 @@ static void a_late_rank_of_a_replica_group_is_behind(void **state)
 }
 
 /* Replica 0 alone writes a checkpoint: no rank has left out an operation then. */
-static void shard_groups_may_begin_more_than_others(void **state)
+TEST(shard_groups_may_begin_more_than_others)
 {
-    (void)state;
     job j = {.divided = {8, 2, 2}};
     for (int r = 0; r < 8; r++)
         stand_in(&j, r, ZERO_WHOLE,
@@ -221,9 +206,8 @@ static void shard_groups_may_begin_more_than_others(void **state)
     assert_null(strstr(j.text.chars, "left out"));
 }
 
-static void a_group_that_was_never_divided_reads_as_ever(void **state)
+TEST(a_group_that_was_never_divided_reads_as_ever)
 {
-    (void)state;
     job j = {.divided = {4, 1, 4}};
     for (int r = 0; r < 4; r++) {
         stand(&j, r, ZERO_WHOLE, 7, 0, 0);
@@ -242,17 +226,5 @@ static void a_group_that_was_never_divided_reads_as_ever(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rank_that_skips_a_join_is_named),
-        cmocka_unit_test(a_rank_that_skips_an_operation_of_its_zero_group_is_named),
-        cmocka_unit_test(only_ranks_that_wait_for_no_other_are_behind),
-        cmocka_unit_test(zero_groups_may_begin_more_than_others),
-        cmocka_unit_test(a_rank_that_skips_a_reduction_is_named),
-        cmocka_unit_test(a_rank_that_skips_a_sum_over_replicas_is_named),
-        cmocka_unit_test(a_rank_of_four_groups_that_skips_a_reduction_is_named),
-        cmocka_unit_test(a_late_rank_of_a_replica_group_is_behind),
-        cmocka_unit_test(shard_groups_may_begin_more_than_others),
-        cmocka_unit_test(a_group_that_was_never_divided_reads_as_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

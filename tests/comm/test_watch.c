@@ -1,5 +1,7 @@
 /* The watchdog, the check and the progress thread of a group. faults.sh has the cases that end a
  * job. */
+#include "support/test.h"
+
 #include "comm/watch.h"
 
 #include <math.h>
@@ -124,7 +126,7 @@ static void a_rank_that_begins_something_else_is_named(void **state)
     other[5].algorithm = ZERO_ALGORITHM_MPI;
     other[6].max_chunk = 10;
     other[7].kind = ZERO_BROADCAST;
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     for (int differs = 0; differs < test_size; differs++)
         for (int i = 0; i < 8; i++) check_difference(differs, &other[i]);
 }
@@ -135,7 +137,7 @@ static void small_messages_are_compared_too(void **state)
     if (test_size == 1) return;
     char its[] = "barrier 000", theirs[] = "message to all 000 (3 bytes from rank 0)";
     char data[4] = "";
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     int number = (int)world.control_sequence;
     snprintf(its, sizeof its, "barrier %d", number);
     snprintf(theirs, sizeof theirs, "message to all %d (3 bytes from rank 0)", number);
@@ -156,7 +158,7 @@ static void many_differences_are_counted(void **state)
     if (test_size < 3) return;
     zero_collective_spec mine = all_gather;
     mine.unit = test_rank;
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     job j = make(&mine);
     assert_all(begin(&j) == ZERO_ERR_INVALID);
     assert_all(strstr(zero_last_error(), "rank 2 began all-gather") != NULL);
@@ -172,24 +174,24 @@ static void run_everything(float *sums, zero_traffic *traffic)
     zero_traffic before[ZERO_TRAFFIC_KINDS];
     memcpy(before, world.traffic, sizeof before);
     job a = make(&reduce_scatter), b = make(&all_gather);
-    assert_all(begin(&a) == ZERO_OK && begin(&b) == ZERO_OK);
+    all_ok(begin(&a) == ZERO_OK && begin(&b));
     assert_all(zero_comm_any(&world, am_last(), &any) == ZERO_OK && any);
-    assert_all(zero_collective_wait(&b.op) == ZERO_OK);
-    assert_all(zero_comm_all_gather_doubles(&world, 1, &mine, all) == ZERO_OK);
+    all_ok(zero_collective_wait(&b.op));
+    all_ok(zero_comm_all_gather_doubles(&world, 1, &mine, all));
     assert_all(all[test_size - 1] == test_size - 1);
-    assert_all(zero_comm_broadcast(&world, 0, &byte, 1) == ZERO_OK);
+    all_ok(zero_comm_broadcast(&world, 0, &byte, 1));
     int64_t most;
     uint64_t word = (uint64_t)1 << test_rank;
     assert_all(zero_comm_most(&world, test_rank, &most) == ZERO_OK &&
                most == test_size - 1);
-    assert_all(zero_comm_or(&world, 1, &word) == ZERO_OK);
+    all_ok(zero_comm_or(&world, 1, &word));
     assert_all(word == ((uint64_t)1 << test_size) - 1);
     zero_tree_span span = {.blocks = test_size, .first = test_rank};
     zero_tree_span_append(&span, 1, 0.25);
-    assert_all(zero_comm_merge_spans(&world, 1, &span) == ZERO_OK);
+    all_ok(zero_comm_merge_spans(&world, 1, &span));
     assert_all(zero_tree_span_sum(&span) == 0.25 * test_size);
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
-    assert_all(zero_collective_wait(&a.op) == ZERO_OK);
+    all_ok(zero_comm_barrier(&world));
+    all_ok(zero_collective_wait(&a.op));
     memcpy(sums, a.out, COUNT * sizeof *sums);
     for (int k = 0; k < ZERO_TRAFFIC_KINDS; k++) {
         traffic[k] = world.traffic[k];
@@ -206,12 +208,12 @@ static void a_checked_and_watched_group_works_as_any(void **state)
     float plain[COUNT], checked[COUNT];
     zero_traffic before[ZERO_TRAFFIC_KINDS], after[ZERO_TRAFFIC_KINDS];
     run_everything(plain, before);
-    assert_all(zero_check_start(&world) == ZERO_OK);
-    assert_all(zero_watch_start(&world, 30.0) == ZERO_OK);
+    all_ok(zero_check_start(&world));
+    all_ok(zero_watch_start(&world, 30.0));
     run_everything(checked, after);
     assert_all(memcmp(plain, checked, sizeof plain) == 0);
     assert_all(memcmp(before, after, sizeof before) == 0);
-    assert_all(zero_check_stop(&world) == ZERO_OK && zero_watch_stop(&world) == ZERO_OK);
+    all_ok(zero_check_stop(&world) == ZERO_OK && zero_watch_stop(&world));
     run_everything(checked, after);
     assert_all(memcmp(plain, checked, sizeof plain) == 0);
 }
@@ -225,7 +227,7 @@ static void a_watchdog_is_started_once_and_with_a_limit(void **state)
     assert_all(zero_watch_start(&world, (double)NAN) == ZERO_ERR_INVALID);
     assert_all(zero_watch_start(&world, 0.0) == ZERO_OK && !world.watch);
     for (int i = 0; i < 20; i++) {
-        assert_all(zero_watch_start(&world, 1.0) == ZERO_OK);
+        all_ok(zero_watch_start(&world, 1.0));
         assert_all((world.watch != NULL) == (test_size > 1));
         if (test_size > 1) assert_all(zero_watch_start(&world, 1.0) == ZERO_ERR_INVALID);
         assert_all(zero_watch_stop(&world) == ZERO_OK && !world.watch);
@@ -241,15 +243,15 @@ static bool come_late(double limit, bool polls)
     double end = zero_clock_seconds() + 1.7 * limit;
     bool heard = false;
     while (am_last() && late_goes_on(end, &heard))
-        if (polls) assert_int_equal(zero_collective_poll(&world), ZERO_OK);
-    assert_int_equal(begin(&j), ZERO_OK);
+        if (polls) assert_ok(zero_collective_poll(&world));
+    assert_ok(begin(&j));
     st = zero_collective_wait(&j.op);
     bool told = st == ZERO_ERR_STALLED;
     assert_true(told || st == ZERO_OK);
     zero_failure failure = zero_failure_keep(st);
     if (told) late_tell();
     if (told) assert_int_equal(zero_agree(&world, st), ZERO_ERR_STALLED);
-    if (told) assert_int_equal(late_wait(&j.op), ZERO_OK);
+    if (told) assert_ok(late_wait(&j.op));
     if (told) assert_int_equal(zero_failure_restore(&failure), ZERO_ERR_STALLED);
     destroy(&j);
     late_end();
@@ -284,9 +286,9 @@ static void one_rank_says_which_rank_is_behind(void **state)
     (void)state;
     const double limit = 1.6; /* a quarter of it is for answers */
     if (test_size == 1) return;
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     int64_t barrier = world.control_sequence;
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    all_ok(zero_comm_barrier(&world));
     expect_one_told(come_late(limit, true), barrier);
 }
 
@@ -296,9 +298,9 @@ static void a_stall_that_passes_leaves_nothing_behind(void **state)
 {
     (void)state;
     for (int i = 0; i < 2 && test_size > 1; i++) {
-        assert_all(zero_watch_start(&world, 0.4) == ZERO_OK);
+        all_ok(zero_watch_start(&world, 0.4));
         (void)come_late(0.4, true);
-        assert_all(zero_watch_stop(&world) == ZERO_OK);
+        all_ok(zero_watch_stop(&world));
     }
 }
 
@@ -311,19 +313,19 @@ static void slow_ranks_are_not_suspected(void **state)
     enum { JOBS = 5 };
     if (test_size == 1) return;
     job jobs[JOBS];
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     for (int i = 0; i < JOBS; i++) jobs[i] = make(&all_gather);
     double start = zero_clock_seconds();
     for (int i = 0; i < JOBS; i++) {
         if (am_last()) sleep_for(nap);
-        assert_int_equal(begin(&jobs[i]), ZERO_OK);
-        if (am_last()) assert_int_equal(zero_collective_wait(&jobs[i].op), ZERO_OK);
+        assert_ok(begin(&jobs[i]));
+        if (am_last()) assert_ok(zero_collective_wait(&jobs[i].op));
     }
     if (zero_collective_wait(&jobs[JOBS - 1].op) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     assert_all(zero_clock_seconds() - start > 0.8 * JOBS * nap);
     for (int i = 0; i < JOBS; i++) {
-        assert_int_equal(zero_collective_wait(&jobs[i].op), ZERO_OK);
+        assert_ok(zero_collective_wait(&jobs[i].op));
         destroy(&jobs[i]);
     }
 }
@@ -334,13 +336,13 @@ static void ranks_that_work_on_files_are_waited_for_longer(void **state)
     (void)state;
     const double limit = 0.4;
     if (test_size == 1) return;
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     if (am_last()) sleep_for(1.7 * limit);
-    assert_all(zero_comm_barrier_after_files(&world) == ZERO_OK);
+    all_ok(zero_comm_barrier_after_files(&world));
     if (am_last()) sleep_for(1.7 * limit);
     zero_status st = am_last() ? zero_fail(ZERO_ERR_IO, "no file") : ZERO_OK;
     assert_all(zero_agree_after_files(&world, st) == ZERO_ERR_IO);
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    all_ok(zero_comm_barrier(&world));
     int told = come_late(limit, true), in_all = 0;
     MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     assert_all(in_all == 1);
@@ -353,7 +355,7 @@ static void a_rank_whose_calls_on_files_return_is_waited_for(void **state)
     const double limit = 0.8;
     (void)state;
     if (test_size == 1) return;
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     for (int is_old = 0; is_old < 2; is_old++) {
         job j = make(&all_gather);
         zero_waiting call;
@@ -364,14 +366,14 @@ static void a_rank_whose_calls_on_files_return_is_waited_for(void **state)
             zero_waiting_begin(&call, "shard", "read", 1.0);
             if (is_old) call.begun -= 100.0;
             sleep_for(0.01);
-            assert_int_equal(zero_collective_poll(&world), ZERO_OK);
+            assert_ok(zero_collective_poll(&world));
             zero_waiting_end(&call);
         }
-        assert_int_equal(begin(&j), ZERO_OK);
+        assert_ok(begin(&j));
         zero_status st = zero_collective_wait(&j.op);
         int told = st == ZERO_ERR_STALLED, in_all = 0;
         if (told) late_tell();
-        if (told) assert_int_equal(late_wait(&j.op), ZERO_OK);
+        if (told) assert_ok(late_wait(&j.op));
         MPI_Allreduce(&told, &in_all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         assert_all(in_all == is_old);
         destroy(&j);
@@ -387,11 +389,11 @@ static void a_thread_wants_a_period(void **state)
     assert_all(zero_progress_start(&world, 0.0) == ZERO_ERR_INVALID);
     assert_all(zero_progress_start(&world, 1.1) == ZERO_ERR_INVALID);
     assert_all(zero_progress_start(&world, (double)NAN) == ZERO_ERR_INVALID);
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     assert_all(zero_progress_start(&world, 1e-3) == ZERO_ERR_INVALID);
     zero_progress_stop(&world);
     zero_progress_stop(&world);
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
 }
 
 static bool is_active(const job *j)
@@ -405,10 +407,10 @@ static bool is_active(const job *j)
 static void collectives_end_while_the_program_does_not_poll(void **state)
 {
     (void)state;
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     for (int i = 0; i < 3; i++) {
         job a = make(&reduce_scatter), b = make(&all_gather);
-        assert_all(begin(&a) == ZERO_OK && begin(&b) == ZERO_OK);
+        all_ok(begin(&a) == ZERO_OK && begin(&b));
         for (int naps = 0; naps < 100 && (is_active(&a) || is_active(&b)); naps++)
             sleep_for(0.05);
         assert_all(!is_active(&a) && !is_active(&b));
@@ -425,12 +427,12 @@ static void sum_often(int times, float *sums, zero_traffic *traffic)
     world.traffic[ZERO_REDUCE_SCATTER] = (zero_traffic){0};
     for (int i = 0; i < times; i++) {
         a.in[i % COUNT] += (float)i;
-        assert_int_equal(begin(&a), ZERO_OK);
-        assert_int_equal(begin(&b), ZERO_OK);
+        assert_ok(begin(&a));
+        assert_ok(begin(&b));
         if (i % 3 == test_rank % 3) sleep_for(1e-4);
-        assert_int_equal(zero_collective_wait(&a.op), ZERO_OK);
+        assert_ok(zero_collective_wait(&a.op));
         for (int e = 0; e < COUNT; e++) sums[e] += a.out[e];
-        assert_int_equal(zero_collective_wait(&b.op), ZERO_OK);
+        assert_ok(zero_collective_wait(&b.op));
     }
     *traffic = world.traffic[ZERO_REDUCE_SCATTER];
     destroy(&a);
@@ -443,7 +445,7 @@ static void a_thread_changes_neither_bits_nor_counters(void **state)
     float plain[COUNT], with_thread[COUNT];
     zero_traffic before, after;
     sum_often(500, plain, &before);
-    assert_all(zero_progress_start(&world, 1e-4) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-4));
     sum_often(500, with_thread, &after);
     assert_all(memcmp(plain, with_thread, sizeof plain) == 0);
     assert_all(memcmp(&before, &after, sizeof before) == 0);
@@ -454,32 +456,32 @@ static void a_thread_answers_for_a_rank_that_computes(void **state)
     (void)state;
     const double limit = 1.6;
     if (test_size == 1) return;
-    assert_all(zero_progress_start(&world, 1e-3) == ZERO_OK);
+    all_ok(zero_progress_start(&world, 1e-3));
     sleep_for(0.05); /* the thread sleeps, and must notice the new watchdog */
-    assert_all(zero_watch_start(&world, limit) == ZERO_OK);
+    all_ok(zero_watch_start(&world, limit));
     int64_t barrier = world.control_sequence;
-    assert_all(zero_comm_barrier(&world) == ZERO_OK);
+    all_ok(zero_comm_barrier(&world));
     expect_one_told(come_late(limit, false), barrier);
 }
 
 int main(int argc, char **argv)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_rank_that_begins_something_else_is_named),
-        TEST(small_messages_are_compared_too),
-        TEST(many_differences_are_counted),
-        TEST(a_checked_and_watched_group_works_as_any),
-        TEST(a_watchdog_is_started_once_and_with_a_limit),
-        TEST(one_rank_says_which_rank_is_behind),
-        TEST(a_stall_that_passes_leaves_nothing_behind),
-        TEST(slow_ranks_are_not_suspected),
-        TEST(ranks_that_work_on_files_are_waited_for_longer),
-        TEST(a_rank_whose_calls_on_files_return_is_waited_for),
-        TEST(a_thread_wants_a_period),
-        TEST(collectives_end_while_the_program_does_not_poll),
-        TEST(a_thread_changes_neither_bits_nor_counters),
-        TEST(a_thread_answers_for_a_rank_that_computes),
+        CASE(a_rank_that_begins_something_else_is_named),
+        CASE(small_messages_are_compared_too),
+        CASE(many_differences_are_counted),
+        CASE(a_checked_and_watched_group_works_as_any),
+        CASE(a_watchdog_is_started_once_and_with_a_limit),
+        CASE(one_rank_says_which_rank_is_behind),
+        CASE(a_stall_that_passes_leaves_nothing_behind),
+        CASE(slow_ranks_are_not_suspected),
+        CASE(ranks_that_work_on_files_are_waited_for_longer),
+        CASE(a_rank_whose_calls_on_files_return_is_waited_for),
+        CASE(a_thread_wants_a_period),
+        CASE(collectives_end_while_the_program_does_not_poll),
+        CASE(a_thread_changes_neither_bits_nor_counters),
+        CASE(a_thread_answers_for_a_rank_that_computes),
     };
     if (zero_launch_start_threaded(&argc, &argv) != ZERO_OK) return 1;
     test_begin(&argc, &argv);

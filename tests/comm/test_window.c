@@ -1,4 +1,6 @@
 /* Windows. `test_window small` expects a private /dev/shm of 1 MiB (small_shm.sh). */
+#include "support/test.h"
+
 #include "comm/window.h"
 
 #include <dirent.h>
@@ -78,11 +80,10 @@ static void write_own_parts(const zero_window *w)
                 (char)pattern(a, w->local_rank, i);
 }
 
-static void parts_of_all_ranks_are_one_array_zeroed_at_first(void **state)
+TEST(parts_of_all_ranks_are_one_array_zeroed_at_first)
 {
-    (void)state;
     zero_window w;
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     assert_all(w.local_rank == test_rank && w.local_size == test_size);
     assert_all(count_wrong(&w, false) == 0);
     write_own_parts(&w);
@@ -91,11 +92,10 @@ static void parts_of_all_ranks_are_one_array_zeroed_at_first(void **state)
     zero_window_destroy(&w);
 }
 
-static void arrays_begin_at_pages_and_do_not_overlap(void **state)
+TEST(arrays_begin_at_pages_and_do_not_overlap)
 {
-    (void)state;
     zero_window w;
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (int a = 0; a < ARRAYS; a++) {
         char *array = zero_window_array(&w, a), *end = array + sizes[a] * (size_t)test_size;
@@ -108,9 +108,8 @@ static void arrays_begin_at_pages_and_do_not_overlap(void **state)
 }
 
 /* The wait for the window also moves a collective that began before there were counters. */
-static void a_window_is_made_while_a_collective_is_in_flight(void **state)
+TEST(a_window_is_made_while_a_collective_is_in_flight)
 {
-    (void)state;
     zero_comm comm;
     zero_window w;
     zero_collective op;
@@ -120,29 +119,28 @@ static void a_window_is_made_while_a_collective_is_in_flight(void **state)
         .algorithm = ZERO_ALGORITHM_HIER, .count = 64, .stride = 64};
     for (int i = 0; i < 64 * test_size; i++) in[i] = (float)test_rank;
     assert_true(test_size <= 8);
-    assert_all(zero_comm_world(&comm) == ZERO_OK);
-    assert_all(zero_comm_pretend_blocks(&comm, comm.size) == ZERO_OK);
+    all_ok(zero_comm_world(&comm));
+    all_ok(zero_comm_pretend_blocks(&comm, comm.size));
     assert_true(zero_collective_staging(&spec, &comm.layout) <= sizeof staging);
-    assert_all(zero_collective_init(&op, &comm, &spec) == ZERO_OK);
-    assert_all(zero_collective_begin(&op, in, out, staging) == ZERO_OK);
-    assert_all(zero_window_init(&w, &comm, ARRAYS, sizes) == ZERO_OK);
-    assert_all(zero_collective_wait(&op) == ZERO_OK);
+    all_ok(zero_collective_init(&op, &comm, &spec));
+    all_ok(zero_collective_begin(&op, in, out, staging));
+    all_ok(zero_window_init(&w, &comm, ARRAYS, sizes));
+    all_ok(zero_collective_wait(&op));
     assert_all(out[0] == (float)(test_size * (test_size - 1)) / 2 && out[63] == out[0]);
     zero_collective_destroy(&op);
     zero_window_destroy(&w);
     zero_comm_destroy(&comm);
 }
 
-static void nodes_have_windows_of_their_own(void **state)
+TEST(nodes_have_windows_of_their_own)
 {
-    (void)state;
     zero_comm comm;
     zero_window w;
     int ids[64], node = test_rank % 2; /* no blocks */
     for (int r = 0; r < test_size; r++) ids[r] = r % 2;
-    assert_all(zero_comm_split(&world, 0, 0, &comm) == ZERO_OK);
-    assert_all(zero_comm_pretend_nodes(&comm, ids) == ZERO_OK);
-    assert_all(zero_window_init(&w, &comm, 1, (size_t[]){sizeof(int)}) == ZERO_OK);
+    all_ok(zero_comm_split(&world, 0, 0, &comm));
+    all_ok(zero_comm_pretend_nodes(&comm, ids));
+    all_ok(zero_window_init(&w, &comm, 1, (size_t[]){sizeof(int)}));
     assert_all(w.local_size == (test_size + 1 - node) / 2 && w.local_rank == test_rank / 2);
     int *mine = (int *)(void *)zero_window_array(&w, 0);
     mine[w.local_rank] = 100 + test_rank;
@@ -155,12 +153,11 @@ static void nodes_have_windows_of_their_own(void **state)
     zero_comm_destroy(&comm);
 }
 
-static void several_windows_of_a_group_do_not_overlap(void **state)
+TEST(several_windows_of_a_group_do_not_overlap)
 {
-    (void)state;
     zero_window a, b;
-    assert_all(zero_window_init(&a, &world, ARRAYS, sizes) == ZERO_OK);
-    assert_all(zero_window_init(&b, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&a, &world, ARRAYS, sizes));
+    all_ok(zero_window_init(&b, &world, ARRAYS, sizes));
     write_own_parts(&a);
     barrier();
     assert_all(count_wrong(&a, true) == 0 && count_wrong(&b, false) == 0);
@@ -184,14 +181,13 @@ static size_t touched_bytes(void)
 }
 
 /* Mapping the pages of all ranks at once would be a pass over gigabytes before the first step. */
-static void a_window_is_not_walked_through_when_it_is_made(void **state)
+TEST(a_window_is_not_walked_through_when_it_is_made)
 {
-    (void)state;
     zero_window w;
     const size_t part = (size_t)16 << 20;
     size_t before = touched_bytes();
     if (before == SIZE_MAX) skip(); /* a kernel that does not say */
-    assert_all(zero_window_init(&w, &world, 1, &part) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, 1, &part));
     assert_all(touched_bytes() < before + part / 4);
     memset(zero_window_array(&w, 0) + part * (size_t)test_rank, 1, part);
     assert_all(touched_bytes() >= before + part);
@@ -200,18 +196,17 @@ static void a_window_is_not_walked_through_when_it_is_made(void **state)
 
 /* ---- leftovers ---- */
 
-static void a_window_has_no_name_and_is_freed_when_destroyed(void **state)
+TEST(a_window_has_no_name_and_is_freed_when_destroyed)
 {
-    (void)state;
     zero_window w;
     char line[512] = "";
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     int files = count_entries("/proc/self/fd"),
         maps = count_maps(w.base, line, sizeof line);
     assert_all(strstr(line, "(deleted)") != NULL);
     zero_window_destroy(&w);
     assert_all(count_maps(NULL, NULL, 0) == maps - 1);
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     assert_all(count_entries("/proc/self/fd") == files);
     zero_window_destroy(&w);
 }
@@ -226,25 +221,23 @@ static bool is_refused_and_forgotten(size_t bytes, zero_status expected)
            count_maps(NULL, NULL, 0) == maps && count_entries("/proc/self/fd") == files;
 }
 
-static void more_than_the_free_space_fails_on_all_ranks_with_numbers(void **state)
+TEST(more_than_the_free_space_fails_on_all_ranks_with_numbers)
 {
-    (void)state;
     zero_window w;
     struct statvfs fs;
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     zero_window_destroy(&w);
     assert_int_equal(statvfs(PLACE, &fs), 0);
     size_t all = (size_t)fs.f_blocks * (size_t)fs.f_frsize;
     if (all == 0 || all > (size_t)1 << 43) skip(); /* no limit, or one beyond ours */
     assert_all(is_refused_and_forgotten(all + ((size_t)1 << 20), ZERO_ERR_ENV));
     assert_all(strstr(zero_last_error(), PLACE) && strstr(zero_last_error(), "MiB"));
-    assert_all(zero_window_init(&w, &world, ARRAYS, sizes) == ZERO_OK);
+    all_ok(zero_window_init(&w, &world, ARRAYS, sizes));
     zero_window_destroy(&w);
 }
 
-static void sizes_beyond_all_machines_are_refused(void **state)
+TEST(sizes_beyond_all_machines_are_refused)
 {
-    (void)state;
     assert_all(is_refused_and_forgotten(SIZE_MAX, ZERO_ERR_INVALID));
     assert_all(is_refused_and_forgotten(((size_t)1 << 46) + 1, ZERO_ERR_INVALID));
 }
@@ -267,8 +260,8 @@ static void a_small_place_gives_what_it_has_and_gets_it_back(void **state)
     zero_window w;
     const size_t all = (size_t)1 << 20, most = (size_t)160 << 10;
     assert_all(free_bytes() == all);
-    assert_all(zero_comm_split(&world, 0, 0, &comm) == ZERO_OK);
-    assert_all(zero_window_init(&w, &comm, 1, &most) == ZERO_OK);
+    all_ok(zero_comm_split(&world, 0, 0, &comm));
+    all_ok(zero_window_init(&w, &comm, 1, &most));
     assert_all(free_bytes() <= all - most * (size_t)test_size);
     assert_all(count_entries(PLACE) == 0);
     memset(zero_window_array(&w, 0) + most * (size_t)test_rank, 1, most);
@@ -278,7 +271,7 @@ static void a_small_place_gives_what_it_has_and_gets_it_back(void **state)
     assert_all(zero_window_init(&w, &comm, 1, &more) == ZERO_ERR_ENV);
     assert_all(strstr(zero_last_error(), "MiB are free") != NULL);
     assert_all(free_bytes() == left);
-    assert_all(zero_window_init(&w, &comm, 1, &most) == ZERO_OK);
+    all_ok(zero_window_init(&w, &comm, 1, &most));
     zero_window_destroy(&w);
     zero_comm_destroy(&comm);
     assert_all(free_bytes() == all);
@@ -286,22 +279,11 @@ static void a_small_place_gives_what_it_has_and_gets_it_back(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_all_ranks_are_one_array_zeroed_at_first),
-        cmocka_unit_test(arrays_begin_at_pages_and_do_not_overlap),
-        cmocka_unit_test(a_window_is_made_while_a_collective_is_in_flight),
-        cmocka_unit_test(nodes_have_windows_of_their_own),
-        cmocka_unit_test(several_windows_of_a_group_do_not_overlap),
-        cmocka_unit_test(a_window_is_not_walked_through_when_it_is_made),
-        cmocka_unit_test(a_window_has_no_name_and_is_freed_when_destroyed),
-        cmocka_unit_test(more_than_the_free_space_fails_on_all_ranks_with_numbers),
-        cmocka_unit_test(sizes_beyond_all_machines_are_refused),
-    };
     const struct CMUnitTest small[] = {
         cmocka_unit_test(a_small_place_gives_what_it_has_and_gets_it_back),
     };
     test_begin(&argc, &argv);
     bool is_small = argc > 1 && strcmp(argv[1], "small") == 0;
     return test_end(is_small ? cmocka_run_group_tests(small, set_up, tear_down)
-                             : cmocka_run_group_tests(tests, set_up, tear_down));
+                             : run_here(set_up, tear_down));
 }

@@ -1,13 +1,7 @@
 /* Answers as people write them, grades, and all questions of all lessons in many
  * variants. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "cli/lesson_plans.h"
@@ -15,9 +9,8 @@
 
 /* ---- parsing ---- */
 
-static void numbers_are_read_as_people_write_them(void **state)
+TEST(numbers_are_read_as_people_write_them)
 {
-    (void)state;
     static const struct {
         zero_answer_kind kind;
         const char *text;
@@ -55,9 +48,8 @@ static void numbers_are_read_as_people_write_them(void **state)
     }
 }
 
-static void numbers_are_read_with_the_unit_of_their_question(void **state)
+TEST(numbers_are_read_with_the_unit_of_their_question)
 {
-    (void)state;
     static const struct {
         zero_answer_kind kind;
         const char *unit, *text;
@@ -83,9 +75,8 @@ static void numbers_are_read_with_the_unit_of_their_question(void **state)
     assert_false(zero_answer_parse(ZERO_ANSWER_WHOLE, "digits", "digits", &a));
 }
 
-static void everything_else_is_refused(void **state)
+TEST(everything_else_is_refused)
 {
-    (void)state;
     static const char *const texts[] = {"",
                                         " ",
                                         "abc",
@@ -118,9 +109,8 @@ static void everything_else_is_refused(void **state)
         }
 }
 
-static void words_may_be_shortened_but_not_guessed(void **state)
+TEST(words_may_be_shortened_but_not_guessed)
 {
-    (void)state;
     zero_answer a;
     assert_true(zero_answer_parse(ZERO_ANSWER_WORD, "REDUCE|BACKWARD", "backward", &a));
     assert_true(a.value == 1.0);
@@ -137,9 +127,8 @@ static void words_may_be_shortened_but_not_guessed(void **state)
     assert_false(zero_answer_parse(ZERO_ANSWER_WORD, "yes|no", "0", &a));
 }
 
-static void lines_may_be_long_or_have_nul_bytes(void **state)
+TEST(lines_may_be_long_or_have_nul_bytes)
 {
-    (void)state;
     static char text[5000];
     memset(text, '7', sizeof text);
     memcpy(text + 3000,
@@ -158,9 +147,8 @@ static void lines_may_be_long_or_have_nul_bytes(void **state)
     fclose(in);
 }
 
-static void a_mark_of_utf8_is_no_part_of_a_line(void **state)
+TEST(a_mark_of_utf8_is_no_part_of_a_line)
 {
-    (void)state;
     static char text[] = "\xEF\xBB\xBF NAME a\r\n\xEF\xBB\xBF\n\xEF\xBB";
     FILE *in = fmemopen(text, sizeof text - 1, "r");
     zero_answer_line line;
@@ -224,9 +212,8 @@ static zero_grade grade_text(int k, const char *text, const char *why)
     return g.grade;
 }
 
-static void whole_numbers_are_exact_and_others_to_one_percent(void **state)
+TEST(whole_numbers_are_exact_and_others_to_one_percent)
 {
-    (void)state;
     static const struct {
         int question;
         const char *text;
@@ -243,9 +230,8 @@ static void whole_numbers_are_exact_and_others_to_one_percent(void **state)
 
 /* 2400 bytes are 2.34 KiB, 3200 are 3.125: each is right with as many digits as it is
  * given, but two. */
-static void rounded_numbers_are_right_to_their_digits(void **state)
+TEST(rounded_numbers_are_right_to_their_digits)
 {
-    (void)state;
     assert_int_equal(grade_text(2, "2.3 KiB", NULL), ZERO_GRADE_RIGHT);
     assert_int_equal(grade_text(2, "2.4 KiB", NULL), ZERO_GRADE_WRONG);
     assert_int_equal(grade_text(2, "2.34 KiB", NULL), ZERO_GRADE_RIGHT);
@@ -257,9 +243,8 @@ static void rounded_numbers_are_right_to_their_digits(void **state)
     assert_int_equal(grade_text(6, "1.6", "padding alone"), ZERO_GRADE_MISTAKE);
 }
 
-static void usual_mistakes_are_named(void **state)
+TEST(usual_mistakes_are_named)
 {
-    (void)state;
     static const struct {
         int question;
         const char *text, *why;
@@ -341,9 +326,8 @@ static void check_lessons(const zero_course_numbers *numbers, bool needs_mistake
 
 static const char *const types[] = {"fp32", "bf16", "fp16"};
 
-static void every_question_holds_for_all_classes(void **state)
+TEST(every_question_holds_for_all_classes)
 {
-    (void)state;
     zero_course_numbers given = {.ranks = 0}, standard = zero_course_standard(&given);
     check_lessons(&standard, true);
     for (int ranks = 2; ranks <= ZERO_COURSE_RANKS; ranks += ranks == 3 ? 4 : 1)
@@ -357,9 +341,8 @@ static void every_question_holds_for_all_classes(void **state)
         }
 }
 
-static void every_question_holds_for_students(void **state)
+TEST(every_question_holds_for_students)
 {
-    (void)state;
     for (int k = 0; k < 24; k++) {
         char name[16];
         snprintf(name, sizeof name, "student %d", k);
@@ -368,9 +351,8 @@ static void every_question_holds_for_students(void **state)
     }
 }
 
-static void variants_depend_on_the_name_alone(void **state)
+TEST(variants_depend_on_the_name_alone)
 {
-    (void)state;
     zero_course_numbers given = {.ranks = 0};
     int equal = 0;
     for (int k = 0; k < 100; k++) {
@@ -411,17 +393,15 @@ static zero_status fill_text(const char *text)
     return st;
 }
 
-static void a_lesson_is_a_file(void **state)
+TEST(a_lesson_is_a_file)
 {
-    (void)state;
     if (fill_text(HEAD ASKS "answer twice\nmistake psi\n    Half.\nbecause {twice}\n"
                             "shows small model states\n") != ZERO_OK)
         fail_msg("%s", zero_last_error());
 }
 
-static void wrong_files_are_refused_with_their_line(void **state)
+TEST(wrong_files_are_refused_with_their_line)
 {
-    (void)state;
     static const char *const rows[][2] = {
         {"titel t\n", "lesson toy, line 1: there is no such keyword"},
         {"title t\nabout a\ntitle u\n", "line 3: is given twice"},
@@ -449,24 +429,8 @@ static void wrong_files_are_refused_with_their_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_read_as_people_write_them),
-        cmocka_unit_test(numbers_are_read_with_the_unit_of_their_question),
-        cmocka_unit_test(everything_else_is_refused),
-        cmocka_unit_test(words_may_be_shortened_but_not_guessed),
-        cmocka_unit_test(lines_may_be_long_or_have_nul_bytes),
-        cmocka_unit_test(a_mark_of_utf8_is_no_part_of_a_line),
-        cmocka_unit_test(whole_numbers_are_exact_and_others_to_one_percent),
-        cmocka_unit_test(rounded_numbers_are_right_to_their_digits),
-        cmocka_unit_test(usual_mistakes_are_named),
-        cmocka_unit_test(every_question_holds_for_all_classes),
-        cmocka_unit_test(every_question_holds_for_students),
-        cmocka_unit_test(variants_depend_on_the_name_alone),
-        cmocka_unit_test(a_lesson_is_a_file),
-        cmocka_unit_test(wrong_files_are_refused_with_their_line),
-    };
     if (zero_course_read(&lessons) != ZERO_OK) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     json_decref(lessons);
     return failed;
 }

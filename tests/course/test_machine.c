@@ -1,5 +1,7 @@
 /* A lesson's machine: what it tells is what it computed. (same_bits.sh compares it with
  * real runs.) */
+#include "support/test.h"
+
 #include "support/options_test.h"
 
 #include <stdlib.h>
@@ -35,9 +37,8 @@ static zero_lesson_step walk(zero_lesson_machine *m)
 /* ---- events ---- */
 
 /* In fp32 the sum that an owner tells has the bits of (a + b) + c. */
-static void sums_are_those_of_the_terms(void **state)
+TEST(sums_are_those_of_the_terms)
 {
-    (void)state;
     parsed p;
     zero_lesson_machine *m = begin(LESSON "--stage 2", 3, &p);
     int sums = 0;
@@ -72,9 +73,8 @@ static const zero_told *find_group(const zero_tale *tale, int rank, zero_op op, 
 }
 
 /* Stage 3: the next step gathers what UPDATE wrote. */
-static void gathers_see_the_updates_of_the_step_before(void **state)
+TEST(gathers_see_the_updates_of_the_step_before)
 {
-    (void)state;
     parsed p;
     zero_lesson_machine *m = begin(LESSON "--stage 3", 3, &p);
     double after[3][3];
@@ -111,9 +111,8 @@ static void check_event(const zero_schedule *s, const zero_told *t, int rank, in
     assert_true(t->sent == sent && t->sent_to[rank] == 0);
 }
 
-static void events_are_the_schedules_instructions(void **state)
+TEST(events_are_the_schedules_instructions)
 {
-    (void)state;
     static const char *const lines[] = {LESSON "--stage 0", LESSON "--stage 3 --prefetch 0",
                                         LESSON "--stage 1 --partition owner --dtype bf16",
                                         LESSON
@@ -136,9 +135,8 @@ static void events_are_the_schedules_instructions(void **state)
 /* ---- bits ---- */
 
 /* At three ranks, where not everything commutes, and with two machines at a time. */
-static void all_stages_have_one_digest(void **state)
+TEST(all_stages_have_one_digest)
 {
-    (void)state;
     parsed p, q;
     zero_lesson_machine *first = begin(LESSON "--stage 0", 3, &p);
     for (int stage = 1; stage < 4; stage++) {
@@ -147,8 +145,8 @@ static void all_stages_have_one_digest(void **state)
         zero_lesson_machine *m = begin(line, 3, &q);
         if (stage == 1) walk(first);
         walk(m);
-        assert_int_equal(zero_lesson_digest(first, one), ZERO_OK);
-        assert_int_equal(zero_lesson_digest(m, other), ZERO_OK);
+        assert_ok(zero_lesson_digest(first, one));
+        assert_ok(zero_lesson_digest(m, other));
         assert_string_equal(one, other);
         finish(&m, &q);
     }
@@ -161,7 +159,7 @@ static void refuse(zero_status status, int ranks, const char *line, const char *
 {
     parsed p;
     zero_lesson_machine *m = NULL;
-    assert_int_equal(parse(line, &p), ZERO_OK);
+    assert_ok(parse(line, &p));
     zero_status st = zero_lesson_open(&p.config, ranks, &m);
     if (st != status) fail_msg("%s gave %d: %s", line, st, zero_last_error());
     must_contain(line, part);
@@ -169,9 +167,8 @@ static void refuse(zero_status status, int ranks, const char *line, const char *
     zero_options_destroy(&p.given);
 }
 
-static void lessons_say_what_they_cannot_run(void **state)
+TEST(lessons_say_what_they_cannot_run)
 {
-    (void)state;
     refuse(ZERO_ERR_INVALID, 0, LESSON, "expected 1 to 8");
     refuse(ZERO_ERR_INVALID, 9, LESSON, "expected 1 to 8");
     refuse(ZERO_ERR_UNSUPPORTED, 4, LESSON "--shard-ranks 2", "--shard-ranks");
@@ -182,9 +179,8 @@ static void lessons_say_what_they_cannot_run(void **state)
     refuse(ZERO_ERR_INVALID, 3, "--model lesson", "--vocab 8");
 }
 
-static void a_run_ends_with_its_last_step(void **state)
+TEST(a_run_ends_with_its_last_step)
 {
-    (void)state;
     parsed p;
     zero_lesson_step step;
     zero_lesson_machine *m = begin(LESSON "--steps 1", 2, &p);
@@ -196,9 +192,8 @@ static void a_run_ends_with_its_last_step(void **state)
 
 /* Such a decay multiplies weights by -9999 in each step. All ranks have one verdict, and
  * the machine can still be closed. */
-static void a_lesson_that_diverges_says_so(void **state)
+TEST(a_lesson_that_diverges_says_so)
 {
-    (void)state;
     parsed p;
     zero_lesson_step step;
     char digest[33];
@@ -216,9 +211,8 @@ static void a_lesson_that_diverges_says_so(void **state)
 
 /* Rank 0 has nothing in its file, so it has no FETCH: its later events are found all the
  * same. */
-static void programs_of_different_lengths_are_compared(void **state)
+TEST(programs_of_different_lengths_are_compared)
 {
-    (void)state;
     zero_told list[6] = {{.op = ZERO_OP_LOAD},   {.op = ZERO_OP_LOSS, .rank = 0},
                          {.op = ZERO_TOLD_NONE}, {.op = ZERO_OP_LOAD},
                          {.op = ZERO_OP_FETCH},  {.op = ZERO_OP_LOSS, .rank = 1}};
@@ -229,9 +223,8 @@ static void programs_of_different_lengths_are_compared(void **state)
     assert_ptr_equal(zero_tale_find(&tale, 2, 1), &list[5]);
 }
 
-static void every_instruction_has_words(void **state)
+TEST(every_instruction_has_words)
 {
-    (void)state;
     parsed p;
     zero_lesson_machine *m = begin(LESSON "--dtype bf16", 8, &p);
     zero_narrator n = {&zero_lesson_show(m)->model, NULL};
@@ -244,7 +237,7 @@ static void every_instruction_has_words(void **state)
         char *text = NULL;
         size_t bytes;
         FILE *out = open_memstream(&text, &bytes);
-        assert_int_equal(zero_narrate_step(step, out), ZERO_OK);
+        assert_ok(zero_narrate_step(step, out));
         fclose(out);
         json_decref(step);
         assert_true(strstr(text, zero_op_name((zero_op)op)) != NULL);
@@ -257,16 +250,5 @@ static void every_instruction_has_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_those_of_the_terms),
-        cmocka_unit_test(gathers_see_the_updates_of_the_step_before),
-        cmocka_unit_test(events_are_the_schedules_instructions),
-        cmocka_unit_test(all_stages_have_one_digest),
-        cmocka_unit_test(lessons_say_what_they_cannot_run),
-        cmocka_unit_test(a_run_ends_with_its_last_step),
-        cmocka_unit_test(a_lesson_that_diverges_says_so),
-        cmocka_unit_test(programs_of_different_lengths_are_compared),
-        cmocka_unit_test(every_instruction_has_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* --tokenizer char. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "data/characters.h"
 #include "data/encode.h"
 #include "support/encode_test.h"
 
-static void every_code_point_is_written_and_read_alike(void **state)
+TEST(every_code_point_is_written_and_read_alike)
 {
-    (void)state;
     int64_t n_valid = 0;
     for (uint32_t c = 0; c < 0x110000; c++) {
         unsigned char text[4] = {0};
@@ -29,9 +22,8 @@ static void every_code_point_is_written_and_read_alike(void **state)
 }
 
 /* Each character has one spelling, so decoding gives back the text. */
-static void other_spellings_are_not_read(void **state)
+TEST(other_spellings_are_not_read)
 {
-    (void)state;
     static const char *const wrong[] = {"\x80",
                                         "\xbf",
                                         "\xc0\x80",
@@ -61,9 +53,8 @@ static zero_tokenizer learn(const char *text)
 }
 
 /* As nanoGPT's sorted(set("hello, w\u00f6rld\n")). */
-static void tokens_are_places_in_the_sorted_set_of_characters(void **state)
+TEST(tokens_are_places_in_the_sorted_set_of_characters)
 {
-    (void)state;
     static const int32_t expected[] = {5, 4, 6, 6, 7, 2, 1, 9, 10, 8, 6, 3, 0};
     const char *text = "hello, w\xc3\xb6rld\n";
     zero_tokenizer tok = learn(text);
@@ -81,9 +72,8 @@ static void tokens_are_places_in_the_sorted_set_of_characters(void **state)
 }
 
 /* Long texts are encoded in blocks, none of which may cut a character. */
-static void long_texts_come_back(void **state)
+TEST(long_texts_come_back)
 {
-    (void)state;
     enum { N = 100001 };
     unsigned char *text = malloc(3 * N), *at = text;
     assert_non_null(text);
@@ -91,8 +81,8 @@ static void long_texts_come_back(void **state)
         memcpy(at, i % 2 ? "\xe2\x82\xac" : "\xe2\x82\xad", 3);
     zero_bytes bytes = {.bytes = text, .len = 3 * N}, tokens = {0};
     zero_tokenizer tok;
-    assert_int_equal(zero_tokenizer_init(&tok, "char", text, 3 * N), ZERO_OK);
-    assert_int_equal(zero_encode_text(&tok, &bytes, 1, &tokens), ZERO_OK);
+    assert_ok(zero_tokenizer_init(&tok, "char", text, 3 * N));
+    assert_ok(zero_encode_text(&tok, &bytes, 1, &tokens));
     assert_int_equal(tokens.len, 2 * N);
     for (int i = 0; i < N; i++) assert_int_equal(((uint16_t *)tokens.bytes)[i], 1 - i % 2);
     zero_tokenizer_destroy(&tok);
@@ -101,9 +91,8 @@ static void long_texts_come_back(void **state)
 }
 
 /* A tokenizer from a file may lack characters of a text. */
-static void a_text_of_other_characters_is_refused(void **state)
+TEST(a_text_of_other_characters_is_refused)
 {
-    (void)state;
     zero_tokenizer tok = learn("ab");
     zero_bytes text = {.bytes = (unsigned char *)"abca", .len = 4}, tokens = {0};
     assert_int_equal(zero_encode_text(&tok, &text, 1, &tokens), ZERO_ERR_INVALID);
@@ -112,9 +101,8 @@ static void a_text_of_other_characters_is_refused(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void texts_without_characters_are_refused(void **state)
+TEST(texts_without_characters_are_refused)
 {
-    (void)state;
     zero_tokenizer tok;
     assert_int_equal(zero_tokenizer_init(&tok, "char", (const unsigned char *)"ab\xff", 3),
                      ZERO_ERR_FORMAT);
@@ -130,7 +118,7 @@ static void texts_without_characters_are_refused(void **state)
         len += zero_character_write(c, text + len);
     assert_int_equal(zero_tokenizer_init(&tok, "char", text, len), ZERO_ERR_FORMAT);
     assert_non_null(strstr(zero_last_error(), "65537 different characters"));
-    assert_int_equal(zero_tokenizer_init(&tok, "char", text, len - 4), ZERO_OK);
+    assert_ok(zero_tokenizer_init(&tok, "char", text, len - 4));
     assert_int_equal(tok.vocab, 65536);
     zero_tokenizer_destroy(&tok);
     free(text);
@@ -138,13 +126,5 @@ static void texts_without_characters_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point_is_written_and_read_alike),
-        cmocka_unit_test(other_spellings_are_not_read),
-        cmocka_unit_test(tokens_are_places_in_the_sorted_set_of_characters),
-        cmocka_unit_test(long_texts_come_back),
-        cmocka_unit_test(a_text_of_other_characters_is_refused),
-        cmocka_unit_test(texts_without_characters_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* --data: text from files, stories, the program's own sources. */
+#include "support/test.h"
+
 #include "support/corpus_test.h"
 
 #include <sys/stat.h>
@@ -162,7 +164,7 @@ static void lessons_have_eight_letters(void **state)
     zero_corpus_read(&corpus, 0, 36, tokens);
     for (int i = 0; i < 36; i++) assert_int_equal(tokens[i], text[i] - 'a');
     zero_corpus_close(&corpus);
-    assert_int_equal(zero_corpus_expect_vocab("lesson", NULL, &vocab, &why), ZERO_OK);
+    assert_ok(zero_corpus_expect_vocab("lesson", NULL, &vocab, &why));
     assert_int_equal(vocab, 8);
 }
 
@@ -216,8 +218,8 @@ static void self_is_the_source_of_this_program(void **state)
 
     /* Byte for byte, with quotes and backslashes: this file is among them. */
     zero_bytes file = {0};
-    assert_int_equal(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"), ZERO_OK);
-    assert_int_equal(zero_bytes_append(&file, "", 1), ZERO_OK);
+    assert_ok(zero_bytes_read(&file, TEST_SOURCE_DIR "/src/data/corpus.c"));
+    assert_ok(zero_bytes_append(&file, "", 1));
     assert_non_null(strstr(zero_self_text, (const char *)file.bytes));
     zero_bytes_destroy(&file);
 }

@@ -1,13 +1,6 @@
 /* Parts of a text, cut at borders and encoded by any number of threads, have the tokens of the whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "base/rng.h"
@@ -50,7 +43,7 @@ static zero_tokenizer changed(const char *name, const char *old, const char *new
     zero_tokenizer tok;
     snprintf(path, sizeof path, FILES "%s", name);
     if (zero_bytes_read(&text, path) != ZERO_OK) fail_msg("%s", zero_last_error());
-    assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
+    assert_ok(zero_bytes_append(&text, "", 1));
     const char *whole = (const char *)text.bytes, *at = strstr(whole, old);
     assert_non_null(at);
     const int len = snprintf(made, sizeof made, "%.*s%s%s", (int)(at - whole), whole, new,
@@ -115,9 +108,8 @@ static void check_borders(const zero_tokenizer *tok, const unsigned char *text, 
     }
 }
 
-static void a_text_cut_at_a_border_has_the_same_tokens(void **state)
+TEST(a_text_cut_at_a_border_has_the_same_tokens)
 {
-    (void)state;
     zero_tokenizer toks[KINDS];
     unsigned char text[ROOM];
     zero_rng rng = {.seed = 3, .purpose = ZERO_RNG_TEST};
@@ -129,9 +121,8 @@ static void a_text_cut_at_a_border_has_the_same_tokens(void **state)
     close_all(toks);
 }
 
-static void borders_are_after_letters(void **state)
+TEST(borders_are_after_letters)
 {
-    (void)state;
     const unsigned char text[] = " ab c. d\n";
     assert_int_equal(zero_cut_at(text, 9, 0), 3);
     assert_int_equal(zero_cut_at(text, 9, 3), 3);
@@ -140,9 +131,8 @@ static void borders_are_after_letters(void **state)
     assert_int_equal(zero_cut_at(text, 0, 0), 0);
 }
 
-static void what_may_see_past_a_border_is_not_cut(void **state)
+TEST(what_may_see_past_a_border_is_not_cut)
 {
-    (void)state;
     zero_tokenizer with_border = changed("llama3.json", "\"the end\"", "\"the end\"");
     zero_tokenizer other = changed("llama3.json", "\\\\p{N}{1,3}", "\\\\p{N}{1,2}");
     assert_false(zero_encode_may_cut(&with_border));
@@ -160,8 +150,8 @@ static void make_long(zero_bytes *text)
     zero_rng rng = {.seed = 4, .purpose = ZERO_RNG_TEST};
     unsigned char some[ROOM];
     for (uint64_t i = 0; text->len < most; i++)
-        assert_int_equal(zero_bytes_append(text, some, draw(&rng, i, some)), ZERO_OK);
-    assert_int_equal(zero_bytes_reserve(text, 2 * most), ZERO_OK);
+        assert_ok(zero_bytes_append(text, some, draw(&rng, i, some)));
+    assert_ok(zero_bytes_reserve(text, 2 * most));
     memset(text->bytes + text->len, ' ', most);
     for (size_t i = 0; i < most; i++)
         text->bytes[text->len + most + i] = (unsigned char)"\xe6\x97\xa5\xc3 a\xff"[i % 7];
@@ -187,9 +177,8 @@ static void check_threads(const zero_tokenizer *tok, const zero_bytes *text)
     zero_bytes_destroy(&want);
 }
 
-static void any_number_of_threads_makes_the_same_tokens(void **state)
+TEST(any_number_of_threads_makes_the_same_tokens)
 {
-    (void)state;
     zero_tokenizer toks[KINDS];
     zero_bytes text = {0}, empty = {0};
     open_all(toks);
@@ -205,20 +194,17 @@ static void any_number_of_threads_makes_the_same_tokens(void **state)
     close_all(toks);
 }
 
-static void merges_do_not_depend_on_threads(void **state)
+TEST(merges_do_not_depend_on_threads)
 {
-    (void)state;
     static const int threads[] = {2, 3, 7};
     enum { MERGES = 120 };
     zero_merge want[MERGES], got[MERGES];
     zero_bytes text = {0};
     int32_t n_want, n_got;
     make_long(&text);
-    assert_int_equal(zero_bpe_train(text.bytes, text.len, 1, MERGES, want, &n_want),
-                     ZERO_OK);
+    assert_ok(zero_bpe_train(text.bytes, text.len, 1, MERGES, want, &n_want));
     for (size_t i = 0; i < COUNT(threads); i++) {
-        assert_int_equal(
-            zero_bpe_train(text.bytes, text.len, threads[i], MERGES, got, &n_got), ZERO_OK);
+        assert_ok(zero_bpe_train(text.bytes, text.len, threads[i], MERGES, got, &n_got));
         assert_int_equal(n_got, n_want);
         assert_memory_equal(got, want, (size_t)n_want * sizeof *want);
     }
@@ -228,12 +214,5 @@ static void merges_do_not_depend_on_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(borders_are_after_letters),
-        cmocka_unit_test(a_text_cut_at_a_border_has_the_same_tokens),
-        cmocka_unit_test(what_may_see_past_a_border_is_not_cut),
-        cmocka_unit_test(any_number_of_threads_makes_the_same_tokens),
-        cmocka_unit_test(merges_do_not_depend_on_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The loader, against its contract. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "data/loader.h"
@@ -26,7 +20,7 @@ static zero_corpus counting_corpus(int64_t n)
 static zero_loader loader_of(const zero_corpus *corpus, int64_t T, int64_t B, bool shuffle)
 {
     zero_loader loader;
-    assert_int_equal(zero_loader_init(&loader, corpus, T, B, 9, shuffle), ZERO_OK);
+    assert_ok(zero_loader_init(&loader, corpus, T, B, 9, shuffle));
     return loader;
 }
 
@@ -39,9 +33,8 @@ static void check_window(int64_t start, int64_t T, const int32_t *inputs,
     }
 }
 
-static void windows_follow_the_contract(void **state)
+TEST(windows_follow_the_contract)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(N);
     for (int64_t T = 1; T < N_VAL; T += 7)
         for (int64_t B = 1; B <= 5; B += 2) {
@@ -61,9 +54,8 @@ static void windows_follow_the_contract(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void a_long_run_does_not_overflow(void **state)
+TEST(a_long_run_does_not_overflow)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(N);
     zero_loader loader = loader_of(&corpus, 64, 2, false);
     /* j = 2^62 + 1: j mod m by halves, with m = 900 - 64. */
@@ -74,9 +66,8 @@ static void a_long_run_does_not_overflow(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void samples_do_not_depend_on_how_a_batch_is_cut(void **state)
+TEST(samples_do_not_depend_on_how_a_batch_is_cut)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(N);
     for (int shuffle = 0; shuffle < 2; shuffle++) {
         zero_loader all = loader_of(&corpus, 16, 12, shuffle);
@@ -104,9 +95,8 @@ static int64_t walk(uint64_t epoch, uint64_t W, uint64_t x)
     return L * side + R < W ? (int64_t)(L * side + R) : walk(epoch, W, L * side + R);
 }
 
-static void each_epoch_visits_each_window_once(void **state)
+TEST(each_epoch_visits_each_window_once)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(N);
     for (int64_t T = 1; T < N_VAL; T += 7) {
         zero_loader loader = loader_of(&corpus, T, 1, true);
@@ -127,9 +117,8 @@ static void each_epoch_visits_each_window_once(void **state)
 }
 
 /* The numbers of src/data/README.md, which a program in another language computes. */
-static void the_shuffled_order_is_the_documented_one(void **state)
+TEST(the_shuffled_order_is_the_documented_one)
 {
-    (void)state;
     static const int64_t first[] = {7, 2, 6, 5, 4, 11, 12, 10, 0, 8, 9, 3, 1};
     static const int64_t third[] = {20253, 28378, 95630, 11869};
     zero_corpus corpus = {.n_train = 14};
@@ -142,9 +131,8 @@ static void the_shuffled_order_is_the_documented_one(void **state)
 }
 
 /* Also the numbers of src/data/README.md. */
-static void random_evaluation_windows_are_the_documented_ones(void **state)
+TEST(random_evaluation_windows_are_the_documented_ones)
 {
-    (void)state;
     static const int64_t first[] = {70412, 10495, 51680, 55583};
     zero_corpus corpus = {.n_tokens = 100900, .n_train = 900};
     zero_loader loader = {
@@ -161,9 +149,8 @@ static void random_evaluation_windows_are_the_documented_ones(void **state)
     assert_true(least < 900 + 1000 && most > corpus.n_tokens - 1000);
 }
 
-static void one_window_can_be_shuffled(void **state)
+TEST(one_window_can_be_shuffled)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(20);
     zero_loader loader = loader_of(&corpus, 1, 1, true);
     loader.T = 17;
@@ -172,9 +159,8 @@ static void one_window_can_be_shuffled(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void splits_too_short_for_a_sample_are_refused(void **state)
+TEST(splits_too_short_for_a_sample_are_refused)
 {
-    (void)state;
     zero_corpus corpus = counting_corpus(N);
     zero_loader loader = {.T = 42};
     loader_of(&corpus, N_VAL - 1, 1, false);
@@ -192,15 +178,5 @@ static void splits_too_short_for_a_sample_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_follow_the_contract),
-        cmocka_unit_test(a_long_run_does_not_overflow),
-        cmocka_unit_test(samples_do_not_depend_on_how_a_batch_is_cut),
-        cmocka_unit_test(each_epoch_visits_each_window_once),
-        cmocka_unit_test(the_shuffled_order_is_the_documented_one),
-        cmocka_unit_test(random_evaluation_windows_are_the_documented_ones),
-        cmocka_unit_test(one_window_can_be_shuffled),
-        cmocka_unit_test(splits_too_short_for_a_sample_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Patterns that are matched by loops cut texts as their regular expressions do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "base/rng.h"
@@ -118,23 +112,17 @@ static void check(const char *regex)
     zero_pattern_destroy(other);
 }
 
-static void gpt2s_pieces_are_those_of_its_expression(void **state)
+TEST(gpt2s_pieces_are_those_of_its_expression)
 {
-    (void)state;
     check(ZERO_PATTERN_GPT2);
 }
 
-static void llama3s_pieces_are_those_of_its_expression(void **state)
+TEST(llama3s_pieces_are_those_of_its_expression)
 {
-    (void)state;
     check(ZERO_PATTERN_LLAMA3);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2s_pieces_are_those_of_its_expression),
-        cmocka_unit_test(llama3s_pieces_are_those_of_its_expression),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

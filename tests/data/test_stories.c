@@ -1,14 +1,6 @@
 #include <ctype.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "data/stories.h"
 #include "support/encode_test.h"
@@ -17,7 +9,7 @@
 static zero_stories stories_of(uint64_t seed)
 {
     zero_stories stories;
-    assert_int_equal(zero_stories_init(&stories, seed), ZERO_OK);
+    assert_ok(zero_stories_init(&stories, seed));
     return stories;
 }
 
@@ -25,16 +17,15 @@ static zero_bytes told(uint64_t seed, size_t bytes, int64_t *n, double *cost)
 {
     zero_bytes text = {0};
     zero_stories stories = stories_of(seed);
-    assert_int_equal(zero_stories_fill(&stories, bytes, &text, n, cost), ZERO_OK);
+    assert_ok(zero_stories_fill(&stories, bytes, &text, n, cost));
     zero_stories_destroy(&stories);
     return text;
 }
 
 /* ---- memory ---- */
 
-static void the_last_story_needs_no_room_beyond_its_own(void **state)
+TEST(the_last_story_needs_no_room_beyond_its_own)
 {
-    (void)state;
     for (size_t bytes = 1; bytes < 40000; bytes += 997) {
         int64_t n;
         double cost;
@@ -46,9 +37,8 @@ static void the_last_story_needs_no_room_beyond_its_own(void **state)
 
 /* ---- determinism ---- */
 
-static void the_same_seed_tells_the_same_stories(void **state)
+TEST(the_same_seed_tells_the_same_stories)
 {
-    (void)state;
     int64_t n, m;
     double cost, other_cost;
     zero_bytes a = told(7, 50000, &n, &cost), b = told(7, 50000, &m, &other_cost);
@@ -61,9 +51,8 @@ static void the_same_seed_tells_the_same_stories(void **state)
     zero_bytes_destroy(&a);
 }
 
-static void a_larger_text_begins_with_the_smaller_one(void **state)
+TEST(a_larger_text_begins_with_the_smaller_one)
 {
-    (void)state;
     int64_t n, m;
     double cost;
     zero_bytes small = told(7, 1000, &n, &cost), large = told(7, 30000, &m, &cost);
@@ -73,9 +62,8 @@ static void a_larger_text_begins_with_the_smaller_one(void **state)
     zero_bytes_destroy(&small);
 }
 
-static void no_story_is_told_twice(void **state)
+TEST(no_story_is_told_twice)
 {
-    (void)state;
     enum { STORIES = 100 };
     static char texts[STORIES][ZERO_STORY_MAX];
     int len[STORIES];
@@ -90,9 +78,8 @@ static void no_story_is_told_twice(void **state)
     zero_stories_destroy(&stories);
 }
 
-static void stories_are_paragraphs_between_empty_lines(void **state)
+TEST(stories_are_paragraphs_between_empty_lines)
 {
-    (void)state;
     int64_t n, found = 0;
     double cost;
     zero_bytes text = told(3, 100000, &n, &cost);
@@ -125,9 +112,8 @@ static const unsigned char *next_word(const unsigned char *at, const unsigned ch
     return at;
 }
 
-static void there_are_400_to_600_words(void **state)
+TEST(there_are_400_to_600_words)
 {
-    (void)state;
     static char words[1000][32];
     char word[32];
     int64_t n;
@@ -148,9 +134,8 @@ static void there_are_400_to_600_words(void **state)
     zero_bytes_destroy(&text);
 }
 
-static void articles_fit_their_words(void **state)
+TEST(articles_fit_their_words)
 {
-    (void)state;
     /* Words whose sound and first letter disagree: the engine looks at the letter only. */
     static const char *const traps[] = {"hon", "hour", "heir", "uni",
                                         "use", "eu",   "one",  "once"};
@@ -168,9 +153,8 @@ static void articles_fit_their_words(void **state)
     zero_bytes_destroy(&text);
 }
 
-static void punctuation_and_capitals_are_in_order(void **state)
+TEST(punctuation_and_capitals_are_in_order)
 {
-    (void)state;
     int64_t n;
     double cost;
     int quotes = 0;
@@ -270,9 +254,8 @@ static bool meets_itself(const pattern *p)
     return false;
 }
 
-static void each_line_can_be_told_from_all_others(void **state)
+TEST(each_line_can_be_told_from_all_others)
 {
-    (void)state;
     pattern *a = malloc(sizeof *a), *b = malloc(sizeof *b);
     zero_stories stories = stories_of(0);
     const zero_grammar *g = stories.grammar;
@@ -318,9 +301,8 @@ static bool same_name(const zero_story_option *a, const zero_story_option *b)
            memcmp(a->forms[0].at, b->forms[0].at, (size_t)a->forms[0].len) == 0;
 }
 
-static void every_choice_is_written_somewhere(void **state)
+TEST(every_choice_is_written_somewhere)
 {
-    (void)state;
     zero_stories stories = stories_of(0);
     const zero_grammar *g = stories.grammar;
     for (int v = 0; v < g->n_cast; v++) {
@@ -338,9 +320,8 @@ static void every_choice_is_written_somewhere(void **state)
 
 /* ---- numbers ---- */
 
-static void probabilities_add_up_to_one(void **state)
+TEST(probabilities_add_up_to_one)
 {
-    (void)state;
     zero_stories stories = stories_of(0);
     const zero_grammar *g = stories.grammar;
     for (int v = 0; v < g->n; v++) {
@@ -377,9 +358,8 @@ static void assert_mean_is(const sample *s, double expected, const char *what)
     assert_true(error > 0.0 && fabs(mean - expected) < 4.0 * error);
 }
 
-static void entropy_and_tokens_are_the_means_of_a_long_sample(void **state)
+TEST(entropy_and_tokens_are_the_means_of_a_long_sample)
 {
-    (void)state;
     static const char *const specs[] = {"bpe:512", "byte", "bpe:700"};
     int64_t n;
     double cost;
@@ -388,8 +368,7 @@ static void entropy_and_tokens_are_the_means_of_a_long_sample(void **state)
     for (int t = 0; t < 3; t++) {
         zero_tokenizer tok;
         sample costs = {0}, tokens = {0};
-        assert_int_equal(zero_tokenizer_init(&tok, specs[t], text.bytes, text.len),
-                         ZERO_OK);
+        assert_ok(zero_tokenizer_init(&tok, specs[t], text.bytes, text.len));
         zero_stories_entropy exact = zero_stories_measure(&stories, &tok);
         for (int64_t k = 0; k < 20000; k++) {
             char story[ZERO_STORY_MAX];
@@ -412,19 +391,5 @@ static void entropy_and_tokens_are_the_means_of_a_long_sample(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_story_needs_no_room_beyond_its_own),
-        cmocka_unit_test(the_same_seed_tells_the_same_stories),
-        cmocka_unit_test(a_larger_text_begins_with_the_smaller_one),
-        cmocka_unit_test(no_story_is_told_twice),
-        cmocka_unit_test(stories_are_paragraphs_between_empty_lines),
-        cmocka_unit_test(there_are_400_to_600_words),
-        cmocka_unit_test(articles_fit_their_words),
-        cmocka_unit_test(punctuation_and_capitals_are_in_order),
-        cmocka_unit_test(each_line_can_be_told_from_all_others),
-        cmocka_unit_test(every_choice_is_written_somewhere),
-        cmocka_unit_test(probabilities_add_up_to_one),
-        cmocka_unit_test(entropy_and_tokens_are_the_means_of_a_long_sample),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Files that --data does not take: each is named, with what to do, and none is trained on as text. */
+#include "support/test.h"
+
 #include "support/corpus_test.h"
 
 #include <sys/stat.h>
@@ -127,13 +129,13 @@ static void a_directory_gives_its_texts_and_says_what_it_left_out(void **state)
     assert_int_equal(mkdir("d", 0700), 0);
     write_text("d/b.c", "int b;");
     write_text("d/d.c", "int d;");
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_string_equal(heard, "");
     assert_holds(&corpus, "int b;int d;");
     write_file("d/a.png", BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"));
     write_file("d/c.o", BYTES("\x7f"
                               "ELF\2\1\1\0\0\0\0"));
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_string_equal(heard,
                         "--data d: 2 of its files are not text and are left out, the "
                         "first: d/a.png");

@@ -1,4 +1,6 @@
 /* Files of tokens that other programs have made. */
+#include "support/test.h"
+
 #include "support/corpus_test.h"
 
 #include <sys/stat.h>
@@ -150,7 +152,7 @@ static void tokens_have_the_bytes_that_the_option_gives(void **state)
     }
     zero_corpus corpus;
     write_text("bytes", "any bytes");
-    assert_int_equal(open_as("bytes", 1, 0, &corpus), ZERO_OK);
+    assert_ok(open_as("bytes", 1, 0, &corpus));
     assert_int_equal(corpus.vocab, 256);
     assert_null(corpus.tokenizer);
     assert_holds(&corpus, "any bytes");
@@ -299,7 +301,7 @@ static void assert_changed(const char *path, zero_tokens_format format, const ch
 {
     zero_bytes tokens = {0};
     const zero_tokens_limit limit = {50257, NULL};
-    assert_int_equal(zero_bytes_append(&tokens, "ab", 2), ZERO_OK);
+    assert_ok(zero_bytes_append(&tokens, "ab", 2));
     assert_int_equal(zero_tokens_read(path, format, limit, &tokens), ZERO_ERR_FORMAT);
     if (!strstr(zero_last_error(), text))
         fail_msg("'%s' lacks '%s'", zero_last_error(), text);
@@ -315,8 +317,8 @@ static void token_files_that_change_under_us_are_refused(void **state)
     zero_file file;
     bool is_binary;
     write_tokens("shard.bin", 20240520, 1, 10, 10, 2, 0);
-    assert_int_equal(zero_file_open("shard.bin", &file), ZERO_OK);
-    assert_int_equal(zero_tokens_detect(&file, 0, &format, &is_binary), ZERO_OK);
+    assert_ok(zero_file_open("shard.bin", &file));
+    assert_ok(zero_tokens_detect(&file, 0, &format, &is_binary));
     zero_file_close(&file);
     assert_int_equal(format.kind, ZERO_TOKENS_LLMC);
     assert_int_equal(format.bytes, 2);

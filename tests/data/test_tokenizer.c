@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "data/bpe.h"
@@ -31,9 +24,8 @@ static zero_tokenizer learn(const char *spec, const void *text, size_t len)
     return tok;
 }
 
-static void any_bytes_come_back(void **state)
+TEST(any_bytes_come_back)
 {
-    (void)state;
     enum { LEN = 20000 }; /* long enough for the encoder's cache */
     unsigned char text[LEN];
     zero_rng rng = {.seed = 5, .purpose = ZERO_RNG_TEST};
@@ -54,9 +46,8 @@ static void any_bytes_come_back(void **state)
     for (size_t t = 0; t < 2; t++) zero_tokenizer_destroy(&toks[t]);
 }
 
-static void every_byte_is_a_token_of_its_own(void **state)
+TEST(every_byte_is_a_token_of_its_own)
 {
-    (void)state;
     zero_tokenizer tok = learn("bpe:290", fable, strlen(fable));
     for (int32_t c = 0; c < 256; c++) {
         int32_t token;
@@ -70,18 +61,16 @@ static void every_byte_is_a_token_of_its_own(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void an_empty_text_has_no_tokens(void **state)
+TEST(an_empty_text_has_no_tokens)
 {
-    (void)state;
     int32_t token;
     zero_tokenizer tok = learn("bpe:257", fable, strlen(fable));
     assert_int_equal(encoded(&tok, (const unsigned char *)"", 0, &token), 0);
     zero_tokenizer_destroy(&tok);
 }
 
-static void words_of_utf8_become_one_token(void **state)
+TEST(words_of_utf8_become_one_token)
 {
-    (void)state;
     const char *text = "Grüße Grüße Grüße grüßen 日本語 日本語 日本語 日本語 日本語";
     zero_tokenizer tok = learn("bpe:270", text, strlen(text));
     int32_t tokens[64];
@@ -91,9 +80,8 @@ static void words_of_utf8_become_one_token(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void pieces_are_words_with_their_blank(void **state)
+TEST(pieces_are_words_with_their_blank)
 {
-    (void)state;
     const char *text = "Hi, you  2x  \n Z\n\nA";
     const char *pieces[] = {"Hi", ",", " you", " ", " 2", "x", "  \n", " Z", "\n\n", "A"};
     size_t at = 0, n = 0;
@@ -106,9 +94,8 @@ static void pieces_are_words_with_their_blank(void **state)
     assert_int_equal(n, sizeof pieces / sizeof pieces[0]);
 }
 
-static void no_piece_is_longer_than_the_limit(void **state)
+TEST(no_piece_is_longer_than_the_limit)
 {
-    (void)state;
     unsigned char text[1000];
     for (int c = 0; c < 256; c += 16) {
         memset(text, c, sizeof text);
@@ -119,9 +106,8 @@ static void no_piece_is_longer_than_the_limit(void **state)
     }
 }
 
-static void a_text_cut_between_pieces_encodes_the_same(void **state)
+TEST(a_text_cut_between_pieces_encodes_the_same)
 {
-    (void)state;
     size_t len = strlen(fable);
     const unsigned char *text = (const unsigned char *)fable;
     int32_t whole[sizeof fable], parts[sizeof fable];
@@ -187,9 +173,8 @@ static void join_pairs(slow_text *s, zero_merge pair, int32_t token)
     s->n = n;
 }
 
-static void merges_are_those_of_counting_anew_each_time(void **state)
+TEST(merges_are_those_of_counting_anew_each_time)
 {
-    (void)state;
     static const char *const texts[] = {fable, "aaaa aaaaa aaaaaaa ababababa bababab", "",
                                         "ab", "abab cdcd efef"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
@@ -197,8 +182,7 @@ static void merges_are_those_of_counting_anew_each_time(void **state)
         int32_t n, i = 0;
         slow_text slow;
         const unsigned char *text = (const unsigned char *)texts[t];
-        assert_int_equal(zero_bpe_train(text, strlen(texts[t]), 1, 400, merges, &n),
-                         ZERO_OK);
+        assert_ok(zero_bpe_train(text, strlen(texts[t]), 1, 400, merges, &n));
         cut(&slow, texts[t], strlen(texts[t]));
         for (zero_merge best = {0, 0}; best_pair(&slow, &best) >= 2; i++) {
             assert_true(i < n);
@@ -210,13 +194,11 @@ static void merges_are_those_of_counting_anew_each_time(void **state)
     }
 }
 
-static void merges_alone_bring_a_tokenizer_back(void **state)
+TEST(merges_alone_bring_a_tokenizer_back)
 {
-    (void)state;
     int32_t a[sizeof fable], b[sizeof fable];
     zero_tokenizer back, tok = learn("bpe:290", fable, strlen(fable));
-    assert_int_equal(zero_tokenizer_from_merges(&back, tok.merges, tok.vocab - 256),
-                     ZERO_OK);
+    assert_ok(zero_tokenizer_from_merges(&back, tok.merges, tok.vocab - 256));
     assert_string_equal(back.name, "bpe:290");
     int64_t n = encoded(&tok, (const unsigned char *)fable, strlen(fable), a);
     assert_int_equal(encoded(&back, (const unsigned char *)fable, strlen(fable), b), n);
@@ -225,9 +207,8 @@ static void merges_alone_bring_a_tokenizer_back(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void merges_from_outside_are_checked(void **state)
+TEST(merges_from_outside_are_checked)
 {
-    (void)state;
     const zero_merge later[] = {{97, 257}, {97, 98}}, twice[] = {{97, 98}, {97, 98}};
     const zero_merge negative[] = {{-1, 98}};
     zero_merge doubling[7]; /* 2, 4, ... 128 bytes */
@@ -242,9 +223,8 @@ static void merges_from_outside_are_checked(void **state)
     assert_int_equal(tok.vocab, 42);
 }
 
-static void a_text_too_poor_names_what_it_can_give(void **state)
+TEST(a_text_too_poor_names_what_it_can_give)
 {
-    (void)state;
     zero_tokenizer tok;
     assert_int_equal(
         zero_tokenizer_init(&tok, "bpe:512", (const unsigned char *)"abcabc", 6),
@@ -257,9 +237,8 @@ static void a_text_too_poor_names_what_it_can_give(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void unknown_tokenizers_are_refused(void **state)
+TEST(unknown_tokenizers_are_refused)
 {
-    (void)state;
     static const char *const specs[] = {
         "",        "bytes",  "bpe",       "bpe:",
         "bpe:256", "bpe:-5", "bpe:65537", "bpe:99999999999999",
@@ -268,25 +247,11 @@ static void unknown_tokenizers_are_refused(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++)
         assert_int_equal(zero_tokenizer_parse(specs[i], &vocab), ZERO_ERR_INVALID);
     assert_int_equal(vocab, 42);
-    assert_int_equal(zero_tokenizer_parse("bpe:65536", &vocab), ZERO_OK);
+    assert_ok(zero_tokenizer_parse("bpe:65536", &vocab));
     assert_int_equal(vocab, 65536);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_bytes_come_back),
-        cmocka_unit_test(every_byte_is_a_token_of_its_own),
-        cmocka_unit_test(an_empty_text_has_no_tokens),
-        cmocka_unit_test(words_of_utf8_become_one_token),
-        cmocka_unit_test(pieces_are_words_with_their_blank),
-        cmocka_unit_test(no_piece_is_longer_than_the_limit),
-        cmocka_unit_test(a_text_cut_between_pieces_encodes_the_same),
-        cmocka_unit_test(merges_are_those_of_counting_anew_each_time),
-        cmocka_unit_test(merges_alone_bring_a_tokenizer_back),
-        cmocka_unit_test(merges_from_outside_are_checked),
-        cmocka_unit_test(a_text_too_poor_names_what_it_can_give),
-        cmocka_unit_test(unknown_tokenizers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

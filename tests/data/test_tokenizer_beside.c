@@ -1,4 +1,6 @@
 /* What lies beside a tokenizer: ids are those of transformers, or the reason is named. */
+#include "support/test.h"
+
 #include <inttypes.h>
 
 #include "data/tokenizer_file.h"
@@ -13,7 +15,7 @@ static void copy(const char *from, const char *to)
     zero_bytes text = {0};
     char path[500];
     snprintf(path, sizeof path, GOLDEN "%s", from);
-    assert_int_equal(zero_bytes_read(&text, path), ZERO_OK);
+    assert_ok(zero_bytes_read(&text, path));
     write_file(to, text.bytes, text.len);
     zero_bytes_destroy(&text);
 }
@@ -73,8 +75,8 @@ static void check_written(const zero_tokenizer *tok, const char *text, const cha
 {
     zero_bytes file = {0};
     zero_tokenizer back;
-    assert_int_equal(zero_tokenizer_write(tok, &file), ZERO_OK);
-    assert_int_equal(zero_tokenizer_parse_file("f", file.bytes, file.len, &back), ZERO_OK);
+    assert_ok(zero_tokenizer_write(tok, &file));
+    assert_ok(zero_tokenizer_parse_file("f", file.bytes, file.len, &back));
     check_ids(&back, text, ids, line);
     assert_int_equal(back.vocab, tok->vocab);
     zero_tokenizer_destroy(&back);
@@ -121,7 +123,7 @@ static void a_file_to_which_nothing_is_added_stays_as_it_is(void **state)
                "{\"content\": \"<|endoftext|>\", \"single_word\": false, \"lstrip\": "
                "false, \"rstrip\": false, \"normalized\": false, \"special\": true}}}");
     zero_tokenizer tok = open_here();
-    assert_int_equal(zero_bytes_read(&before, "tokenizer.json"), ZERO_OK);
+    assert_ok(zero_bytes_read(&before, "tokenizer.json"));
     assert_int_equal(before.len, tok.file.len);
     assert_memory_equal(before.bytes, tok.file.bytes, before.len);
     zero_bytes_destroy(&before);
@@ -263,8 +265,8 @@ static void what_a_post_processor_adds_is_said(void **state)
         {"{\"type\": \"RobertaProcessing\", \"sep\": [\"</s>\", 2]}", "RobertaProcessing"},
     };
     zero_bytes text = {0};
-    assert_int_equal(zero_bytes_read(&text, GOLDEN "gpt2.json"), ZERO_OK);
-    assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
+    assert_ok(zero_bytes_read(&text, GOLDEN "gpt2.json"));
+    assert_ok(zero_bytes_append(&text, "", 1));
     const char *whole = (const char *)text.bytes, *null = "\"post_processor\": null";
     const char *at = strstr(whole, null);
     assert_non_null(at);
@@ -273,7 +275,7 @@ static void what_a_post_processor_adds_is_said(void **state)
         zero_tokenizer tok;
         const int len = snprintf(made, sizeof made, "%.*s\"post_processor\": %s%s",
                                  (int)(at - whole), whole, cases[i][0], at + strlen(null));
-        assert_int_equal(zero_tokenizer_parse_file("f", made, (size_t)len, &tok), ZERO_OK);
+        assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
         assert_string_equal(tok.around, cases[i][1]);
         zero_tokenizer_destroy(&tok);
     }
@@ -390,28 +392,28 @@ static void tokens_keep_their_tokenizer(void **state)
     /* Beside imported weights. */
     from.tokenizer = NULL;
     from.imported = "tokenizer.json";
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_int_equal(corpus.tokenizer->vocab, 330);
     zero_corpus_close(&corpus);
     assert_string_equal(heard, "");
     /* A model that has fewer tokens has another tokenizer. */
     write_ids(319);
     from.vocab = 329;
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_null(corpus.tokenizer);
     assert_int_equal(corpus.vocab, 329);
     assert_non_null(strstr(heard, "it has more tokens than the model"));
     zero_corpus_close(&corpus);
     /* One that cannot be read is not needed. */
     write_text("tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}");
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_null(corpus.tokenizer);
     assert_non_null(strstr(heard, "Unigram is not supported"));
     zero_corpus_close(&corpus);
     from.tokenizer = "tokenizer.json"; /* but who asks for it gets it */
     assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_ERR_UNSUPPORTED);
     from = (zero_corpus_source){.data = "t.bin", .imported = "", .vocab = 512};
-    assert_int_equal(zero_corpus_open(&from, &corpus), ZERO_OK);
+    assert_ok(zero_corpus_open(&from, &corpus));
     assert_null(corpus.tokenizer);
     zero_corpus_close(&corpus);
 }

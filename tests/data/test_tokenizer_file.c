@@ -1,13 +1,6 @@
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "data/self_text.h"
 #include "data/tokenizer_file.h"
@@ -28,7 +21,7 @@ static zero_tokenizer learn(const char *spec)
 static zero_bytes written(const zero_tokenizer *tok)
 {
     zero_bytes text = {0};
-    assert_int_equal(zero_tokenizer_write(tok, &text), ZERO_OK);
+    assert_ok(zero_tokenizer_write(tok, &text));
     return text;
 }
 
@@ -64,9 +57,8 @@ static void assert_decode_alike(const zero_tokenizer *a, const zero_tokenizer *b
     }
 }
 
-static void what_is_written_reads_back_and_works_alike(void **state)
+TEST(what_is_written_reads_back_and_works_alike)
 {
-    (void)state;
     static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000", "char"};
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         zero_tokenizer tok = learn(specs[i]);
@@ -86,15 +78,14 @@ static void what_is_written_reads_back_and_works_alike(void **state)
 }
 
 /* All tokens of two bytes: the largest file we write. */
-static void the_largest_vocabulary_fits(void **state)
+TEST(the_largest_vocabulary_fits)
 {
-    (void)state;
     enum { N = ZERO_VOCAB_MAX - ZERO_VOCAB_BYTES };
     zero_merge *merges = malloc(N * sizeof *merges);
     assert_non_null(merges);
     for (int32_t i = 0; i < N; i++) merges[i] = (zero_merge){255 - i % 256, 255 - i / 256};
     zero_tokenizer tok;
-    assert_int_equal(zero_tokenizer_from_merges(&tok, merges, N), ZERO_OK);
+    assert_ok(zero_tokenizer_from_merges(&tok, merges, N));
     zero_bytes text = written(&tok);
     zero_tokenizer back = read_back(&text);
     assert_decode_alike(&tok, &back);
@@ -116,9 +107,8 @@ static void refused(const char *text, size_t len, const char *reason)
 
 #define HEAD "{\"format\": \"zero tokenizer\", \"version\": 1, \"name\": "
 
-static void attacks_are_refused(void **state)
+TEST(attacks_are_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *reason;
     } attacks[] = {
@@ -161,9 +151,8 @@ static void attacks_are_refused(void **state)
 }
 
 /* Each merge joins the last token with itself: 60 of them would make 2^60 bytes. */
-static void texts_that_double_are_refused(void **state)
+TEST(texts_that_double_are_refused)
 {
-    (void)state;
     char text[4096];
     size_t len =
         (size_t)snprintf(text, sizeof text, HEAD "\"bpe:316\", \"merges\": [[0, 0]");
@@ -174,9 +163,8 @@ static void texts_that_double_are_refused(void **state)
     refused(text, len, "longer than any piece of text");
 }
 
-static void lists_that_are_no_characters_are_refused(void **state)
+TEST(lists_that_are_no_characters_are_refused)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *text;
         zero_status code;
@@ -211,9 +199,8 @@ static void lists_that_are_no_characters_are_refused(void **state)
     }
 }
 
-static void huge_files_are_refused_unread(void **state)
+TEST(huge_files_are_refused_unread)
 {
-    (void)state;
     zero_tokenizer tok;
     assert_int_equal(zero_tokenizer_parse_file(F, "{", ZERO_TOKENIZER_FILE_MAX + 1, &tok),
                      ZERO_ERR_FORMAT);
@@ -221,9 +208,8 @@ static void huge_files_are_refused_unread(void **state)
 }
 
 /* A file that is cut, or has one bit changed, is refused or a tokenizer: never a crash. */
-static void damaged_files_are_refused_or_sound(void **state)
+TEST(damaged_files_are_refused_or_sound)
 {
-    (void)state;
     zero_tokenizer tok = learn("bpe:270");
     zero_bytes text = written(&tok);
     for (size_t len = 0; len + 2 < text.len; len += 3 * TEST_SHARE(7)) {
@@ -246,14 +232,5 @@ static void damaged_files_are_refused_or_sound(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_reads_back_and_works_alike),
-        cmocka_unit_test(the_largest_vocabulary_fits),
-        cmocka_unit_test(attacks_are_refused),
-        cmocka_unit_test(texts_that_double_are_refused),
-        cmocka_unit_test(lists_that_are_no_characters_are_refused),
-        cmocka_unit_test(huge_files_are_refused_unread),
-        cmocka_unit_test(damaged_files_are_refused_or_sound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Tokenizers of other programs: ids are theirs, any bytes come back, anything that would change ids
  * and is not supported is refused by its name. */
+#include "support/test.h"
+
 #include <inttypes.h>
 
 #include "data/encode.h"
@@ -105,8 +107,7 @@ static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **sta
     zero_tokenizer_destroy(&other);
     assert_int_equal(tok.end_of_text, 0);
     zero_tokenizer back;
-    assert_int_equal(zero_tokenizer_parse_file("f", tok.file.bytes, tok.file.len, &back),
-                     ZERO_OK);
+    assert_ok(zero_tokenizer_parse_file("f", tok.file.bytes, tok.file.len, &back));
     int32_t a[20], b[20];
     const unsigned char *text = (const unsigned char *)"the grapes";
     int64_t n = encoded(&tok, text, 10, a);
@@ -134,8 +135,7 @@ static void a_text_becomes_the_tokens_of_a_file(void **state)
     assert_refused("text", ".", 0, ZERO_ERR_INVALID, "in this directory");
     int64_t vocab = 0;
     const char *why;
-    assert_int_equal(zero_corpus_expect_vocab("text", FILES "gpt2.json", &vocab, &why),
-                     ZERO_OK);
+    assert_ok(zero_corpus_expect_vocab("text", FILES "gpt2.json", &vocab, &why));
     assert_int_equal(vocab, 330);
 }
 
@@ -146,8 +146,8 @@ static zero_bytes read_all(const char *name)
     char path[500];
     zero_bytes text = {0};
     snprintf(path, sizeof path, FILES "%s", name);
-    assert_int_equal(zero_bytes_read(&text, path), ZERO_OK);
-    assert_int_equal(zero_bytes_append(&text, "", 1), ZERO_OK);
+    assert_ok(zero_bytes_read(&text, path));
+    assert_ok(zero_bytes_append(&text, "", 1));
     return text;
 }
 
@@ -245,7 +245,7 @@ static void a_pattern_that_would_take_hours_gives_up(void **state)
     memset(blanks, ' ', LEN);
     int len = snprintf(made, sizeof made, "%.*s\\\\s*\\\\s*x|\\\\s|%s", (int)(at - whole),
                        whole, at);
-    assert_int_equal(zero_tokenizer_parse_file("f", made, (size_t)len, &tok), ZERO_OK);
+    assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
     assert_int_equal(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
                      ZERO_ERR_UNSUPPORTED);
     assert_non_null(strstr(zero_last_error(), "at byte"));

@@ -1,12 +1,6 @@
 /* A plan beside plans without one part each: every line is such a plan, measured. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "base/number.h"
@@ -26,8 +20,8 @@ typedef struct {
 static void open_case(int tp, plan_case *c)
 {
     zero_share share = {.ranks = tp, .slices = tp};
-    assert_int_equal(zero_gpt2_describe(&shape, &c->whole), ZERO_OK);
-    assert_int_equal(zero_model_share(&c->whole, share, &c->part), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &c->whole));
+    assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.micro_batch = 4;
     c->input.bucket = 1 << 14;
@@ -42,7 +36,7 @@ static void close_case(plan_case *c)
 static size_t needed(const zero_plan_input *in)
 {
     zero_plan_ledger l;
-    assert_int_equal(zero_plan_measure(in, &l), ZERO_OK);
+    assert_ok(zero_plan_measure(in, &l));
     return zero_plan_scarce(in, &l);
 }
 
@@ -61,8 +55,8 @@ static zero_ablation ablate(const zero_plan_input *in)
 {
     zero_schedule s;
     zero_ablation a;
-    assert_int_equal(zero_schedule_compile(&s, in), ZERO_OK);
-    assert_int_equal(zero_plan_ablate(&s, &a), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, in));
+    assert_ok(zero_plan_ablate(&s, &a));
     assert_true(a.alive == s.peak_bytes && a.arena >= a.alive);
     check_bucket(&s, &a.of[ZERO_ABLATE_BUCKET]);
     if (!in->device) assert_true(a.needed == a.arena + zero_plan_process(&s));
@@ -102,9 +96,8 @@ static void check_case(const plan_case *c)
         assert_line(&a, ZERO_ABLATE_STAGE, needed(&without));
 }
 
-static void each_line_is_a_plan_without_that_part(void **state)
+TEST(each_line_is_a_plan_without_that_part)
 {
-    (void)state;
     for (int k = 0; k < 4 * 2 * 2; k++) {
         plan_case c;
         open_case(1 + k / 8, &c);
@@ -117,9 +110,8 @@ static void each_line_is_a_plan_without_that_part(void **state)
 }
 
 /* Beside a device its bytes count, and those of the host do not. */
-static void with_a_device_its_bytes_count(void **state)
+TEST(with_a_device_its_bytes_count)
 {
-    (void)state;
     plan_case c;
     open_case(1, &c);
     c.input.recompute = true;
@@ -129,9 +121,8 @@ static void with_a_device_its_bytes_count(void **state)
     close_case(&c);
 }
 
-static void a_part_that_is_not_used_has_no_bytes(void **state)
+TEST(a_part_that_is_not_used_has_no_bytes)
 {
-    (void)state;
     plan_case c;
     open_case(1, &c);
     c.input.bucket = 1 << 30;
@@ -144,9 +135,8 @@ static void a_part_that_is_not_used_has_no_bytes(void **state)
 }
 
 /* A file has what --recompute keeps, and pieces that stage 3 alone has. */
-static void what_needs_the_part_goes_with_it(void **state)
+TEST(what_needs_the_part_goes_with_it)
 {
-    (void)state;
     plan_case c;
     open_case(1, &c);
     c.input.recompute = true;
@@ -166,13 +156,12 @@ static void what_needs_the_part_goes_with_it(void **state)
 }
 
 /* P_a divides what --recompute keeps; a node gathers what stage 3 alone has in pieces. */
-static void p_a_and_node_parameters_go_with_what_they_need(void **state)
+TEST(p_a_and_node_parameters_go_with_what_they_need)
 {
-    (void)state;
     plan_case c;
     zero_layout whole;
     open_case(2, &c);
-    assert_int_equal(zero_layout_init(&whole, 4, (const int[]){0, 0, 1, 1}), ZERO_OK);
+    assert_ok(zero_layout_init(&whole, 4, (const int[]){0, 0, 1, 1}));
     c.input.layout = &whole;
     c.input.collectives = ZERO_ALGORITHM_HIER;
     c.input.stage = 3;
@@ -195,12 +184,5 @@ static void p_a_and_node_parameters_go_with_what_they_need(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_is_a_plan_without_that_part),
-        cmocka_unit_test(with_a_device_its_bytes_count),
-        cmocka_unit_test(a_part_that_is_not_used_has_no_bytes),
-        cmocka_unit_test(what_needs_the_part_goes_with_it),
-        cmocka_unit_test(p_a_and_node_parameters_go_with_what_they_need),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* None of our code takes memory after set-up: the linker sends our objects' calls here. Shared
  * libraries (MPI, BLAS) are not counted. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include <sys/mman.h>
@@ -63,7 +65,7 @@ static void check_walks(const test_setup *setup)
     zero_trace trace; /* recording takes nothing either */
     zero_trace_window window = {1, INT64_MAX};
     test_run_open(&run, setup, test_size);
-    assert_all(zero_trace_init(&trace, &run.engine.schedule, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&trace, &run.engine.schedule, &window));
     zero_engine_record(&run.engine, &trace);
     zero_source source = test_words(&run);
     zero_sampling how = {.temperature = 1.0, .known = run.model.vocab};
@@ -75,18 +77,17 @@ static void check_walks(const test_setup *setup)
     test_run_steps(&run, 0, 2);
     zero_trace_step_end(&trace, 1.0);
     assert_all(calls == 0);
-    assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+    all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
     assert_all(calls == 0);
-    assert_all(test_generate_text(&run.engine, &how, 1, 7, text) == ZERO_OK);
+    all_ok(test_generate_text(&run.engine, &how, 1, 7, text));
     assert_all(calls == 0);
     zero_engine_record(&run.engine, NULL);
     zero_trace_destroy(&trace);
     test_run_close(&run);
 }
 
-static void steps_evaluation_and_generation_allocate_nothing(void **state)
+TEST(steps_evaluation_and_generation_allocate_nothing)
 {
-    (void)state;
     static const zero_algorithm algorithms[] = {ZERO_ALGORITHM_P2P, ZERO_ALGORITHM_SHM,
                                                 ZERO_ALGORITHM_HIER, ZERO_ALGORITHM_P2P};
     test_setup setup = test_standard;
@@ -121,9 +122,8 @@ static void greedy_sample(const void *arg, int64_t step, int64_t i, int64_t T, v
     test_sample(arg, step, i, T, inputs, targets);
 }
 
-static void an_allocation_inside_a_step_would_be_seen(void **state)
+TEST(an_allocation_inside_a_step_would_be_seen)
 {
-    (void)state;
     test_run run;
     test_run_open(&run, &test_standard, test_size);
     zero_source greedy = {.sample = greedy_sample, .arg = &run.setup};
@@ -134,9 +134,8 @@ static void an_allocation_inside_a_step_would_be_seen(void **state)
 }
 
 /* The library's own objects are watched too, not only this file. */
-static void the_librarys_allocations_are_seen(void **state)
+TEST(the_librarys_allocations_are_seen)
 {
-    (void)state;
     test_run run;
     calls = 0;
     test_run_open(&run, &test_standard, test_size);
@@ -148,11 +147,6 @@ static void the_librarys_allocations_are_seen(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_evaluation_and_generation_allocate_nothing),
-        cmocka_unit_test(an_allocation_inside_a_step_would_be_seen),
-        cmocka_unit_test(the_librarys_allocations_are_seen),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

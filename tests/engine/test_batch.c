@@ -1,4 +1,6 @@
 /* The samples that a run reads, the cut of the global batch, and dropout. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #define STEPS 3
@@ -27,7 +29,7 @@ static trajectory train(const test_setup *setup, int n_ranks)
     zero_status st = ZERO_OK;
     if (test_run_member(&run))
         st = zero_engine_evaluate(&run.engine, &source, &t.evaluated);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     for (int step = 0; step < STEPS; step++) {
         test_run_steps(&run, step, 1);
         t.loss[step] = run.last.loss;
@@ -44,9 +46,8 @@ static bool close_to(double a, double b, double tolerance)
 }
 
 /* The oracle computes each sample by itself: only the order of the sum of losses differs. */
-static void losses_do_not_depend_on_how_the_global_batch_is_cut(void **state)
+TEST(losses_do_not_depend_on_how_the_global_batch_is_cut)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.plan.stage = test_size % 4; /* some deal microbatches otherwise */
     setup.backend = &zero_backend_naive;
@@ -86,9 +87,8 @@ static void logged_sample(const void *arg, int64_t step, int64_t i, int64_t T, v
 }
 
 /* A rank gets neighbouring microbatches if it holds gradients whole, else every N_d-th. */
-static void a_rank_reads_its_microbatches_in_order(void **state)
+TEST(a_rank_reads_its_microbatches_in_order)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = with_accumulation(3);
         struct log log = {.n = 0}, *where = &log;
@@ -108,16 +108,15 @@ static void a_rank_reads_its_microbatches_in_order(void **state)
     }
 }
 
-static void an_evaluation_reads_every_sample_of_step_0_once(void **state)
+TEST(an_evaluation_reads_every_sample_of_step_0_once)
 {
-    (void)state;
     test_setup setup = with_accumulation(3);
     struct log log = {.n = 0}, *where = &log;
     zero_source source = {.sample = logged_sample, .arg = &where};
     test_run run;
     double loss;
     test_run_open(&run, &setup, test_size);
-    assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+    all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
     int total = 2 * 3 * 2 * test_size, reads[2 * 3 * 2 * 16] = {0};
     assert_true(test_size <= 16);
     for (int k = 0; k < log.n; k++) {
@@ -131,9 +130,8 @@ static void an_evaluation_reads_every_sample_of_step_0_once(void **state)
 
 /* ---- dropout ---- */
 
-static void dropout_repeats_itself_and_acts_in_training_only(void **state)
+TEST(dropout_repeats_itself_and_acts_in_training_only)
 {
-    (void)state;
     test_setup plain = test_standard, dropped = test_standard, other = test_standard;
     dropped.shape.dropout = other.shape.dropout = 0.2f;
     other.shape.seed++;
@@ -149,12 +147,6 @@ static void dropout_repeats_itself_and_acts_in_training_only(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_do_not_depend_on_how_the_global_batch_is_cut),
-        cmocka_unit_test(a_rank_reads_its_microbatches_in_order),
-        cmocka_unit_test(an_evaluation_reads_every_sample_of_step_0_once),
-        cmocka_unit_test(dropout_repeats_itself_and_acts_in_training_only),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

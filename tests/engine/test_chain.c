@@ -1,5 +1,7 @@
 /* A chain is two collectives, of which the second needs the result of the first. A poll or the wait
  * begins it, and all ranks get the sum. */
+#include "support/test.h"
+
 #include "support/test_world.h"
 
 #include "base/fail.h"
@@ -43,7 +45,7 @@ static void open_job(sum_job *j)
         zero_collective_spec spec = spec_of(kinds[k]);
         size_t bytes = zero_collective_staging(&spec, &world.layout);
         staging = bytes > staging ? bytes : staging;
-        assert_all(zero_collective_init(&j->chain.ops[k], &world, &spec) == ZERO_OK);
+        all_ok(zero_collective_init(&j->chain.ops[k], &world, &spec));
         j->chain.n++;
     }
     j->numbers = aligned((size_t)(PART * test_size) * sizeof *j->numbers);
@@ -65,7 +67,7 @@ static void begin(sum_job *j, int round)
                                .own = (char *)(j->numbers + PART * test_rank),
                                .whole = (char *)j->numbers,
                                .staging = j->staging};
-    assert_all(zero_chain_begin(&j->flight, j->numbers) == ZERO_OK);
+    all_ok(zero_chain_begin(&j->flight, j->numbers));
 }
 
 static void expect_sums(const sum_job *j, int round)
@@ -77,7 +79,7 @@ static void expect_sums(const sum_job *j, int round)
     assert_all(right);
 }
 
-static void polls_begin_the_second_collective(void **state)
+TEST(polls_begin_the_second_collective)
 {
     sum_job j;
     (void)state;
@@ -89,14 +91,14 @@ static void polls_begin_the_second_collective(void **state)
             assert_true(zero_collective_poll(&world) == ZERO_OK);
             assert_true(zero_chain_continue(&j.flight) == ZERO_OK);
         }
-        assert_all(zero_chain_wait(&j.runner, &j.flight) == ZERO_OK);
+        all_ok(zero_chain_wait(&j.runner, &j.flight));
         expect_sums(&j, round);
     }
     close_job(&j);
 }
 
 /* Ranks that poll and ranks that do not begin the same collectives. */
-static void the_wait_begins_it_else(void **state)
+TEST(the_wait_begins_it_else)
 {
     sum_job j;
     (void)state;
@@ -105,37 +107,32 @@ static void the_wait_begins_it_else(void **state)
         begin(&j, round);
         for (int poll = 0; test_rank % 2 == round % 2 && poll < 100; poll++)
             assert_true(zero_chain_continue(&j.flight) == ZERO_OK);
-        assert_all(zero_chain_wait(&j.runner, &j.flight) == ZERO_OK);
+        all_ok(zero_chain_wait(&j.runner, &j.flight));
         expect_sums(&j, round);
     }
     close_job(&j);
 }
 
 /* With a check ranks begin collectives where their programs say. */
-static void with_a_check_only_the_wait_begins_it(void **state)
+TEST(with_a_check_only_the_wait_begins_it)
 {
     sum_job j;
     (void)state;
     open_job(&j);
-    assert_all(zero_check_start(&world) == ZERO_OK);
+    all_ok(zero_check_start(&world));
     begin(&j, 0);
     bool done = false;
     while (!done) assert_true(zero_collective_progress(&j.chain.ops[0], &done) == ZERO_OK);
-    assert_all(zero_chain_continue(&j.flight) == ZERO_OK);
+    all_ok(zero_chain_continue(&j.flight));
     assert_all(j.flight.begun == 1);
-    assert_all(zero_chain_wait(&j.runner, &j.flight) == ZERO_OK);
+    all_ok(zero_chain_wait(&j.runner, &j.flight));
     expect_sums(&j, 0);
-    assert_all(zero_check_stop(&world) == ZERO_OK);
+    all_ok(zero_check_stop(&world));
     close_job(&j);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(polls_begin_the_second_collective),
-        cmocka_unit_test(the_wait_begins_it_else),
-        cmocka_unit_test(with_a_check_only_the_wait_begins_it),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, set_up, tear_down));
+    return test_end(run_here(set_up, tear_down));
 }

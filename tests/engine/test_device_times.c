@@ -1,10 +1,6 @@
 /* The profile's clock on a device: marks of a stopwatch whose time this test tells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "state/device_times.h"
@@ -58,10 +54,10 @@ static const zero_backend backend = {.stopwatch = &watch};
 static void open_fixture(fixture *f)
 {
     *f = (fixture){.math.poll_arg = &f->device};
-    assert_int_equal(zero_profile_init(&f->profile, &model), ZERO_OK);
+    assert_ok(zero_profile_init(&f->profile, &model));
     zero_status st =
         zero_device_times_init(&f->times, &backend, &f->math, &f->link, &f->profile);
-    assert_int_equal(st, ZERO_OK);
+    assert_ok(st);
 }
 
 static void close_fixture(fixture *f)
@@ -102,9 +98,8 @@ static void walk(fixture *f)
     f->device.now += 100.0; /* between walks */
 }
 
-static void time_belongs_to_the_class_that_began_at_a_mark(void **state)
+TEST(time_belongs_to_the_class_that_began_at_a_mark)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     walk(&f);
@@ -128,9 +123,8 @@ static void time_belongs_to_the_class_that_began_at_a_mark(void **state)
     close_fixture(&f);
 }
 
-static void a_long_walk_reads_its_own_marks(void **state)
+TEST(a_long_walk_reads_its_own_marks)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     zero_device_times_begin(&f.times, ZERO_PROGRAM_STEP);
@@ -146,9 +140,8 @@ static void a_long_walk_reads_its_own_marks(void **state)
 }
 
 /* Waits for messages and for copies, as far as the device had nothing to do, and nothing else. */
-static void what_the_device_waited_for_is_exposed(void **state)
+TEST(what_the_device_waited_for_is_exposed)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     zero_device_times_begin(&f.times, ZERO_PROGRAM_STEP);
@@ -165,9 +158,8 @@ static void what_the_device_waited_for_is_exposed(void **state)
     close_fixture(&f);
 }
 
-static void a_failure_is_kept_and_ends_the_reading(void **state)
+TEST(a_failure_is_kept_and_ends_the_reading)
 {
-    (void)state;
     fixture f;
     open_fixture(&f);
     f.device.fails_at = 2;
@@ -184,11 +176,5 @@ static void a_failure_is_kept_and_ends_the_reading(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_belongs_to_the_class_that_began_at_a_mark),
-        cmocka_unit_test(a_long_walk_reads_its_own_marks),
-        cmocka_unit_test(what_the_device_waited_for_is_exposed),
-        cmocka_unit_test(a_failure_is_kept_and_ends_the_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

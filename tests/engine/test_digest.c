@@ -2,8 +2,6 @@
  * pieces, read in pieces of any length. */
 #include "support/mpi_cmocka.h"
 
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "base/fail.h"
@@ -52,8 +50,7 @@ static void make(struct made *m, zero_partition_scheme scheme, int n_ranks)
                             .tensors = m->tensors,
                             .n_groups = GROUPS,
                             .groups = m->groups};
-    assert_all(zero_partition_cut(scheme, n_ranks, GROUPS, n_params, m->partitions) ==
-               ZERO_OK);
+    all_ok(zero_partition_cut(scheme, n_ranks, GROUPS, n_params, m->partitions));
     for (int g = 0; g < GROUPS; g++) m->listed[g] = &m->partitions[g];
 }
 
@@ -180,36 +177,33 @@ static void check_cut(zero_comm *world, zero_partition_scheme scheme, int n_rank
     struct source s = {.m = &m, .lengths = lengths, .n = n, .fails_at = -1};
     zero_digest_source source = {read_pieces, &s};
     define(&m.model, want);
-    assert_all(zero_digest(&m.model, world, m.listed, &source, got) == ZERO_OK);
+    all_ok(zero_digest(&m.model, world, m.listed, &source, got));
     assert_all(strcmp(want, got) == 0);
     assert_all(s.elements == owned(&m));
 }
 
-static void the_digest_is_its_definition_however_states_are_cut_and_read(void **state)
+TEST(the_digest_is_its_definition_however_states_are_cut_and_read)
 {
-    (void)state;
     zero_comm world;
-    assert_all(zero_comm_world(&world) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
     for (zero_partition_scheme s = 0; s < ZERO_PARTITION_SCHEMES; s++)
         for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
             check_cut(&world, s, test_size, ways[w].lengths, ways[w].n);
     zero_comm_destroy(&world);
 }
 
-static void replicas_hash_nothing(void **state)
+TEST(replicas_hash_nothing)
 {
-    (void)state;
     zero_comm world;
-    assert_all(zero_comm_world(&world) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
     for (int n = 1; n < test_size; n++)
         check_cut(&world, ZERO_PARTITION_SLICE, n, odd, sizeof odd / sizeof odd[0]);
     zero_comm_destroy(&world);
 }
 
 /* A known number: definition and code cannot change together. */
-static void the_digest_of_known_states_stays(void **state)
+TEST(the_digest_of_known_states_stays)
 {
-    (void)state;
     struct made m;
     char hex[33];
     make(&m, ZERO_PARTITION_SLICE, 1);
@@ -217,14 +211,13 @@ static void the_digest_of_known_states_stays(void **state)
     assert_string_equal(hex, "a3511ff980f9d3809eb1233cf481611d");
 }
 
-static void a_rank_that_cannot_read_its_states_ends_the_digest_on_all(void **state)
+TEST(a_rank_that_cannot_read_its_states_ends_the_digest_on_all)
 {
-    (void)state;
     zero_comm world;
     struct made m;
     char hex[33], text[64];
     const int pieces[] = {0, 3, 9};
-    assert_all(zero_comm_world(&world) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
     make(&m, ZERO_PARTITION_SLICE, test_size);
     for (int i = 0; i < 3; i++) {
         struct source s = {.m = &m, .lengths = quarters, .n = 1, .fails_at = -1};
@@ -234,19 +227,13 @@ static void a_rank_that_cannot_read_its_states_ends_the_digest_on_all(void **sta
         snprintf(text, sizeof text, "piece %d cannot be read", pieces[i]);
         assert_all(strstr(zero_last_error(), text) != NULL);
         /* All ranks are where they would be without it. */
-        assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
+        all_ok(zero_agree(&world, ZERO_OK));
     }
     zero_comm_destroy(&world);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_digest_is_its_definition_however_states_are_cut_and_read),
-        cmocka_unit_test(replicas_hash_nothing),
-        cmocka_unit_test(the_digest_of_known_states_stays),
-        cmocka_unit_test(a_rank_that_cannot_read_its_states_ends_the_digest_on_all),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

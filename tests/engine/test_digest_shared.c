@@ -2,8 +2,6 @@
  * shared. */
 #include "support/mpi_cmocka.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "base/range.h"
 #include "state/digest.h"
@@ -25,8 +23,7 @@ static void cut(struct part *part, zero_partition_scheme scheme, int n_ranks)
 {
     int64_t n_params[CUT_GROUPS];
     for (int g = 0; g < CUT_GROUPS; g++) n_params[g] = part->model.groups[g].n_params;
-    assert_all(zero_partition_cut(scheme, n_ranks, CUT_GROUPS, n_params,
-                                  part->partitions) == ZERO_OK);
+    all_ok(zero_partition_cut(scheme, n_ranks, CUT_GROUPS, n_params, part->partitions));
     for (int g = 0; g < CUT_GROUPS; g++) part->listed[g] = &part->partitions[g];
 }
 
@@ -108,31 +105,30 @@ static zero_status digest(struct part *part, zero_comm *world, char hex[33])
 static void digest_whole(zero_comm *world, char hex[33])
 {
     struct part part = {.piece = INT64_C(1) << 40, .fails_at = NO_PIECE};
-    assert_all(cut_model_describe(&part.model) == ZERO_OK);
+    all_ok(cut_model_describe(&part.model));
     cut(&part, ZERO_PARTITION_SLICE, test_size);
-    assert_all(digest(&part, world, hex) == ZERO_OK);
+    all_ok(digest(&part, world, hex));
     zero_model_destroy(&part.model);
 }
 
-static void one_state_has_one_digest_for_all_groups(void **state)
+TEST(one_state_has_one_digest_for_all_groups)
 {
-    (void)state;
     const int64_t pieces[] = {INT64_C(1) << 40, 65536, 7919};
     zero_comm world;
     zero_model whole;
     char want[33], got[33];
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(cut_model_describe(&whole) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(cut_model_describe(&whole));
     digest_whole(&world, want);
     for (int tp = 1; tp <= test_size; tp++)
         for (int slices = tp; slices <= 4 * tp && slices <= 8; slices *= 2)
             for (int way = 0; way < 3 && test_size % tp == 0; way++) {
                 struct part part = {.piece = pieces[way], .fails_at = NO_PIECE};
                 zero_share share = {tp, test_rank % tp, slices};
-                assert_all(zero_model_share(&whole, share, &part.model) == ZERO_OK);
+                all_ok(zero_model_share(&whole, share, &part.model));
                 cut(&part, (zero_partition_scheme)(way % ZERO_PARTITION_SCHEMES),
                     test_size / tp);
-                assert_all(digest(&part, &world, got) == ZERO_OK);
+                all_ok(digest(&part, &world, got));
                 assert_all(strcmp(want, got) == 0);
                 zero_model_destroy(&part.model);
             }
@@ -144,23 +140,22 @@ static void one_state_has_one_digest_for_all_groups(void **state)
 static void share_all(struct part *part, const zero_model *whole)
 {
     *part = (struct part){.piece = 65536, .fails_at = NO_PIECE};
-    assert_all(zero_model_share(whole, (zero_share){test_size, test_rank, test_size},
-                                &part->model) == ZERO_OK);
+    all_ok(zero_model_share(whole, (zero_share){test_size, test_rank, test_size},
+                            &part->model));
     cut(part, ZERO_PARTITION_SLICE, 1);
 }
 
 /* For each element of the whole tensor 3 floats, in words of two, and hashes: two words for each block of
  * each array, and a flag. One verdict comes first. */
-static void messages_are_as_long_as_the_tensors(void **state)
+TEST(messages_are_as_long_as_the_tensors)
 {
-    (void)state;
     zero_comm world;
     zero_model whole;
     struct part part;
     char hex[33];
     int64_t bytes = sizeof(int);
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(cut_model_describe(&whole) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(cut_model_describe(&whole));
     share_all(&part, &whole);
     for (int i = 0; i < CUT_TENSORS && test_size > 1; i++) {
         int64_t n = whole.tensors[i].rows * whole.tensors[i].cols;
@@ -168,7 +163,7 @@ static void messages_are_as_long_as_the_tensors(void **state)
         bytes += 3 * 4 * zero_round_up(n, 2) + 8 * (2 * 3 * blocks + 1);
     }
     int64_t before = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent;
-    assert_all(digest(&part, &world, hex) == ZERO_OK);
+    all_ok(digest(&part, &world, hex));
     int64_t sent = zero_traffic_total(&world.traffic[ZERO_CONTROL]).bytes_sent - before;
     assert_all(test_size == 1 || sent == bytes * (test_size - 1));
     zero_model_destroy(&part.model);
@@ -176,20 +171,19 @@ static void messages_are_as_long_as_the_tensors(void **state)
     zero_comm_destroy(&world);
 }
 
-static void the_elements_of_each_rank_count(void **state)
+TEST(the_elements_of_each_rank_count)
 {
-    (void)state;
     zero_comm world;
     zero_model whole;
     struct part part;
     char want[33], got[33];
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(cut_model_describe(&whole) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(cut_model_describe(&whole));
     digest_whole(&world, want);
     for (int rank = 0; rank < test_size; rank++) {
         share_all(&part, &whole);
         part.flipped = rank == test_rank;
-        assert_all(digest(&part, &world, got) == ZERO_OK);
+        all_ok(digest(&part, &world, got));
         assert_all(strcmp(want, got) != 0);
         zero_model_destroy(&part.model);
     }
@@ -197,14 +191,13 @@ static void the_elements_of_each_rank_count(void **state)
     zero_comm_destroy(&world);
 }
 
-static void a_rank_that_cannot_read_its_part_ends_the_digest_on_all(void **state)
+TEST(a_rank_that_cannot_read_its_part_ends_the_digest_on_all)
 {
-    (void)state;
     zero_comm world;
     zero_model whole;
     char hex[33];
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(cut_model_describe(&whole) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(cut_model_describe(&whole));
     for (int piece = 0; piece < 5; piece += 2) {
         struct part part;
         char text[64];
@@ -214,7 +207,7 @@ static void a_rank_that_cannot_read_its_part_ends_the_digest_on_all(void **state
         snprintf(text, sizeof text, "piece %d cannot be read", piece);
         assert_all(strstr(zero_last_error(), text) != NULL);
         /* All ranks are where they would be without it. */
-        assert_all(zero_agree(&world, ZERO_OK) == ZERO_OK);
+        all_ok(zero_agree(&world, ZERO_OK));
         zero_model_destroy(&part.model);
     }
     zero_model_destroy(&whole);
@@ -223,12 +216,6 @@ static void a_rank_that_cannot_read_its_part_ends_the_digest_on_all(void **state
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_state_has_one_digest_for_all_groups),
-        cmocka_unit_test(messages_are_as_long_as_the_tensors),
-        cmocka_unit_test(the_elements_of_each_rank_count),
-        cmocka_unit_test(a_rank_that_cannot_read_its_part_ends_the_digest_on_all),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,4 +1,6 @@
 /* Numbers that are not finite: steps that all ranks skip, and runs that all ranks end. */
+#include "support/test.h"
+
 #include "support/faulty_unit.h"
 
 enum { FAULTY_STEP = 2 };                   /* from 0 */
@@ -43,9 +45,8 @@ static test_digest digest_with_scale(const test_setup *setup, float scale)
     return d;
 }
 
-static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
+TEST(an_overflow_on_one_rank_skips_the_step_on_all)
 {
-    (void)state;
     /* The second fault is finite in fp32, but not when rounded to fp16. */
     const float numbers[] = {INFINITY, -1e5f, NAN, 1e30f};
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
@@ -66,9 +67,8 @@ static void an_overflow_on_one_rank_skips_the_step_on_all(void **state)
     }
 }
 
-static void at_the_least_scale_an_overflow_ends_the_run(void **state)
+TEST(at_the_least_scale_an_overflow_ends_the_run)
 {
-    (void)state;
     test_setup setup = test_setup_of(2, ZERO_FP16);
     test_run run;
     test_fault f = {.step = 0, .is_mine = test_rank == test_size - 1, .number = INFINITY};
@@ -118,9 +118,8 @@ static void check_divergence(const test_setup *setup, bool in_forward, int culpr
     test_run_close(&run);
 }
 
-static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **state)
+TEST(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
             for (int in_forward = 0; in_forward <= 1; in_forward++) {
@@ -130,9 +129,8 @@ static void what_is_not_finite_is_told_by_all_ranks_and_changes_nothing(void **s
 }
 
 /* A unit of another program may have losses that its gradient does not show. */
-static void a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite(void **state)
+TEST(a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
             test_setup setup = test_setup_of(stage, type);
@@ -164,9 +162,8 @@ static void a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite(void
 }
 
 /* One rank goes wrong in a forward pass, another, or the same, later in a backward pass. */
-static void the_first_of_several_faults_is_told(void **state)
+TEST(the_first_of_several_faults_is_told)
 {
-    (void)state;
     test_setup setup = test_setup_of(2, ZERO_BF16);
     test_run run;
     test_fault early = {.is_mine = test_rank == test_size - 1, .in_forward = true};
@@ -183,9 +180,8 @@ static void the_first_of_several_faults_is_told(void **state)
 }
 
 /* A gradient that is finite in fp32, as backward writes it, but too large for its type. */
-static void what_rounding_makes_infinite_is_told_as_such(void **state)
+TEST(what_rounding_makes_infinite_is_told_as_such)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++) {
             test_setup setup = test_setup_of(stage, ZERO_FP16);
@@ -209,16 +205,15 @@ static void what_rounding_makes_infinite_is_told_as_such(void **state)
 }
 
 /* Gradients and their squares are finite, but the sum over ranks is not. */
-static void a_sum_that_is_not_finite_names_no_rank(void **state)
+TEST(a_sum_that_is_not_finite_names_no_rank)
 {
-    (void)state;
     test_setup setup = test_setup_of(1, ZERO_FP32);
     test_run run;
     test_fault f = {.step = 0, .is_mine = true, .number = 3e38f};
     test_run_open(&run, &setup, test_size);
     test_plant(&run, UNIT, &f);
     if (test_size == 1) {
-        assert_all(test_step(&run, 0) == ZERO_OK);
+        all_ok(test_step(&run, 0));
     } else {
         assert_all(test_step(&run, 0) == ZERO_ERR_DIVERGED);
         assert_all(strstr(zero_last_error(), "but not their sum") != NULL);
@@ -228,15 +223,6 @@ static void a_sum_that_is_not_finite_names_no_rank(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_overflow_on_one_rank_skips_the_step_on_all),
-        cmocka_unit_test(at_the_least_scale_an_overflow_ends_the_run),
-        cmocka_unit_test(what_is_not_finite_is_told_by_all_ranks_and_changes_nothing),
-        cmocka_unit_test(a_loss_that_is_not_finite_is_told_though_the_gradient_is_finite),
-        cmocka_unit_test(the_first_of_several_faults_is_told),
-        cmocka_unit_test(what_rounding_makes_infinite_is_told_as_such),
-        cmocka_unit_test(a_sum_that_is_not_finite_names_no_rank),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

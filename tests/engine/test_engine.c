@@ -1,4 +1,6 @@
 /* Training runs as a whole: all ranks hold one model, and many settings change no bit of it. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include <unistd.h>
@@ -70,14 +72,13 @@ static void check_buffers(const test_setup *setup)
     test_run_steps(&run, 0, STEPS);
     zero_source source = test_words(&run);
     /* The evaluation waits for the parameters that are on their way. */
-    assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+    all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
     for (int g = 0; g < run.model.n_groups; g++) check_group(&run, g);
     test_run_close(&run);
 }
 
-static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **state)
+TEST(what_ranks_hold_in_common_is_the_same_and_padding_stays_zero)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++)
             for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
@@ -90,9 +91,8 @@ static void what_ranks_hold_in_common_is_the_same_and_padding_stays_zero(void **
             }
 }
 
-static void losses_and_norms_are_the_same_on_all_ranks(void **state)
+TEST(losses_and_norms_are_the_same_on_all_ranks)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
@@ -101,7 +101,7 @@ static void losses_and_norms_are_the_same_on_all_ranks(void **state)
         test_run_steps(&run, 0, 1);
         double mine[] = {run.last.loss, run.last.grad_norm, 0.0};
         zero_source source = test_words(&run);
-        assert_all(zero_engine_evaluate(&run.engine, &source, &mine[2]) == ZERO_OK);
+        all_ok(zero_engine_evaluate(&run.engine, &source, &mine[2]));
         assert_all(same_everywhere(mine, sizeof mine));
         test_run_close(&run);
     }
@@ -109,9 +109,8 @@ static void losses_and_norms_are_the_same_on_all_ranks(void **state)
 
 /* ---- what does not change the bits ---- */
 
-static void the_digest_does_not_depend_on_the_bucket_size(void **state)
+TEST(the_digest_does_not_depend_on_the_bucket_size)
 {
-    (void)state;
     static const int64_t buckets[] = {512, 777, 5000, 1 << 20, 1 << 30};
     for (int M = 1; M <= 2; M++) {
         test_setup setup = with_accumulation(M);
@@ -133,9 +132,8 @@ static void late_sample(const void *arg, int64_t step, int64_t i, int64_t T, voi
 }
 
 /* Through memory, messages, or both. Only `mpi` adds in another order. */
-static void the_digest_does_not_depend_on_the_collectives(void **state)
+TEST(the_digest_does_not_depend_on_the_collectives)
 {
-    (void)state;
     for (int M = 1; M <= 2; M++) {
         test_setup setup = test_standard;
         setup.plan.accumulation = M;
@@ -151,9 +149,8 @@ static void the_digest_does_not_depend_on_the_collectives(void **state)
     }
 }
 
-static void the_digest_does_not_depend_on_who_is_late(void **state)
+TEST(the_digest_does_not_depend_on_who_is_late)
 {
-    (void)state;
     test_setup setup = with_accumulation(2);
     setup.plan.bucket = 777;
     test_digest want = test_digest_after(&setup, test_size, STEPS);
@@ -165,9 +162,8 @@ static void the_digest_does_not_depend_on_who_is_late(void **state)
     test_run_close(&run);
 }
 
-static void two_engines_in_one_process_do_not_disturb_each_other(void **state)
+TEST(two_engines_in_one_process_do_not_disturb_each_other)
 {
-    (void)state;
     test_setup first = test_standard, second = with_accumulation(2);
     first.plan.stage = 1;
     second.plan.stage = 3;
@@ -191,9 +187,8 @@ static void two_engines_in_one_process_do_not_disturb_each_other(void **state)
     test_run_close(&b);
 }
 
-static void evaluating_and_generating_do_not_change_the_training(void **state)
+TEST(evaluating_and_generating_do_not_change_the_training)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_standard;
         test_run run;
@@ -205,8 +200,8 @@ static void evaluating_and_generating_do_not_change_the_training(void **state)
             double loss;
             int32_t text[4] = {1};
             test_run_steps(&run, step, 1);
-            assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
-            assert_all(test_generate_text(&run.engine, &how, 1, 3, text) == ZERO_OK);
+            all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
+            all_ok(test_generate_text(&run.engine, &how, 1, 3, text));
         }
         assert_all(
             test_same(test_run_digest(&run), test_digest_after(&setup, test_size, STEPS)));
@@ -214,9 +209,8 @@ static void evaluating_and_generating_do_not_change_the_training(void **state)
     }
 }
 
-static void an_engine_refuses_the_plan_of_another_rank(void **state)
+TEST(an_engine_refuses_the_plan_of_another_rank)
 {
-    (void)state;
     test_run run;
     zero_engine other;
     test_run_open(&run, &test_standard, test_size);
@@ -231,9 +225,8 @@ static void an_engine_refuses_the_plan_of_another_rank(void **state)
 
 /* Sums of two and of three leaves have only one order, and the first two and the last two of
  * four are neighbours: then ranks and microbatches walk the same tree. */
-static void microbatches_here_or_on_other_ranks_give_the_same_bits(void **state)
+TEST(microbatches_here_or_on_other_ranks_give_the_same_bits)
 {
-    (void)state;
     static const struct {
         int ranks, M, others, other_M;
     } pairs[] = {{2, 1, 1, 2}, {3, 1, 1, 3}, {4, 1, 2, 2}};
@@ -249,17 +242,6 @@ static void microbatches_here_or_on_other_ranks_give_the_same_bits(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ranks_hold_in_common_is_the_same_and_padding_stays_zero),
-        cmocka_unit_test(losses_and_norms_are_the_same_on_all_ranks),
-        cmocka_unit_test(the_digest_does_not_depend_on_the_bucket_size),
-        cmocka_unit_test(the_digest_does_not_depend_on_the_collectives),
-        cmocka_unit_test(the_digest_does_not_depend_on_who_is_late),
-        cmocka_unit_test(two_engines_in_one_process_do_not_disturb_each_other),
-        cmocka_unit_test(evaluating_and_generating_do_not_change_the_training),
-        cmocka_unit_test(an_engine_refuses_the_plan_of_another_rank),
-        cmocka_unit_test(microbatches_here_or_on_other_ranks_give_the_same_bits),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

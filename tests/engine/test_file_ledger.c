@@ -1,4 +1,6 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
+#include "support/test.h"
+
 #include "engine/file_ledger.h"
 #include "fake/fake.h"
 #include "io/scratch_file.h"
@@ -16,7 +18,7 @@ static void run_begin(test_run *run, const test_setup *setup)
 {
     *run = (test_run){.setup = *setup, .comm = &run->own};
     test_split(test_size, 0, &run->own);
-    assert_int_equal(zero_gpt2_describe(&setup->shape, &run->model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&setup->shape, &run->model));
     zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, &run->model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,
@@ -24,12 +26,12 @@ static void run_begin(test_run *run, const test_setup *setup)
                              .directory = directory};
     zero_status st = zero_engine_init(&run->engine, &spec, run->comm);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }
 
 static void settle(test_run *run)
 {
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
 }
 
 /* ---- what the formula says ---- */
@@ -93,7 +95,7 @@ static void check_ledger(const test_run *run)
 static void check_memory(const test_run *run)
 {
     zero_peak planned, measured;
-    assert_all(zero_runner_memory(&run->engine.runner, &planned, &measured) == ZERO_OK);
+    all_ok(zero_runner_memory(&run->engine.runner, &planned, &measured));
     assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
 }
 
@@ -134,9 +136,8 @@ static bool is_refused(zero_type type, zero_offload when)
     return when == ZERO_OFFLOAD_BACKWARD && type == ZERO_FP16;
 }
 
-static void every_byte_that_moves_is_planned(void **state)
+TEST(every_byte_that_moves_is_planned)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
             for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++) {
@@ -147,9 +148,8 @@ static void every_byte_that_moves_is_planned(void **state)
             }
 }
 
-static void parameters_and_activations_are_planned_too(void **state)
+TEST(parameters_and_activations_are_planned_too)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
         for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_LAZY; when++) {
             test_setup setup = setup_of(3, type, (zero_offload)when);
@@ -163,9 +163,8 @@ static void parameters_and_activations_are_planned_too(void **state)
 }
 
 /* A device changes nothing of what the file has: only masters of fp32, which the host keeps. */
-static void so_are_those_beside_a_device(void **state)
+TEST(so_are_those_beside_a_device)
 {
-    (void)state;
     for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
             test_setup setup = setup_of(when % ZERO_STAGE_COUNT, type, (zero_offload)when);
@@ -177,18 +176,16 @@ static void so_are_those_beside_a_device(void **state)
 }
 
 /* The embedding has more elements than a block. */
-static void several_blocks_of_a_group_have_a_page_of_padding_at_most(void **state)
+TEST(several_blocks_of_a_group_have_a_page_of_padding_at_most)
 {
-    (void)state;
     test_setup setup = setup_of(2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     setup.shape.vocab = 70001;
     setup.plan.micro_batch = 1;
     check_setup(&setup);
 }
 
-static void a_skipped_step_moves_nothing(void **state)
+TEST(a_skipped_step_moves_nothing)
 {
-    (void)state;
     for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_LAZY; when++) {
         test_setup setup = setup_of(2, ZERO_FP16, (zero_offload)when);
         test_run run;
@@ -211,9 +208,8 @@ static void a_skipped_step_moves_nothing(void **state)
     }
 }
 
-static void without_a_file_the_ledger_is_empty(void **state)
+TEST(without_a_file_the_ledger_is_empty)
 {
-    (void)state;
     test_setup setup = setup_of(1, ZERO_FP32, ZERO_OFFLOAD_OFF);
     test_run run;
     const zero_file_ledger none = {.visits.reads = 0};
@@ -228,15 +224,7 @@ int main(int argc, char **argv)
 {
     test_begin(&argc, &argv);
     assert_true(disk_place_make(directory));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_that_moves_is_planned),
-        cmocka_unit_test(parameters_and_activations_are_planned_too),
-        cmocka_unit_test(so_are_those_beside_a_device),
-        cmocka_unit_test(several_blocks_of_a_group_have_a_page_of_padding_at_most),
-        cmocka_unit_test(a_skipped_step_moves_nothing),
-        cmocka_unit_test(without_a_file_the_ledger_is_empty),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     rmdir(directory);
     return test_end(failed);
 }

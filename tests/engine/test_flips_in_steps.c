@@ -2,6 +2,8 @@
  * a step could see is found by the vote of the next step, or by the digest after the last one, with
  * its rank, tensor and element. One that is not found has changed nothing. A copy on another node is
  * compared in a share of the steps: there a bit that is stuck is found within the bound. */
+#include "support/test.h"
+
 #include "support/faulty_unit.h"
 
 #include "base/rng.h"
@@ -185,7 +187,7 @@ static int flip_and_run(const test_setup *setup, const test_digest *sound, int b
     return end < 0 ? -1 : end - flipped;
 }
 
-static void flips_are_found_in_their_step_or_have_no_effect(void **state)
+TEST(flips_are_found_in_their_step_or_have_no_effect)
 {
     enum { EACH = 5 };
     int found = 0;
@@ -202,7 +204,7 @@ static void flips_are_found_in_their_step_or_have_no_effect(void **state)
 }
 
 /* The step has no UPDATE then, which would find it. */
-static void a_flip_that_makes_a_step_overflow_is_found_in_it(void **state)
+TEST(a_flip_that_makes_a_step_overflow_is_found_in_it)
 {
     int found = 0;
     (void)state;
@@ -229,7 +231,7 @@ static void check_stuck(int stage, int64_t accumulation)
     setup.plan.accumulation = (int)accumulation;
     test_run_open(&run, &setup, test_size);
     const int *node_of = run.comm->layout.node_of;
-    assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run.engine));
     fault f = draw_fault(&run);
     while (node_of[owner_of(&f)] == node_of[f.rank] || *place_of(&f) == 0)
         f = draw_fault(&run);
@@ -247,9 +249,8 @@ static void check_stuck(int stage, int64_t accumulation)
     test_run_close(&run);
 }
 
-static void a_stuck_bit_in_a_copy_is_found_within_the_bound(void **state)
+TEST(a_stuck_bit_in_a_copy_is_found_within_the_bound)
 {
-    (void)state;
     if (test_size < 3) return; /* two nodes, one with several ranks */
     for (int n = 0; n < 6; n++) check_stuck(1 + n % 2, 1);
     check_stuck(1, 16); /* so many tokens that all is compared in each step */
@@ -276,9 +277,9 @@ static void flip_on_device(test_run *run, int group)
     if (zero_partition_owner_of(&g->partition, 0) != test_rank) return;
     void *place = zero_runner_element(&run->engine.runner, g->param, 0);
     zero_status st = zero_inspect(&run->engine.runner, place, 2, take_piece, &now);
-    assert_int_equal(st, ZERO_OK);
+    assert_ok(st);
     st = zero_overwrite(&run->engine.runner, place, 2, flip_piece, &now);
-    assert_int_equal(st, ZERO_OK);
+    assert_ok(st);
 }
 
 /* A group has its turn once in N steps; UPDATE looks at it in the device's memory. The next step tells,
@@ -294,9 +295,9 @@ static void check_on_device(int group, int step, bool is_last)
     setup.plan.check_replicas = N;
     test_run_open(&run, &setup, test_size);
     test_run_steps(&run, 0, step);
-    assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run.engine));
     flip_on_device(&run, group);
-    assert_all(test_step(&run, step) == ZERO_OK);
+    all_ok(test_step(&run, step));
     bool is_due = (step + group) % N == 0;
     const zero_tensor *t = &run.model.tensors[run.model.groups[group].first_tensor];
     zero_status st = is_last ? zero_engine_check(&run.engine) : test_step(&run, step + 1);
@@ -307,21 +308,14 @@ static void check_on_device(int group, int step, bool is_last)
     test_run_close(&run);
 }
 
-static void on_a_device_groups_have_turns(void **state)
+TEST(on_a_device_groups_have_turns)
 {
-    (void)state;
     for (int group = 0; group < UNITS; group++)
         for (int step = 1; step < 4; step++) check_on_device(group, step, group % 2 == 0);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flips_are_found_in_their_step_or_have_no_effect),
-        cmocka_unit_test(a_flip_that_makes_a_step_overflow_is_found_in_it),
-        cmocka_unit_test(a_stuck_bit_in_a_copy_is_found_within_the_bound),
-        cmocka_unit_test(on_a_device_groups_have_turns),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

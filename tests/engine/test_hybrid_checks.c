@@ -3,6 +3,8 @@
  *
  * Which words are expected follows from stage, type and nodes; the test does not ask
  * sharding/checks.h. */
+#include "support/test.h"
+
 #include "comm/sentence.h"
 #include "sharding/checks.h"
 #include "state/replicas.h"
@@ -219,7 +221,7 @@ static bool is_planned(const test_run *run)
 static void flip_and_expect(test_run *run, const place *p, int64_t step)
 {
     char hex[33];
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
     flip(run, p);
     assert_all(zero_engine_digest(&run->engine, hex) == ZERO_ERR_CORRUPTED);
     check_message(run, p);
@@ -253,18 +255,16 @@ static void check_memory(const memory *m, int shards)
     test_run_close(&run);
 }
 
-static void every_flip_is_found_and_named(void **state)
+TEST(every_flip_is_found_and_named)
 {
-    (void)state;
     for (int k = 0; k < MEMORIES; k += TEST_SHARE(2))
         for (int shards = 1; shards < test_size; shards *= 2)
             if (test_size % shards == 0) check_memory(&memories[k], shards);
 }
 
 /* The momentum of a tensor that is cut, which only the replicas of this part of the model have. */
-static void parts_of_a_model_are_compared_with_their_replicas(void **state)
+TEST(parts_of_a_model_are_compared_with_their_replicas)
 {
-    (void)state;
     for (int rank = 0; rank < test_size && test_size > 2; rank++) {
         test_setup setup = setup_of(&memories[8], 1);
         test_run run;
@@ -287,16 +287,14 @@ static void parts_of_a_model_are_compared_with_their_replicas(void **state)
         if (!strstr(zero_last_error(), said)) print_error("%s\n", zero_last_error());
         assert_all(strstr(zero_last_error(), said) != NULL);
         if (test_rank == rank) *momentum ^= 1;
-        assert_all(zero_engine_check(&run.engine) == ZERO_OK);
+        all_ok(zero_engine_check(&run.engine));
         test_run_close(&run);
     }
 }
 
 /* Each rank has a copy of its own. With replicas there is a majority, even of gradients. */
-static void
-what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas(void **state)
+TEST(what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas)
 {
-    (void)state;
     for (int rank = 0; rank < test_size && test_size > 2; rank++) {
         test_setup setup = setup_of(&memories[8], 1);
         test_run run;
@@ -305,7 +303,7 @@ what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas(void **stat
         setup.shape.heads = 4;
         test_run_open(&run, &setup, test_size);
         test_run_steps(&run, 0, 1);
-        assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+        all_ok(zero_engine_settle(&run.engine));
         const zero_tensor *t = &run.part.units[3].tensors[0][0]; /* ln_f.weight */
         int buffer = run.engine.schedule.groups[t->group].grad;
         char *grad = zero_runner_element(&run.engine.runner, buffer, t->offset + 7);
@@ -321,9 +319,8 @@ what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas(void **stat
 }
 
 /* Without a comparison each rank still knows what it has written. */
-static void records_name_the_rank_of_any_replica(void **state)
+TEST(records_name_the_rank_of_any_replica)
 {
-    (void)state;
     for (int rank = 0; rank < test_size; rank++) {
         test_setup setup = setup_of(&memories[rank % MEMORIES], 1 + rank % 2);
         test_run run;
@@ -344,9 +341,8 @@ static void records_name_the_rank_of_any_replica(void **state)
 }
 
 /* The sum over replicas brings it to all of them, but one computed it. */
-static void a_number_that_is_not_finite_is_told_with_its_rank(void **state)
+TEST(a_number_that_is_not_finite_is_told_with_its_rank)
 {
-    (void)state;
     for (int rank = 0; rank < test_size; rank++)
         for (int stage = rank % TEST_SHARE(3); stage < ZERO_STAGE_COUNT;
              stage += TEST_SHARE(3)) {
@@ -369,14 +365,6 @@ static void a_number_that_is_not_finite_is_told_with_its_rank(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_flip_is_found_and_named),
-        cmocka_unit_test(parts_of_a_model_are_compared_with_their_replicas),
-        cmocka_unit_test(
-            what_ranks_of_a_tp_group_compute_alike_is_compared_with_all_replicas),
-        cmocka_unit_test(records_name_the_rank_of_any_replica),
-        cmocka_unit_test(a_number_that_is_not_finite_is_told_with_its_rank),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -2,6 +2,8 @@
  * all ranks.
  *
  * Losses, norms, an evaluation, generated words and the digest are compared. */
+#include "support/test.h"
+
 #include "comm/check.h"
 #include "support/offload_test.h"
 #include "support/share.h"
@@ -112,18 +114,16 @@ static void check_shards(zero_type type, int accumulation, int variant)
         }
 }
 
-static void every_number_of_shards_has_the_bits_of_one(void **state)
+TEST(every_number_of_shards_has_the_bits_of_one)
 {
-    (void)state;
     check_shards(ZERO_FP32, 2, 0);
     check_shards(ZERO_BF16, 1, 1);
     check_shards(ZERO_FP16, 2, 3);
 }
 
 /* The bits of one rank, too. */
-static void a_reproducible_run_has_them_at_any_world_size(void **state)
+TEST(a_reproducible_run_has_them_at_any_world_size)
 {
-    (void)state;
     if (test_size % 4 != 0) return;
     for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
         test_setup one = setup_of(0);
@@ -147,9 +147,8 @@ static void a_reproducible_run_has_them_at_any_world_size(void **state)
 }
 
 /* Two ranks compute a replica's microbatch together. */
-static void shared_models_can_have_replicas(void **state)
+TEST(shared_models_can_have_replicas)
 {
-    (void)state;
     for (int k = 0; k < 6; k += TEST_SHARE(4)) {
         test_setup setup = setup_of(k);
         setup.tp = 2;
@@ -163,9 +162,8 @@ static void shared_models_can_have_replicas(void **state)
     }
 }
 
-static void states_in_a_file_have_replicas(void **state)
+TEST(states_in_a_file_have_replicas)
 {
-    (void)state;
     for (zero_offload place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_DELAYED; place++)
         for (int k = (int)place % TEST_SHARE(3); k < 3; k += TEST_SHARE(3)) {
             test_setup setup = setup_of((int)place + 3 * k);
@@ -183,9 +181,8 @@ static void states_in_a_file_have_replicas(void **state)
 }
 
 /* A delayed update gives other numbers, so the run to compare with delays it, too. */
-static void delayed_updates_have_replicas(void **state)
+TEST(delayed_updates_have_replicas)
 {
-    (void)state;
     for (int k = 0; k < 3; k += TEST_SHARE(2)) {
         test_setup setup = setup_of(k + 1);
         setup.directory = test_place;
@@ -210,7 +207,7 @@ static int64_t gathered_in_steps(const test_setup *setup)
     int64_t bytes = 0;
     test_run_open(&run, setup, test_size);
     test_run_steps(&run, 0, 2);
-    assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run.engine));
     zero_traffic planned = zero_engine_planned_traffic(&run.engine, ZERO_OP_GATHER);
     zero_engine_measured_traffic(&run.engine, ZERO_OP_GATHER, &moved, &took);
     assert_all(memcmp(&planned, &moved, sizeof moved) == 0);
@@ -235,9 +232,8 @@ static test_setup in_node_memory(int k)
     return setup;
 }
 
-static void parameters_that_stay_in_node_memory_change_no_bit(void **state)
+TEST(parameters_that_stay_in_node_memory_change_no_bit)
 {
-    (void)state;
     for (int k = 0; k < 6; k += TEST_SHARE(3)) {
         test_setup setup = in_node_memory(k);
         test_outcome want = plain(&setup);
@@ -258,9 +254,8 @@ static void parameters_that_stay_in_node_memory_change_no_bit(void **state)
 }
 
 /* Ranks compare what they begin, so they begin it in one order. */
-static void a_check_of_collectives_sees_one_order(void **state)
+TEST(a_check_of_collectives_sees_one_order)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += TEST_SHARE(2)) {
         zero_comm comm;
         test_run run;
@@ -270,21 +265,20 @@ static void a_check_of_collectives_sees_one_order(void **state)
         test_outcome want = plain(&setup);
         setup.plan.shard_ranks = 1 + stage % 2;
         test_split(test_size, setup.fake_nodes, &comm);
-        assert_all(zero_comm_divide(&comm, 1, setup.plan.shard_ranks) == ZERO_OK);
-        assert_all(zero_check_start(&comm) == ZERO_OK);
+        all_ok(zero_comm_divide(&comm, 1, setup.plan.shard_ranks));
+        all_ok(zero_check_start(&comm));
         test_run_open_on(&run, &setup, &comm);
         test_outcome got = test_run_outcome(&run);
         test_run_close(&run);
-        assert_all(zero_check_stop(&comm) == ZERO_OK);
+        all_ok(zero_check_stop(&comm));
         zero_comm_destroy(&comm);
         assert_all(test_same_outcome(&got, &want));
     }
 }
 
 /* A group that is divided otherwise than the plan says would exchange other pieces. */
-static void a_plan_runs_on_its_own_shard_groups_only(void **state)
+TEST(a_plan_runs_on_its_own_shard_groups_only)
 {
-    (void)state;
     test_run run = {.setup = setup_of(0), .comm = &run.own};
     run.setup.plan.shard_ranks = 2;
     test_split(test_size, 1, &run.own);
@@ -296,19 +290,9 @@ static void a_plan_runs_on_its_own_shard_groups_only(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_of_shards_has_the_bits_of_one),
-        cmocka_unit_test(a_reproducible_run_has_them_at_any_world_size),
-        cmocka_unit_test(shared_models_can_have_replicas),
-        cmocka_unit_test(states_in_a_file_have_replicas),
-        cmocka_unit_test(delayed_updates_have_replicas),
-        cmocka_unit_test(parameters_that_stay_in_node_memory_change_no_bit),
-        cmocka_unit_test(a_check_of_collectives_sees_one_order),
-        cmocka_unit_test(a_plan_runs_on_its_own_shard_groups_only),
-    };
     test_begin(&argc, &argv);
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     failed += test_place_close();
     return test_end(failed);
 }

@@ -1,6 +1,8 @@
 /* --partition-activations: the ranks of a TP group keep pieces of what --recompute keeps. Memory and
  * traffic change, bits do not. Each run has a twin on the same ranks that keeps whole outputs in
  * memory. */
+#include "support/test.h"
+
 #include "engine/file_ledger.h"
 #include "sharding/formula.h"
 #include "sharding/offload.h"
@@ -38,7 +40,7 @@ static void expect_lives(const test_run *run)
 static void check_memory(test_run *run, outcome *o)
 {
     zero_peak planned, measured;
-    assert_int_equal(zero_runner_memory(&run->engine.runner, &planned, &measured), ZERO_OK);
+    assert_ok(zero_runner_memory(&run->engine.runner, &planned, &measured));
     assert_memory_equal(&planned, &measured, sizeof planned);
     o->kept = measured.of_class[ZERO_CLASS_KEPT];
     expect_lives(run);
@@ -155,9 +157,8 @@ static test_setup setup_of(int tp, int variant)
     return setup;
 }
 
-static void pieces_have_the_bits_of_wholes(void **state)
+TEST(pieces_have_the_bits_of_wholes)
 {
-    (void)state;
     for (int tp = 2; tp <= 4 && tp <= test_size; tp++)
         for (int variant = tp % 3; variant < 16 && test_size % tp == 0; variant += 3) {
             test_setup setup = setup_of(tp, variant);
@@ -165,9 +166,8 @@ static void pieces_have_the_bits_of_wholes(void **state)
         }
 }
 
-static void pieces_in_a_file_have_them_too(void **state)
+TEST(pieces_in_a_file_have_them_too)
 {
-    (void)state;
     for (int tp = 2; tp <= 4 && tp <= test_size; tp++)
         for (int variant = tp % 3; variant < 12 && test_size % tp == 0; variant += 3) {
             test_setup setup = setup_of(tp, variant);
@@ -181,12 +181,8 @@ static void pieces_in_a_file_have_them_too(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_have_the_bits_of_wholes),
-        cmocka_unit_test(pieces_in_a_file_have_them_too),
-    };
     test_begin(&argc, &argv);
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     return test_end(failed + test_place_close());
 }

@@ -7,6 +7,8 @@
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same types. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 #include "support/pairs.h"
 
@@ -69,8 +71,8 @@ static int axis_length(int axis)
 static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
 {
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&setup->shape, &model), ZERO_OK);
-    assert_int_equal(zero_model_activate(&model, setup->plan.activations), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&setup->shape, &model));
+    assert_ok(zero_model_activate(&model, setup->plan.activations));
     int64_t least = test_least_bucket(zero_engine_place(setup->plan, &model, comm));
     zero_model_destroy(&model);
     return least;

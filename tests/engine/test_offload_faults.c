@@ -1,6 +1,8 @@
 /* A disk that fails under a run: an error, a file that ends, a wrong bit, each on one rank and at
  * some moment. All ranks get the failure, which names rank, block and byte, and no rank waits for
  * ever. Short transfers are continued. Steps without an update write nothing. */
+#include "support/test.h"
+
 #include "support/faulty_unit.h"
 #include "support/offload_test.h"
 
@@ -248,7 +250,7 @@ static void check_failure(const test_setup *setup, disk_fault fault, moment *the
     int buffer = -1;
     test_run_open(&run, setup, test_size);
     test_run_steps(&run, 0, 2);
-    assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run.engine));
     if (test_rank == faulty_rank()) {
         buffer = then == evaluate || then == generate
                      ? run.engine.schedule.groups[1].first_param_block
@@ -270,9 +272,8 @@ static const disk_fault faults[] = {ERROR_IN_READ, ERROR_IN_WRITE, ENDS_IN_READ,
                                     ENDS_IN_WRITE, WRONG_BIT};
 enum { FAULTS = sizeof faults / sizeof *faults };
 
-static void a_fault_in_a_step_ends_the_run_on_all_ranks(void **state)
+TEST(a_fault_in_a_step_ends_the_run_on_all_ranks)
 {
-    (void)state;
     for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_BACKWARD; when++)
         for (int i = 0; i < FAULTS; i++) {
             int stage = (when + i) % ZERO_STAGE_COUNT;
@@ -289,9 +290,8 @@ static bool is_of_reads(disk_fault fault)
 }
 
 /* In stage 0 each rank looks at some states only. */
-static void a_fault_while_states_are_visited_ends_the_run_on_all_ranks(void **state)
+TEST(a_fault_while_states_are_visited_ends_the_run_on_all_ranks)
 {
-    (void)state;
     for (int stage = 1; stage < ZERO_STAGE_COUNT; stage += 2)
         for (int i = 0; i < FAULTS; i++) {
             zero_type type = i % 2 == 0 ? ZERO_FP32 : ZERO_BF16;
@@ -300,9 +300,8 @@ static void a_fault_while_states_are_visited_ends_the_run_on_all_ranks(void **st
         }
 }
 
-static void a_fault_in_parameters_ends_evaluations_and_texts(void **state)
+TEST(a_fault_in_parameters_ends_evaluations_and_texts)
 {
-    (void)state;
     test_setup setup = setup_on_disk(3, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     for (int i = 0; i < FAULTS; i++) {
         if (!is_of_reads(faults[i])) continue;
@@ -313,9 +312,8 @@ static void a_fault_in_parameters_ends_evaluations_and_texts(void **state)
 
 /* ---- no failures ---- */
 
-static void short_transfers_are_continued(void **state)
+TEST(short_transfers_are_continued)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = setup_on_disk(stage, ZERO_BF16, ZERO_OFFLOAD_LAZY);
         test_digest want = test_digest_after(&setup, test_size, 3);
@@ -341,10 +339,10 @@ static zero_scratch_traffic traffic_of(const test_run *run)
 
 static void check_overflow(test_run *run)
 {
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
     zero_scratch_traffic before = traffic_of(run), after;
     assert_all(test_step(run, FAULTY_STEP) == ZERO_OK && run->last.overflow);
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
     after = traffic_of(run);
     assert_all(after.bytes_written == before.bytes_written);
     assert_all(run->setup.plan.stage == 3 || after.bytes_read == before.bytes_read);
@@ -369,9 +367,8 @@ static test_digest digest_after_overflow(const test_setup *setup)
     return d;
 }
 
-static void a_step_that_overflows_writes_nothing(void **state)
+TEST(a_step_that_overflows_writes_nothing)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int when = ZERO_OFFLOAD_END; when <= ZERO_OFFLOAD_LAZY; when++) {
             test_setup setup = setup_on_disk(stage, ZERO_FP16, (zero_offload)when);
@@ -387,16 +384,9 @@ static void a_step_that_overflows_writes_nothing(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_in_a_step_ends_the_run_on_all_ranks),
-        cmocka_unit_test(a_fault_while_states_are_visited_ends_the_run_on_all_ranks),
-        cmocka_unit_test(a_fault_in_parameters_ends_evaluations_and_texts),
-        cmocka_unit_test(short_transfers_are_continued),
-        cmocka_unit_test(a_step_that_overflows_writes_nothing),
-    };
     test_begin(&argc, &argv);
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     failed += test_place_close();
     return test_end(failed);
 }

@@ -1,6 +1,8 @@
 /* Optimizer states in the host's memory beside a device (offload_host): where they lie, what a step
  * copies, and that every reader and writer of states finds them. That they have the bits of the CPU in
  * all stages is shown by test_device.c. */
+#include "support/test.h"
+
 #include "support/faulty_unit.h"
 
 #include "fake/fake.h"
@@ -31,7 +33,7 @@ static test_setup on_cpu(test_setup setup)
 
 static void settle(test_run *run)
 {
-    assert_all(zero_engine_settle(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_settle(&run->engine));
 }
 
 static void check_places(const zero_schedule *s, const zero_schedule *plain)
@@ -48,13 +50,12 @@ static void check_places(const zero_schedule *s, const zero_schedule *plain)
 static void check_ledger(const test_run *run)
 {
     zero_peak planned, measured;
-    assert_all(zero_runner_memory(&run->engine.runner, &planned, &measured) == ZERO_OK);
+    all_ok(zero_runner_memory(&run->engine.runner, &planned, &measured));
     assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
 }
 
-static void states_leave_the_device(void **state)
+TEST(states_leave_the_device)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
             test_setup setup = setup_of(stage, type), plain = setup;
@@ -95,9 +96,8 @@ static void check_step(test_run *run, int step, bool is_skipped)
     assert_all(link->bytes_fetched == fetched && link->bytes_stored == stored);
 }
 
-static void a_step_copies_what_its_plan_says(void **state)
+TEST(a_step_copies_what_its_plan_says)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int M = 1; M <= 2; M++) {
             test_setup setup = setup_of(stage, M == 1 ? ZERO_FP32 : ZERO_BF16);
@@ -133,9 +133,8 @@ static test_digest skip_a_step(const test_setup *setup)
     return after;
 }
 
-static void a_skipped_step_stores_no_parameters(void **state)
+TEST(a_skipped_step_stores_no_parameters)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = setup_of(stage, ZERO_FP16), cpu = on_cpu(setup);
         assert_all(test_same(skip_a_step(&setup), skip_a_step(&cpu)));
@@ -143,9 +142,8 @@ static void a_skipped_step_stores_no_parameters(void **state)
 }
 
 /* Between two walks the runner waits for gradients and collectives alone. */
-static void a_step_drains_no_queue(void **state)
+TEST(a_step_drains_no_queue)
 {
-    (void)state;
     test_setup setup = setup_of(2, ZERO_BF16);
     test_run run;
     test_run_open(&run, &setup, test_size);
@@ -177,20 +175,18 @@ static test_digest write_states(const test_setup *setup)
     test_run_steps(&run, 0, 2);
     settle(&run);
     for (int g = 0; g < run.model.n_groups; g++)
-        assert_int_equal(zero_states_visit(&run.engine.runner, g,
-                                           zero_states_held(&run.engine.schedule, g),
-                                           ZERO_VISIT_CHANGE, halve, NULL),
-                         ZERO_OK);
-    assert_all(zero_engine_publish(&run.engine) == ZERO_OK);
+        assert_ok(zero_states_visit(&run.engine.runner, g,
+                                    zero_states_held(&run.engine.schedule, g),
+                                    ZERO_VISIT_CHANGE, halve, NULL));
+    all_ok(zero_engine_publish(&run.engine));
     test_run_steps(&run, 2, 2);
     test_digest d = test_run_digest(&run);
     test_run_close(&run);
     return d;
 }
 
-static void written_states_reach_the_device(void **state)
+TEST(written_states_reach_the_device)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++) {
             test_setup setup = setup_of(stage, type), cpu = on_cpu(setup);
@@ -240,9 +236,8 @@ static void check_flip(int stage, zero_type type, const flip_case *c)
     test_run_close(&run);
 }
 
-static void flipped_bits_of_states_are_found(void **state)
+TEST(flipped_bits_of_states_are_found)
 {
-    (void)state;
     static const flip_case cases[] = {
         {ZERO_ARRAY_MASTERS, true, "found other bits than its masters"},
         {ZERO_ARRAY_MASTERS, false, "masters"},
@@ -257,13 +252,5 @@ static void flipped_bits_of_states_are_found(void **state)
 int main(int argc, char **argv)
 {
     test_begin(&argc, &argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_leave_the_device),
-        cmocka_unit_test(a_step_copies_what_its_plan_says),
-        cmocka_unit_test(a_skipped_step_stores_no_parameters),
-        cmocka_unit_test(a_step_drains_no_queue),
-        cmocka_unit_test(written_states_reach_the_device),
-        cmocka_unit_test(flipped_bits_of_states_are_found),
-    };
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

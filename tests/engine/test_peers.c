@@ -1,5 +1,7 @@
 /* Bytes from rank to rank: what ranks count where it moves is what each has planned, in every stage,
  * by every algorithm, in shards of all ranks, by owners, over replicas and in TP groups. */
+#include "support/test.h"
+
 #include "engine/ranks.h"
 #include "sharding/schedule_peers.h"
 #include "support/engine_test.h"
@@ -39,8 +41,8 @@ static void walk(test_run *run, int steps)
     zero_run_output out;
     double loss;
     for (in.step = 0; in.step < steps; in.step++)
-        assert_all(zero_engine_step(&run->engine, &source, &in, &out) == ZERO_OK);
-    assert_all(zero_engine_evaluate(&run->engine, &source, &loss) == ZERO_OK);
+        all_ok(zero_engine_step(&run->engine, &source, &in, &out));
+    all_ok(zero_engine_evaluate(&run->engine, &source, &loss));
 }
 
 /* Rank 0 says which cells differ. */
@@ -69,7 +71,7 @@ static void expect_as_planned(const test_setup *setup)
     zero_rank_bytes bytes;
     test_run_open(&run, setup, test_size);
     walk(&run, 2);
-    assert_all(zero_rank_bytes_gather(&run.engine, &bytes) == ZERO_OK);
+    all_ok(zero_rank_bytes_gather(&run.engine, &bytes));
     bool equal = are_equal(&bytes);
     if (!equal && test_rank == 0)
         print_error("%d ranks, %d nodes, stage %d, %s, shards over %d, TP groups of %d\n",
@@ -89,9 +91,8 @@ static const route routes[] = {{ZERO_ALGORITHM_P2P, 2},
                                {ZERO_ALGORITHM_MPI, 2}};
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 
-static void every_rank_sends_each_other_what_was_planned(void **state)
+TEST(every_rank_sends_each_other_what_was_planned)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int k = 0; k < ROUTES; k++) {
             if (routes[k].nodes > test_size) continue;
@@ -102,9 +103,8 @@ static void every_rank_sends_each_other_what_was_planned(void **state)
         }
 }
 
-static void replicas_and_shared_models_do_so_too(void **state)
+TEST(replicas_and_shared_models_do_so_too)
 {
-    (void)state;
     if (test_size % 2 != 0) return;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int k = 0; k < ROUTES; k++) {
@@ -123,16 +123,15 @@ static void replicas_and_shared_models_do_so_too(void **state)
 
 /* ---- seconds ---- */
 
-static void the_parts_of_a_step_add_up_on_every_rank(void **state)
+TEST(the_parts_of_a_step_add_up_on_every_rank)
 {
-    (void)state;
     test_run run;
     zero_rank_seconds s;
     test_setup setup = setup_of(3, routes[0]);
     if (test_size == 1) setup.fake_nodes = 1;
     test_run_open(&run, &setup, test_size);
     walk(&run, 3);
-    assert_all(zero_rank_seconds_gather(&run.engine, &s) == ZERO_OK);
+    all_ok(zero_rank_seconds_gather(&run.engine, &s));
     assert_all(s.n == test_size);
     for (int r = 0; r < s.n; r++) {
         const double *its = s.of_rank + (int64_t)r * ZERO_RANK_TIMES;
@@ -152,11 +151,6 @@ static void the_parts_of_a_step_add_up_on_every_rank(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_sends_each_other_what_was_planned),
-        cmocka_unit_test(replicas_and_shared_models_do_so_too),
-        cmocka_unit_test(the_parts_of_a_step_add_up_on_every_rank),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

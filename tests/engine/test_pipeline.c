@@ -1,14 +1,6 @@
 /* Pipelines as programs: their order, messages and time, against closed forms. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
@@ -32,9 +24,8 @@ static void check_deal(const zero_pipeline *p)
     assert_true(least >= 1 && most - least <= 1);
 }
 
-static void blocks_are_dealt_evenly(void **state)
+TEST(blocks_are_dealt_evenly)
 {
-    (void)state;
     for_all(check_deal);
 }
 
@@ -73,9 +64,8 @@ static void check_messages(const zero_pipeline *p)
     assert_int_equal(list(p, P - 1, ZERO_OP_SEND, list_of), 0);
 }
 
-static void every_receive_has_its_send(void **state)
+TEST(every_receive_has_its_send)
 {
-    (void)state;
     for_all(check_messages);
 }
 
@@ -129,9 +119,8 @@ static void check_order(const zero_pipeline *p)
     }
 }
 
-static void every_microbatch_passes_each_stage_once(void **state)
+TEST(every_microbatch_passes_each_stage_once)
 {
-    (void)state;
     for_all(check_order);
 }
 
@@ -159,9 +148,8 @@ static void check_sums_of(const zero_pipeline *p)
     }
 }
 
-static void every_sum_has_each_microbatch_once(void **state)
+TEST(every_sum_has_each_microbatch_once)
 {
-    (void)state;
     for_all(check_sums_of);
 }
 
@@ -188,9 +176,8 @@ static void check_groups(const zero_pipeline *p)
 }
 
 /* The embedding, which the first and the last unit read, is held by both stages. */
-static void tied_groups_meet(void **state)
+TEST(tied_groups_meet)
 {
-    (void)state;
     zero_model model;
     zero_pipeline p;
     for_all(check_groups);
@@ -269,16 +256,14 @@ static void check_bubble(const zero_pipeline *p)
     assert_true(fabs(t.idle - formula) < 1e-15);
 }
 
-static void the_bubble_is_that_of_the_formula(void **state)
+TEST(the_bubble_is_that_of_the_formula)
 {
-    (void)state;
     for_all(check_bubble);
 }
 
 /* One microbatch: two messages for each boundary, one after another. */
-static void messages_take_their_time(void **state)
+TEST(messages_take_their_time)
 {
-    (void)state;
     const zero_plan_machine slow = {.latency = 0.5, .bandwidth = 1024.0, .flops = 1.0};
     zero_model model;
     zero_pipeline p;
@@ -300,9 +285,8 @@ static void messages_take_their_time(void **state)
 }
 
 /* The reductions of a stage begin when its last pass has ended. */
-static void reductions_come_last(void **state)
+TEST(reductions_come_last)
 {
-    (void)state;
     const zero_plan_machine slow = {.latency = 0.25, .bandwidth = 4096.0, .flops = 1.0};
     zero_model model;
     zero_pipeline p;
@@ -318,9 +302,8 @@ static void reductions_come_last(void **state)
 }
 
 /* Both stages meet when the first one has reduced the groups that it alone has. */
-static void a_tied_gradient_waits_for_the_first_stage(void **state)
+TEST(a_tied_gradient_waits_for_the_first_stage)
 {
-    (void)state;
     const zero_plan_machine slow = {.latency = 0.0, .bandwidth = 4096.0, .flops = 1.0};
     zero_model model;
     zero_pipeline p;
@@ -343,9 +326,8 @@ static void a_tied_gradient_waits_for_the_first_stage(void **state)
 }
 
 /* A stage's seconds are those of its units, as the time of a plan counts them. */
-static void costs_are_those_of_a_plan(void **state)
+TEST(costs_are_those_of_a_plan)
 {
-    (void)state;
     zero_model model;
     describe(&model);
     for (int k = 0; k < 6; k++) {
@@ -355,11 +337,11 @@ static void costs_are_those_of_a_plan(void **state)
         zero_plan_time t;
         in.plan.recompute = k % 2;
         make(&p, ZERO_PIPELINE_1F1B, &in);
-        assert_int_equal(zero_schedule_compile(&s, &in.plan), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in.plan));
         zero_plan_machine machine = {.bandwidth = INFINITY, .flops = 1e6};
-        assert_int_equal(zero_plan_time_step(&s, &machine, &t), ZERO_OK);
+        assert_ok(zero_plan_time_step(&s, &machine, &t));
         zero_pipeline_time ours;
-        assert_int_equal(zero_pipeline_walk(&p, &machine, &ours), ZERO_OK);
+        assert_ok(zero_pipeline_walk(&p, &machine, &ours));
         double sum = (1.0 - ours.idle) * p.n_stages * ours.passes;
         assert_true(fabs(sum / t.compute - 1.0) < 1e-12);
         zero_schedule_destroy(&s);
@@ -385,9 +367,8 @@ static void check_refused(zero_pipeline *p, const char *text)
         fail_msg("'%s' does not say '%s'", zero_last_error(), text);
 }
 
-static void a_walk_finds_what_waits_for_ever(void **state)
+TEST(a_walk_finds_what_waits_for_ever)
 {
-    (void)state;
     zero_model model;
     describe(&model);
     const pipeline_input in = input(&model, 3, 4, 1);
@@ -420,9 +401,8 @@ static void a_walk_finds_what_waits_for_ever(void **state)
     zero_model_destroy(&model);
 }
 
-static void impossible_pipelines_are_refused(void **state)
+TEST(impossible_pipelines_are_refused)
 {
-    (void)state;
     zero_model model;
     zero_pipeline p;
     describe(&model);
@@ -439,19 +419,5 @@ static void impossible_pipelines_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_dealt_evenly),
-        cmocka_unit_test(every_receive_has_its_send),
-        cmocka_unit_test(every_microbatch_passes_each_stage_once),
-        cmocka_unit_test(every_sum_has_each_microbatch_once),
-        cmocka_unit_test(tied_groups_meet),
-        cmocka_unit_test(the_bubble_is_that_of_the_formula),
-        cmocka_unit_test(messages_take_their_time),
-        cmocka_unit_test(reductions_come_last),
-        cmocka_unit_test(a_tied_gradient_waits_for_the_first_stage),
-        cmocka_unit_test(costs_are_those_of_a_plan),
-        cmocka_unit_test(a_walk_finds_what_waits_for_ever),
-        cmocka_unit_test(impossible_pipelines_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

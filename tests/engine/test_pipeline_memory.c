@@ -1,11 +1,6 @@
 /* Memory and bytes of pipelines, against closed forms and against a step of stage 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "math/backend.h"
 #include "plan/plan.h"
@@ -23,9 +18,8 @@ static void check_live(const zero_pipeline *p)
     }
 }
 
-static void microbatches_alive_are_those_of_the_formula(void **state)
+TEST(microbatches_alive_are_those_of_the_formula)
 {
-    (void)state;
     for_all(check_live);
 }
 
@@ -60,9 +54,8 @@ static void check_sums(const zero_pipeline *p)
     }
 }
 
-static void memory_adds_up(void **state)
+TEST(memory_adds_up)
 {
-    (void)state;
     for_all(check_sums);
 }
 
@@ -76,9 +69,8 @@ static zero_unit_sizes large_forward(const zero_unit *unit, int64_t B, int64_t T
                              .row_loss = is_last ? B * T : 0};
 }
 
-static void an_output_is_recomputed_where_it_must(void **state)
+TEST(an_output_is_recomputed_where_it_must)
 {
-    (void)state;
     zero_model model;
     describe(&model);
     for (int u = 0; u < model.n_units; u++) model.units[u].sizes = large_forward;
@@ -89,7 +81,7 @@ static void an_output_is_recomputed_where_it_must(void **state)
         in.plan.recompute = true;
         for (int u = 0; u < model.n_units; u++)
             model.units[u].recompute_without_out = without;
-        assert_int_equal(zero_schedule_compile(&s, &in.plan), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in.plan));
         make(&p, ZERO_PIPELINE_1F1B, &in);
         assert_int_equal(p.stages[0].schedule.peak_bytes,
                          s.peak_of[ZERO_PROGRAM_STEP].bytes);
@@ -102,9 +94,8 @@ static void an_output_is_recomputed_where_it_must(void **state)
 }
 
 /* A pipeline of one stage is a rank of stage 0: the same bytes in all classes. */
-static void one_stage_is_plain_data_parallelism(void **state)
+TEST(one_stage_is_plain_data_parallelism)
 {
-    (void)state;
     zero_model model;
     describe(&model);
     for (int k = 0; k < 2 * 2 * 3 * 3; k++) {
@@ -115,7 +106,7 @@ static void one_stage_is_plain_data_parallelism(void **state)
         in.plan.type = k % 2 ? ZERO_BF16 : ZERO_FP32;
         in.plan.recompute = k / 2 % 2;
         in.plan.layout = NULL;
-        assert_int_equal(zero_schedule_compile(&s, &in.plan), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &in.plan));
         zero_plan_add_up(&s, &l);
         make(&p, ZERO_PIPELINE_1F1B, &in);
         const zero_schedule *ours = &p.stages[0].schedule;
@@ -136,9 +127,8 @@ static void one_stage_is_plain_data_parallelism(void **state)
 }
 
 /* 1F1B keeps what does not grow with the microbatches; GPipe keeps all of them. */
-static void only_gpipe_grows_with_microbatches(void **state)
+TEST(only_gpipe_grows_with_microbatches)
 {
-    (void)state;
     zero_model model;
     describe(&model);
     size_t before[ZERO_PIPELINE_KINDS] = {0};
@@ -186,21 +176,12 @@ static void check_bytes(const zero_pipeline *p)
     assert_int_equal(between, instructions);
 }
 
-static void bytes_are_those_of_the_formula(void **state)
+TEST(bytes_are_those_of_the_formula)
 {
-    (void)state;
     for_all(check_bytes);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(microbatches_alive_are_those_of_the_formula),
-        cmocka_unit_test(memory_adds_up),
-        cmocka_unit_test(an_output_is_recomputed_where_it_must),
-        cmocka_unit_test(one_stage_is_plain_data_parallelism),
-        cmocka_unit_test(only_gpipe_grows_with_microbatches),
-        cmocka_unit_test(bytes_are_those_of_the_formula),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

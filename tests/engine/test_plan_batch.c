@@ -1,11 +1,6 @@
 /* The largest micro batch that fits, held against trying every one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "nn/share.h"
@@ -36,8 +31,8 @@ static void open_case(const zero_gpt2_shape *of, int k, plan_case *c)
     bool is_shared = k / 8;
     int ranks = is_shared ? 2 : 1;
     zero_share share = {.ranks = ranks, .slices = ranks};
-    assert_int_equal(zero_gpt2_describe(of, &c->whole), ZERO_OK);
-    assert_int_equal(zero_model_share(&c->whole, share, &c->part), ZERO_OK);
+    assert_ok(zero_gpt2_describe(of, &c->whole));
+    assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.stage = k % 4;
     c->input.recompute = k / 4 % 2;
@@ -56,7 +51,7 @@ static size_t needed_with(zero_plan_input in, int64_t micro_batch, int accumulat
     zero_plan_ledger l;
     in.micro_batch = micro_batch;
     in.accumulation = accumulation;
-    assert_int_equal(zero_plan_measure(&in, &l), ZERO_OK);
+    assert_ok(zero_plan_measure(&in, &l));
     return zero_plan_scarce(&in, &l);
 }
 
@@ -70,7 +65,7 @@ static void check_any(const zero_plan_input *in, const size_t needed[MOST + 1],
     zero_plan_batch b;
     for (int64_t k = 1; k <= MOST; k++)
         if (needed[k] <= bytes) largest = k;
-    assert_int_equal(zero_plan_fit_batch(in, 0, &room, &b), ZERO_OK);
+    assert_ok(zero_plan_fit_batch(in, 0, &room, &b));
     assert_int_equal(b.micro_batch, largest);
     assert_true(b.needed == needed[largest > 0 ? largest : 1]);
     if (largest == 0) return;
@@ -79,9 +74,8 @@ static void check_any(const zero_plan_input *in, const size_t needed[MOST + 1],
     assert_true(b.next_needed > bytes);
 }
 
-static void the_next_larger_batch_never_fits(void **state)
+TEST(the_next_larger_batch_never_fits)
 {
-    (void)state;
     for (int k = 0; k < CASES; k++) {
         plan_case c;
         size_t needed[MOST + 1];
@@ -96,20 +90,18 @@ static void the_next_larger_batch_never_fits(void **state)
 }
 
 /* The bytes of the host's process do not count there, but those of the device's library do. */
-static void a_device_has_room_for_itself_alone(void **state)
+TEST(a_device_has_room_for_itself_alone)
 {
-    (void)state;
     zero_model model;
     zero_plan_batch b, with_context;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input in = zero_plan_input_standard(&model, 4, 0);
     in.device = 1;
     size_t bytes = needed_with(in, 9, 1);
-    assert_int_equal(zero_plan_fit_batch(&in, 0, &(zero_plan_room){.bytes = bytes}, &b),
-                     ZERO_OK);
+    assert_ok(zero_plan_fit_batch(&in, 0, &(zero_plan_room){.bytes = bytes}, &b));
     assert_true(b.micro_batch == 9 && b.needed == bytes);
     zero_plan_room room = {.bytes = bytes + 1000, .context = 1000};
-    assert_int_equal(zero_plan_fit_batch(&in, 0, &room, &with_context), ZERO_OK);
+    assert_ok(zero_plan_fit_batch(&in, 0, &room, &with_context));
     assert_true(with_context.micro_batch == 9 && with_context.needed == bytes + 1000);
     zero_model_destroy(&model);
 }
@@ -131,7 +123,7 @@ static void check_given(const zero_plan_input *in, int64_t sequences, size_t byt
         else if (next == 0)
             next = k;
     }
-    assert_int_equal(zero_plan_fit_batch(in, sequences, &room, &b), ZERO_OK);
+    assert_ok(zero_plan_fit_batch(in, sequences, &room, &b));
     assert_int_equal(b.micro_batch, largest);
     if (largest == 0) {
         assert_true(b.needed > bytes);
@@ -143,9 +135,8 @@ static void check_given(const zero_plan_input *in, int64_t sequences, size_t byt
     if (next > 0) assert_true(b.next_needed > bytes);
 }
 
-static void a_given_batch_is_cut_into_the_largest_parts(void **state)
+TEST(a_given_batch_is_cut_into_the_largest_parts)
 {
-    (void)state;
     for (int k = 0; k < 16; k++) {
         plan_case c;
         open_case(&shape, k % 8, &c);
@@ -161,14 +152,13 @@ static void a_given_batch_is_cut_into_the_largest_parts(void **state)
 
 /* ---- the ends ---- */
 
-static void what_no_plan_can_have_ends_the_search(void **state)
+TEST(what_no_plan_can_have_ends_the_search)
 {
-    (void)state;
     plan_case c;
     zero_plan_batch b;
     open_case(&shape, 0, &c);
     zero_plan_room room = {.bytes = SIZE_MAX / 4};
-    assert_int_equal(zero_plan_fit_batch(&c.input, 0, &room, &b), ZERO_OK);
+    assert_ok(zero_plan_fit_batch(&c.input, 0, &room, &b));
     assert_int_equal(b.micro_batch, (1 << 24) / 17); /* 2^24 tokens */
     assert_int_equal(b.next, 0);
     c.input.stage = 7;
@@ -178,9 +168,8 @@ static void what_no_plan_can_have_ends_the_search(void **state)
 }
 
 /* Super-linear scaling: states in pieces leave more to each rank of many. */
-static void more_ranks_have_a_larger_batch_each(void **state)
+TEST(more_ranks_have_a_larger_batch_each)
 {
-    (void)state;
     plan_case c;
     int64_t last = 0;
     open_case(&large, 2 + 4, &c);
@@ -197,28 +186,19 @@ static void more_ranks_have_a_larger_batch_each(void **state)
     close_case(&c);
 }
 
-static void without_shards_more_ranks_gain_nothing(void **state)
+TEST(without_shards_more_ranks_gain_nothing)
 {
-    (void)state;
     plan_case c;
     zero_plan_batch b;
     open_case(&large, 0 + 4, &c);
     zero_plan_room room = {.bytes = needed_with(c.input, 4, 1)};
     c.input.n_ranks = 64;
-    assert_int_equal(zero_plan_fit_batch(&c.input, 0, &room, &b), ZERO_OK);
+    assert_ok(zero_plan_fit_batch(&c.input, 0, &room, &b));
     assert_within(b.micro_batch, 3, 4);
     close_case(&c);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_next_larger_batch_never_fits),
-        cmocka_unit_test(a_device_has_room_for_itself_alone),
-        cmocka_unit_test(a_given_batch_is_cut_into_the_largest_parts),
-        cmocka_unit_test(what_no_plan_can_have_ends_the_search),
-        cmocka_unit_test(more_ranks_have_a_larger_batch_each),
-        cmocka_unit_test(without_shards_more_ranks_gain_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

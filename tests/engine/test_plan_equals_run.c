@@ -3,6 +3,8 @@
  * fewer ranks than there are.
  *
  *     test_plan_equals_run [COUNT SEED] */
+#include "support/test.h"
+
 #include "base/fail.h"
 #include "plan/plan.h"
 #include "sharding/checks.h"
@@ -42,8 +44,8 @@ static void draw_gpt2(dice *d, int slices, zero_type activations, zero_model *mo
                              .hidden = heads * (1 + roll(d, 12)),
                              .seq = 1 + roll(d, 10),
                              .vocab = slices + roll(d, 50)};
-    assert_int_equal(zero_gpt2_describe(&shape, model), ZERO_OK);
-    assert_int_equal(zero_model_activate(model, activations), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, model));
+    assert_ok(zero_model_activate(model, activations));
 }
 
 /* This rank's part of a model in `slices` slices, if these are more than one. */
@@ -52,7 +54,7 @@ static void draw_part(zero_comm *comm, int slices, const zero_model *model,
 {
     const zero_comm *tp = zero_comm_tp(comm);
     zero_share share = {tp ? tp->size : 1, tp ? tp->rank : 0, slices};
-    assert_int_equal(zero_model_share(model, share, part), ZERO_OK);
+    assert_ok(zero_model_share(model, share, part));
 }
 
 static bool is_power_of_two(int64_t n)
@@ -263,7 +265,7 @@ static bool check_memory(const zero_engine *e)
 {
     const zero_schedule *s = &e->schedule;
     zero_peak planned, measured;
-    assert_int_equal(zero_runner_memory(&e->runner, &planned, &measured), ZERO_OK);
+    assert_ok(zero_runner_memory(&e->runner, &planned, &measured));
     return memcmp(&planned, &measured, sizeof planned) == 0 &&
            measured.bytes == s->peak_bytes &&
            memcmp(measured.of_class, s->class_peak, sizeof s->class_peak) == 0;
@@ -385,7 +387,7 @@ static size_t needed_in_stage(zero_plan_input plan, int stage)
 {
     zero_schedule s;
     plan.stage = stage;
-    assert_int_equal(zero_schedule_compile(&s, &plan), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &plan));
     size_t needed = zero_plan_needed(&s);
     zero_schedule_destroy(&s);
     return needed;
@@ -400,7 +402,7 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     zero_gpt2_shape shape = {
         .layers = 20, .hidden = 32, .heads = 2, .seq = 8, .vocab = 40, .seed = 5};
     if (comm->size < 3) return; /* two ranks gain less than a gradient in flight costs */
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input plan = zero_engine_place(
         (zero_plan_input){.micro_batch = 1, .accumulation = 1, .bucket = 1 << 20}, &model,
         comm);
@@ -415,8 +417,8 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     assert_all(zero_engine_init(&e, &spec, comm) == ZERO_ERR_NOMEM);
     assert_all(strstr(zero_last_error(), "are available") != NULL);
     spec.plan.stage = 2;
-    assert_all(zero_engine_init(&e, &spec, comm) == ZERO_OK);
-    assert_all(walk_everything(&e, &model) == ZERO_OK);
+    all_ok(zero_engine_init(&e, &spec, comm));
+    all_ok(walk_everything(&e, &model));
     zero_engine_destroy(&e);
     zero_model_destroy(&model);
 }
@@ -428,7 +430,7 @@ static void open_group(job *j, int k, int tp, int shard)
     zero_comm *comm = &j->comm[k][tp - 1][shard];
     if (test_size % tp != 0 || (shards > 0 && (n % shards != 0 || n == shards))) return;
     test_split(test_size, k < test_size ? k + 1 : 1, comm);
-    assert_all(zero_comm_divide(comm, tp, shards) == ZERO_OK);
+    all_ok(zero_comm_divide(comm, tp, shards));
 }
 
 /* Sizes that do not divide the ranks have no group. */

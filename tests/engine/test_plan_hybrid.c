@@ -1,5 +1,7 @@
 /* The plan of hybrid sharding: its ledger, and the clocks of a step whose shard groups have
  * a wire of their own within nodes. */
+#include "support/test.h"
+
 #include <math.h>
 
 #include "nn/gpt2.h"
@@ -55,9 +57,8 @@ static void check_ledger(const zero_model *model, int stage, int R, int M)
     job_close(&job);
 }
 
-static void the_ledger_has_what_replicas_send(void **state)
+TEST(the_ledger_has_what_replicas_send)
 {
-    (void)state;
     zero_model model = two_groups();
     for (int stage = 0; stage < 4; stage++)
         for (int M = 1; M < 4; M++) {
@@ -69,9 +70,8 @@ static void the_ledger_has_what_replicas_send(void **state)
 }
 
 /* Gathered once for any M: (M + 1) (N-1)/N Psi in all. */
-static void the_formula_of_node_parameters_is_exact(void **state)
+TEST(the_formula_of_node_parameters_is_exact)
 {
-    (void)state;
     zero_model model = two_groups();
     for (int M = 1; M < 4; M++) {
         schedule_job job;
@@ -124,7 +124,7 @@ static void check_time(int nodes, int R, double near, double far, bool one_wire)
     zero_plan_input input = job_input(&model, 0, 4);
     input.shard_ranks = R;
     job_open(&job, input, nodes);
-    assert_int_equal(zero_plan_time_step(&job.s[0], &machine, &time), ZERO_OK);
+    assert_ok(zero_plan_time_step(&job.s[0], &machine, &time));
     double step = expected(&job.s[0], near, far, one_wire);
     if (fabs(time.step - step) > 1e-9 * step)
         fail_msg("%d nodes, R %d: %.9g s, expected %.9g", nodes, R, time.step, step);
@@ -132,9 +132,8 @@ static void check_time(int nodes, int R, double near, double far, bool one_wire)
     zero_model_destroy(&model);
 }
 
-static void replicas_use_the_wire_between_their_nodes(void **state)
+TEST(replicas_use_the_wire_between_their_nodes)
 {
-    (void)state;
     check_time(2, 2, 4e6, 1e6, false); /* shard groups within nodes, replicas across */
     check_time(1, 2, 1e6, 1e6, true);  /* all on one node: one wire */
     check_time(4, 2, 1e6, 1e6, true);  /* all across */
@@ -156,23 +155,22 @@ static double busy(const zero_schedule *s, zero_op end, double bandwidth)
 /* Nothing to compute, and a slow network: all that follows the first REDUCE_WAIT hides
  * behind the ALL_REDUCEs, but for the last GATHER. Before it JOINs delay the REDUCE that is
  * in flight on the same wire. */
-static void joins_and_shard_groups_share_the_wire_of_a_node(void **state)
+TEST(joins_and_shard_groups_share_the_wire_of_a_node)
 {
-    (void)state;
     static const zero_gpt2_shape shape = {
         .layers = 2, .hidden = 24, .heads = 2, .seq = 17, .vocab = 50};
     zero_model whole, model;
     zero_plan_machine slow = machine;
     schedule_job job;
     zero_plan_time time;
-    assert_int_equal(zero_gpt2_describe(&shape, &whole), ZERO_OK);
-    assert_int_equal(zero_model_share(&whole, (zero_share){2, 0, 2}, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &whole));
+    assert_ok(zero_model_share(&whole, (zero_share){2, 0, 2}, &model));
     slow.bandwidth = 1e3;
     zero_plan_input input = job_input(&model, 0, 4);
     input.shard_ranks = 2;
     job_open(&job, input, 2);
     const zero_schedule *s = &job.s[0];
-    assert_int_equal(zero_plan_time_step(s, &slow, &time), ZERO_OK);
+    assert_ok(zero_plan_time_step(s, &slow, &time));
     double step = busy(s, ZERO_OP_REDUCE_WAIT, 4e6);
     for (int g = 0; g < model.n_groups; g++)
         step += seconds_of(s, ZERO_OP_ALL_REDUCE, g, 1e3);
@@ -186,9 +184,8 @@ static void joins_and_shard_groups_share_the_wire_of_a_node(void **state)
 }
 
 /* Four ranks of a node share its disk, though only two of them shard together. */
-static void all_ranks_of_a_node_share_its_disk(void **state)
+TEST(all_ranks_of_a_node_share_its_disk)
 {
-    (void)state;
     zero_model model = two_groups();
     for (int R = 2; R <= 4; R += 2) {
         schedule_job job;
@@ -198,7 +195,7 @@ static void all_ranks_of_a_node_share_its_disk(void **state)
         input.offload = ZERO_OFFLOAD_END;
         input.offload_depth = 2;
         job_open(&job, input, 1);
-        assert_int_equal(zero_plan_time_step(&job.s[0], &machine, &time), ZERO_OK);
+        assert_ok(zero_plan_time_step(&job.s[0], &machine, &time));
         zero_offload_traffic t = zero_offload_count(&job.s[0], ZERO_PROGRAM_STEP);
         zero_file_traffic all = zero_offload_total(&t);
         double seconds =
@@ -211,12 +208,5 @@ static void all_ranks_of_a_node_share_its_disk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ledger_has_what_replicas_send),
-        cmocka_unit_test(the_formula_of_node_parameters_is_exact),
-        cmocka_unit_test(replicas_use_the_wire_between_their_nodes),
-        cmocka_unit_test(joins_and_shard_groups_share_the_wire_of_a_node),
-        cmocka_unit_test(all_ranks_of_a_node_share_its_disk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

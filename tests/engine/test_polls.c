@@ -5,6 +5,8 @@
  * Every two of the settings meet in some run. Compared are all losses, norms,
  * an evaluation, generated text and the digest of the states, with those of one thread that has
  * everything in memory. */
+#include "support/test.h"
+
 #include "support/offload_test.h"
 #include "support/pairs.h"
 
@@ -161,7 +163,7 @@ static void check(const pairs_choice *c, const test_outcome *want)
     assert_all(same);
 }
 
-static void every_two_settings_give_the_bits_of_one_thread_in_memory(void **state)
+TEST(every_two_settings_give_the_bits_of_one_thread_in_memory)
 {
     enum { SEEN = 8 * KINDS };
     pairs p = {
@@ -185,11 +187,8 @@ static void every_two_settings_give_the_bits_of_one_thread_in_memory(void **stat
 int main(int argc, char **argv)
 {
     test_begin(&argc, &argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_two_settings_give_the_bits_of_one_thread_in_memory),
-    };
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     failed += test_place_close();
     return test_end(failed);
 }

@@ -1,4 +1,6 @@
 /* Types: the numbers kept in 16 bits, the loss scale, and that all types learn. */
+#include "support/test.h"
+
 #include "support/faulty_unit.h"
 
 /* ---- what is kept ---- */
@@ -40,9 +42,8 @@ static void check_kept(test_run *run)
     }
 }
 
-static void parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32(void **state)
+TEST(parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
             for (int M = 1; M <= 2; M++) {
@@ -97,9 +98,8 @@ static scaled train_growing_after(const test_setup *setup, int64_t steps)
     return out;
 }
 
-static void growth_changes_no_bit_of_the_gradients(void **state)
+TEST(growth_changes_no_bit_of_the_gradients)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = test_setup_of(stage, ZERO_FP16);
         scaled want = train_growing_after(&setup, 1000);
@@ -134,9 +134,8 @@ static double loss_after(zero_type type, int steps)
     return loss;
 }
 
-static void sixteen_bits_learn_as_thirty_two_do(void **state)
+TEST(sixteen_bits_learn_as_thirty_two_do)
 {
-    (void)state;
     double first = loss_after(ZERO_FP32, 1), last = loss_after(ZERO_FP32, 40);
     assert_all(last < 0.5 * first);
     for (zero_type type = ZERO_BF16; type <= ZERO_FP16; type++) {
@@ -147,12 +146,6 @@ static void sixteen_bits_learn_as_thirty_two_do(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            parameters_and_gradients_are_kept_in_their_type_and_states_in_fp32),
-        cmocka_unit_test(growth_changes_no_bit_of_the_gradients),
-        cmocka_unit_test(sixteen_bits_learn_as_thirty_two_do),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

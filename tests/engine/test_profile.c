@@ -1,4 +1,6 @@
 /* Every second of a step belongs to exactly one class of instructions. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include "base/clock.h"
@@ -103,9 +105,8 @@ static void check_profile(const test_setup *setup)
     test_run_close(&run);
 }
 
-static void classes_add_up_to_the_step_in_all_stages(void **state)
+TEST(classes_add_up_to_the_step_in_all_stages)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int accumulation = 1; accumulation <= 3; accumulation += 2) {
             test_setup setup = test_standard;
@@ -125,9 +126,8 @@ static double exchange_in(const zero_profile *p, zero_op op)
 }
 
 /* With several ranks a block's gradient is on its way while the block before it computes. */
-static void what_moves_inside_backward_is_told_apart(void **state)
+TEST(what_moves_inside_backward_is_told_apart)
 {
-    (void)state;
     for (int overlaps = 0; overlaps < 2; overlaps++) {
         test_run run;
         test_setup setup = test_standard;
@@ -146,9 +146,8 @@ static void what_moves_inside_backward_is_told_apart(void **state)
 }
 
 /* Evaluations and generated text are not steps. */
-static void other_programs_have_profiles_of_their_own(void **state)
+TEST(other_programs_have_profiles_of_their_own)
 {
-    (void)state;
     test_run run;
     double loss;
     test_run_open(&run, &test_standard, test_size);
@@ -156,21 +155,20 @@ static void other_programs_have_profiles_of_their_own(void **state)
     const zero_profile *p = &run.engine.runner.profile;
     double steps = sum_of_classes(p, ZERO_PROGRAM_STEP);
     zero_source source = test_words(&run);
-    assert_all(zero_engine_evaluate(&run.engine, &source, &loss) == ZERO_OK);
+    all_ok(zero_engine_evaluate(&run.engine, &source, &loss));
     assert_all(sum_of_classes(p, ZERO_PROGRAM_STEP) == steps);
     assert_all(sum_of_classes(p, ZERO_PROGRAM_EVALUATE) > 0.0);
     test_run_close(&run);
 }
 
-static void ranks_see_the_least_and_the_most_of_all(void **state)
+TEST(ranks_see_the_least_and_the_most_of_all)
 {
-    (void)state;
     test_run run;
     zero_profile_ranks ranks;
     test_run_open(&run, &test_standard, test_size);
     test_run_steps(&run, 0, 2);
     const zero_profile *p = &run.engine.runner.profile;
-    assert_all(zero_profile_gather(p, ZERO_PROGRAM_STEP, run.comm, &ranks) == ZERO_OK);
+    all_ok(zero_profile_gather(p, ZERO_PROGRAM_STEP, run.comm, &ranks));
     for (int op = 0; op < ZERO_OP_KINDS; op++) {
         const zero_profile_row *row =
             zero_profile_row_at(&ranks, (zero_op)op, ZERO_ALL_UNITS);
@@ -185,9 +183,8 @@ static void ranks_see_the_least_and_the_most_of_all(void **state)
     test_run_close(&run);
 }
 
-static void units_that_differ_in_a_number_are_one_kind(void **state)
+TEST(units_that_differ_in_a_number_are_one_kind)
 {
-    (void)state;
     zero_unit units[] = {{.name = "in"},      {.name = "layer 1"}, {.name = "layer 12"},
                          {.name = "layer_3"}, {.name = "fc2"},     {.name = "2"},
                          {.name = "layers"},  {.name = "fc1"}};
@@ -195,7 +192,7 @@ static void units_that_differ_in_a_number_are_one_kind(void **state)
                                  "fc", "2",     "layers", "fc"};
     zero_model model = {.units = units, .n_units = 8};
     zero_profile p;
-    assert_all(zero_profile_init(&p, &model) == ZERO_OK);
+    all_ok(zero_profile_init(&p, &model));
     assert_all(p.n_columns == 6);
     for (int u = 0; u < model.n_units; u++) {
         char kind[ZERO_UNIT_NAME];
@@ -207,13 +204,6 @@ static void units_that_differ_in_a_number_are_one_kind(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_add_up_to_the_step_in_all_stages),
-        cmocka_unit_test(what_moves_inside_backward_is_told_apart),
-        cmocka_unit_test(other_programs_have_profiles_of_their_own),
-        cmocka_unit_test(ranks_see_the_least_and_the_most_of_all),
-        cmocka_unit_test(units_that_differ_in_a_number_are_one_kind),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

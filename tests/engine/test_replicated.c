@@ -1,5 +1,7 @@
 /* --check-replicas of shared models: what each rank of a TP group computes for itself is compared over
  * the group, a planted difference is found and named, and this moves what was planned. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include "state/replicas.h"
@@ -106,7 +108,7 @@ static void check_found(test_run *run, const spot *s)
     assert_all(zero_replicas_compare(&run->engine.runner, true) == ZERO_ERR_CORRUPTED);
     check_message(run, s);
     flip(run, s);
-    assert_all(zero_replicas_compare(&run->engine.runner, true) == ZERO_OK);
+    all_ok(zero_replicas_compare(&run->engine.runner, true));
 }
 
 static bool is_planned(const zero_traffic *planned, const zero_traffic *moved)
@@ -123,7 +125,7 @@ static void check_quiet(test_run *run)
     zero_traffic moved = zero_engine_measured_control(&run->engine);
     assert_all(is_planned(&planned, &moved));
     zero_status st = zero_engine_settle(&run->engine);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }
 
 /* Tensors in the middle of groups, among cut ones: "wpe", "h.0.ln_2.weight", "ln_f.bias". */
@@ -150,9 +152,8 @@ static void check_spots(test_run *run, const char *what)
 }
 
 /* At stage 3 states lie once in each ZeRO group, so nothing else can find the difference. */
-static void a_planted_difference_is_found_and_named(void **state)
+TEST(a_planted_difference_is_found_and_named)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
         for (int tp = 2; tp <= test_size; tp++) {
             test_run run;
@@ -166,9 +167,8 @@ static void a_planted_difference_is_found_and_named(void **state)
 }
 
 /* Tensors that are cut are this rank's alone: no rank of the TP group has them, too. */
-static void all_stages_compare_and_find_nothing(void **state)
+TEST(all_stages_compare_and_find_nothing)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage++)
         for (int tp = 2; tp <= test_size; tp++) {
             test_run run;
@@ -182,9 +182,8 @@ static void all_stages_compare_and_find_nothing(void **state)
 }
 
 /* The last rank's copy of parameters that rank 1, of the same part, owns. */
-static void a_wrong_copy_within_a_zero_group_is_found_as_without_tp(void **state)
+TEST(a_wrong_copy_within_a_zero_group_is_found_as_without_tp)
 {
-    (void)state;
     test_run run;
     test_setup setup = setup_of(1, ZERO_BF16, 2);
     if (test_size % 2 != 0 || test_size < 4) return;
@@ -200,17 +199,12 @@ static void a_wrong_copy_within_a_zero_group_is_found_as_without_tp(void **state
     assert_all(strstr(zero_last_error(), text) != NULL);
     assert_all(strstr(zero_last_error(), "parameters of wte.weight, element 5") != NULL);
     if (test_rank == test_size - 1) *param ^= 1;
-    assert_all(zero_engine_check(&run.engine) == ZERO_OK);
+    all_ok(zero_engine_check(&run.engine));
     test_run_close(&run);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_planted_difference_is_found_and_named),
-        cmocka_unit_test(a_wrong_copy_within_a_zero_group_is_found_as_without_tp),
-        cmocka_unit_test(all_stages_compare_and_find_nothing),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -2,6 +2,8 @@
  *
  * A launch has one world size, so groups of its first 1, 2, 4 and 8 ranks train one after the
  * other. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
@@ -57,9 +59,8 @@ static void check(const test_setup *setup, int n_ranks, const test_outcome *want
     assert_all(same);
 }
 
-static void a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages(void **state)
+TEST(a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++) {
         test_setup first = setup_of(1, 0, type, true);
         test_outcome want = train(&first, 1);
@@ -71,9 +72,8 @@ static void a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages(v
     }
 }
 
-static void without_it_the_bits_depend_on_the_world_size(void **state)
+TEST(without_it_the_bits_depend_on_the_world_size)
 {
-    (void)state;
     test_setup one = setup_of(1, 0, ZERO_FP32, false),
                all = setup_of(8, 0, ZERO_FP32, false);
     test_outcome a = train(&one, 1), b = train(&all, 8);
@@ -82,9 +82,8 @@ static void without_it_the_bits_depend_on_the_world_size(void **state)
 }
 
 /* Stages 0 and 1 add the microbatches of a rank first; stages 2 and 3 add over ranks first. */
-static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
+TEST(without_it_stages_0_and_1_agree_and_2_and_3)
 {
-    (void)state;
     static const int ranks[] = {1, 2, 3, 4};
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
         for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
@@ -97,9 +96,8 @@ static void without_it_stages_0_and_1_agree_and_2_and_3(void **state)
 }
 
 /* One rank has only one order. */
-static void without_it_stages_1_and_2_differ_on_several_ranks(void **state)
+TEST(without_it_stages_1_and_2_differ_on_several_ranks)
 {
-    (void)state;
     for (int n = 1; n <= 2; n++) {
         test_setup one = setup_of(n, 1, ZERO_FP32, false);
         test_setup other = setup_of(n, 2, ZERO_FP32, false);
@@ -111,13 +109,6 @@ static void without_it_stages_1_and_2_differ_on_several_ranks(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            a_reproducible_run_has_the_same_bits_at_all_world_sizes_and_stages),
-        cmocka_unit_test(without_it_the_bits_depend_on_the_world_size),
-        cmocka_unit_test(without_it_stages_0_and_1_agree_and_2_and_3),
-        cmocka_unit_test(without_it_stages_1_and_2_differ_on_several_ranks),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,13 +1,6 @@
 /* The token that a uniform number chooses. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "engine/sampling.h"
@@ -31,9 +24,8 @@ static int place_of(const float *logits, int n, int i)
     return before;
 }
 
-static void temperature_0_takes_the_first_of_the_largest(void **state)
+TEST(temperature_0_takes_the_first_of_the_largest)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         float logits[V];
         fill(logits, seed);
@@ -75,9 +67,8 @@ static int32_t oracle(const zero_sampling *how, const float *logits, double unif
     return last;
 }
 
-static void any_k_and_temperature_draw_by_the_definition(void **state)
+TEST(any_k_and_temperature_draw_by_the_definition)
 {
-    (void)state;
     zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 99};
     const int64_t ks[] = {0, 1, 2, 3, 7, 40, 49, 50, 51, V, V + 1, INT64_C(1) << 40};
     const double temperatures[] = {0.3, 1.0, 5.0};
@@ -93,9 +84,8 @@ static void any_k_and_temperature_draw_by_the_definition(void **state)
     }
 }
 
-static void any_p_draws_from_the_nucleus_by_the_definition(void **state)
+TEST(any_p_draws_from_the_nucleus_by_the_definition)
 {
-    (void)state;
     enum { FEW = 60 }; /* the oracle takes the cube of it */
     zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 98};
     const double ps[] = {1e-6, 0.03, 0.2, 0.5, 0.77, 0.9, 0.999, 1.0, 0.0};
@@ -114,9 +104,8 @@ static void any_p_draws_from_the_nucleus_by_the_definition(void **state)
 }
 
 /* Of four equal logits the first two have half of the probability, and the third has more. */
-static void lower_ids_come_first_into_the_nucleus(void **state)
+TEST(lower_ids_come_first_into_the_nucleus)
 {
-    (void)state;
     const float logits[6] = {-5.0f, 1.0f, 1.0f, -9.0f, 1.0f, 1.0f};
     zero_sampling how = {.known = 6, .top_k = 4, .top_p = 0.5, .temperature = 0.7};
     assert_int_equal(zero_sampling_draw(&how, logits, 0.0), 1);
@@ -129,9 +118,8 @@ static void lower_ids_come_first_into_the_nucleus(void **state)
 }
 
 /* A share that the first token reaches exactly needs no second one. */
-static void a_share_that_is_reached_is_enough(void **state)
+TEST(a_share_that_is_reached_is_enough)
 {
-    (void)state;
     int n_exact = 0;
     for (int i = 1; i < 50; i++) {
         const float logits[2] = {2.0f, 2.0f - 0.03f * (float)i};
@@ -147,9 +135,8 @@ static void a_share_that_is_reached_is_enough(void **state)
     assert_true(n_exact > 10);
 }
 
-static void draws_come_as_often_as_their_probability_says(void **state)
+TEST(draws_come_as_often_as_their_probability_says)
 {
-    (void)state;
     const float logits[4] = {logf(1.0f), logf(4.0f), logf(2.0f), logf(3.0f)};
     const double expected[4] = {0.0, 4.0 / 9.0, 2.0 / 9.0, 3.0 / 9.0};
     zero_rng rng = {.purpose = ZERO_RNG_TEST, .seed = 7};
@@ -162,9 +149,8 @@ static void draws_come_as_often_as_their_probability_says(void **state)
     assert_int_equal(count[0], 0);
 }
 
-static void logits_that_are_not_finite_choose_nothing(void **state)
+TEST(logits_that_are_not_finite_choose_nothing)
 {
-    (void)state;
     const float wrong[] = {NAN, INFINITY, -INFINITY};
     for (int w = 0; w < 3; w++) {
         float logits[V];
@@ -178,9 +164,8 @@ static void logits_that_are_not_finite_choose_nothing(void **state)
 }
 
 /* Temperatures at which exp() of the difference is 0 for all others, or 1 for all. */
-static void extreme_temperatures_are_numbers_like_others(void **state)
+TEST(extreme_temperatures_are_numbers_like_others)
 {
-    (void)state;
     float logits[V];
     fill(logits, 3);
     logits[100] = 3e38f;
@@ -193,15 +178,5 @@ static void extreme_temperatures_are_numbers_like_others(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(temperature_0_takes_the_first_of_the_largest),
-        cmocka_unit_test(any_k_and_temperature_draw_by_the_definition),
-        cmocka_unit_test(any_p_draws_from_the_nucleus_by_the_definition),
-        cmocka_unit_test(lower_ids_come_first_into_the_nucleus),
-        cmocka_unit_test(a_share_that_is_reached_is_enough),
-        cmocka_unit_test(draws_come_as_often_as_their_probability_says),
-        cmocka_unit_test(logits_that_are_not_finite_choose_nothing),
-        cmocka_unit_test(extreme_temperatures_are_numbers_like_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Texts with a cache of keys and values: several beside each other, token by token, have the logits of
  * whole texts, and a text does not depend on its company. */
+#include "support/test.h"
+
 #include "support/generate_test.h"
 
 #include <math.h>
@@ -70,7 +72,7 @@ static void whole_logits(test_run *run, int64_t text, int64_t length, float *log
                                .T = length,
                                .text = text,
                                .loss_scale = 1.0};
-    assert_all(zero_runner_run(&run->engine.runner, &in, &out) == ZERO_OK);
+    all_ok(zero_runner_run(&run->engine.runner, &in, &out));
     memcpy(logits, out.logits, 50 * sizeof *logits);
 }
 
@@ -96,7 +98,7 @@ static double error_of_tokens(test_run *run, int64_t made, float want[TEXTS][12]
     const zero_run_input in = {
         .program = ZERO_PROGRAM_TOKEN, .prompt = last, .past = past, .loss_scale = 1.0};
     zero_run_output out;
-    assert_all(zero_runner_run(&run->engine.runner, &in, &out) == ZERO_OK);
+    all_ok(zero_runner_run(&run->engine.runner, &in, &out));
     for (int64_t t = 0; t < TEXTS; t++)
         if (lengths[t] + made < T)
             error = fmax(error, relative_error(out.logits + 50 * t, want[t][past[t]]));
@@ -122,9 +124,8 @@ static double error_of_texts(const test_setup *setup)
 }
 
 /* The logits are those of the whole; in 16 bits products of whole texts round more than those of tokens. */
-static void tokens_have_the_logits_of_whole_texts(void **state)
+TEST(tokens_have_the_logits_of_whole_texts)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage += 3) {
         const test_setup fp32 = texts_of(TEXTS, stage),
                          bf16 = with_types(fp32, ZERO_BF16, ZERO_BF16),
@@ -145,8 +146,7 @@ static void generate_texts(test_run *run, int64_t n, int32_t texts[][64])
         all[t] = (zero_text){.n_known = lengths[t % TEXTS] + t, .tokens = texts[t]};
         for (int64_t i = 0; i < all[t].n_known; i++) texts[t][i] = word(t, i);
     }
-    assert_all(zero_engine_generate_texts(&run->engine, &sampling, GENERATED, all, n) ==
-               ZERO_OK);
+    all_ok(zero_engine_generate_texts(&run->engine, &sampling, GENERATED, all, n));
 }
 
 /* The first n texts, as many at a time as the plan has, with a cache; or without one if that is 0. */
@@ -160,9 +160,8 @@ static void generate_beside(const test_setup *setup, int64_t n, int32_t texts[][
 }
 
 /* Five texts, past the length that the model knows; bit for bit. */
-static void texts_beside_each_other_are_the_same_as_alone(void **state)
+TEST(texts_beside_each_other_are_the_same_as_alone)
 {
-    (void)state;
     static int32_t alone[5][64], together[5][64];
     const test_setup one = texts_of(1, 0);
     generate_beside(&one, 5, alone);
@@ -175,9 +174,8 @@ static void texts_beside_each_other_are_the_same_as_alone(void **state)
 
 /* Each text is the beginning of what it would be without an end, up to the first word that ends it;
  * with a cache and without, past the length that the model knows. A prompt may have such words. */
-static void texts_end_with_the_first_token_that_ends_them(void **state)
+TEST(texts_end_with_the_first_token_that_ends_them)
 {
-    (void)state;
     static int32_t endless[5][64], ended[5][64];
     for (int64_t texts = 0; texts <= TEXTS; texts += TEXTS) {
         const test_setup setup = texts_of(texts, texts > 0 ? 3 : 0);
@@ -196,8 +194,7 @@ static void texts_end_with_the_first_token_that_ends_them(void **state)
             all[t] = (zero_text){.n_known = lengths[t % TEXTS] + t, .tokens = ended[t]};
             memcpy(ended[t], endless[t], (size_t)all[t].n_known * sizeof **ended);
         }
-        assert_all(zero_engine_generate_texts(&run.engine, &how, GENERATED, all, 5) ==
-                   ZERO_OK);
+        all_ok(zero_engine_generate_texts(&run.engine, &how, GENERATED, all, 5));
         for (int64_t t = 0; t < 5; t++) {
             const int32_t *drawn = endless[t] + all[t].n_known;
             int64_t n = 0;
@@ -218,9 +215,8 @@ static void texts_end_with_the_first_token_that_ends_them(void **state)
 }
 
 /* In stage 3 texts are more than the tokens and targets of a microbatch. */
-static void a_device_keeps_what_the_cpu_keeps(void **state)
+TEST(a_device_keeps_what_the_cpu_keeps)
 {
-    (void)state;
     enum { MANY = 60 };
     static int32_t here[5][64], there[5][64];
     for (int stage = 0; stage <= 3; stage++) {
@@ -242,16 +238,15 @@ static size_t cache_bytes(const test_setup *setup)
     test_run run;
     open_with_cache(&run, setup);
     generate_texts(&run, TEXTS, texts);
-    assert_all(zero_runner_memory(&run.engine.runner, &planned, &measured) == ZERO_OK);
+    all_ok(zero_runner_memory(&run.engine.runner, &planned, &measured));
     assert_all(memcmp(&planned, &measured, sizeof planned) == 0);
     test_run_close(&run);
     return measured.of_class[ZERO_CLASS_CACHE];
 }
 
 /* Keys and values take half the bytes; queries and scores beside them stay fp32. */
-static void activations_of_16_bits_halve_the_cache(void **state)
+TEST(activations_of_16_bits_halve_the_cache)
 {
-    (void)state;
     const zero_gpt2_shape *shape = &test_standard.shape;
     const int64_t kept = shape->layers * TEXTS * 2 * shape->seq * shape->hidden;
     for (int device = 0; device < 2; device++) {
@@ -263,9 +258,8 @@ static void activations_of_16_bits_halve_the_cache(void **state)
 }
 
 /* They would differ where two words are equally likely but for the last bits. */
-static void a_text_is_the_same_without_a_cache(void **state)
+TEST(a_text_is_the_same_without_a_cache)
 {
-    (void)state;
     static int32_t with[2][64], without[2][64];
     const test_setup cached = texts_of(2, 0), whole = texts_of(0, 0);
     generate_beside(&cached, 2, with);
@@ -274,9 +268,8 @@ static void a_text_is_the_same_without_a_cache(void **state)
 }
 
 /* A run's steps are the same, and need the same memory. */
-static void the_cache_of_a_run_takes_no_memory_from_its_steps(void **state)
+TEST(the_cache_of_a_run_takes_no_memory_from_its_steps)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.plan.micro_batch = 8;
     for (int texts = 0; texts <= 1; texts++) {
@@ -294,9 +287,8 @@ static void the_cache_of_a_run_takes_no_memory_from_its_steps(void **state)
 }
 
 /* Where outputs alone are kept, of one sequence, texts would need more. */
-static void a_run_whose_steps_need_less_has_no_cache(void **state)
+TEST(a_run_whose_steps_need_less_has_no_cache)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.plan.micro_batch = 1;
     setup.plan.recompute = true;
@@ -311,16 +303,6 @@ static void a_run_whose_steps_need_less_has_no_cache(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_have_the_logits_of_whole_texts),
-        cmocka_unit_test(texts_beside_each_other_are_the_same_as_alone),
-        cmocka_unit_test(texts_end_with_the_first_token_that_ends_them),
-        cmocka_unit_test(a_device_keeps_what_the_cpu_keeps),
-        cmocka_unit_test(activations_of_16_bits_halve_the_cache),
-        cmocka_unit_test(a_text_is_the_same_without_a_cache),
-        cmocka_unit_test(the_cache_of_a_run_takes_no_memory_from_its_steps),
-        cmocka_unit_test(a_run_whose_steps_need_less_has_no_cache),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,8 @@
 /* Tensor parallelism: with S slices every number of ranks that shares a model has the same bits.
  *
  * A launch has one world size, so groups of its first ranks train one after the other. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
@@ -96,23 +98,20 @@ static void check_degrees(zero_type type, const zero_backend *backend)
             }
 }
 
-static void all_degrees_have_the_same_bits(void **state)
+TEST(all_degrees_have_the_same_bits)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
         check_degrees(type, &zero_backend_cpu);
 }
 
-static void the_naive_backend_has_the_same_bits_at_all_degrees(void **state)
+TEST(the_naive_backend_has_the_same_bits_at_all_degrees)
 {
-    (void)state;
     check_degrees(ZERO_FP32, &zero_backend_naive);
 }
 
 /* Trees over three ranks: their subtrees are of one size, but there is no power of two of them. */
-static void three_ranks_have_the_bits_of_one(void **state)
+TEST(three_ranks_have_the_bits_of_one)
 {
-    (void)state;
     static const int slices[] = {3, 6, 12};
     for (int k = 0; k < 3 && test_size >= 3; k++) {
         test_setup setup = setup_of(1, 1, 2 * k);
@@ -140,9 +139,8 @@ static double difference(const test_outcome *a, const test_outcome *b)
 }
 
 /* One slice per rank: other sums, whose results are near. */
-static void without_common_slices_losses_are_near(void **state)
+TEST(without_common_slices_losses_are_near)
 {
-    (void)state;
     test_setup one = setup_of(1, 1, 0);
     one.slices = 1;
     test_outcome want = train(&one, 1);
@@ -156,9 +154,8 @@ static void without_common_slices_losses_are_near(void **state)
 }
 
 /* The rank's words are more or fewer than its neighbours'. */
-static void every_vocabulary_can_be_shared(void **state)
+TEST(every_vocabulary_can_be_shared)
 {
-    (void)state;
     static const int64_t vocabularies[] = {17, 64, 129, 513};
     for (int k = 0; k < 4; k++) {
         test_setup one = setup_of(1, 1, k);
@@ -203,14 +200,13 @@ static void spoil(test_run *run, int unit, int culprit)
     if (test_rank == culprit)
         st = zero_states_visit(&e->runner, u->groups[0], range, ZERO_VISIT_CHANGE, set_nan,
                                NULL);
-    assert_all(st == ZERO_OK);
-    assert_all(zero_engine_publish(e) == ZERO_OK);
+    all_ok(st);
+    all_ok(zero_engine_publish(e));
 }
 
 /* All ranks of a TP group get it in the next JOIN, but only one of them had it before. */
-static void a_weight_that_is_not_finite_is_told_with_its_place(void **state)
+TEST(a_weight_that_is_not_finite_is_told_with_its_place)
 {
-    (void)state;
     for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
         for (int culprit = 0; culprit < test_size; culprit += 3) {
             char place[64];
@@ -235,14 +231,6 @@ static void a_weight_that_is_not_finite_is_told_with_its_place(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_degrees_have_the_same_bits),
-        cmocka_unit_test(the_naive_backend_has_the_same_bits_at_all_degrees),
-        cmocka_unit_test(three_ranks_have_the_bits_of_one),
-        cmocka_unit_test(without_common_slices_losses_are_near),
-        cmocka_unit_test(every_vocabulary_can_be_shared),
-        cmocka_unit_test(a_weight_that_is_not_finite_is_told_with_its_place),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

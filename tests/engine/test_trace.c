@@ -1,4 +1,6 @@
 /* The rings of a trace (state/trace.h): whole steps, in order, whatever the number of steps. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include "base/clock.h"
@@ -52,7 +54,7 @@ static void check_window(const test_setup *setup, zero_trace_window window, int6
     test_run run;
     zero_trace t;
     test_run_open(&run, setup, test_size);
-    assert_all(zero_trace_init(&t, &run.engine.schedule, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&t, &run.engine.schedule, &window));
     zero_engine_record(&run.engine, &t);
     run_steps(&run, &t, from, n);
     check_list(&run, &t, first, last);
@@ -61,25 +63,22 @@ static void check_window(const test_setup *setup, zero_trace_window window, int6
     test_run_close(&run);
 }
 
-static void the_ring_keeps_the_last_whole_steps(void **state)
+TEST(the_ring_keeps_the_last_whole_steps)
 {
-    (void)state;
     for (int keeps = 1; keeps <= 4; keeps++)
         for (int n = 1; n <= 7; n += 2)
             check_window(&test_standard, (zero_trace_window){keeps, INT64_MAX}, 1, n,
                          n > keeps ? n - keeps + 1 : 1, n);
 }
 
-static void steps_after_the_window_are_not_recorded(void **state)
+TEST(steps_after_the_window_are_not_recorded)
 {
-    (void)state;
     check_window(&test_standard, (zero_trace_window){2, 4}, 1, 7, 3, 4);
     check_window(&test_standard, (zero_trace_window){3, 4}, 3, 4, 3, 4); /* a resumed run */
 }
 
-static void every_stage_has_its_instructions(void **state)
+TEST(every_stage_has_its_instructions)
 {
-    (void)state;
     test_setup setup = test_standard;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         setup.plan.stage = stage;
@@ -90,9 +89,8 @@ static void every_stage_has_its_instructions(void **state)
 
 /* The collectives of a step are those of its program, and are named by the instruction that began
  * them. */
-static void flights_are_labelled_by_their_instruction(void **state)
+TEST(flights_are_labelled_by_their_instruction)
 {
-    (void)state;
     test_setup setup = test_standard;
     test_run run;
     zero_trace t;
@@ -102,7 +100,7 @@ static void flights_are_labelled_by_their_instruction(void **state)
     test_run_open(&run, &setup, test_size);
     const zero_schedule *s = &run.engine.schedule;
     zero_trace_window window = {1, INT64_MAX};
-    assert_all(zero_trace_init(&t, s, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&t, s, &window));
     zero_engine_record(&run.engine, &t);
     run_steps(&run, &t, 1, 1);
     int64_t n = zero_comm_spans_copy(run.engine.runner.comm, 0.0, 512, flights, &open);
@@ -121,15 +119,14 @@ static void flights_are_labelled_by_their_instruction(void **state)
 }
 
 /* No engine: the slots alone, as a failing run leaves them. */
-static void a_failed_step_ends_in_an_open_span(void **state)
+TEST(a_failed_step_ends_in_an_open_span)
 {
-    (void)state;
     test_run run;
     zero_trace t;
     const zero_traced_step *list[4];
     zero_trace_window window = {2, INT64_MAX};
     test_run_open(&run, &test_standard, test_size);
-    assert_all(zero_trace_init(&t, &run.engine.schedule, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&t, &run.engine.schedule, &window));
     for (int step = 1; step <= 5; step++) {
         zero_trace_step_begin(&t, step, (double)step);
         zero_trace_note(&t, ZERO_PROGRAM_STEP, 0, false, step + 0.1, step + 0.2);
@@ -147,15 +144,14 @@ static void a_failed_step_ends_in_an_open_span(void **state)
     test_run_close(&run);
 }
 
-static void a_full_slot_takes_no_more(void **state)
+TEST(a_full_slot_takes_no_more)
 {
-    (void)state;
     test_run run;
     zero_trace t;
     const zero_traced_step *list[2];
     zero_trace_window window = {1, INT64_MAX};
     test_run_open(&run, &test_standard, test_size);
-    assert_all(zero_trace_init(&t, &run.engine.schedule, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&t, &run.engine.schedule, &window));
     zero_trace_step_begin(&t, 1, 0.0);
     for (int k = 0; k < t.room + 10; k++)
         zero_trace_note(&t, ZERO_PROGRAM_STEP, 0, false, 0.0, 1.0);
@@ -165,9 +161,8 @@ static void a_full_slot_takes_no_more(void **state)
     test_run_close(&run);
 }
 
-static void bits_are_those_without_a_trace(void **state)
+TEST(bits_are_those_without_a_trace)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.plan.stage = 3;
     test_run run;
@@ -175,7 +170,7 @@ static void bits_are_those_without_a_trace(void **state)
     zero_trace_window window = {2, INT64_MAX};
     test_digest plain = test_digest_after(&setup, test_size, 3);
     test_run_open(&run, &setup, test_size);
-    assert_all(zero_trace_init(&t, &run.engine.schedule, &window) == ZERO_OK);
+    all_ok(zero_trace_init(&t, &run.engine.schedule, &window));
     zero_engine_record(&run.engine, &t);
     run_steps(&run, &t, 1, 3);
     assert_all(test_same(test_run_digest(&run), plain));
@@ -186,14 +181,6 @@ static void bits_are_those_without_a_trace(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ring_keeps_the_last_whole_steps),
-        cmocka_unit_test(steps_after_the_window_are_not_recorded),
-        cmocka_unit_test(every_stage_has_its_instructions),
-        cmocka_unit_test(flights_are_labelled_by_their_instruction),
-        cmocka_unit_test(a_failed_step_ends_in_an_open_span),
-        cmocka_unit_test(a_full_slot_takes_no_more),
-        cmocka_unit_test(bits_are_those_without_a_trace)};
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

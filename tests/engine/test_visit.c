@@ -1,4 +1,6 @@
 /* Visits of states: which elements they hand out, and what a visitor writes. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include "base/range.h"
@@ -29,7 +31,7 @@ static void on_all(check_run *check)
             test_run run;
             test_run_open(&run, &setup, test_size);
             test_run_steps(&run, 0, 2);
-            assert_all(zero_engine_settle(&run.engine) == ZERO_OK);
+            all_ok(zero_engine_settle(&run.engine));
             check(&run);
             test_run_close(&run);
         }
@@ -94,9 +96,8 @@ static void check_ranges(test_run *run)
     }
 }
 
-static void a_visit_hands_out_each_element_of_its_range_once_and_in_order(void **state)
+TEST(a_visit_hands_out_each_element_of_its_range_once_and_in_order)
 {
-    (void)state;
     on_all(check_ranges);
 }
 
@@ -113,9 +114,8 @@ static void check_held(test_run *run)
     }
 }
 
-static void ranks_hold_all_or_their_pieces(void **state)
+TEST(ranks_hold_all_or_their_pieces)
 {
-    (void)state;
     on_all(check_held);
 }
 
@@ -135,7 +135,7 @@ static void negate_all(test_run *run)
         assert_true(zero_states_visit(&run->engine.runner, g,
                                       zero_states_held(&run->engine.schedule, g),
                                       ZERO_VISIT_CHANGE, negate, NULL) == ZERO_OK);
-    assert_all(zero_engine_publish(&run->engine) == ZERO_OK);
+    all_ok(zero_engine_publish(&run->engine));
 }
 
 static void check_writing(test_run *run)
@@ -147,9 +147,8 @@ static void check_writing(test_run *run)
     assert_all(test_same(before, test_run_digest(run)));
 }
 
-static void what_a_visitor_writes_stays(void **state)
+TEST(what_a_visitor_writes_stays)
 {
-    (void)state;
     on_all(check_writing);
 }
 
@@ -179,20 +178,13 @@ static void check_refusal(test_run *run)
     }
 }
 
-static void an_empty_range_is_not_visited_and_a_failure_ends_a_visit(void **state)
+TEST(an_empty_range_is_not_visited_and_a_failure_ends_a_visit)
 {
-    (void)state;
     on_all(check_refusal);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_visit_hands_out_each_element_of_its_range_once_and_in_order),
-        cmocka_unit_test(ranks_hold_all_or_their_pieces),
-        cmocka_unit_test(what_a_visitor_writes_stays),
-        cmocka_unit_test(an_empty_range_is_not_visited_and_a_failure_ends_a_visit),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

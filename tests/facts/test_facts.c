@@ -1,13 +1,7 @@
 /* Expressions over a tree: each line is an expression and what it gives. */
+#include "support/test.h"
+
 #include "facts/facts.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static json_t *tree;
 
@@ -79,9 +73,8 @@ static const struct {
     {"true", 1},
 };
 
-static void expressions_give_their_values(void **state)
+TEST(expressions_give_their_values)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (zero_fact_number(tree, numbers[i].expression) != numbers[i].value)
             fail_msg("%s: %g", numbers[i].expression,
@@ -91,9 +84,8 @@ static void expressions_give_their_values(void **state)
 }
 
 /* What cannot be calculated is an error that says why. */
-static void errors_say_what_is_wrong(void **state)
+TEST(errors_say_what_is_wrong)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"absent + 1", "missing"},     {"dtype * 2", "no number"},
         {"1 +", "expected a fact"},    {"(1", "expected )"},
@@ -110,9 +102,8 @@ static void errors_say_what_is_wrong(void **state)
     }
 }
 
-static void facts_are_picked_into_an_object(void **state)
+TEST(facts_are_picked_into_an_object)
 {
-    (void)state;
     json_t *from =
         json_pack("{s:i, s:{s:i, s:n}, s:s}", "a", 3, "b", "x", 7, "y", "c", "x");
     json_t *got = zero_facts_pick(&(zero_scope){.node = from},
@@ -133,9 +124,8 @@ static void facts_are_picked_into_an_object(void **state)
     json_decref(wanted);
 }
 
-static void units_write_numbers(void **state)
+TEST(units_write_numbers)
 {
-    (void)state;
     static const struct {
         double value;
         const char *unit, *text;
@@ -179,9 +169,5 @@ static void units_write_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(expressions_give_their_values),
-                                       cmocka_unit_test(errors_say_what_is_wrong),
-                                       cmocka_unit_test(facts_are_picked_into_an_object),
-                                       cmocka_unit_test(units_write_numbers)};
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

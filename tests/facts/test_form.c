@@ -1,12 +1,7 @@
 /* Forms: texts with holes. */
+#include "support/test.h"
+
 #include "facts/form.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char facts[] =
     "{\"name\": \"<gpt2>\", \"ranks\": 3, \"mem\": {\"peak\": "
@@ -64,9 +59,8 @@ static const struct {
      "    <gpt2>\nshort\n|\n"},
 };
 
-static void forms_are_filled(void **state)
+TEST(forms_are_filled)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char forms[600], *text;
         snprintf(forms, sizeof forms,
@@ -79,19 +73,16 @@ static void forms_are_filled(void **state)
 }
 
 /* Texts of the tree may come from strangers; those of the form do not. */
-static void texts_of_the_tree_go_through_put(void **state)
+TEST(texts_of_the_tree_go_through_put)
 {
-    (void)state;
     char *text;
-    assert_int_equal(print("=== a\n<b>{name}</b> {name:>8}{ranks}\n", "a", brackets, &text),
-                     ZERO_OK);
+    assert_ok(print("=== a\n<b>{name}</b> {name:>8}{ranks}\n", "a", brackets, &text));
     assert_string_equal(text, "<b>[<gpt2>]</b>   [<gpt2>]3\n");
     free(text);
 }
 
-static void errors_name_section_and_line(void **state)
+TEST(errors_name_section_and_line)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"=== a\nx\n{absent}\n", "form \"a\", line 2: there is no fact \"absent\""},
         {"=== a\n{ranks:parsecs}\n", "line 1: there is no such unit"},
@@ -112,8 +103,5 @@ static void errors_name_section_and_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(forms_are_filled),
-                                       cmocka_unit_test(texts_of_the_tree_go_through_put),
-                                       cmocka_unit_test(errors_name_section_and_line)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

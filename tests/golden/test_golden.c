@@ -8,9 +8,6 @@
 #include "support/mpi_cmocka.h"
 #include "support/states_test.h"
 
-#include <math.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "comm/divide.h"
@@ -142,7 +139,7 @@ static void train_in(struct golden *g, const zero_backend *backend, zero_comm *w
                              .backend = backend,
                              .weights = &weights,
                              .eval_batches = 1};
-    assert_all(zero_engine_init(&e, &spec, world) == ZERO_OK);
+    all_ok(zero_engine_init(&e, &spec, world));
     zero_source source = {.sample = sample, .arg = g};
     zero_step_input in = {.lr = golden_adamw.lr,
                           .beta1 = golden_adamw.beta1,
@@ -153,7 +150,7 @@ static void train_in(struct golden *g, const zero_backend *backend, zero_comm *w
     for (int s = 0; s < GOLDEN_STEPS; s++) {
         zero_run_output out;
         in.step = s;
-        assert_all(zero_engine_step(&e, &source, &in, &out) == ZERO_OK);
+        all_ok(zero_engine_step(&e, &source, &in, &out));
         double loss = expected(g, "losses", s), norm = expected(g, "grad_norms", s);
         assert_all(fabs(out.loss - loss) <= 1e-5 * loss);
         assert_all(fabs(out.grad_norm - norm) <= 1e-4 * norm);
@@ -168,26 +165,26 @@ static void train(struct golden *g, const zero_backend *backend, int tp, int sli
 {
     zero_comm world;
     zero_model part;
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(zero_comm_divide(&world, tp, 0) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(zero_comm_divide(&world, tp, 0));
     zero_share share = {tp, test_rank % tp, slices};
-    assert_all(zero_model_share(&g->model, share, &part) == ZERO_OK);
+    all_ok(zero_model_share(&g->model, share, &part));
     train_in(g, backend, &world, &part);
     zero_model_destroy(&part);
     zero_comm_destroy(&world);
 }
 
-static void the_cpu_backend_trains_as_pytorch_does(void **state)
+TEST(the_cpu_backend_trains_as_pytorch_does)
 {
     if (test_size <= GOLDEN_BATCH) train(*state, &zero_backend_cpu, 1, 1);
 }
 
-static void the_naive_backend_trains_as_pytorch_does(void **state)
+TEST(the_naive_backend_trains_as_pytorch_does)
 {
     if (test_size <= GOLDEN_BATCH) train(*state, &zero_backend_naive, 1, 1);
 }
 
-static void all_tp_degrees_train_as_pytorch_does(void **state)
+TEST(all_tp_degrees_train_as_pytorch_does)
 {
     for (int tp = 1; tp <= test_size; tp *= 2) {
         if (test_size / tp > GOLDEN_BATCH) continue;
@@ -199,11 +196,6 @@ static void all_tp_degrees_train_as_pytorch_does(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_naive_backend_trains_as_pytorch_does),
-        cmocka_unit_test(the_cpu_backend_trains_as_pytorch_does),
-        cmocka_unit_test(all_tp_degrees_train_as_pytorch_does),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, load_golden, free_golden));
+    return test_end(run_here(load_golden, free_golden));
 }

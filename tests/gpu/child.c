@@ -1,18 +1,11 @@
 #define _GNU_SOURCE
+#include "support/test.h"
+
 #include "gpu/child.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void set_variables(const char *variables)
 {

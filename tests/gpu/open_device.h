@@ -2,13 +2,8 @@
  * names, with some of its memory and of the host's. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #include "gpu/cuda.h"
 #include "math/device.h"
@@ -40,13 +35,13 @@ static inline void open_device(device *d)
     const zero_plugin *plugin;
     void *memory;
     *d = (device){.math = {.device = is_gpu() ? 0 : 1}};
-    assert_int_equal(zero_device_find(device_name(), &d->of, &plugin), ZERO_OK);
-    assert_int_equal(d->of->open(&d->math), ZERO_OK);
+    assert_ok(zero_device_find(device_name(), &d->of, &plugin));
+    assert_ok(d->of->open(&d->math));
     d->host =
         mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(d->host, MAP_FAILED);
-    assert_int_equal(d->of->memory->pin(&d->math, d->host, HOST_BYTES), ZERO_OK);
-    assert_int_equal(d->of->memory->take(&d->math, HOST_BYTES, &memory), ZERO_OK);
+    assert_ok(d->of->memory->pin(&d->math, d->host, HOST_BYTES));
+    assert_ok(d->of->memory->take(&d->math, HOST_BYTES, &memory));
     d->memory = memory;
 }
 
@@ -70,8 +65,8 @@ static inline zero_status wait_for(device *d, zero_ticket ticket)
 static inline void fetch_now(device *d, void *host, const void *memory, size_t bytes)
 {
     zero_ticket ticket;
-    assert_int_equal(d->of->memory->fetch(&d->math, host, memory, bytes, &ticket), ZERO_OK);
-    assert_int_equal(wait_for(d, ticket), ZERO_OK);
+    assert_ok(d->of->memory->fetch(&d->math, host, memory, bytes, &ticket));
+    assert_ok(wait_for(d, ticket));
 }
 
 /* Small whole numbers have every type, and their sums are exact. */

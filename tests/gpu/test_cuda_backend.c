@@ -1,13 +1,14 @@
 /* The CUDA backend's glue, on the emulated device or on a GPU: memory, copies and their tickets,
  * products in pieces, and failures. The emulator's streams run late and in random orders, so a wait
  * that is missing changes numbers. */
+#include "support/test.h"
+
 #include "gpu/open_device.h"
 
 /* ---- memory and copies ---- */
 
-static void memory_is_zeroed_and_aligned(void **state)
+TEST(memory_is_zeroed_and_aligned)
 {
-    (void)state;
     device d;
     open_device(&d);
     assert_int_equal((uintptr_t)d.memory % ZERO_MEMORY_ALIGN, 0);
@@ -16,19 +17,18 @@ static void memory_is_zeroed_and_aligned(void **state)
     for (size_t i = 0; i < HOST_BYTES; i++) assert_int_equal(d.host[i], 0);
     void *none;
     assert_int_equal(d.of->memory->take(&d.math, (size_t)1 << 50, &none), ZERO_ERR_NOMEM);
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK); /* no failure that stays */
-    assert_int_equal(d.of->memory->take(&d.math, 0, &none), ZERO_OK);
+    assert_ok(d.of->sync(&d.math)); /* no failure that stays */
+    assert_ok(d.of->memory->take(&d.math, 0, &none));
     d.of->memory->give_back(&d.math, none);
     d.of->memory->give_back(&d.math, d.memory);
     d.of->memory->unpin(&d.math, d.host);
-    assert_int_equal(d.of->memory->pin(&d.math, d.host, HOST_BYTES), ZERO_OK);
+    assert_ok(d.of->memory->pin(&d.math, d.host, HOST_BYTES));
     close_device(&d);
 }
 
 /* More copies than there are events, each of a number that a call has just made: x = 2x + 1. */
-static void copies_wait_for_calls_and_calls_for_copies(void **state)
+TEST(copies_wait_for_calls_and_calls_for_copies)
 {
-    (void)state;
     enum { N = 64, TURNS = 2 * ZERO_CUDA_COPIES + 100 };
     device d;
     open_device(&d);
@@ -36,27 +36,25 @@ static void copies_wait_for_calls_and_calls_for_copies(void **state)
     float *up = (float *)d.host, *down = up + N;
     zero_ticket stored, fetched = 0, first = 0;
     for (int turn = 0; turn < TURNS; turn++) {
-        assert_int_equal(wait_for(&d, fetched), ZERO_OK); /* the host writes there again */
+        assert_ok(wait_for(&d, fetched)); /* the host writes there again */
         for (int i = 0; i < N; i++) up[i] = (float)(turn + i);
-        assert_int_equal(m->store(&d.math, d.memory, up, N * sizeof *up, &stored), ZERO_OK);
-        assert_int_equal(m->after(&d.math, stored), ZERO_OK);
+        assert_ok(m->store(&d.math, d.memory, up, N * sizeof *up, &stored));
+        assert_ok(m->after(&d.math, stored));
         d.of->accumulate(&d.math, ZERO_FP32, N, d.memory, d.memory, d.memory + N);
-        assert_int_equal(m->fetch(&d.math, down, d.memory + N, N * sizeof *down, &fetched),
-                         ZERO_OK);
+        assert_ok(m->fetch(&d.math, down, d.memory + N, N * sizeof *down, &fetched));
         if (turn == 0) first = fetched;
-        assert_int_equal(wait_for(&d, fetched), ZERO_OK);
+        assert_ok(wait_for(&d, fetched));
         for (int i = 0; i < N; i++) assert_true(down[i] == (float)(2 * (turn + i)));
     }
-    assert_int_equal(wait_for(&d, first), ZERO_OK);
-    assert_int_equal(wait_for(&d, 0), ZERO_OK);
-    assert_int_equal(m->after(&d.math, first), ZERO_OK);
+    assert_ok(wait_for(&d, first));
+    assert_ok(wait_for(&d, 0));
+    assert_ok(m->after(&d.math, first));
     close_device(&d);
 }
 
 /* A running sum is fetched after each addition, and nothing else makes the copy wait. */
-static void a_copy_waits_for_the_calls_before_it(void **state)
+TEST(a_copy_waits_for_the_calls_before_it)
 {
-    (void)state;
     enum { N = 64, TURNS = 200 };
     device d;
     open_device(&d);
@@ -64,24 +62,21 @@ static void a_copy_waits_for_the_calls_before_it(void **state)
     float *ones = (float *)d.host, *sums = ones + N, *sum = d.memory + N;
     zero_ticket ticket;
     for (int i = 0; i < N; i++) ones[i] = 1.0f;
-    assert_int_equal(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket), ZERO_OK);
-    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
+    assert_ok(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket));
+    assert_ok(m->after(&d.math, ticket));
     for (int turn = 0; turn < TURNS; turn++, sum += N) { /* each in a place of its own */
         d.of->accumulate(&d.math, ZERO_FP32, N, sum, d.memory, sum + N);
-        assert_int_equal(
-            m->fetch(&d.math, sums + N * turn, sum + N, N * sizeof *sums, &ticket),
-            ZERO_OK);
+        assert_ok(m->fetch(&d.math, sums + N * turn, sum + N, N * sizeof *sums, &ticket));
     }
-    assert_int_equal(wait_for(&d, ticket), ZERO_OK);
+    assert_ok(wait_for(&d, ticket));
     for (int i = 0; i < N * TURNS; i++) assert_true(sums[i] == (float)(i / N + 1));
     close_device(&d);
 }
 
 /* The same with later calls that overwrite a sum, beside which the copy may run: x, then 2x. A place
  * stays one after many others. */
-static void a_copy_since_a_place_waits_for_the_calls_before_it(void **state)
+TEST(a_copy_since_a_place_waits_for_the_calls_before_it)
 {
-    (void)state;
     enum { N = 64, TURNS = 3 * ZERO_CUDA_PLACES };
     device d;
     int earlier = 0;
@@ -91,17 +86,17 @@ static void a_copy_since_a_place_waits_for_the_calls_before_it(void **state)
     zero_ticket ticket;
     zero_call_place old, at;
     for (int i = 0; i < N; i++) ones[i] = 1.0f;
-    assert_int_equal(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket), ZERO_OK);
-    assert_int_equal(m->after(&d.math, ticket), ZERO_OK);
-    assert_int_equal(m->place(&d.math, &old), ZERO_OK);
+    assert_ok(m->store(&d.math, d.memory, ones, N * sizeof *ones, &ticket));
+    assert_ok(m->after(&d.math, ticket));
+    assert_ok(m->place(&d.math, &old));
     for (int turn = 0; turn < TURNS; turn++) {
         float *x = d.memory + (turn + 1) * N;
         d.of->accumulate(&d.math, ZERO_FP32, N, x, d.memory, x);
-        assert_int_equal(m->place(&d.math, &at), ZERO_OK);
+        assert_ok(m->place(&d.math, &at));
         d.of->accumulate(&d.math, ZERO_FP32, N, x, x, x);
         m->since(&d.math, at);
-        assert_int_equal(m->fetch(&d.math, sums, x, N * sizeof *sums, &ticket), ZERO_OK);
-        assert_int_equal(wait_for(&d, ticket), ZERO_OK);
+        assert_ok(m->fetch(&d.math, sums, x, N * sizeof *sums, &ticket));
+        assert_ok(wait_for(&d, ticket));
         assert_true(sums[0] == 1.0f || sums[0] == 2.0f);
         earlier += sums[0] == 1.0f;
         m->since(&d.math, 0);
@@ -118,30 +113,27 @@ static void a_copy_since_a_place_waits_for_the_calls_before_it(void **state)
 }
 
 /* Without waits between them: copies of one direction end in their order. */
-static void tickets_end_in_order(void **state)
+TEST(tickets_end_in_order)
 {
-    (void)state;
     enum { N = 3 * ZERO_CUDA_COPIES / 2 };
     static zero_ticket tickets[N];
     device d;
     open_device(&d);
     const zero_memory *m = d.of->memory;
     for (int i = 0; i < N; i++)
-        assert_int_equal(m->fetch(&d.math, d.host + 4 * i, d.memory + i, 4, &tickets[i]),
-                         ZERO_OK);
-    assert_int_equal(wait_for(&d, tickets[N - 1]), ZERO_OK);
+        assert_ok(m->fetch(&d.math, d.host + 4 * i, d.memory + i, 4, &tickets[i]));
+    assert_ok(wait_for(&d, tickets[N - 1]));
     for (int i = 0; i < N; i++) {
         bool ended = false;
-        assert_int_equal(m->ended(&d.math, tickets[i], &ended), ZERO_OK);
+        assert_ok(m->ended(&d.math, tickets[i], &ended));
         assert_true(ended);
     }
     close_device(&d);
 }
 
 /* The clock of a mark is the device's: the second one is set while the first call is still queued. */
-static void marks_tell_the_time_of_calls(void **state)
+TEST(marks_tell_the_time_of_calls)
 {
-    (void)state;
     device d;
     double calls = 0.0, nothing = 0.0, all = 0.0;
     open_device(&d);
@@ -151,9 +143,9 @@ static void marks_tell_the_time_of_calls(void **state)
         d.of->clear(&d.math, (int64_t)(HOST_BYTES / sizeof(float)), d.memory);
     watch->set(&d.math, 1);
     watch->set(&d.math, watch->marks - 1);
-    assert_int_equal(watch->between(&d.math, 0, 1, &calls), ZERO_OK);
-    assert_int_equal(watch->between(&d.math, 1, watch->marks - 1, &nothing), ZERO_OK);
-    assert_int_equal(watch->between(&d.math, 0, watch->marks - 1, &all), ZERO_OK);
+    assert_ok(watch->between(&d.math, 0, 1, &calls));
+    assert_ok(watch->between(&d.math, 1, watch->marks - 1, &nothing));
+    assert_ok(watch->between(&d.math, 0, watch->marks - 1, &all));
     assert_true(calls > 0.0 && nothing >= 0.0 && nothing < calls && all >= calls);
     close_device(&d);
 }
@@ -163,9 +155,8 @@ static void count_poll(void *polled)
     ++*(int *)polled;
 }
 
-static void calls_poll(void **state)
+TEST(calls_poll)
 {
-    (void)state;
     device d;
     open_device(&d);
     int polled = 0;
@@ -195,9 +186,8 @@ static void compare_product(device *d, const product *p)
     const size_t bytes = used;
     char *result = fill(d, &used, g.c_type, nc, 0);
     zero_ticket ticket;
-    assert_int_equal(d->of->memory->store(&d->math, d->memory, d->host, bytes, &ticket),
-                     ZERO_OK);
-    assert_int_equal(d->of->memory->after(&d->math, ticket), ZERO_OK);
+    assert_ok(d->of->memory->store(&d->math, d->memory, d->host, bytes, &ticket));
+    assert_ok(d->of->memory->after(&d->math, ticket));
     g.a = on_device(d, a), g.b = on_device(d, b), g.c = on_device(d, c);
     d->of->gemm(&d->math, &g);
     fetch_now(d, result, g.c, bytes_of(g.c_type, nc));
@@ -236,9 +226,8 @@ static void compare_types(device *d, int64_t m, int64_t n, int64_t k, int64_t ga
         }
 }
 
-static void products_are_the_oracles(void **state)
+TEST(products_are_the_oracles)
 {
-    (void)state;
     device d;
     open_device(&d);
     compare_types(&d, 1, 1, 1, 0);
@@ -249,14 +238,13 @@ static void products_are_the_oracles(void **state)
     compare_types(&d, 3, 1031, 5, 9);
     compare_types(&d, 1029, 3, 5, 3);
     compare_types(&d, 3, 5, 1031, 1);
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    assert_ok(d.of->sync(&d.math));
     close_device(&d);
 }
 
 /* With little room each of m, n and k is cut, and the last pieces are short. */
-static void products_in_pieces_are_the_same(void **state)
+TEST(products_in_pieces_are_the_same)
 {
-    (void)state;
     device d;
     open_device(&d);
     zero_cuda *c = (zero_cuda *)d.math.state[0];
@@ -273,9 +261,8 @@ static void products_in_pieces_are_the_same(void **state)
 
 /* ---- failures ---- */
 
-static void wrong_memory_is_refused_and_the_refusal_stays(void **state)
+TEST(wrong_memory_is_refused_and_the_refusal_stays)
 {
-    (void)state;
     zero_ticket ticket;
     for (int which = 0; which < 4; which++) {
         device d;
@@ -309,9 +296,8 @@ static void wrong_memory_is_refused_and_the_refusal_stays(void **state)
     }
 }
 
-static void wrong_pins_are_refused(void **state)
+TEST(wrong_pins_are_refused)
 {
-    (void)state;
     device d;
     open_device(&d);
     const zero_memory *m = d.of->memory;
@@ -320,43 +306,28 @@ static void wrong_pins_are_refused(void **state)
     assert_fails(m->pin(&d.math, NULL, 4096), ZERO_ERR_INVALID, "whole pages");
     char *page = (char *)(((uintptr_t)d.memory + 4095) / 4096 * 4096);
     assert_fails(m->pin(&d.math, page, 4096), ZERO_ERR_INVALID, "memory of the device");
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    assert_ok(d.of->sync(&d.math));
     close_device(&d);
 }
 
-static void devices_have_numbers(void **state)
+TEST(devices_have_numbers)
 {
-    (void)state;
     const zero_backend *of;
     const zero_plugin *plugin;
     zero_math math = {.device = 1000};
-    assert_int_equal(zero_device_find(device_name(), &of, &plugin), ZERO_OK);
+    assert_ok(zero_device_find(device_name(), &of, &plugin));
     assert_fails(of->open(&math), ZERO_ERR_INVALID, "there is no device 1000");
     of->close(&math);
     device d;
     open_device(&d);
-    assert_int_equal(of->accepts(&d.math, ZERO_BF16), ZERO_OK);
+    assert_ok(of->accepts(&d.math, ZERO_BF16));
     ((zero_cuda *)d.math.state[0])->capability = 70;
     assert_fails(of->accepts(&d.math, ZERO_BF16), ZERO_ERR_UNSUPPORTED, "use --dtype fp16");
-    assert_int_equal(of->accepts(&d.math, ZERO_FP16), ZERO_OK);
+    assert_ok(of->accepts(&d.math, ZERO_FP16));
     close_device(&d);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_aligned),
-        cmocka_unit_test(copies_wait_for_calls_and_calls_for_copies),
-        cmocka_unit_test(a_copy_waits_for_the_calls_before_it),
-        cmocka_unit_test(a_copy_since_a_place_waits_for_the_calls_before_it),
-        cmocka_unit_test(tickets_end_in_order),
-        cmocka_unit_test(marks_tell_the_time_of_calls),
-        cmocka_unit_test(calls_poll),
-        cmocka_unit_test(products_are_the_oracles),
-        cmocka_unit_test(products_in_pieces_are_the_same),
-        cmocka_unit_test(wrong_memory_is_refused_and_the_refusal_stays),
-        cmocka_unit_test(wrong_pins_are_refused),
-        cmocka_unit_test(devices_have_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Each word of the kernels' dialect, on the emulator, in both orders of threads. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/half.h"
 #include "gpu/emulated/emulator.h"

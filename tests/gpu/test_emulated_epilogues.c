@@ -1,14 +1,9 @@
 /* Products of the emulated cuBLASLt that end with a bias, GELU or its gradient, against plain loops; and
  * what it refuses. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
 #include <cublasLt.h>
+
+#include "support/test.h"
 
 #include "base/half.h"
 #include "gpu/emulated/emulator.h"
@@ -168,9 +163,8 @@ static void assert_near(uint16_t got, double want)
     if (!(fabs(x - want) <= fabs(want) / 256.0 + 1e-6)) fail_msg("%g, not %g", x, want);
 }
 
-static void a_bias_is_added_before_sums_are_rounded(void **state)
+TEST(a_bias_is_added_before_sums_are_rounded)
 {
-    (void)state;
     compute(CUBLASLT_EPILOGUE_BIAS);
     fetch(D);
     for (int i = 0; i < M * N; i++)
@@ -182,9 +176,8 @@ static void a_bias_is_added_before_sums_are_rounded(void **state)
         assert_int_equal(result[i], zero_to_bf16(sum_at(i % M, i / M)));
 }
 
-static void a_matrix_is_added_before_sums_are_rounded(void **state)
+TEST(a_matrix_is_added_before_sums_are_rounded)
 {
-    (void)state;
     for (int from = IN; from <= D; from++) { /* also in place */
         compute_with(CUBLASLT_EPILOGUE_BIAS, piece[from]);
         fetch(D);
@@ -194,9 +187,8 @@ static void a_matrix_is_added_before_sums_are_rounded(void **state)
     }
 }
 
-static void gelu_keeps_what_it_is_of(void **state)
+TEST(gelu_keeps_what_it_is_of)
 {
-    (void)state;
     compute(CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
     fetch(D);
     for (int i = 0; i < M * N; i++)
@@ -207,9 +199,8 @@ static void gelu_keeps_what_it_is_of(void **state)
                                                 : host[IN][i]);
 }
 
-static void the_gradient_of_gelu_is_that_of_finite_differences(void **state)
+TEST(the_gradient_of_gelu_is_that_of_finite_differences)
 {
-    (void)state;
     const double step = 1e-4;
     compute(CUBLASLT_EPILOGUE_DGELU);
     fetch(D);
@@ -227,9 +218,8 @@ static void the_gradient_of_gelu_is_that_of_finite_differences(void **state)
 static const cublasStatus_t bad = CUBLAS_STATUS_INVALID_VALUE,
                             unknown = CUBLAS_STATUS_NOT_SUPPORTED;
 
-static void products_that_do_not_exist_have_no_algorithm(void **state)
+TEST(products_that_do_not_exist_have_no_algorithm)
 {
-    (void)state;
     product p = make(CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
     int64_t stride = AUX - 4;
     set(&p, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &stride, sizeof stride);
@@ -258,9 +248,8 @@ static void products_that_do_not_exist_have_no_algorithm(void **state)
     zero_emulated_capability(80);
 }
 
-static void descriptions_are_checked(void **state)
+TEST(descriptions_are_checked)
 {
-    (void)state;
     product p = make(CUBLASLT_EPILOGUE_BIAS);
     const int64_t wide = CUBLAS_OP_N;
     assert_int_equal(set(&p, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide), bad);
@@ -274,9 +263,8 @@ static void descriptions_are_checked(void **state)
 }
 
 /* Each product is right but for one thing. */
-static void products_are_checked(void **state)
+TEST(products_are_checked)
 {
-    (void)state;
     const cublasLtEpilogue_t all = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     for (int i = A; i <= D; i++) { /* past the end of a piece, and less aligned */
         product p = make(all);
@@ -309,9 +297,8 @@ static void products_are_checked(void **state)
     assert_int_equal(multiply(&p), bad);
 }
 
-static void a_product_spoils_the_workspace(void **state)
+TEST(a_product_spoils_the_workspace)
 {
-    (void)state;
     compute(CUBLASLT_EPILOGUE_BIAS);
     fetch(WORKSPACE);
     assert_int_equal(result[0], 0xffff);
@@ -320,15 +307,5 @@ static void a_product_spoils_the_workspace(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bias_is_added_before_sums_are_rounded),
-        cmocka_unit_test(a_matrix_is_added_before_sums_are_rounded),
-        cmocka_unit_test(gelu_keeps_what_it_is_of),
-        cmocka_unit_test(the_gradient_of_gelu_is_that_of_finite_differences),
-        cmocka_unit_test(products_that_do_not_exist_have_no_algorithm),
-        cmocka_unit_test(descriptions_are_checked),
-        cmocka_unit_test(products_are_checked),
-        cmocka_unit_test(a_product_spoils_the_workspace),
-    };
-    return cmocka_run_group_tests(tests, take_memory, give_memory_back);
+    return run_here(take_memory, give_memory_back);
 }

@@ -1,13 +1,8 @@
 /* Products of the emulated cuBLAS against plain loops, and what it refuses. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
 #include <cublas_v2.h>
+
+#include "support/test.h"
 
 #include "base/half.h"
 #include "gpu/child.h"
@@ -103,18 +98,16 @@ static void check_product(bool turn_a, bool turn_b, cudaDataType type, float alp
     }
 }
 
-static void products_are_those_of_plain_loops(void **state)
+TEST(products_are_those_of_plain_loops)
 {
-    (void)state;
     static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF};
     for (int i = 0; i < 12; i++)
         check_product(i & 1, i & 2, types[i / 4], i % 3 ? 1.0f : 0.5f, i % 2 ? 1.0f : 0.0f);
 }
 
 /* Sums of up to 13 * 42 are whole numbers that bf16 does not have all. */
-static void sums_are_rounded_to_the_type_of_the_factors(void **state)
+TEST(sums_are_rounded_to_the_type_of_the_factors)
 {
-    (void)state;
     static const cudaDataType types[] = {CUDA_R_16F, CUDA_R_16BF};
     for (int t = 0; t < 2; t++) {
         const bool is_half = types[t] == CUDA_R_16F;
@@ -145,9 +138,8 @@ static void sums_are_rounded_to_the_type_of_the_factors(void **state)
 }
 
 /* What was there is not read, as memory that nobody has written may be NaN. */
-static void without_beta_the_result_may_hold_anything(void **state)
+TEST(without_beta_the_result_may_hold_anything)
 {
-    (void)state;
     assert_int_equal(cudaMemset(on_device[2], 0xff, sizeof c), cudaSuccess);
     assert_int_equal(multiply(CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth, CUDA_R_32F, 1, 0),
                      CUBLAS_STATUS_SUCCESS);
@@ -158,9 +150,8 @@ static void without_beta_the_result_may_hold_anything(void **state)
 }
 
 /* The workspace belongs to the product while it computes. */
-static void a_product_spoils_the_workspace(void **state)
+TEST(a_product_spoils_the_workspace)
 {
-    (void)state;
     assert_int_equal(cudaMemset(on_device[3], 0, sizeof c), cudaSuccess);
     assert_int_equal(multiply(CUBLAS_OP_N, CUBLAS_OP_N, rows_of_c, depth, CUDA_R_32F, 1, 0),
                      CUBLAS_STATUS_SUCCESS);
@@ -169,9 +160,8 @@ static void a_product_spoils_the_workspace(void **state)
     assert_true(isnan(result[0]) && isnan(result[most - 1]));
 }
 
-static void factors_and_the_result_lie_in_device_memory(void **state)
+TEST(factors_and_the_result_lie_in_device_memory)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         void *const begin = on_device[i];
         on_device[i] = (float *)begin + most - 100;
@@ -182,9 +172,8 @@ static void factors_and_the_result_lie_in_device_memory(void **state)
     }
 }
 
-static void what_is_not_supported_is_a_status(void **state)
+TEST(what_is_not_supported_is_a_status)
 {
-    (void)state;
     const cublasOperation_t N = CUBLAS_OP_N;
     const cublasStatus_t bad = CUBLAS_STATUS_INVALID_VALUE;
     assert_int_equal(multiply(CUBLAS_OP_C, N, rows_of_c, depth, CUDA_R_32F, 1, 0), bad);
@@ -226,14 +215,6 @@ static void handles_need_a_device(void **state)
 int main(void)
 {
     const struct CMUnitTest first[] = {cmocka_unit_test(handles_need_a_device)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_those_of_plain_loops),
-        cmocka_unit_test(sums_are_rounded_to_the_type_of_the_factors),
-        cmocka_unit_test(without_beta_the_result_may_hold_anything),
-        cmocka_unit_test(a_product_spoils_the_workspace),
-        cmocka_unit_test(factors_and_the_result_lie_in_device_memory),
-        cmocka_unit_test(what_is_not_supported_is_a_status),
-    };
     return cmocka_run_group_tests_name("without a device", first, NULL, NULL) +
-           cmocka_run_group_tests(tests, take_memory, give_memory_back);
+           run_here(take_memory, give_memory_back);
 }

@@ -1,5 +1,7 @@
 /* Products and what follows them as one call, against the oracle's two calls: rounded once where
  * cuBLASLt makes both, and the bits of the device's two calls elsewhere. */
+#include "support/test.h"
+
 #include "gpu/open_device.h"
 
 #include <math.h>
@@ -156,9 +158,8 @@ static arrays run(device *d, const shape *s, calling *call)
                           .c = on_device(d, x.c),
                           .other = on_device(d, x.other),
                           .dbias = on_device(d, x.dbias)};
-    assert_int_equal(d->of->memory->store(&d->math, d->memory, d->host, x.bytes, &ticket),
-                     ZERO_OK);
-    assert_int_equal(wait_for(d, ticket), ZERO_OK); /* the host's memory is written again */
+    assert_ok(d->of->memory->store(&d->math, d->memory, d->host, x.bytes, &ticket));
+    assert_ok(wait_for(d, ticket)); /* the host's memory is written again */
     call(d->of, &d->math, s, &there);
     fetch_now(d, d->host, d->memory, x.bytes);
     return x;
@@ -256,9 +257,8 @@ static shape shape_of(ending end, zero_type type, int64_t m, int64_t n, int64_t 
         .end = end, .factors = type, .bias = type, .rows = type, .m = m, .n = n, .k = k};
 }
 
-static void results_are_the_oracles_rounded_once(void **state)
+TEST(results_are_the_oracles_rounded_once)
 {
-    (void)state;
     device d;
     open_device(&d);
     for (int i = 0; i < 2 * ENDINGS; i++) {
@@ -268,7 +268,7 @@ static void results_are_the_oracles_rounded_once(void **state)
         s.m = 1, s.n = 8, s.gap[i % 2] = 8, s.shift[i % ARRAYS] = 8;
         check_oracle(&d, &s);
     }
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    assert_ok(d.of->sync(&d.math));
     assert_int_equal(inside(&d)->n_choices, 4 * ENDINGS);
     close_device(&d);
 }
@@ -285,9 +285,8 @@ static bool are_same(device *d, const shape *s)
 }
 
 /* Other types, few rows, and rows that do not begin at multiples of 16 bytes. */
-static void other_products_are_two_calls(void **state)
+TEST(other_products_are_two_calls)
 {
-    (void)state;
     device d;
     open_device(&d);
     for (int end = 0; end < ENDINGS; end++) {
@@ -316,14 +315,13 @@ static void other_products_are_two_calls(void **state)
         inside(&d)->choices[so_far].is_supported = false;
         assert_true(are_same(&d, &s));
     }
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    assert_ok(d.of->sync(&d.math));
     close_device(&d);
 }
 
 /* Without k there is nothing to add; without rows nothing at all. */
-static void empty_products_are_two_calls(void **state)
+TEST(empty_products_are_two_calls)
 {
-    (void)state;
     device d;
     open_device(&d);
     shape s = shape_of(BIAS_GELU, ZERO_BF16, 8, 16, 0);
@@ -337,9 +335,8 @@ static void empty_products_are_two_calls(void **state)
 /* ---- the choices ---- */
 
 /* The choice is for the least alignment, so it is the same wherever arrays lie. */
-static void a_shape_is_asked_for_once(void **state)
+TEST(a_shape_is_asked_for_once)
 {
-    (void)state;
     device d;
     open_device(&d);
     shape s = shape_of(BIAS_GELU, ZERO_FP16, 16, 24, 8);
@@ -362,9 +359,8 @@ static void a_shape_is_asked_for_once(void **state)
     close_device(&d);
 }
 
-static void new_shapes_take_the_place_of_old_ones(void **state)
+TEST(new_shapes_take_the_place_of_old_ones)
 {
-    (void)state;
     device d;
     open_device(&d);
     shape s = shape_of(BIAS_GELU, ZERO_FP16, 16, 24, 8);
@@ -380,7 +376,7 @@ static void new_shapes_take_the_place_of_old_ones(void **state)
     assert_int_equal(inside(&d)->n_choices, ZERO_CUDA_CHOICES + 2);
     check_oracle(&d, &s);
     assert_int_equal(inside(&d)->n_choices, ZERO_CUDA_CHOICES + 2);
-    assert_int_equal(d.of->sync(&d.math), ZERO_OK);
+    assert_ok(d.of->sync(&d.math));
     close_device(&d);
 }
 
@@ -403,15 +399,8 @@ static void failures_stay(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_the_oracles_rounded_once),
-        cmocka_unit_test(other_products_are_two_calls),
-        cmocka_unit_test(empty_products_are_two_calls),
-        cmocka_unit_test(a_shape_is_asked_for_once),
-        cmocka_unit_test(new_shapes_take_the_place_of_old_ones),
-    };
     const struct CMUnitTest emulated[] = {cmocka_unit_test(failures_stay)};
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = run_here(NULL, NULL);
     if (getenv("ZERO_TEST_DEVICE")) return failed; /* a GPU would not survive it */
     return failed + cmocka_run_group_tests_name("failures", emulated, NULL, NULL);
 }

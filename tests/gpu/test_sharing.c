@@ -3,16 +3,11 @@
  * Each test is a process of its own with a neighbour of its own, since a device is used by the process
  * that opened it. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/half.h"
 #include "gpu/child.h"

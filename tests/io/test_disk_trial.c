@@ -1,19 +1,13 @@
 /* A disk's trial gives rates and leaves nothing; blocks are moved as asked and keep their bytes. */
+#include "support/test.h"
+
 #include "io/disk_trial.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
-
-#include <cmocka.h>
 
 #include "io/scratch_place.h"
 #include "support/disk_place.h"
@@ -44,9 +38,8 @@ static zero_disk_moved moved_by(const zero_scratch_file *file, zero_disk_load lo
 
 /* ---- moving ---- */
 
-static void each_block_is_moved_once(void **state)
+TEST(each_block_is_moved_once)
 {
-    (void)state;
     zero_scratch_file file = opened();
     for (int threads = 1; threads <= BLOCKS; threads += 2) {
         zero_disk_load load = {.n_blocks = BLOCKS, .threads = threads, .seconds = INFINITY};
@@ -62,9 +55,8 @@ static void each_block_is_moved_once(void **state)
     zero_scratch_file_close(&file);
 }
 
-static void a_limit_of_time_leaves_each_thread_a_block(void **state)
+TEST(a_limit_of_time_leaves_each_thread_a_block)
 {
-    (void)state;
     zero_scratch_file file = opened();
     zero_disk_load load = {
         .work = ZERO_DISK_WRITE, .n_blocks = BLOCKS, .threads = 3, .seconds = 0.0};
@@ -78,32 +70,28 @@ static void a_limit_of_time_leaves_each_thread_a_block(void **state)
     zero_scratch_file_close(&file);
 }
 
-static void reading_and_writing_keeps_the_bytes(void **state)
+TEST(reading_and_writing_keeps_the_bytes)
 {
-    (void)state;
     zero_scratch_file file = opened();
     for (size_t b = 0; b < BLOCKS; b++) {
         memset(block, 'a' + (int)b, ZERO_DISK_BLOCK);
-        assert_int_equal(
-            zero_scratch_file_write(&file, b * ZERO_DISK_BLOCK, block, ZERO_DISK_BLOCK),
-            ZERO_OK);
+        assert_ok(
+            zero_scratch_file_write(&file, b * ZERO_DISK_BLOCK, block, ZERO_DISK_BLOCK));
     }
     zero_disk_load load = {
         .work = ZERO_DISK_MIXED, .n_blocks = BLOCKS, .threads = 2, .seconds = INFINITY};
     moved_by(&file, load);
     for (size_t b = 0; b < BLOCKS; b++) {
-        assert_int_equal(
-            zero_scratch_file_read(&file, b * ZERO_DISK_BLOCK, block, ZERO_DISK_BLOCK),
-            ZERO_OK);
+        assert_ok(
+            zero_scratch_file_read(&file, b * ZERO_DISK_BLOCK, block, ZERO_DISK_BLOCK));
         for (size_t i = 0; i < ZERO_DISK_BLOCK; i++)
             if (block[i] != 'a' + (int)b) fail_msg("block %zu, byte %zu", b, i);
     }
     zero_scratch_file_close(&file);
 }
 
-static void wrong_loads_are_refused(void **state)
+TEST(wrong_loads_are_refused)
 {
-    (void)state;
     zero_disk_moved moved;
     zero_scratch_file file = opened();
     const zero_disk_load wrong[] = {
@@ -122,9 +110,8 @@ static void wrong_loads_are_refused(void **state)
 
 /* ---- the trial ---- */
 
-static void a_trial_gives_rates_and_leaves_nothing(void **state)
+TEST(a_trial_gives_rates_and_leaves_nothing)
 {
-    (void)state;
     zero_disk_rates rates;
     if (zero_disk_trial(place, &rates) != ZERO_OK) fail_msg("%s", zero_last_error());
     assert_true(rates.read > 0.0 && rates.write > 0.0 && rates.mixed > 0.0);
@@ -144,9 +131,8 @@ static void expect_refusal(const char *directory, zero_status status, const char
     assert_non_null(strstr(zero_last_error(), text));
 }
 
-static void wrong_directories_are_refused(void **state)
+TEST(wrong_directories_are_refused)
 {
-    (void)state;
     struct statfs fs;
     if (statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS_MAGIC)
         expect_refusal("/dev/shm", ZERO_ERR_INVALID, "/dev/shm lies in memory (tmpfs)");
@@ -167,9 +153,8 @@ static int meet_an_error(refused_call refused, const char *text)
     return disk_place_names(place) == 0 ? GOOD : BAD;
 }
 
-static void an_error_of_the_disk_ends_a_trial(void **state)
+TEST(an_error_of_the_disk_ends_a_trial)
 {
-    (void)state;
     const uint32_t at = 5 * (uint32_t)ZERO_DISK_BLOCK;
     const struct {
         refused_call refused;
@@ -195,12 +180,11 @@ static void an_error_of_the_disk_ends_a_trial(void **state)
 
 /* ---- the place ---- */
 
-static void a_place_says_what_it_can_do(void **state)
+TEST(a_place_says_what_it_can_do)
 {
-    (void)state;
     zero_scratch_place found;
     zero_scratch_file file = opened();
-    assert_int_equal(zero_scratch_place_read(place, &found), ZERO_OK);
+    assert_ok(zero_scratch_place_read(place, &found));
     assert_int_equal(found.file.is_direct, file.is_direct);
     assert_int_equal(found.file.had_no_name, file.had_no_name);
     assert_int_equal(found.file.memory_align, file.memory_align);
@@ -230,15 +214,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_block_is_moved_once),
-        cmocka_unit_test(a_limit_of_time_leaves_each_thread_a_block),
-        cmocka_unit_test(reading_and_writing_keeps_the_bytes),
-        cmocka_unit_test(wrong_loads_are_refused),
-        cmocka_unit_test(a_trial_gives_rates_and_leaves_nothing),
-        cmocka_unit_test(wrong_directories_are_refused),
-        cmocka_unit_test(an_error_of_the_disk_ends_a_trial),
-        cmocka_unit_test(a_place_says_what_it_can_do),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

@@ -1,16 +1,11 @@
 /* One reader of files: a mistake has one status and one wording, whatever reads. */
+#include "support/test.h"
+
 #include "io/bytes.h"
 #include "io/safetensors.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
@@ -82,9 +77,8 @@ static void put(const char *name, const char *text)
     fclose(file);
 }
 
-static void a_mistake_has_one_status_and_one_wording(void **state)
+TEST(a_mistake_has_one_status_and_one_wording)
 {
-    (void)state;
     assert_int_equal(mkdir("directory", 0700), 0);
     assert_int_equal(mkfifo("pipe", 0600), 0);
     check_all("directory", "directory: expected a regular file, found a directory");
@@ -94,27 +88,25 @@ static void a_mistake_has_one_status_and_one_wording(void **state)
 }
 
 /* A longer file that begins like a pointer is read, and so is a shorter one. */
-static void a_pointer_of_git_lfs_is_not_the_file(void **state)
+TEST(a_pointer_of_git_lfs_is_not_the_file)
 {
-    (void)state;
     char page[1025] = "version https://git-lfs.github.com/spec/v1\n";
     put("pointer", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n");
     check_all("pointer", "pointer: a pointer of Git LFS in place of the file");
     check_all("pointer", "'git lfs pull'");
     memset(page + strlen(page), 'x', sizeof page - 1 - strlen(page));
     put("pointer", page);
-    assert_int_equal(by_path("pointer"), ZERO_OK);
+    assert_ok(by_path("pointer"));
     put("pointer", "version https://git-lfs");
-    assert_int_equal(as_bytes("pointer"), ZERO_OK);
+    assert_ok(as_bytes("pointer"));
     assert_int_equal(unlink("pointer"), 0);
 }
 
-static void links_are_followed_only_where_users_name_files(void **state)
+TEST(links_are_followed_only_where_users_name_files)
 {
-    (void)state;
     put("file", "0123456789");
     assert_int_equal(symlink("file", "link"), 0);
-    assert_int_equal(by_path("link"), ZERO_OK);
+    assert_ok(by_path("link"));
     assert_int_equal(within_a_directory("link"), ZERO_ERR_IO);
     assert_non_null(strstr(zero_last_error(), "expected a regular file, found a link"));
     assert_int_equal(unlink("link") + unlink("file"), 0);
@@ -122,20 +114,19 @@ static void links_are_followed_only_where_users_name_files(void **state)
 
 /* ---- reading ---- */
 
-static void parts_are_read_at_offsets(void **state)
+TEST(parts_are_read_at_offsets)
 {
-    (void)state;
     char part[11] = "";
     size_t n;
     zero_file file;
     put("file", "0123456789");
-    assert_int_equal(zero_file_open_in(&dir, "file", &file), ZERO_OK);
+    assert_ok(zero_file_open_in(&dir, "file", &file));
     assert_int_equal(file.bytes, 10);
-    assert_int_equal(zero_file_read(&file, 3, part, 4), ZERO_OK);
+    assert_ok(zero_file_read(&file, 3, part, 4));
     assert_string_equal(part, "3456");
-    assert_int_equal(zero_file_read_some(&file, 8, part, 10, &n), ZERO_OK);
+    assert_ok(zero_file_read_some(&file, 8, part, 10, &n));
     assert_int_equal(n, 2);
-    assert_int_equal(zero_file_read_some(&file, 10, part, 10, &n), ZERO_OK);
+    assert_ok(zero_file_read_some(&file, 10, part, 10, &n));
     assert_int_equal(n, 0);
     assert_int_equal(zero_file_read(&file, 8, part, 3), ZERO_ERR_IO);
     assert_non_null(
@@ -144,15 +135,14 @@ static void parts_are_read_at_offsets(void **state)
     assert_int_equal(unlink("file"), 0);
 }
 
-static void a_failed_read_leaves_the_bytes_that_were_there(void **state)
+TEST(a_failed_read_leaves_the_bytes_that_were_there)
 {
-    (void)state;
     zero_bytes bytes = {0};
     put("file", "0123456789");
-    assert_int_equal(zero_bytes_append(&bytes, "ab", 2), ZERO_OK);
+    assert_ok(zero_bytes_append(&bytes, "ab", 2));
     assert_int_equal(zero_bytes_read_at_most(&bytes, "file", 9), ZERO_ERR_FORMAT);
     assert_int_equal(bytes.len, 2);
-    assert_int_equal(zero_bytes_read_at_most(&bytes, "file", 10), ZERO_OK);
+    assert_ok(zero_bytes_read_at_most(&bytes, "file", 10));
     assert_int_equal(bytes.len, 12);
     assert_memory_equal(bytes.bytes, "ab0123456789", 12);
     zero_bytes_destroy(&bytes);
@@ -160,14 +150,13 @@ static void a_failed_read_leaves_the_bytes_that_were_there(void **state)
 }
 
 /* Files in /proc have bytes although their length is 0. */
-static void the_end_is_where_reading_ends(void **state)
+TEST(the_end_is_where_reading_ends)
 {
-    (void)state;
     zero_bytes bytes = {0};
     assert_int_equal(zero_bytes_read_at_most(&bytes, "/proc/self/status", 9),
                      ZERO_ERR_FORMAT);
     assert_int_equal(bytes.len, 0);
-    assert_int_equal(zero_bytes_read(&bytes, "/proc/self/status"), ZERO_OK);
+    assert_ok(zero_bytes_read(&bytes, "/proc/self/status"));
     assert_true(bytes.len > 100);
     zero_bytes_destroy(&bytes);
 }
@@ -181,12 +170,11 @@ static int begin(void **state)
 }
 
 /* Memory that is reserved ahead counts: it is touched later. */
-static void bytes_take_no_more_than_they_may(void **state)
+TEST(bytes_take_no_more_than_they_may)
 {
-    (void)state;
     zero_bytes b = {.most = 1000};
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(zero_bytes_append(&b, "0123456789", 10), ZERO_OK);
+        assert_ok(zero_bytes_append(&b, "0123456789", 10));
         assert_true(b.room <= 1000);
     }
     assert_int_equal(zero_bytes_append(&b, "x", 1), ZERO_ERR_NOMEM);
@@ -203,14 +191,5 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mistake_has_one_status_and_one_wording),
-        cmocka_unit_test(a_pointer_of_git_lfs_is_not_the_file),
-        cmocka_unit_test(links_are_followed_only_where_users_name_files),
-        cmocka_unit_test(parts_are_read_at_offsets),
-        cmocka_unit_test(a_failed_read_leaves_the_bytes_that_were_there),
-        cmocka_unit_test(the_end_is_where_reading_ends),
-        cmocka_unit_test(bytes_take_no_more_than_they_may),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
+    return run_here(begin, end);
 }

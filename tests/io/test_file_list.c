@@ -1,16 +1,11 @@
 /* Whether a path is, or would be, among the files that a path, a directory or a pattern stands for. */
+#include "support/test.h"
+
 #include "io/file_list.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/file.h"
 
@@ -47,9 +42,8 @@ static int tear_down(void **state)
     return chdir("/") + system(command);
 }
 
-static void files_are_found_under_any_name(void **state)
+TEST(files_are_found_under_any_name)
 {
-    (void)state;
     char whole[128];
     snprintf(whole, sizeof whole, "%s/way/a.txt", place);
     assert_true(zero_files_have("data", "data/a.txt"));
@@ -65,9 +59,8 @@ static void files_are_found_under_any_name(void **state)
     assert_false(zero_files_have("nosuch", "data/a.txt"));
 }
 
-static void new_files_would_be_found_where_a_listing_comes(void **state)
+TEST(new_files_would_be_found_where_a_listing_comes)
 {
-    (void)state;
     char whole[128];
     snprintf(whole, sizeof whole, "%s/data/new", place);
     assert_true(zero_files_would_have("data", "data/new"));
@@ -86,9 +79,8 @@ static void new_files_would_be_found_where_a_listing_comes(void **state)
     assert_false(zero_files_would_have("data", "no/such/folder"));
 }
 
-static void new_files_may_match_a_pattern(void **state)
+TEST(new_files_may_match_a_pattern)
 {
-    (void)state;
     assert_true(zero_files_would_have("data/*.txt", "way/new.txt"));
     assert_true(zero_files_would_have("d*/*", "data/new"));
     assert_true(zero_files_would_have("d*", "data/deep/new")); /* all of a directory */
@@ -101,9 +93,8 @@ static void new_files_may_match_a_pattern(void **state)
     assert_false(zero_files_would_have("e*", "data/new"));
 }
 
-static void two_paths_may_name_one_file_that_is_to_come(void **state)
+TEST(two_paths_may_name_one_file_that_is_to_come)
 {
-    (void)state;
     assert_true(zero_file_is_same("data/new", "way/new"));
     assert_true(zero_file_is_same("new", "./new"));
     assert_true(zero_file_is_same("data/linked", "else/b2"));
@@ -114,11 +105,5 @@ static void two_paths_may_name_one_file_that_is_to_come(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_found_under_any_name),
-        cmocka_unit_test(new_files_would_be_found_where_a_listing_comes),
-        cmocka_unit_test(new_files_may_match_a_pattern),
-        cmocka_unit_test(two_paths_may_name_one_file_that_is_to_come),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "io/json_input.h"
 
@@ -50,9 +45,8 @@ static json_t *taken(const char *text)
 
 /* ---- texts ---- */
 
-static void what_is_json_is_read(void **state)
+TEST(what_is_json_is_read)
 {
-    (void)state;
     static const char *const texts[] = {
         "{}",
         "[]",
@@ -126,18 +120,16 @@ static const struct {
     {"]]]]", "unexpected token"},
 };
 
-static void texts_that_are_not_json_are_refused_with_place_and_reason(void **state)
+TEST(texts_that_are_not_json_are_refused_with_place_and_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
         refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
     refused("[1,\0 2]", 7, "at byte 3 of the JSON: expected text, found a NUL byte");
     refused("{}\0", 3, "at byte 2 of the JSON: expected text, found a NUL byte");
 }
 
-static void deep_nesting_is_refused_before_it_eats_the_stack(void **state)
+TEST(deep_nesting_is_refused_before_it_eats_the_stack)
 {
-    (void)state;
     enum { DEEP = 200000 };
     char *text = malloc(5 * DEEP + 1);
     assert_non_null(text);
@@ -155,9 +147,8 @@ static void deep_nesting_is_refused_before_it_eats_the_stack(void **state)
     free(text);
 }
 
-static void what_would_fill_the_memory_is_refused(void **state)
+TEST(what_would_fill_the_memory_is_refused)
 {
-    (void)state;
     enum { N = 1000000 };
     char *text = malloc(3 * N + 1);
     assert_non_null(text);
@@ -175,9 +166,8 @@ static void what_would_fill_the_memory_is_refused(void **state)
 
 /* ---- members ---- */
 
-static void members_are_read_by_type(void **state)
+TEST(members_are_read_by_type)
 {
-    (void)state;
     json_t *root = taken("{\"n\": -3, \"r\": 1.5, \"f\": true, \"t\": \"word\", \"o\": {}, "
                          "\"a\": [1]}");
     int64_t n = 0;
@@ -185,22 +175,21 @@ static void members_are_read_by_type(void **state)
     bool f = false;
     const char *t = NULL;
     const json_t *o = NULL, *a = NULL;
-    assert_int_equal(zero_json_whole(F, root, "n", -3, -3, &n), ZERO_OK);
-    assert_int_equal(zero_json_real(F, root, "r", &r), ZERO_OK);
-    assert_int_equal(zero_json_real(F, root, "n", &whole), ZERO_OK);
-    assert_int_equal(zero_json_flag(F, root, "f", &f), ZERO_OK);
-    assert_int_equal(zero_json_text(F, root, "t", &t), ZERO_OK);
-    assert_int_equal(zero_json_object(F, root, "o", &o), ZERO_OK);
-    assert_int_equal(zero_json_array(F, root, "a", &a), ZERO_OK);
+    assert_ok(zero_json_whole(F, root, "n", -3, -3, &n));
+    assert_ok(zero_json_real(F, root, "r", &r));
+    assert_ok(zero_json_real(F, root, "n", &whole));
+    assert_ok(zero_json_flag(F, root, "f", &f));
+    assert_ok(zero_json_text(F, root, "t", &t));
+    assert_ok(zero_json_object(F, root, "o", &o));
+    assert_ok(zero_json_array(F, root, "a", &a));
     assert_true(n == -3 && r == 1.5 && whole == -3.0 && f);
     assert_string_equal(t, "word");
     assert_true(json_object_size(o) == 0 && json_array_size(a) == 1);
     json_decref(root);
 }
 
-static void members_of_another_type_or_range_are_refused(void **state)
+TEST(members_of_another_type_or_range_are_refused)
 {
-    (void)state;
     json_t *root = taken("{\"n\": 7, \"r\": 1.5, \"e\": 1e3, \"t\": \"12\", \"z\": null, "
                          "\"f\": false, \"a\": [], \"o\": {}}");
     int64_t n = 42;
@@ -234,12 +223,11 @@ static void members_of_another_type_or_range_are_refused(void **state)
     json_decref(root);
 }
 
-static void misspelt_keys_are_refused(void **state)
+TEST(misspelt_keys_are_refused)
 {
-    (void)state;
     static const char *const names[] = {"steps", "seed"};
     json_t *root = taken("{\"seed\": 1, \"steps\": 2}");
-    assert_int_equal(zero_json_only(F, root, 2, names), ZERO_OK);
+    assert_ok(zero_json_only(F, root, 2, names));
     assert_int_equal(zero_json_only(F, root, 1, names), ZERO_ERR_FORMAT);
     assert_says("\"seed\": no such key; expected one of steps");
     json_decref(root);
@@ -249,9 +237,8 @@ static void misspelt_keys_are_refused(void **state)
     json_decref(root);
 }
 
-static void long_names_are_cut_in_messages(void **state)
+TEST(long_names_are_cut_in_messages)
 {
-    (void)state;
     char name[5001], shown[ZERO_JSON_SHOWN];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -263,15 +250,5 @@ static void long_names_are_cut_in_messages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_json_is_read),
-        cmocka_unit_test(texts_that_are_not_json_are_refused_with_place_and_reason),
-        cmocka_unit_test(deep_nesting_is_refused_before_it_eats_the_stack),
-        cmocka_unit_test(what_would_fill_the_memory_is_refused),
-        cmocka_unit_test(members_are_read_by_type),
-        cmocka_unit_test(members_of_another_type_or_range_are_refused),
-        cmocka_unit_test(misspelt_keys_are_refused),
-        cmocka_unit_test(long_names_are_cut_in_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

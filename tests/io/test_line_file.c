@@ -1,20 +1,15 @@
 /* Lines of a file or a pipe are there completely or not at all, and lost ones are counted. */
+#include "support/test.h"
+
 #include "io/line_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 
@@ -54,12 +49,11 @@ static void limit_size(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_line_that_does_not_fit_is_cut_off_and_counted(void **state)
+TEST(a_line_that_does_not_fit_is_cut_off_and_counted)
 {
-    (void)state;
     zero_line_file file;
     signal(SIGXFSZ, SIG_IGN);
-    assert_int_equal(zero_line_file_open(&file, "--metrics", "m"), ZERO_OK);
+    assert_ok(zero_line_file_open(&file, "--metrics", "m"));
     zero_line_file_begin(&file, false);
     write_line(&file, "one\n", 0.0);
     limit_size(9);
@@ -78,19 +72,18 @@ static void a_line_that_does_not_fit_is_cut_off_and_counted(void **state)
     holds("m", "one\nfour\nfive\n");
 }
 
-static void a_half_line_of_another_run_gets_an_end(void **state)
+TEST(a_half_line_of_another_run_gets_an_end)
 {
-    (void)state;
     zero_line_file file;
     for (int turn = 0; turn < 3; turn++) {
-        assert_int_equal(zero_line_file_open(&file, "--metrics", "half"), ZERO_OK);
+        assert_ok(zero_line_file_open(&file, "--metrics", "half"));
         zero_line_file_begin(&file, true);
         if (turn == 0) assert_int_equal(write(file.fd, "ab", 2), 2);
         if (turn > 0) write_line(&file, "cd\n", 0.0);
         zero_line_file_close(&file);
     }
     holds("half", "ab\ncd\ncd\n");
-    assert_int_equal(zero_line_file_open(&file, "--metrics", "half"), ZERO_OK);
+    assert_ok(zero_line_file_open(&file, "--metrics", "half"));
     holds("half", "ab\ncd\ncd\n"); /* until the first line */
     zero_line_file_begin(&file, false);
     write_line(&file, "ef\n", 0.0);
@@ -105,9 +98,8 @@ static int open_reader(const char *path)
     return fd;
 }
 
-static void a_pipe_without_a_reader_is_refused(void **state)
+TEST(a_pipe_without_a_reader_is_refused)
 {
-    (void)state;
     zero_line_file file;
     assert_int_equal(mkfifo("pipe", 0600), 0);
     assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_ERR_INVALID);
@@ -138,13 +130,12 @@ static int read_lines(int fd, char *partial)
     return lines;
 }
 
-static void a_slow_reader_costs_lines_and_neither_time_nor_halves(void **state)
+TEST(a_slow_reader_costs_lines_and_neither_time_nor_halves)
 {
-    (void)state;
     static char partial[1 << 17];
     zero_line_file file;
     int reader = open_reader("pipe"), got = 0, told = 0;
-    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    assert_ok(zero_line_file_open(&file, "--metrics", "pipe"));
     zero_line_file_begin(&file, false);
     double start = zero_clock_seconds();
     for (int i = 0; i < 300; i++) {
@@ -167,12 +158,11 @@ static void a_slow_reader_costs_lines_and_neither_time_nor_halves(void **state)
 }
 
 /* With patience the line waits for its reader. */
-static void the_last_line_waits_for_its_reader(void **state)
+TEST(the_last_line_waits_for_its_reader)
 {
-    (void)state;
     zero_line_file file;
     int reader = open_reader("pipe");
-    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    assert_ok(zero_line_file_open(&file, "--metrics", "pipe"));
     while (file.lost == 0) write_line(&file, "x\n", 0.0);
     double start = zero_clock_seconds();
     write_line(&file, "y\n", 0.3);
@@ -192,13 +182,12 @@ static void the_last_line_waits_for_its_reader(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void a_reader_that_is_gone_costs_lines_and_not_the_process(void **state)
+TEST(a_reader_that_is_gone_costs_lines_and_not_the_process)
 {
-    (void)state;
     zero_line_file file;
     char text[64] = "";
     int reader = open_reader("pipe");
-    assert_int_equal(zero_line_file_open(&file, "--metrics", "pipe"), ZERO_OK);
+    assert_ok(zero_line_file_open(&file, "--metrics", "pipe"));
     zero_line_file_write(&file, long_line('a', 200000), 200000, 0.0); /* is begun */
     assert_non_null(file.rest);
     close(reader);
@@ -232,9 +221,8 @@ static zero_status try_line(const char *path)
 }
 
 /* Another user who may add names to a directory could lead us to any file of ours. */
-static void a_link_is_followed_only_if_nobody_else_can_make_it(void **state)
+TEST(a_link_is_followed_only_if_nobody_else_can_make_it)
 {
-    (void)state;
     const uid_t nobody = 65534, own = geteuid();
     const struct {
         uid_t folder, link;
@@ -268,13 +256,13 @@ static void a_link_is_followed_only_if_nobody_else_can_make_it(void **state)
     assert_int_equal(link("m", "shared/link"), 0);
     assert_int_equal(try_line("shared/link"), ZERO_ERR_INVALID);
     assert_int_equal(unlink("shared/link"), 0);
-    assert_int_equal(try_line("shared/link"), ZERO_OK);
+    assert_ok(try_line("shared/link"));
     unlink("shared/link");
     /* What a shell's >(command) names is such a link. */
     char path[32];
     const int fd = open("m", O_WRONLY);
     snprintf(path, sizeof path, "/dev/fd/%d", fd);
-    assert_int_equal(try_line(path), ZERO_OK);
+    assert_ok(try_line(path));
     close(fd);
     assert_int_equal(rmdir("shared"), 0);
 }
@@ -296,14 +284,5 @@ static int leave(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_that_does_not_fit_is_cut_off_and_counted),
-        cmocka_unit_test(a_half_line_of_another_run_gets_an_end),
-        cmocka_unit_test(a_pipe_without_a_reader_is_refused),
-        cmocka_unit_test(a_slow_reader_costs_lines_and_neither_time_nor_halves),
-        cmocka_unit_test(the_last_line_waits_for_its_reader),
-        cmocka_unit_test(a_link_is_followed_only_if_nobody_else_can_make_it),
-        cmocka_unit_test(a_reader_that_is_gone_costs_lines_and_not_the_process),
-    };
-    return cmocka_run_group_tests(tests, enter, leave);
+    return run_here(enter, leave);
 }

@@ -1,14 +1,7 @@
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "io/safetensors.h"
 
@@ -23,7 +16,7 @@ static void assert_says(const char *text)
 
 static void append(zero_bytes *text, const void *bytes, size_t len)
 {
-    assert_int_equal(zero_bytes_append(text, bytes, len), ZERO_OK);
+    assert_ok(zero_bytes_append(text, bytes, len));
 }
 
 static zero_bytes header_of(uint64_t n, const char *json, size_t len)
@@ -57,9 +50,8 @@ static void refused(const char *json, uint64_t data, const char *reason)
 
 /* ---- good tables ---- */
 
-static void a_table_is_in_the_order_of_the_data(void **state)
+TEST(a_table_is_in_the_order_of_the_data)
 {
-    (void)state;
     zero_safetensors table;
     const char *json =
         "{\"b\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[2,26]},"
@@ -87,9 +79,8 @@ static void a_table_is_in_the_order_of_the_data(void **state)
     zero_safetensors_destroy(&table);
 }
 
-static void a_file_may_hold_no_tensor(void **state)
+TEST(a_file_may_hold_no_tensor)
 {
-    (void)state;
     zero_safetensors table;
     if (parse("{}", 0, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
     assert_int_equal(table.n, 0);
@@ -99,9 +90,8 @@ static void a_file_may_hold_no_tensor(void **state)
     refused("{}", 1, "the tensors end at byte 10, but the file has 11 bytes");
 }
 
-static void what_is_written_is_read_back(void **state)
+TEST(what_is_written_is_read_back)
 {
-    (void)state;
     zero_safetensors_entry entries[] = {
         {.name = "z \"quoted\" \xc3\xa9\n", .type = "F32", .n_dims = 2, .dims = {3, 5}},
         {.name = "none", .type = "F32", .n_dims = 1, .dims = {0}},
@@ -135,9 +125,8 @@ static void what_is_written_is_read_back(void **state)
     zero_bytes_destroy(&header);
 }
 
-static void what_cannot_be_written_is_refused(void **state)
+TEST(what_cannot_be_written_is_refused)
 {
-    (void)state;
     static const struct {
         zero_safetensors_entry tensors[2];
         const char *reason;
@@ -177,9 +166,8 @@ static void what_cannot_be_written_is_refused(void **state)
 #define FOUR_BYTES(offsets)        T("\"U8\"", "[4]", offsets)
 #define TWO(a, b)                  "{\"a\":" FOUR_BYTES(a) ",\"b\":" FOUR_BYTES(b) "}"
 
-static void attacks_on_the_table_are_refused(void **state)
+TEST(attacks_on_the_table_are_refused)
 {
-    (void)state;
     static const struct {
         const char *json;
         uint64_t data;
@@ -252,9 +240,8 @@ static void attacks_on_the_table_are_refused(void **state)
         refused(attacks[i].json, attacks[i].data, attacks[i].reason);
 }
 
-static void attacks_on_the_length_are_refused(void **state)
+TEST(attacks_on_the_length_are_refused)
 {
-    (void)state;
     static const struct {
         uint64_t n, file_bytes;
         const char *reason;
@@ -279,9 +266,8 @@ static void attacks_on_the_length_are_refused(void **state)
     assert_int_equal(zero_safetensors_parse(F, 0, &empty, &table), ZERO_ERR_FORMAT);
 }
 
-static void deep_and_long_headers_are_refused(void **state)
+TEST(deep_and_long_headers_are_refused)
 {
-    (void)state;
     enum { DEEP = 200000 };
     char *json = malloc(2 * DEEP);
     assert_non_null(json);
@@ -322,9 +308,9 @@ static zero_status join(const char *json, const char *one, const char *two,
     zero_safetensors_index index;
     zero_safetensors parts[2];
     *all = (zero_safetensors){0};
-    assert_int_equal(read_index(json, &index), ZERO_OK);
-    assert_int_equal(parse(one, 4, &parts[0]), ZERO_OK);
-    assert_int_equal(parse(two, 4, &parts[1]), ZERO_OK);
+    assert_ok(read_index(json, &index));
+    assert_ok(parse(one, 4, &parts[0]));
+    assert_ok(parse(two, 4, &parts[1]));
     zero_status st = zero_safetensors_add(F, &parts[0], 0, all);
     if (st == ZERO_OK) st = zero_safetensors_add(F, &parts[1], 1, all);
     if (st == ZERO_OK) st = zero_safetensors_check_index(F, &index, all);
@@ -337,13 +323,11 @@ static zero_status join(const char *json, const char *one, const char *two,
 #define A           ONE("\"U8\"", "[4]", "[0,4]")
 #define NAMED(name) "{\"" name "\":" FOUR_BYTES("[0,4]") "}"
 
-static void tensors_of_several_files_make_one_table(void **state)
+TEST(tensors_of_several_files_make_one_table)
 {
-    (void)state;
     zero_safetensors all;
     zero_safetensors_index index;
-    assert_int_equal(read_index(MAP("\"b\":\"two\",\"a\":\"one\",\"c\":\"two\""), &index),
-                     ZERO_OK);
+    assert_ok(read_index(MAP("\"b\":\"two\",\"a\":\"one\",\"c\":\"two\""), &index));
     assert_int_equal(index.n_files, 2);
     assert_string_equal(index.files[0], "one");
     assert_string_equal(index.files[1], "two");
@@ -360,9 +344,8 @@ static void tensors_of_several_files_make_one_table(void **state)
     zero_safetensors_destroy(&all);
 }
 
-static void an_index_that_lies_is_refused(void **state)
+TEST(an_index_that_lies_is_refused)
 {
-    (void)state;
     static const struct {
         const char *json, *reason;
     } indexes[] = {
@@ -417,13 +400,12 @@ static zero_status read_file(const zero_bytes *content, uint64_t promised,
     return st;
 }
 
-static void headers_are_read_from_files(void **state)
+TEST(headers_are_read_from_files)
 {
-    (void)state;
     zero_bytes header = {0};
     append(&header, "x", 1);
     zero_bytes file = header_of(5, "{}   data", 9);
-    assert_int_equal(read_file(&file, file.len, &header), ZERO_OK);
+    assert_ok(read_file(&file, file.len, &header));
     assert_int_equal(header.len, 14);
     assert_memory_equal(header.bytes + 1, file.bytes, 13);
     zero_bytes_destroy(&header);
@@ -452,9 +434,8 @@ static void headers_are_read_from_files(void **state)
 }
 
 /* Memory is taken only for what the file can hold: these would be 100 MB or more. */
-static void lengths_are_checked_before_memory_is_taken(void **state)
+TEST(lengths_are_checked_before_memory_is_taken)
 {
-    (void)state;
     static const uint64_t lengths[] = {100000000, UINT64_C(1) << 40, UINT64_MAX};
     for (int i = 0; i < 3; i++) {
         zero_bytes header = {0};
@@ -467,18 +448,5 @@ static void lengths_are_checked_before_memory_is_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_is_in_the_order_of_the_data),
-        cmocka_unit_test(a_file_may_hold_no_tensor),
-        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(what_cannot_be_written_is_refused),
-        cmocka_unit_test(attacks_on_the_table_are_refused),
-        cmocka_unit_test(attacks_on_the_length_are_refused),
-        cmocka_unit_test(deep_and_long_headers_are_refused),
-        cmocka_unit_test(tensors_of_several_files_make_one_table),
-        cmocka_unit_test(an_index_that_lies_is_refused),
-        cmocka_unit_test(headers_are_read_from_files),
-        cmocka_unit_test(lengths_are_checked_before_memory_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

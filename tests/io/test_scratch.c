@@ -1,19 +1,14 @@
 /* A scratch file returns what was written, names what a disk got wrong, and leaves nothing. */
+#include "support/test.h"
+
 #include "io/scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
 #include <fcntl.h>
 #include <linux/magic.h>
-
-#include <cmocka.h>
 
 #include "support/disk_place.h"
 
@@ -68,7 +63,7 @@ static zero_status read_block(zero_scratch *s, int block)
 
 static void write_all(zero_scratch *s)
 {
-    for (int b = 0; b < BLOCKS; b++) assert_int_equal(write_block(s, b), ZERO_OK);
+    for (int b = 0; b < BLOCKS; b++) assert_ok(write_block(s, b));
 }
 
 static void assert_same(int block, const char *data)
@@ -95,9 +90,8 @@ static int open_the_file(void)
 /* ---- transfers ---- */
 
 /* Transfer k moves block (7 k) mod BLOCKS: reads and writes of several rounds, DEPTH in flight. */
-static void blocks_come_back_in_any_order(void **state)
+TEST(blocks_come_back_in_any_order)
 {
-    (void)state;
     for (int threads = 1; threads <= DEPTH; threads++) {
         zero_scratch_input in = input();
         in.threads = threads;
@@ -109,7 +103,7 @@ static void blocks_come_back_in_any_order(void **state)
                 int slot_of_k = k % DEPTH, b = 7 * k % BLOCKS;
                 if (k >= DEPTH) {
                     int before = 7 * (k - DEPTH) % BLOCKS;
-                    assert_int_equal(zero_scratch_end(s, t[slot_of_k]), ZERO_OK);
+                    assert_ok(zero_scratch_end(s, t[slot_of_k]));
                     if (k - DEPTH >= BLOCKS) assert_same(before, slot[slot_of_k]);
                 }
                 bool is_write = k < BLOCKS;
@@ -118,10 +112,10 @@ static void blocks_come_back_in_any_order(void **state)
                 zero_status st = is_write
                                      ? zero_scratch_begin_write(s, b, data, &t[slot_of_k])
                                      : zero_scratch_begin_read(s, b, data, &t[slot_of_k]);
-                assert_int_equal(st, ZERO_OK);
+                assert_ok(st);
             }
             for (int k = 2 * BLOCKS - DEPTH; k < 2 * BLOCKS; k++) {
-                assert_int_equal(zero_scratch_end(s, t[k % DEPTH]), ZERO_OK);
+                assert_ok(zero_scratch_end(s, t[k % DEPTH]));
                 assert_same(7 * k % BLOCKS, slot[k % DEPTH]);
             }
         }
@@ -135,21 +129,19 @@ static void blocks_come_back_in_any_order(void **state)
     }
 }
 
-static void a_transfer_ends_without_being_waited_for(void **state)
+TEST(a_transfer_ends_without_being_waited_for)
 {
-    (void)state;
     zero_scratch *s = opened(input());
     int t;
-    assert_int_equal(zero_scratch_begin_write(s, 3, slot[0], &t), ZERO_OK);
+    assert_ok(zero_scratch_begin_write(s, 3, slot[0], &t));
     while (!zero_scratch_has_ended(s, t)) usleep(100);
-    assert_int_equal(zero_scratch_end(s, t), ZERO_OK);
-    assert_int_equal(zero_scratch_begin_write(s, 3, slot[0], &t), ZERO_OK);
+    assert_ok(zero_scratch_end(s, t));
+    assert_ok(zero_scratch_begin_write(s, 3, slot[0], &t));
     zero_scratch_close(s); /* with a transfer in flight */
 }
 
-static void a_flipped_bit_on_the_disk_is_found(void **state)
+TEST(a_flipped_bit_on_the_disk_is_found)
 {
-    (void)state;
     for (int block = 0; block < BLOCKS; block += 5) {
         zero_scratch *s = opened(input());
         write_all(s);
@@ -167,22 +159,21 @@ static void a_flipped_bit_on_the_disk_is_found(void **state)
         assert_int_equal(read_block(s, block), ZERO_ERR_FORMAT);
         snprintf(text, sizeof text, "block %d of the scratch file", block);
         assert_non_null(strstr(zero_last_error(), text));
-        assert_int_equal(write_block(s, block), ZERO_OK);
-        assert_int_equal(read_block(s, block), ZERO_OK);
+        assert_ok(write_block(s, block));
+        assert_ok(read_block(s, block));
         zero_scratch_close(s);
     }
 }
 
-static void a_file_that_was_cut_is_an_error(void **state)
+TEST(a_file_that_was_cut_is_an_error)
 {
-    (void)state;
     zero_scratch *s = opened(input());
     write_all(s);
     int fd = open_the_file(), last = BLOCKS - 1;
     if (fd < 0) skip();
     assert_int_equal(ftruncate(fd, (off_t)offset_of[last]), 0);
     close(fd);
-    assert_int_equal(read_block(s, last - 1), ZERO_OK);
+    assert_ok(read_block(s, last - 1));
     assert_int_equal(read_block(s, last), ZERO_ERR_ENV);
     assert_non_null(strstr(zero_last_error(), "the file ends there"));
     zero_scratch_close(s);
@@ -190,9 +181,8 @@ static void a_file_that_was_cut_is_an_error(void **state)
 
 /* ---- misuse ---- */
 
-static void wrong_transfers_are_refused(void **state)
+TEST(wrong_transfers_are_refused)
 {
-    (void)state;
     zero_scratch *s = opened(input());
     int t[DEPTH], more;
     assert_int_equal(zero_scratch_begin_read(s, 0, slot[0], &more), ZERO_ERR_INVALID);
@@ -200,18 +190,17 @@ static void wrong_transfers_are_refused(void **state)
     assert_int_equal(zero_scratch_begin_write(s, 0, slot[0] + 512, &more),
                      ZERO_ERR_INVALID);
     for (int i = 0; i < DEPTH; i++)
-        assert_int_equal(zero_scratch_begin_write(s, i, slot[i], &t[i]), ZERO_OK);
+        assert_ok(zero_scratch_begin_write(s, i, slot[i], &t[i]));
     assert_int_equal(zero_scratch_begin_write(s, 1, slot[0], &more), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "moving already"));
     assert_int_equal(zero_scratch_begin_write(s, DEPTH, slot[0], &more), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "in flight"));
-    for (int i = 0; i < DEPTH; i++) assert_int_equal(zero_scratch_end(s, t[i]), ZERO_OK);
+    for (int i = 0; i < DEPTH; i++) assert_ok(zero_scratch_end(s, t[i]));
     zero_scratch_close(s);
 }
 
-static void wrong_sizes_are_refused(void **state)
+TEST(wrong_sizes_are_refused)
 {
-    (void)state;
     const size_t odd[] = {4096, 4095}, none[] = {0};
     zero_scratch_input wrong[6];
     for (int i = 0; i < 6; i++) wrong[i] = input();
@@ -240,9 +229,8 @@ static void expect_failure(const char *directory, size_t bytes, zero_status stat
         fail_msg("expected '%s' in: %s", text, zero_last_error());
 }
 
-static void directories_that_cannot_serve_are_refused(void **state)
+TEST(directories_that_cannot_serve_are_refused)
 {
-    (void)state;
     struct statfs fs;
     if (statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS_MAGIC)
         expect_failure("/dev/shm", 4096, ZERO_ERR_INVALID, "lies in memory");
@@ -252,9 +240,8 @@ static void directories_that_cannot_serve_are_refused(void **state)
 }
 
 /* 2^52 bytes are more than any disk of today has. */
-static void too_little_space_is_an_error_before_anything_is_written(void **state)
+TEST(too_little_space_is_an_error_before_anything_is_written)
 {
-    (void)state;
     expect_failure(place, (size_t)1 << 52, ZERO_ERR_ENV, "cannot be reserved");
     assert_non_null(strstr(zero_last_error(), "MiB are free there"));
     assert_int_equal(disk_place_names(place), 0);
@@ -288,15 +275,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_come_back_in_any_order),
-        cmocka_unit_test(a_transfer_ends_without_being_waited_for),
-        cmocka_unit_test(a_flipped_bit_on_the_disk_is_found),
-        cmocka_unit_test(a_file_that_was_cut_is_an_error),
-        cmocka_unit_test(wrong_transfers_are_refused),
-        cmocka_unit_test(wrong_sizes_are_refused),
-        cmocka_unit_test(directories_that_cannot_serve_are_refused),
-        cmocka_unit_test(too_little_space_is_an_error_before_anything_is_written),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

@@ -1,19 +1,14 @@
 /* A scratch file where the file system lacks something, or the disk fails. Each case runs in a
  * child whose system calls the kernel refuses. */
 #define _GNU_SOURCE /* O_TMPFILE, O_DIRECT */
+#include "support/test.h"
+
 #include "io/scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fcntl.h>
-
-#include <cmocka.h>
 
 #include "support/disk_place.h"
 #include "support/refused_call.h"
@@ -104,9 +99,8 @@ static int in_a_child(int (*work)(const lack *), const lack *l)
     return WEXITSTATUS(status);
 }
 
-static void it_works_where_the_file_system_lacks_something(void **state)
+TEST(it_works_where_the_file_system_lacks_something)
 {
-    (void)state;
     const uint32_t nameless = O_TMPFILE & ~(uint32_t)O_DIRECTORY, any = 0;
     const lack lacks[] = {
         {{SYS_getpgid, 0, any, any, EPERM}, true, true}, /* nothing that matters */
@@ -146,9 +140,8 @@ static int meet_the_error(const lack *l)
     return GOOD;
 }
 
-static void an_error_of_the_disk_names_the_byte(void **state)
+TEST(an_error_of_the_disk_names_the_byte)
 {
-    (void)state;
     const int calls[] = {SYS_pwrite64, SYS_pread64};
     for (int i = 0; i < 2; i++) {
         lack l = {.refused = {calls[i], 3, UINT32_MAX, FAILS_AT, EIO}};
@@ -166,9 +159,8 @@ static int find_no_space(const lack *l)
     return GOOD;
 }
 
-static void a_full_disk_is_an_error_when_it_is_opened(void **state)
+TEST(a_full_disk_is_an_error_when_it_is_opened)
 {
-    (void)state;
     lack l = {.refused = {SYS_fallocate, 0, 0, 0, ENOSPC}};
     assert_int_equal(in_a_child(find_no_space, &l), GOOD);
 }
@@ -189,10 +181,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_works_where_the_file_system_lacks_something),
-        cmocka_unit_test(an_error_of_the_disk_names_the_byte),
-        cmocka_unit_test(a_full_disk_is_an_error_when_it_is_opened),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

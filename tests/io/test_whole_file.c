@@ -1,20 +1,15 @@
 /* A file that is there completely or not at all. */
+#include "support/test.h"
+
 #include "io/whole_file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/fail.h"
 
@@ -46,34 +41,32 @@ static zero_status begin(zero_whole_file *file, const char *path)
     return zero_whole_file_begin(file, path, ZERO_WHOLE_FILE_ALONE, NULL);
 }
 
-static void a_file_replaces_an_older_one_when_it_is_whole(void **state)
+TEST(a_file_replaces_an_older_one_when_it_is_whole)
 {
-    (void)state;
     zero_whole_file file;
-    assert_int_equal(begin(&file, "a"), ZERO_OK);
-    assert_int_equal(zero_whole_file_write(&file, "old", 3), ZERO_OK);
+    assert_ok(begin(&file, "a"));
+    assert_ok(zero_whole_file_write(&file, "old", 3));
     assert_int_equal(access("a", F_OK), -1);
-    assert_int_equal(zero_whole_file_end(&file), ZERO_OK);
+    assert_ok(zero_whole_file_end(&file));
     zero_whole_file_abandon(&file); /* does nothing any more */
     holds("a", "old");
 
     char path[128];
     snprintf(path, sizeof path, "%s/a", place);
-    assert_int_equal(begin(&file, path), ZERO_OK);
-    assert_int_equal(zero_whole_file_write(&file, "new ", 4), ZERO_OK);
+    assert_ok(begin(&file, path));
+    assert_ok(zero_whole_file_write(&file, "new ", 4));
     holds("a", "old");
-    assert_int_equal(zero_whole_file_write(&file, "text", 4), ZERO_OK);
-    assert_int_equal(zero_whole_file_end(&file), ZERO_OK);
+    assert_ok(zero_whole_file_write(&file, "text", 4));
+    assert_ok(zero_whole_file_end(&file));
     holds("a", "new text");
     assert_int_equal(count_names(), 1);
 }
 
-static void an_abandoned_file_leaves_nothing(void **state)
+TEST(an_abandoned_file_leaves_nothing)
 {
-    (void)state;
     zero_whole_file file;
-    assert_int_equal(begin(&file, "b"), ZERO_OK);
-    assert_int_equal(zero_whole_file_write(&file, "part", 4), ZERO_OK);
+    assert_ok(begin(&file, "b"));
+    assert_ok(zero_whole_file_write(&file, "part", 4));
     assert_int_equal(count_names(), 2);
     zero_whole_file_abandon(&file);
     assert_int_equal(count_names(), 1);
@@ -82,16 +75,15 @@ static void an_abandoned_file_leaves_nothing(void **state)
 }
 
 /* The limit of the size stands for a full disk. */
-static void a_full_disk_leaves_the_older_file(void **state)
+TEST(a_full_disk_leaves_the_older_file)
 {
-    (void)state;
     zero_whole_file file;
     struct rlimit limit, tight;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     tight = limit;
     tight.rlim_cur = 4;
-    assert_int_equal(begin(&file, "a"), ZERO_OK);
+    assert_ok(begin(&file, "a"));
     setrlimit(RLIMIT_FSIZE, &tight);
     assert_int_equal(zero_whole_file_write(&file, "too long", 8), ZERO_ERR_ENV);
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -101,9 +93,8 @@ static void a_full_disk_leaves_the_older_file(void **state)
 }
 
 /* Another process, as of a container, may have had our number. */
-static void what_a_killed_process_left_is_replaced(void **state)
+TEST(what_a_killed_process_left_is_replaced)
 {
-    (void)state;
     zero_whole_file file;
     for (int turn = 0; turn < 2; turn++) {
         const pid_t child = fork();
@@ -118,39 +109,36 @@ static void what_a_killed_process_left_is_replaced(void **state)
         assert_true(WIFSIGNALED(status));
         holds(".b.tmp", "half");
     }
-    assert_int_equal(zero_whole_file_put("b", "whole", 5), ZERO_OK);
+    assert_ok(zero_whole_file_put("b", "whole", 5));
     holds("b", "whole");
     assert_int_equal(unlink("b"), 0);
     assert_int_equal(count_names(), 1);
 }
 
-static void one_process_at_a_time_writes_a_file(void **state)
+TEST(one_process_at_a_time_writes_a_file)
 {
-    (void)state;
     zero_whole_file file, other;
     zero_lock lock;
-    assert_int_equal(begin(&file, "b"), ZERO_OK);
+    assert_ok(begin(&file, "b"));
     assert_int_equal(zero_whole_file_begin(&other, "./b", ZERO_WHOLE_FILE_ALONE, &lock),
                      ZERO_ERR_ENV);
     assert_int_equal(lock, ZERO_LOCK_BUSY);
     assert_string_equal(zero_last_error(), "./b: another process writes this file");
     /* Ranks of one job do not wait for each other. */
-    assert_int_equal(zero_whole_file_begin(&other, "b", ZERO_WHOLE_FILE_BESIDE, &lock),
-                     ZERO_OK);
-    assert_int_equal(zero_whole_file_write(&other, "beside", 6), ZERO_OK);
-    assert_int_equal(zero_whole_file_end(&other), ZERO_OK);
+    assert_ok(zero_whole_file_begin(&other, "b", ZERO_WHOLE_FILE_BESIDE, &lock));
+    assert_ok(zero_whole_file_write(&other, "beside", 6));
+    assert_ok(zero_whole_file_end(&other));
     holds("b", "beside");
-    assert_int_equal(zero_whole_file_write(&file, "alone", 5), ZERO_OK);
-    assert_int_equal(zero_whole_file_end(&file), ZERO_OK);
+    assert_ok(zero_whole_file_write(&file, "alone", 5));
+    assert_ok(zero_whole_file_end(&file));
     holds("b", "alone");
     assert_int_equal(unlink("b"), 0);
     assert_int_equal(count_names(), 1);
 }
 
 /* Links, directories and other users' files have the temporary name: they stay as they are. */
-static void what_is_not_a_leftover_of_ours_stays(void **state)
+TEST(what_is_not_a_leftover_of_ours_stays)
 {
-    (void)state;
     const uid_t nobody = 65534;
     assert_int_equal(symlink("a", ".b.tmp"), 0);
     assert_int_equal(mkdir(".b.2.tmp", 0700), 0);
@@ -159,7 +147,7 @@ static void what_is_not_a_leftover_of_ours_stays(void **state)
     assert_true(theirs >= 0);
     assert_int_equal(close(theirs), 0);
     if (geteuid() == 0) assert_int_equal(chown(".b.4.tmp", nobody, nobody), 0);
-    assert_int_equal(zero_whole_file_put("b", "whole", 5), ZERO_OK);
+    assert_ok(zero_whole_file_put("b", "whole", 5));
     holds("b", "whole");
     holds("a", "new text");
     assert_int_equal(count_names(), geteuid() == 0 ? 6 : 5);
@@ -171,9 +159,8 @@ static void what_is_not_a_leftover_of_ours_stays(void **state)
     assert_int_equal(count_names(), 1);
 }
 
-static void only_regular_files_are_replaced(void **state)
+TEST(only_regular_files_are_replaced)
 {
-    (void)state;
     zero_whole_file file;
     char dots[] = "..", folder[] = "folder/", name[300];
     memset(name, 'x', sizeof name - 1);
@@ -194,16 +181,7 @@ static void only_regular_files_are_replaced(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_replaces_an_older_one_when_it_is_whole),
-        cmocka_unit_test(an_abandoned_file_leaves_nothing),
-        cmocka_unit_test(a_full_disk_leaves_the_older_file),
-        cmocka_unit_test(what_a_killed_process_left_is_replaced),
-        cmocka_unit_test(one_process_at_a_time_writes_a_file),
-        cmocka_unit_test(what_is_not_a_leftover_of_ours_stays),
-        cmocka_unit_test(only_regular_files_are_replaced),
-    };
     if (!mkdtemp(place) || chdir(place) != 0) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     return rmdir(place) != 0 || failed;
 }

@@ -1,18 +1,13 @@
 /* Long files go to their disk while they are written, so that the sync at their end has little left, and
  * no call moves more than a slow disk can move in a minute. The kernel's calls are replaced. */
 #define _GNU_SOURCE /* sync_file_range */
+#include "support/test.h"
+
 #include "io/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/fail.h"
 #include "io/system_call.h"
@@ -74,8 +69,8 @@ static zero_status write_file(int64_t bytes, int64_t piece, int error)
     zero_storage_file file;
     void *data = calloc(1, (size_t)piece);
     assert_true(data && mkdtemp(place));
-    assert_int_equal(zero_storage_open(place, &dir), ZERO_OK);
-    assert_int_equal(zero_storage_create(&dir, "f", 0, &file), ZERO_OK);
+    assert_ok(zero_storage_open(place, &dir));
+    assert_ok(zero_storage_create(&dir, "f", 0, &file));
     memset(&disk, 0, sizeof disk);
     disk.error = error;
     zero_status st = ZERO_OK;
@@ -92,12 +87,12 @@ static zero_status write_file(int64_t bytes, int64_t piece, int error)
     return st;
 }
 
-static void a_sync_has_two_pieces_left_at_most(void **state)
+TEST(a_sync_has_two_pieces_left_at_most)
 {
     static const int64_t pieces[] = {100000, MIB, 31 * MIB, 200 * MIB};
     (void)state;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
-        assert_int_equal(write_file(1000 * MIB, pieces[i], 0), ZERO_OK);
+        assert_ok(write_file(1000 * MIB, pieces[i], 0));
         assert_true(disk.written >= 1000 * MIB);
         assert_true(disk.largest <= (int64_t)ZERO_FILE_CALL_BYTES);
         assert_true(disk.left < 3 * (int64_t)ZERO_FILE_CALL_BYTES);
@@ -105,30 +100,24 @@ static void a_sync_has_two_pieces_left_at_most(void **state)
     }
 }
 
-static void a_short_file_is_left_to_its_sync(void **state)
+TEST(a_short_file_is_left_to_its_sync)
 {
-    (void)state;
-    assert_int_equal(write_file(31 * MIB, MIB, 0), ZERO_OK);
+    assert_ok(write_file(31 * MIB, MIB, 0));
     assert_int_equal(disk.calls, 0);
     assert_int_equal(disk.left, 31 * MIB);
 }
 
-static void what_the_disk_says_is_heard(void **state)
+TEST(what_the_disk_says_is_heard)
 {
     static const int harmless[] = {ENOSYS, EINVAL, ESPIPE, EOPNOTSUPP};
     (void)state;
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
-        assert_int_equal(write_file(100 * MIB, MIB, harmless[i]), ZERO_OK);
+        assert_ok(write_file(100 * MIB, MIB, harmless[i]));
     assert_int_equal(write_file(100 * MIB, MIB, EIO), ZERO_ERR_ENV);
     assert_non_null(strstr(zero_last_error(), "/f: cannot be written back: Input/output"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sync_has_two_pieces_left_at_most),
-        cmocka_unit_test(a_short_file_is_left_to_its_sync),
-        cmocka_unit_test(what_the_disk_says_is_heard),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

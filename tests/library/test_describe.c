@@ -1,11 +1,12 @@
 /* Models and specs of other people's programs, described well and badly. */
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 /* ---- describing ---- */
 
-static void a_model_has_its_tensors_end_to_end_in_groups(void **state)
+TEST(a_model_has_its_tensors_end_to_end_in_groups)
 {
-    (void)state;
     zero_model m;
     describe_tied(&m);
     assert_int_equal(m.n_params, WIDE * NARROW + WIDE);
@@ -46,9 +47,8 @@ static void break_tables(tied_model *m, int how)
     }
 }
 
-static void a_model_that_is_not_sound_is_refused_by_name(void **state)
+TEST(a_model_that_is_not_sound_is_refused_by_name)
 {
-    (void)state;
     static const char *const texts[] = {"0 units",
                                         "tensor 0 has no name",
                                         "unit 1 has no name",
@@ -98,9 +98,8 @@ static void assert_refused(const zero_trainer_spec *spec, const char *text)
     zero_comm_close(&comm);
 }
 
-static void a_spec_out_of_range_is_refused_with_its_number(void **state)
+TEST(a_spec_out_of_range_is_refused_with_its_number)
 {
-    (void)state;
     zero_model model;
     describe_tied(&model);
     zero_trainer_spec s = tied_spec(&model);
@@ -116,9 +115,8 @@ static void a_spec_out_of_range_is_refused_with_its_number(void **state)
     zero_model_destroy(&model);
 }
 
-static void a_rank_with_another_spec_is_named_instead_of_waited_for(void **state)
+TEST(a_rank_with_another_spec_is_named_instead_of_waited_for)
 {
-    (void)state;
     if (test_size == 1) return;
     zero_model model;
     describe_tied(&model);
@@ -140,22 +138,20 @@ static void a_rank_with_another_spec_is_named_instead_of_waited_for(void **state
     zero_model_destroy(&model);
 }
 
-static void a_last_unit_without_losses_is_refused(void **state)
+TEST(a_last_unit_without_losses_is_refused)
 {
-    (void)state;
     tied_model tied;
     zero_model model;
     tied_init(&tied);
     tied.units[2].sizes = tanh_sizes;
-    assert_all(zero_model_describe(&tied.tables, &model) == ZERO_OK);
+    all_ok(zero_model_describe(&tied.tables, &model));
     zero_trainer_spec spec = tied_spec(&model);
     assert_refused(&spec, "'out' wants");
     zero_model_destroy(&model);
 }
 
-static void steps_that_adamw_cannot_take_are_refused(void **state)
+TEST(steps_that_adamw_cannot_take_are_refused)
 {
-    (void)state;
     const zero_source none = {0};
     const zero_step_input good = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
     zero_step_input bad[] = {good, good, good, good};
@@ -177,9 +173,8 @@ static void steps_that_adamw_cannot_take_are_refused(void **state)
     zero_model_destroy(&model);
 }
 
-static void a_group_needs_a_communicator(void **state)
+TEST(a_group_needs_a_communicator)
 {
-    (void)state;
     zero_comm *comm = NULL;
     assert_all(zero_comm_open(MPI_COMM_NULL, 0.0, &comm) == ZERO_ERR_INVALID);
     assert_all(zero_comm_open(MPI_COMM_WORLD, -1.0, &comm) == ZERO_ERR_INVALID && !comm);
@@ -192,15 +187,6 @@ static void a_group_needs_a_communicator(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_has_its_tensors_end_to_end_in_groups),
-        cmocka_unit_test(a_model_that_is_not_sound_is_refused_by_name),
-        cmocka_unit_test(a_spec_out_of_range_is_refused_with_its_number),
-        cmocka_unit_test(a_rank_with_another_spec_is_named_instead_of_waited_for),
-        cmocka_unit_test(a_last_unit_without_losses_is_refused),
-        cmocka_unit_test(steps_that_adamw_cannot_take_are_refused),
-        cmocka_unit_test(a_group_needs_a_communicator),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -5,7 +5,6 @@
 #include "support/library_models.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* The first unit flips a bit of its parameters in one step of one rank. */
@@ -30,7 +29,7 @@ static void describe(const fault *f, zero_model *model)
     tied_init(&tied);
     tied.units[0].shape = f;
     tied.units[0].forward = flipping_forward;
-    assert_all(zero_model_describe(&tied.tables, model) == ZERO_OK);
+    all_ok(zero_model_describe(&tied.tables, model));
 }
 
 static zero_status step(zero_trainer *t, int64_t number)
@@ -75,8 +74,8 @@ static zero_status train_and_save(int check_replicas, const char *path, int64_t 
     describe(&f, &model);
     zero_trainer_spec spec = {
         .model = &model, .micro_batch = 4, .check_replicas = check_replicas};
-    assert_all(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm) == ZERO_OK);
-    assert_all(zero_trainer_open(&spec, comm, &t) == ZERO_OK);
+    all_ok(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
+    all_ok(zero_trainer_open(&spec, comm, &t));
     zero_status st = ZERO_OK;
     for (*done = 0; *done < 3 && st == ZERO_OK; ++*done) st = step(t, *done);
     if (st == ZERO_OK) st = zero_trainer_save(t, path, 3);
@@ -87,7 +86,7 @@ static zero_status train_and_save(int check_replicas, const char *path, int64_t 
     return st;
 }
 
-static void a_flipped_bit_ends_a_step_or_a_save(void **state)
+TEST(a_flipped_bit_ends_a_step_or_a_save)
 {
     char path[] = "/tmp/zero-flips-XXXXXX", command[64];
     int64_t done;
@@ -101,7 +100,7 @@ static void a_flipped_bit_ends_a_step_or_a_save(void **state)
     assert_all(train_and_save(0, path, &done) == ZERO_ERR_CORRUPTED);
     assert_all(done == 3 && count_steps(path) == 0); /* the default: noticed by the save */
     assert_all(zero_exit_code(ZERO_ERR_CORRUPTED) == 1);
-    assert_all(train_and_save(-1, path, &done) == ZERO_OK); /* never */
+    all_ok(train_and_save(-1, path, &done)); /* never */
     assert_all(count_steps(path) == 1);
 
     snprintf(command, sizeof command, "rm -r %s", path);
@@ -110,8 +109,6 @@ static void a_flipped_bit_ends_a_step_or_a_save(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flipped_bit_ends_a_step_or_a_save)};
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

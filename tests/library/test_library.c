@@ -1,5 +1,7 @@
 /* Other people's programs: models of their own under any stage, through include/zero. */
 #define _POSIX_C_SOURCE 200809L
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static outcome train(const zero_trainer_spec *spec, int steps)
         if (step == 0) o.first = out.loss;
     }
     o.last = out.loss;
-    assert_all(zero_trainer_digest(t, o.digest) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, o.digest));
     zero_trainer_close(&t);
     zero_comm_close(&comm);
     return o;
@@ -46,9 +48,8 @@ static bool may_have_threads(const zero_trainer_spec *spec)
 
 /* ---- training ---- */
 
-static void every_stage_type_and_option_gives_the_same_bits(void **state)
+TEST(every_stage_type_and_option_gives_the_same_bits)
 {
-    (void)state;
     zero_model model;
     double exact = 0.0;
     describe_tied(&model);
@@ -74,26 +75,24 @@ static void every_stage_type_and_option_gives_the_same_bits(void **state)
     zero_model_destroy(&model);
 }
 
-static void a_gpt2_trains_through_the_same_door(void **state)
+TEST(a_gpt2_trains_through_the_same_door)
 {
-    (void)state;
     const zero_gpt2_shape shape = {
         .layers = 1, .hidden = 16, .heads = 2, .seq = 8, .vocab = 16, .seed = 1};
     zero_model model;
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     zero_comm *comm = open_world();
     zero_trainer *t = open_trainer(&(zero_trainer_spec){.model = &model, .stage = 3}, comm);
     float gain[16] = {0};
-    assert_all(zero_trainer_read(t, "ln_f.weight", gain) == ZERO_OK);
+    all_ok(zero_trainer_read(t, "ln_f.weight", gain));
     for (int i = 0; i < 16; i++) assert_true(gain[i] > 0.5f && gain[i] < 1.5f);
     zero_trainer_close(&t);
     zero_comm_close(&comm);
     zero_model_destroy(&model);
 }
 
-static void two_trainers_in_one_process_do_not_meet(void **state)
+TEST(two_trainers_in_one_process_do_not_meet)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     char digest[2][33];
@@ -108,7 +107,7 @@ static void two_trainers_in_one_process_do_not_meet(void **state)
     for (int step = 0; step < 10; step++)
         for (int i = 0; i < 2; i++) take_step(t[i], step, &out);
     for (int i = 0; i < 2; i++) {
-        assert_all(zero_trainer_digest(t[i], digest[i]) == ZERO_OK);
+        all_ok(zero_trainer_digest(t[i], digest[i]));
         zero_trainer_close(&t[i]);
         zero_comm_close(&comm[i]);
     }
@@ -141,9 +140,8 @@ static void leave_half_a_save(const char *dir, char left[128])
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **state)
+TEST(what_was_saved_goes_on_in_another_stage_as_if_never_stopped)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     char dir[64], left[128], digest[33];
@@ -162,7 +160,7 @@ static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **s
     assert_all(zero_trainer_save(t, elsewhere ? left : dir, 6) ==
                (test_size > 1 ? ZERO_ERR_ENV : ZERO_OK));
     if (test_size == 1) remove_directory(dir);
-    assert_all(zero_trainer_save(t, dir, 6) == ZERO_OK);
+    all_ok(zero_trainer_save(t, dir, 6));
     assert_all(access(left, F_OK) != 0);
     assert_all(zero_trainer_save(t, dir, 6) == ZERO_ERR_INVALID);
     assert_all(strstr(zero_last_error(), "step-00000006 exists: nothing was written") !=
@@ -176,7 +174,7 @@ static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **s
     assert_all(zero_trainer_resume(t, "/nowhere/at/all", &step) == ZERO_ERR_IO);
     assert_all(zero_trainer_resume(t, dir, &step) == ZERO_OK && step == 6);
     for (int64_t s = step; s < 10; s++) take_step(t, s, &out);
-    assert_all(zero_trainer_digest(t, digest) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, digest));
     assert_all(strcmp(train(&spec, 10).digest, digest) == 0);
     zero_trainer_close(&t);
     zero_comm_close(&comm);
@@ -184,9 +182,8 @@ static void what_was_saved_goes_on_in_another_stage_as_if_never_stopped(void **s
     zero_model_destroy(&model);
 }
 
-static void evaluation_changes_nothing_and_agrees_with_the_step(void **state)
+TEST(evaluation_changes_nothing_and_agrees_with_the_step)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     double before;
@@ -195,9 +192,9 @@ static void evaluation_changes_nothing_and_agrees_with_the_step(void **state)
     zero_trainer_spec spec = tied_spec(&model);
     zero_comm *comm = open_world();
     zero_trainer *t = open_trainer(&spec, comm);
-    assert_all(zero_trainer_digest(t, digest[0]) == ZERO_OK);
-    assert_all(zero_trainer_evaluate(t, &tied_source, &before) == ZERO_OK);
-    assert_all(zero_trainer_digest(t, digest[1]) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, digest[0]));
+    all_ok(zero_trainer_evaluate(t, &tied_source, &before));
+    all_ok(zero_trainer_digest(t, digest[1]));
     assert_string_equal(digest[0], digest[1]);
     take_step(t, 0, &out);
     assert_true(before >= out.loss && before <= out.loss);
@@ -206,9 +203,8 @@ static void evaluation_changes_nothing_and_agrees_with_the_step(void **state)
     zero_model_destroy(&model);
 }
 
-static void tensors_are_read_whole_in_every_stage(void **state)
+TEST(tensors_are_read_whole_in_every_stage)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     float first[WIDE * NARROW], values[WIDE * NARROW];
@@ -219,7 +215,7 @@ static void tensors_are_read_whole_in_every_stage(void **state)
         zero_comm *comm = open_world();
         zero_trainer *t = open_trainer(&spec, comm);
         for (int step = 0; step < 3; step++) take_step(t, step, &out);
-        assert_all(zero_trainer_read(t, "A", values) == ZERO_OK);
+        all_ok(zero_trainer_read(t, "A", values));
         if (stage == 0) memcpy(first, values, sizeof first);
         assert_all(memcmp(first, values, sizeof first) == 0);
         assert_all(zero_trainer_read(t, "B", values) == ZERO_ERR_INVALID);
@@ -229,9 +225,8 @@ static void tensors_are_read_whole_in_every_stage(void **state)
     zero_model_destroy(&model);
 }
 
-static void what_was_planned_is_what_is_counted(void **state)
+TEST(what_was_planned_is_what_is_counted)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     describe_tied(&model);
@@ -242,7 +237,7 @@ static void what_was_planned_is_what_is_counted(void **state)
         zero_comm *comm = open_world();
         zero_trainer *t = open_trainer(&spec, comm);
         for (int step = 0; step < 4; step++) take_step(t, step, &out);
-        assert_all(zero_trainer_count(t, &l) == ZERO_OK);
+        all_ok(zero_trainer_count(t, &l));
         assert_all(l.planned_peak == l.measured_peak && l.states < l.planned_peak);
         assert_all(l.planned_sent == l.measured_sent);
         assert_all(l.planned_received == l.measured_received);
@@ -271,16 +266,15 @@ static void zeros(const void *arg, int64_t step, int64_t i, int64_t T, void *inp
     memset(targets, 0, (size_t)T * sizeof(int32_t));
 }
 
-static void states_follow_the_table(void **state)
+TEST(states_follow_the_table)
 {
-    (void)state;
     const zero_gpt2_shape shape = {
         .layers = 1, .hidden = 256, .heads = 2, .seq = 8, .vocab = 256, .seed = 1};
     const zero_source source = {.sample = zeros};
     zero_model model;
     zero_step_result out;
     const char *const ways[] = {"p2p", "shm"};
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     for (int way = 0; way < 2; way++)
         for (int k = 0; k < 8; k++) {
             zero_trainer_spec spec = {.model = &model, .stage = k / 2};
@@ -289,8 +283,8 @@ static void states_follow_the_table(void **state)
             spec.collectives = ways[way];
             zero_comm *comm = open_world();
             zero_trainer *t = open_trainer(&spec, comm);
-            assert_all(zero_trainer_step(t, &source, &tied_input, &out) == ZERO_OK);
-            assert_all(zero_trainer_count(t, &l) == ZERO_OK);
+            all_ok(zero_trainer_step(t, &source, &tied_input, &out));
+            all_ok(zero_trainer_count(t, &l));
             double wanted = (double)model.n_params *
                             table_of(spec.stage, spec.type, way == 1, test_size);
             assert_all((double)l.states >= wanted && (double)l.states <= 1.01 * wanted);
@@ -302,16 +296,6 @@ static void states_follow_the_table(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_stage_type_and_option_gives_the_same_bits),
-        cmocka_unit_test(a_gpt2_trains_through_the_same_door),
-        cmocka_unit_test(two_trainers_in_one_process_do_not_meet),
-        cmocka_unit_test(what_was_saved_goes_on_in_another_stage_as_if_never_stopped),
-        cmocka_unit_test(evaluation_changes_nothing_and_agrees_with_the_step),
-        cmocka_unit_test(tensors_are_read_whole_in_every_stage),
-        cmocka_unit_test(what_was_planned_is_what_is_counted),
-        cmocka_unit_test(states_follow_the_table),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,4 +1,6 @@
 /* Trainers on a device, the fake one: every number that a program can read is the CPU's. */
+#include "support/test.h"
+
 #include "support/device_fault.h"
 #include "support/library_test.h"
 
@@ -71,18 +73,18 @@ static void look(zero_trainer *t, const zero_model *model, outcome *o)
 {
     zero_step_result computed;
     const float values[] = {0.25f, -0.5f};
-    assert_all(zero_trainer_compute(t, &source, 9, &computed) == ZERO_OK);
+    all_ok(zero_trainer_compute(t, &source, 9, &computed));
     o->computed = computed.loss;
     read_all(t, model, zero_trainer_gradient, o->gradients);
-    assert_all(zero_trainer_write(t, model->tensors[1].name, 3, 5, values) == ZERO_OK);
+    all_ok(zero_trainer_write(t, model->tensors[1].name, 3, 5, values));
     read_all(t, model, zero_trainer_read, o->params);
-    assert_all(zero_trainer_evaluate(t, &source, &o->evaluated) == ZERO_OK);
+    all_ok(zero_trainer_evaluate(t, &source, &o->evaluated));
 }
 
 static void check_ledger(zero_trainer *t)
 {
     zero_trainer_ledger l;
-    assert_all(zero_trainer_count(t, &l) == ZERO_OK);
+    all_ok(zero_trainer_count(t, &l));
     assert_all(l.measured_peak > 0 && l.planned_peak == l.measured_peak &&
                l.planned_sent == l.measured_sent &&
                l.planned_received == l.measured_received);
@@ -103,11 +105,11 @@ static void train(const zero_trainer_spec *spec, const char *second, const char 
         if (step == STEPS - 2) look(t, spec->model, o);
         if (step == STEPS - 1) {
             int64_t resumed = 0;
-            assert_all(zero_trainer_save(t, dir, step) == ZERO_OK);
+            all_ok(zero_trainer_save(t, dir, step));
             zero_trainer_close(&t);
             other.device = second;
             t = open_trainer(&other, comm);
-            assert_all(zero_trainer_resume(t, dir, &resumed) == ZERO_OK);
+            all_ok(zero_trainer_resume(t, dir, &resumed));
             assert_true(resumed == step);
         }
         if (zero_trainer_step(t, &source, &in, &result) != ZERO_OK)
@@ -115,7 +117,7 @@ static void train(const zero_trainer_spec *spec, const char *second, const char 
         o->loss[step] = result.loss;
         o->norm[step] = result.grad_norm;
     }
-    assert_all(zero_trainer_digest(t, o->digest) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, o->digest));
     check_ledger(t);
     zero_trainer_close(&t);
 }
@@ -175,13 +177,13 @@ static void compare(const zero_trainer_spec *spec, zero_comm *comm)
     }
 }
 
-static void a_device_changes_no_bit(void **state)
+TEST(a_device_changes_no_bit)
 {
     zero_comm *comm = open_world();
     zero_model model;
     (void)state;
     fault_in(0);
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage <= 3; stage++) {
         zero_trainer_spec spec = spec_of(&model, stage, (zero_type)(stage % 3));
         compare(&spec, comm);
@@ -224,12 +226,12 @@ static bool survives(const zero_trainer_spec *spec, zero_comm *comm, int call)
     return is_well;
 }
 
-static void all_ranks_hear_of_every_failure(void **state)
+TEST(all_ranks_hear_of_every_failure)
 {
     zero_comm *comm = open_world();
     zero_model model;
     (void)state;
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 1; stage <= 3; stage += 2) {
         zero_trainer_spec spec = spec_of(&model, stage, ZERO_FP16);
         int call = stage, failed = 0;
@@ -244,7 +246,7 @@ static void all_ranks_hear_of_every_failure(void **state)
 
 /* ---- misuse ---- */
 
-static void wrong_devices_are_refused(void **state)
+TEST(wrong_devices_are_refused)
 {
     static const struct {
         zero_trainer_spec spec;
@@ -263,7 +265,7 @@ static void wrong_devices_are_refused(void **state)
     zero_trainer *t = NULL;
     zero_model model;
     (void)state;
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     for (size_t i = 0; i < COUNT(wrong); i++) {
         zero_trainer_spec spec = wrong[i].spec;
         spec.model = &model;
@@ -281,7 +283,7 @@ static void wrong_devices_are_refused(void **state)
 }
 
 /* A loop of the program's own would be the host's. */
-static void units_with_loops_are_refused(void **state)
+TEST(units_with_loops_are_refused)
 {
     zero_comm *comm = open_world();
     zero_trainer *t = NULL;
@@ -299,12 +301,6 @@ static void units_with_loops_are_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_device_changes_no_bit),
-        cmocka_unit_test(all_ranks_hear_of_every_failure),
-        cmocka_unit_test(wrong_devices_are_refused),
-        cmocka_unit_test(units_with_loops_are_refused),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

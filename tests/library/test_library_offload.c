@@ -1,4 +1,6 @@
 /* Trainers whose optimizer states lie in a scratch file. */
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 #include <string.h>
@@ -17,7 +19,7 @@ static void read_first(zero_trainer *t, const zero_model *model, float *first)
 {
     const zero_tensor *tensor = &model->tensors[0];
     float *values = malloc((size_t)(tensor->rows * tensor->cols) * sizeof *values);
-    assert_all(values && zero_trainer_read(t, tensor->name, values) == ZERO_OK);
+    all_ok(values && zero_trainer_read(t, tensor->name, values));
     *first = values[0];
     free(values);
 }
@@ -40,16 +42,15 @@ static outcome train(const zero_trainer_spec *spec, double clip, zero_comm *comm
         if (step == 0) read_first(t, spec->model, &o.first);
         if (step == 1) {
             const float value = 0.5f;
-            assert_all(zero_trainer_write(t, spec->model->tensors[0].name, 1, 2, &value) ==
-                       ZERO_OK);
+            all_ok(zero_trainer_write(t, spec->model->tensors[0].name, 1, 2, &value));
         }
         if (step == 2) {
-            assert_all(zero_trainer_compute(t, &tied_source, 9, &result) == ZERO_OK);
+            all_ok(zero_trainer_compute(t, &tied_source, 9, &result));
             o.computed = result.loss;
-            assert_all(zero_trainer_evaluate(t, &tied_source, &o.evaluated) == ZERO_OK);
+            all_ok(zero_trainer_evaluate(t, &tied_source, &o.evaluated));
         }
     }
-    assert_all(zero_trainer_digest(t, o.digest) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, o.digest));
     zero_trainer_close(&t);
     return o;
 }
@@ -62,7 +63,7 @@ static void assert_equal(const outcome *a, const outcome *b)
                 a->computed == b->computed);
 }
 
-static void a_file_changes_no_bit(void **state)
+TEST(a_file_changes_no_bit)
 {
     static const char *const places[] = {"lazy", "end", "backward"};
     zero_comm *comm = open_world();
@@ -98,7 +99,7 @@ static double loss_after(zero_trainer *t, int64_t step)
 }
 
 /* Steps 1 and 2 see the first parameters, step 3 those that the gradient of step 1 made. */
-static void a_delayed_gradient_is_seen_two_steps_later(void **state)
+TEST(a_delayed_gradient_is_seen_two_steps_later)
 {
     zero_comm *comm = open_world();
     zero_model model;
@@ -109,9 +110,9 @@ static void a_delayed_gradient_is_seen_two_steps_later(void **state)
         zero_trainer_spec spec = tied_spec(&model);
         spec.stage = stage;
         zero_trainer *oracle = open_trainer(&spec, comm);
-        assert_all(zero_trainer_compute(oracle, &tied_source, 1, &at_first) == ZERO_OK);
+        all_ok(zero_trainer_compute(oracle, &tied_source, 1, &at_first));
         double first = loss_after(oracle, 0);
-        assert_all(zero_trainer_compute(oracle, &tied_source, 2, &after_one) == ZERO_OK);
+        all_ok(zero_trainer_compute(oracle, &tied_source, 2, &after_one));
         zero_trainer_close(&oracle);
 
         spec.offload = DIR;
@@ -128,7 +129,7 @@ static void a_delayed_gradient_is_seen_two_steps_later(void **state)
 
 /* ---- misuse ---- */
 
-static void wrong_specs_are_refused(void **state)
+TEST(wrong_specs_are_refused)
 {
     zero_comm *comm = open_world();
     zero_model model;
@@ -159,7 +160,7 @@ static void wrong_specs_are_refused(void **state)
 }
 
 /* With "backward" updates are made before the step's vote: a refusal must come first. */
-static void a_refused_step_updates_nothing(void **state)
+TEST(a_refused_step_updates_nothing)
 {
     zero_comm *comm = open_world();
     zero_model model;
@@ -173,12 +174,12 @@ static void a_refused_step_updates_nothing(void **state)
     zero_trainer *t = open_trainer(&spec, comm);
     zero_step_input in = tied_input, clipped = tied_input;
     in.clip = 0.0;
-    assert_all(zero_trainer_step(t, &tied_source, &in, &result) == ZERO_OK);
-    assert_all(zero_trainer_digest(t, before) == ZERO_OK);
+    all_ok(zero_trainer_step(t, &tied_source, &in, &result));
+    all_ok(zero_trainer_digest(t, before));
     bool is_last = test_rank == test_size - 1;
     zero_status st = zero_trainer_step(t, &tied_source, is_last ? &clipped : &in, &result);
     assert_refusal("step", 0, st, &(refusal){ZERO_ERR_INVALID, "backward"});
-    assert_all(zero_trainer_digest(t, after) == ZERO_OK);
+    all_ok(zero_trainer_digest(t, after));
     assert_string_equal(before, after);
     zero_trainer_close(&t);
     zero_model_destroy(&model);
@@ -187,12 +188,6 @@ static void a_refused_step_updates_nothing(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_changes_no_bit),
-        cmocka_unit_test(a_delayed_gradient_is_seen_two_steps_later),
-        cmocka_unit_test(wrong_specs_are_refused),
-        cmocka_unit_test(a_refused_step_updates_nothing),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

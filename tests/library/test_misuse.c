@@ -1,5 +1,7 @@
 /* Programs that call the library wrongly, on all ranks alike: a status and a message for each, and
  * afterwards everything works on. */
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 #include <zero/check.h>
@@ -29,8 +31,7 @@ static void open_all(program *p)
     describe_tied(&p->model);
     p->spec = tied_spec(&p->model);
     p->trainer = open_trainer(&p->spec, p->comm);
-    assert_all(zero_optimizer_open(&p->small, p->other, p->params, &p->optimizer) ==
-               ZERO_OK);
+    all_ok(zero_optimizer_open(&p->small, p->other, p->params, &p->optimizer));
 }
 
 static void close_all(program *p)
@@ -53,12 +54,12 @@ static void refuse_all(const char *what, misuse *calls, int n, const refusal *ex
     for (int i = 0; i < n; i++) assert_refusal(what, i, calls(&p, i), &expected[i]);
     assert_true(p.trainer && p.optimizer && p.comm && p.other);
     for (int64_t step = 0; step < 3; step++) take_step(p.trainer, step, &out);
-    assert_all(zero_trainer_digest(p.trainer, digest[0]) == ZERO_OK);
+    all_ok(zero_trainer_digest(p.trainer, digest[0]));
     close_all(&p);
 
     open_all(&p); /* as if nothing had happened */
     for (int64_t step = 0; step < 3; step++) take_step(p.trainer, step, &out);
-    assert_all(zero_trainer_digest(p.trainer, digest[1]) == ZERO_OK);
+    all_ok(zero_trainer_digest(p.trainer, digest[1]));
     assert_string_equal(digest[0], digest[1]);
     close_all(&p);
     if (test_rank == 0) printf("%d misuses: %s\n", n, what);
@@ -183,18 +184,16 @@ static const refusal other_null_texts[] = {
     {ZERO_ERR_INVALID, "without a model"},     {ZERO_ERR_INVALID, "without a source"},
 };
 
-static void null_gives_a_status_and_a_message(void **state)
+TEST(null_gives_a_status_and_a_message)
 {
-    (void)state;
     refuse_all("NULL to a trainer", trainer_null, COUNT(trainer_null_texts),
                trainer_null_texts);
     refuse_all("NULL to its state", state_null, COUNT(state_null_texts), state_null_texts);
     refuse_all("NULL to the rest", other_null, COUNT(other_null_texts), other_null_texts);
 }
 
-static void what_has_no_status_answers_null_as_documented(void **state)
+TEST(what_has_no_status_answers_null_as_documented)
 {
-    (void)state;
     zero_optimizer_part parts[2];
     zero_optimizer_parts(NULL, parts);
     assert_true(!parts[0].momentum && parts[1].span.end == 0);
@@ -383,9 +382,8 @@ static const refusal bad_model_texts[] = {
     {ZERO_ERR_INVALID, "tolerance -1"},
 };
 
-static void numbers_out_of_range_are_refused_with_the_range(void **state)
+TEST(numbers_out_of_range_are_refused_with_the_range)
 {
-    (void)state;
     refuse_all("specs", bad_spec, COUNT(bad_spec_texts), bad_spec_texts);
     refuse_all("numbers of steps", bad_number, COUNT(bad_number_texts), bad_number_texts);
     refuse_all("optimizers", bad_optimizer, COUNT(bad_optimizer_texts),
@@ -395,11 +393,6 @@ static void numbers_out_of_range_are_refused_with_the_range(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_gives_a_status_and_a_message),
-        cmocka_unit_test(what_has_no_status_answers_null_as_documented),
-        cmocka_unit_test(numbers_out_of_range_are_refused_with_the_range),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

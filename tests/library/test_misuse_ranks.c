@@ -1,5 +1,7 @@
 /* Programs that call the library in a wrong order, or differently on one rank: the same status and
  * message on all ranks, no signal, and nobody waits. */
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 #include <unistd.h>
@@ -50,9 +52,8 @@ static void check_closed(zero_trainer *t, zero_optimizer *o, const zero_trainer_
     zero_comm_close(&comm);
 }
 
-static void what_is_closed_says_so(void **state)
+TEST(what_is_closed_says_so)
 {
-    (void)state;
     zero_model model;
     float params[WEIGHTS] = {0};
     const zero_optimizer_spec small = {.n_params = WEIGHTS};
@@ -61,7 +62,7 @@ static void what_is_closed_says_so(void **state)
     zero_trainer_spec spec = tied_spec(&model);
     zero_comm *comm = open_world();
     zero_trainer *t = open_trainer(&spec, comm);
-    assert_all(zero_optimizer_open(&small, comm, params, &o) == ZERO_OK);
+    all_ok(zero_optimizer_open(&small, comm, params, &o));
     zero_optimizer_close(&o);
     zero_trainer_close(&t);
     zero_comm_close(&comm);
@@ -77,9 +78,8 @@ static void what_is_closed_says_so(void **state)
 }
 
 /* The group is closed first, and the model destroyed, while a step's gathers are in flight. */
-static void what_was_closed_too_early_says_so(void **state)
+TEST(what_was_closed_too_early_says_so)
 {
-    (void)state;
     const refusal closed = {ZERO_ERR_INVALID, "group is closed"};
     const refusal destroyed = {ZERO_ERR_INVALID, "destroyed"};
     for (int stage = 0; stage <= 3; stage++) {
@@ -106,9 +106,8 @@ static void what_was_closed_too_early_says_so(void **state)
     }
 }
 
-static void a_gradient_needs_a_step_that_succeeded(void **state)
+TEST(a_gradient_needs_a_step_that_succeeded)
 {
-    (void)state;
     const refusal none = {ZERO_ERR_INVALID, "no gradient"};
     zero_model model;
     zero_step_result out;
@@ -119,7 +118,7 @@ static void a_gradient_needs_a_step_that_succeeded(void **state)
     zero_trainer *t = open_trainer(&spec, comm);
     assert_refusal("gradient", 0, zero_trainer_gradient(t, "A", values), &none);
     take_step(t, 0, &out);
-    assert_all(zero_trainer_gradient(t, "A", values) == ZERO_OK);
+    all_ok(zero_trainer_gradient(t, "A", values));
     assert_all(zero_trainer_step(t, NULL, NULL, NULL) == ZERO_ERR_INVALID);
     assert_refusal("gradient", 1, zero_trainer_save(t, "/dev/null", 3),
                    &(refusal){ZERO_ERR_INVALID, "/dev/null"});
@@ -205,9 +204,8 @@ static const refusal odd_state_texts[] = {
 };
 
 /* In all stages; afterwards the trainer trains as if nothing had happened. */
-static void a_rank_that_differs_in_a_call_is_named(void **state)
+TEST(a_rank_that_differs_in_a_call_is_named)
 {
-    (void)state;
     if (test_size == 1) return;
     char digest[4][33];
     for (int stage = 0; stage <= 3; stage++) {
@@ -223,7 +221,7 @@ static void a_rank_that_differs_in_a_call_is_named(void **state)
         for (int i = 0; i < (int)COUNT(odd_state_texts); i++)
             assert_refusal("state", i, odd_state(t, i), &odd_state_texts[i]);
         for (int64_t step = 0; step < 3; step++) take_step(t, step, &out);
-        assert_all(zero_trainer_digest(t, digest[stage]) == ZERO_OK);
+        all_ok(zero_trainer_digest(t, digest[stage]));
         assert_string_equal(digest[stage], digest[0]);
         zero_trainer_close(&t);
         zero_comm_close(&comm);
@@ -251,7 +249,7 @@ static zero_status odd_open(zero_comm *comm, int i)
         default: break;
         }
     }
-    assert_all(zero_model_describe(&tied.tables, &model) == ZERO_OK);
+    all_ok(zero_model_describe(&tied.tables, &model));
     zero_trainer_spec spec = tied_spec(&model);
     if (is_odd() && i == 7) spec.collectives = "mpi";
     if (is_odd() && i == 8) spec.bucket = 4096;
@@ -284,7 +282,7 @@ static zero_status odd_gpt2(zero_comm *comm, int i)
     zero_model model;
     if (is_odd() && i == 0) shape.dropout = 0.1f;
     if (is_odd() && i == 1) shape.seed = 9;
-    assert_all(zero_gpt2_describe(&shape, &model) == ZERO_OK);
+    all_ok(zero_gpt2_describe(&shape, &model));
     zero_trainer_spec spec = {.model = &model};
     zero_status st = zero_trainer_open(&spec, comm, &t);
     zero_model_destroy(&model);
@@ -296,9 +294,8 @@ static const refusal odd_gpt2_texts[] = {
     {ZERO_ERR_INVALID, "seed is 9 here and 0 on rank 0"},
 };
 
-static void a_rank_that_opens_something_else_is_named(void **state)
+TEST(a_rank_that_opens_something_else_is_named)
 {
-    (void)state;
     if (test_size == 1) return;
     zero_comm *comm = open_world(), *none = NULL;
     for (int i = 0; i < (int)COUNT(odd_open_texts); i++)
@@ -352,15 +349,14 @@ static const refusal odd_optimizer_texts[] = {
     {ZERO_ERR_INVALID, "input is NULL"},
 };
 
-static void a_rank_whose_optimizer_differs_is_named(void **state)
+TEST(a_rank_whose_optimizer_differs_is_named)
 {
-    (void)state;
     if (test_size == 1) return;
     const zero_optimizer_spec spec = {.n_params = WEIGHTS};
     float params[WEIGHTS] = {0};
     zero_optimizer *o = NULL;
     zero_comm *comm = open_world();
-    assert_all(zero_optimizer_open(&spec, comm, params, &o) == ZERO_OK);
+    all_ok(zero_optimizer_open(&spec, comm, params, &o));
     for (int i = 0; i < (int)COUNT(odd_optimizer_texts); i++)
         assert_refusal("optimizer", i, odd_optimizer(comm, o, i), &odd_optimizer_texts[i]);
     assert_true(zero_optimizer_count(o) == 0);
@@ -387,11 +383,10 @@ static void leave_open(left *l)
     zero_trainer_spec spec = tied_spec(&l->model);
     spec.stage = 1;
     l->trainer = open_trainer(&spec, l->comms[0]);
-    assert_all(zero_optimizer_open(&small, l->comms[1], l->params, &l->optimizer) ==
-               ZERO_OK);
+    all_ok(zero_optimizer_open(&small, l->comms[1], l->params, &l->optimizer));
     take_step(l->trainer, 0, &out);
     double loss; /* nothing is in flight when MPI ends */
-    assert_all(zero_trainer_evaluate(l->trainer, &tied_source, &loss) == ZERO_OK);
+    all_ok(zero_trainer_evaluate(l->trainer, &tied_source, &loss));
 }
 
 static void expect_finalized(zero_status st)
@@ -421,18 +416,10 @@ static void after_mpi_is_down(left *l)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_closed_says_so),
-        cmocka_unit_test(what_was_closed_too_early_says_so),
-        cmocka_unit_test(a_gradient_needs_a_step_that_succeeded),
-        cmocka_unit_test(a_rank_that_differs_in_a_call_is_named),
-        cmocka_unit_test(a_rank_that_opens_something_else_is_named),
-        cmocka_unit_test(a_rank_whose_optimizer_differs_is_named),
-    };
     left l;
     before_mpi_is_up();
     test_begin(&argc, &argv);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     leave_open(&l);
     failed = test_end(failed);
     after_mpi_is_down(&l);

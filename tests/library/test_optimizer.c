@@ -26,14 +26,14 @@ static zero_optimizer_input input_of(double divisor)
 static zero_comm *open_world(void)
 {
     zero_comm *comm;
-    assert_all(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm) == ZERO_OK);
+    all_ok(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
     return comm;
 }
 
 static void read_all(zero_trainer *t, int64_t n, float *values)
 {
-    assert_all(zero_trainer_read(t, "w", values) == ZERO_OK);
-    assert_all(zero_trainer_read(t, "b", values + n - 1) == ZERO_OK);
+    all_ok(zero_trainer_read(t, "w", values));
+    all_ok(zero_trainer_read(t, "b", values + n - 1));
 }
 
 /* The masters that the trainer begins and ends with, in stage 1. */
@@ -44,15 +44,15 @@ static void by_trainer(int64_t n, zero_type type, float *first, float *last,
     zero_model model;
     zero_trainer *t;
     zero_comm *comm = open_world();
-    assert_all(flat_describe(&n, &model) == ZERO_OK);
+    all_ok(flat_describe(&n, &model));
     zero_trainer_spec spec = {
         .model = &model, .stage = 1, .type = type, .micro_batch = ROWS, .seed = 3};
-    assert_all(zero_trainer_open(&spec, comm, &t) == ZERO_OK);
+    all_ok(zero_trainer_open(&spec, comm, &t));
     read_all(t, n, first);
     for (int step = 0; step < STEPS; step++) {
         zero_step_input in = hyper;
         in.step = step;
-        assert_all(zero_trainer_step(t, &source, &in, &results[step]) == ZERO_OK);
+        all_ok(zero_trainer_step(t, &source, &in, &results[step]));
     }
     read_all(t, n, last);
     zero_trainer_close(&t);
@@ -86,7 +86,7 @@ static void open_loop(struct loop *l, int64_t n, zero_type type, const float *ma
                        .wide = malloc(bytes),
                        .sum = malloc(bytes)};
     zero_convert(ZERO_FP32, type, n, masters, l->params);
-    assert_all(zero_optimizer_open(&spec, l->comm, l->params, &l->optimizer) == ZERO_OK);
+    all_ok(zero_optimizer_open(&spec, l->comm, l->params, &l->optimizer));
     /* The trainer's masters have more bits than its parameters. */
     zero_optimizer_part parts[2];
     zero_optimizer_parts(l->optimizer, parts);
@@ -154,9 +154,8 @@ static void compare(int64_t n, zero_type type)
     free(last);
 }
 
-static void equal_gradients_give_the_bits_of_stage_1(void **state)
+TEST(equal_gradients_give_the_bits_of_stage_1)
 {
-    (void)state;
     const int64_t lengths[] = {
         2, 63, 64, 129, 64 * (int64_t)test_size, 64 * (int64_t)test_size + 1, 5000};
     for (size_t i = 0; i < COUNT(lengths); i++)
@@ -164,9 +163,8 @@ static void equal_gradients_give_the_bits_of_stage_1(void **state)
             compare(lengths[i], type);
 }
 
-static void the_parts_of_all_ranks_tile_the_flat_space(void **state)
+TEST(the_parts_of_all_ranks_tile_the_flat_space)
 {
-    (void)state;
     const int64_t n = 777;
     float *params = calloc((size_t)n, sizeof *params);
     int owners[777] = {0}, all[777];
@@ -174,7 +172,7 @@ static void the_parts_of_all_ranks_tile_the_flat_space(void **state)
     zero_optimizer *o;
     zero_comm *comm = open_world();
     zero_optimizer_spec spec = {.n_params = n, .updates = 5};
-    assert_all(zero_optimizer_open(&spec, comm, params, &o) == ZERO_OK);
+    all_ok(zero_optimizer_open(&spec, comm, params, &o));
     zero_optimizer_parts(o, parts);
     for (int i = 0; i < 2; i++)
         for (int64_t k = parts[i].span.begin; k < parts[i].span.end; k++) owners[k]++;
@@ -186,9 +184,8 @@ static void the_parts_of_all_ranks_tile_the_flat_space(void **state)
     free(params);
 }
 
-static void one_rank_with_a_nan_keeps_all_from_updating(void **state)
+TEST(one_rank_with_a_nan_keeps_all_from_updating)
 {
-    (void)state;
     enum { N = 200 };
     float params[N], before[N], grads[N];
     zero_optimizer_spec spec = {.n_params = N};
@@ -199,12 +196,12 @@ static void one_rank_with_a_nan_keeps_all_from_updating(void **state)
     for (int i = 0; i < N; i++) params[i] = before[i] = (float)i;
     for (int i = 0; i < N; i++) grads[i] = 1.0f;
     if (test_rank == test_size - 1) grads[3] = NAN;
-    assert_all(zero_optimizer_open(&spec, comm, params, &o) == ZERO_OK);
-    assert_all(zero_optimizer_step(o, params, grads, &in, &out) == ZERO_OK);
+    all_ok(zero_optimizer_open(&spec, comm, params, &o));
+    all_ok(zero_optimizer_step(o, params, grads, &in, &out));
     assert_all(out.overflow && memcmp(params, before, sizeof params) == 0);
     assert_int_equal(zero_optimizer_count(o), 0);
     for (int i = 0; i < N; i++) grads[i] = 1.0f;
-    assert_all(zero_optimizer_step(o, params, grads, &in, &out) == ZERO_OK);
+    all_ok(zero_optimizer_step(o, params, grads, &in, &out));
     assert_all(!out.overflow && params[N - 1] < before[N - 1]);
     assert_int_equal(zero_optimizer_count(o), 1);
     in.divisor = 0.0;
@@ -225,9 +222,8 @@ static void assert_refused(const zero_optimizer_spec *spec, const float *params,
     zero_comm_close(&comm);
 }
 
-static void a_spec_that_cannot_be_is_refused(void **state)
+TEST(a_spec_that_cannot_be_is_refused)
 {
-    (void)state;
     const float params[4] = {0};
     const zero_range crossed[] = {{0, 2}, {1, 3}}, beyond[] = {{2, 5}};
     zero_optimizer_spec s = {.n_params = 4};
@@ -248,12 +244,6 @@ static void a_spec_that_cannot_be_is_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_gradients_give_the_bits_of_stage_1),
-        cmocka_unit_test(the_parts_of_all_ranks_tile_the_flat_space),
-        cmocka_unit_test(one_rank_with_a_nan_keeps_all_from_updating),
-        cmocka_unit_test(a_spec_that_cannot_be_is_refused),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -33,13 +33,12 @@ static void sample_tokens(const void *arg, int64_t step, int64_t i, int64_t T, v
     }
 }
 
-static void sound_units_pass_with_any_seed(void **state)
+TEST(sound_units_pass_with_any_seed)
 {
-    (void)state;
     tied_model tied;
     zero_model model;
     tied_init(&tied);
-    assert_int_equal(zero_model_describe(&tied.tables, &model), ZERO_OK);
+    assert_ok(zero_model_describe(&tied.tables, &model));
     check_all(&model, &tied_source, NULL);
     for (int64_t seed = 0; seed < 20; seed++)
         check_all(&model, &tied_source,
@@ -47,9 +46,8 @@ static void sound_units_pass_with_any_seed(void **state)
     zero_model_destroy(&model);
 }
 
-static void the_units_of_gpt2_pass_on_both_backends(void **state)
+TEST(the_units_of_gpt2_pass_on_both_backends)
 {
-    (void)state;
     const zero_source source = {.sample = sample_tokens};
     zero_model model;
     for (int64_t seed = 0; seed < 3; seed++) {
@@ -60,7 +58,7 @@ static void the_units_of_gpt2_pass_on_both_backends(void **state)
                                        .vocab = 17,
                                        .dropout = 0.1f * (float)seed,
                                        .seed = seed};
-        assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+        assert_ok(zero_gpt2_describe(&shape, &model));
         check_all(&model, &source, &(zero_unit_check_spec){.seed = seed});
         check_all(&model, &source, &(zero_unit_check_spec){.seed = seed, .backend = "cpu"});
         zero_model_destroy(&model);
@@ -188,9 +186,8 @@ static const struct {
     {2, NULL, out_forgets_a_loss, false, ZERO_ERR_INVALID, "element 1 of its losses"},
 };
 
-static void each_mistake_is_found_and_named(void **state)
+TEST(each_mistake_is_found_and_named)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(mistakes); i++) {
         tied_model tied;
         zero_model model;
@@ -200,7 +197,7 @@ static void each_mistake_is_found_and_named(void **state)
         if (mistakes[i].forward) unit->forward = mistakes[i].forward;
         if (mistakes[i].backward) unit->backward = mistakes[i].backward;
         unit->recompute_without_out = mistakes[i].without_out;
-        assert_int_equal(zero_model_describe(&tied.tables, &model), ZERO_OK);
+        assert_ok(zero_model_describe(&tied.tables, &model));
         zero_status st =
             zero_unit_check(&model, mistakes[i].unit, &tied_source, NULL, &worst);
         if (st != mistakes[i].status || !strstr(zero_last_error(), mistakes[i].text))
@@ -212,11 +209,6 @@ static void each_mistake_is_found_and_named(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound_units_pass_with_any_seed),
-        cmocka_unit_test(the_units_of_gpt2_pass_on_both_backends),
-        cmocka_unit_test(each_mistake_is_found_and_named),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

@@ -1,4 +1,6 @@
 /* Tensors that are written, gradients that are read, and models that are checked by them. */
+#include "support/test.h"
+
 #include "support/library_test.h"
 
 #include <zero/check.h>
@@ -16,7 +18,7 @@ static double loss_of(zero_trainer *t)
 
 static void write_one(zero_trainer *t, const char *tensor, int64_t i, float value)
 {
-    assert_all(zero_trainer_write(t, tensor, i, i + 1, &value) == ZERO_OK);
+    all_ok(zero_trainer_write(t, tensor, i, i + 1, &value));
 }
 
 /* ---- perturbation ---- */
@@ -38,9 +40,8 @@ static void check_element(zero_trainer *t, const char *tensor, const float *w, f
 
 /* A whole training step's gradient, tied tensors and the sum over ranks included, is what the loss
  * does when a parameter moves; afterwards nothing has changed. */
-static void the_gradient_is_what_the_loss_does(void **state)
+TEST(the_gradient_is_what_the_loss_does)
 {
-    (void)state;
     zero_model model;
     char before[33], after[33];
     float a[PARAMS], da[PARAMS], gain[WIDE], dgain[WIDE];
@@ -53,16 +54,16 @@ static void the_gradient_is_what_the_loss_does(void **state)
         spec.collectives = stage == 3 ? "p2p" : NULL;
         zero_comm *comm = open_world();
         zero_trainer *t = open_trainer(&spec, comm);
-        assert_all(zero_trainer_digest(t, before) == ZERO_OK);
+        all_ok(zero_trainer_digest(t, before));
         loss_of(t);
-        assert_all(zero_trainer_read(t, "A", a) == ZERO_OK);
-        assert_all(zero_trainer_read(t, "gain", gain) == ZERO_OK);
-        assert_all(zero_trainer_gradient(t, "A", da) == ZERO_OK);
-        assert_all(zero_trainer_gradient(t, "gain", dgain) == ZERO_OK);
+        all_ok(zero_trainer_read(t, "A", a));
+        all_ok(zero_trainer_read(t, "gain", gain));
+        all_ok(zero_trainer_gradient(t, "A", da));
+        all_ok(zero_trainer_gradient(t, "gain", dgain));
         for (int64_t i = 0; i < PARAMS; i += 17) check_element(t, "A", a, da[i], i, 0.02);
         for (int64_t i = 0; i < WIDE; i += 5)
             check_element(t, "gain", gain, dgain[i], i, 0.02);
-        assert_all(zero_trainer_digest(t, after) == ZERO_OK);
+        all_ok(zero_trainer_digest(t, after));
         assert_string_equal(before, after);
         zero_trainer_close(&t);
         zero_comm_close(&comm);
@@ -77,7 +78,7 @@ static void compute_in_range(zero_trainer *t)
     zero_step_result out;
     float g[PARAMS];
     for (int i = 0; i < 8; i++) {
-        assert_all(zero_trainer_compute(t, &tied_source, 0, &out) == ZERO_OK);
+        all_ok(zero_trainer_compute(t, &tied_source, 0, &out));
         if (!out.skipped) return;
         assert_all(zero_trainer_gradient(t, "A", g) == ZERO_ERR_INVALID);
         take_step(t, 0, &out);
@@ -87,9 +88,8 @@ static void compute_in_range(zero_trainer *t)
 }
 
 /* fp16's gradients carry a loss scale, which the reader does not see. */
-static void gradients_of_all_types_and_stages_agree(void **state)
+TEST(gradients_of_all_types_and_stages_agree)
 {
-    (void)state;
     zero_model model;
     float exact[PARAMS], g[PARAMS];
     describe_tied(&model);
@@ -101,7 +101,7 @@ static void gradients_of_all_types_and_stages_agree(void **state)
             zero_comm *comm = open_world();
             zero_trainer *t = open_trainer(&spec, comm);
             compute_in_range(t);
-            assert_all(zero_trainer_gradient(t, "A", g) == ZERO_OK);
+            all_ok(zero_trainer_gradient(t, "A", g));
             if (type == ZERO_FP32 && stage == 0) memcpy(exact, g, sizeof exact);
             if (type == ZERO_FP32) assert_all(memcmp(exact, g, sizeof g) == 0);
             for (int i = 0; i < PARAMS; i++)
@@ -116,9 +116,8 @@ static void gradients_of_all_types_and_stages_agree(void **state)
 
 /* Two trainers with other seeds are the same one after all tensors were written, at once in all
  * their copies: what follows has the same bits. */
-static void what_is_written_trains_on_like_the_original(void **state)
+TEST(what_is_written_trains_on_like_the_original)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     char digest[2][33];
@@ -134,16 +133,16 @@ static void what_is_written_trains_on_like_the_original(void **state)
             zero_comm *comm = open_world();
             zero_trainer *t = open_trainer(&spec, comm);
             if (copy == 0) {
-                assert_all(zero_trainer_read(t, "A", a) == ZERO_OK);
-                assert_all(zero_trainer_read(t, "gain", gain) == ZERO_OK);
+                all_ok(zero_trainer_read(t, "A", a));
+                all_ok(zero_trainer_read(t, "gain", gain));
             } else {
-                assert_all(zero_trainer_write(t, "A", 0, 77, a) == ZERO_OK);
-                assert_all(zero_trainer_write(t, "gain", 0, WIDE, gain) == ZERO_OK);
-                assert_all(zero_trainer_write(t, "A", 77, PARAMS, a + 77) == ZERO_OK);
-                assert_all(zero_trainer_write(t, "A", 5, 5, a) == ZERO_OK);
+                all_ok(zero_trainer_write(t, "A", 0, 77, a));
+                all_ok(zero_trainer_write(t, "gain", 0, WIDE, gain));
+                all_ok(zero_trainer_write(t, "A", 77, PARAMS, a + 77));
+                all_ok(zero_trainer_write(t, "A", 5, 5, a));
             }
             for (int64_t step = 0; step < 4; step++) take_step(t, step, &out);
-            assert_all(zero_trainer_digest(t, digest[copy]) == ZERO_OK);
+            all_ok(zero_trainer_digest(t, digest[copy]));
             zero_trainer_close(&t);
             zero_comm_close(&comm);
         }
@@ -153,9 +152,8 @@ static void what_is_written_trains_on_like_the_original(void **state)
 }
 
 /* Between steps, while gathers are in flight: only what was written changes, moments stay. */
-static void what_is_written_is_read_and_nothing_else_changes(void **state)
+TEST(what_is_written_is_read_and_nothing_else_changes)
 {
-    (void)state;
     zero_model model;
     zero_step_result out;
     float before[PARAMS], after[PARAMS];
@@ -169,17 +167,17 @@ static void what_is_written_is_read_and_nothing_else_changes(void **state)
         zero_comm *comm = open_world();
         zero_trainer *t = open_trainer(&spec, comm);
         for (int64_t step = 0; step < 2; step++) take_step(t, step, &out);
-        assert_all(zero_trainer_read(t, "A", before) == ZERO_OK);
-        assert_all(zero_trainer_evaluate(t, &tied_source, &loss[0]) == ZERO_OK);
-        assert_all(zero_trainer_write(t, "A", 60, 63, three) == ZERO_OK);
-        assert_all(zero_trainer_evaluate(t, &tied_source, &loss[1]) == ZERO_OK);
+        all_ok(zero_trainer_read(t, "A", before));
+        all_ok(zero_trainer_evaluate(t, &tied_source, &loss[0]));
+        all_ok(zero_trainer_write(t, "A", 60, 63, three));
+        all_ok(zero_trainer_evaluate(t, &tied_source, &loss[1]));
         assert_all(loss[0] != loss[1]);
-        assert_all(zero_trainer_read(t, "A", after) == ZERO_OK);
+        all_ok(zero_trainer_read(t, "A", after));
         assert_memory_equal(after + 60, three, sizeof three);
         memcpy(after + 60, before + 60, sizeof three);
         assert_memory_equal(after, before, sizeof after);
-        assert_all(zero_trainer_write(t, "A", 60, 63, before + 60) == ZERO_OK);
-        assert_all(zero_trainer_evaluate(t, &tied_source, &loss[1]) == ZERO_OK);
+        all_ok(zero_trainer_write(t, "A", 60, 63, before + 60));
+        all_ok(zero_trainer_evaluate(t, &tied_source, &loss[1]));
         assert_true(loss[0] == loss[1]);
         zero_trainer_close(&t);
         zero_comm_close(&comm);
@@ -245,9 +243,8 @@ static const struct {
 };
 
 /* fp16 would skip such a step as an overflow, again and again. */
-static void what_a_unit_leaves_undefined_is_told_in_the_first_step(void **state)
+TEST(what_a_unit_leaves_undefined_is_told_in_the_first_step)
 {
-    (void)state;
     zero_step_result out;
     for (size_t i = 0; i < COUNT(forgetful); i++)
         for (int k = 0; k < 4; k++) {
@@ -259,19 +256,19 @@ static void what_a_unit_leaves_undefined_is_told_in_the_first_step(void **state)
                 tied.units[forgetful[i].unit].forward = forgetful[i].forward;
             if (forgetful[i].backward)
                 tied.units[forgetful[i].unit].backward = forgetful[i].backward;
-            assert_all(zero_model_describe(&tied.tables, &model) == ZERO_OK);
+            all_ok(zero_model_describe(&tied.tables, &model));
             zero_trainer_spec spec = tied_spec(&model);
             spec.stage = k;
             spec.type = k == 1 ? ZERO_FP16 : k == 2 ? ZERO_BF16 : ZERO_FP32;
             spec.recompute = k == 3;
             zero_comm *comm = open_world();
             zero_trainer *t = open_trainer(&spec, comm);
-            assert_all(zero_trainer_digest(t, digest[0]) == ZERO_OK);
+            all_ok(zero_trainer_digest(t, digest[0]));
             for (int twice = 0; twice < 2; twice++)
                 assert_refusal("undefined", (int)i,
                                zero_trainer_step(t, &tied_source, &tied_input, &out),
                                &(refusal){ZERO_ERR_INVALID, forgetful[i].text});
-            assert_all(zero_trainer_digest(t, digest[1]) == ZERO_OK);
+            all_ok(zero_trainer_digest(t, digest[1]));
             assert_string_equal(digest[0], digest[1]);
             zero_trainer_close(&t);
             zero_comm_close(&comm);
@@ -307,34 +304,33 @@ static void describe_dropping(zero_model *model)
     tied_model tied;
     tied_init(&tied);
     tied.units[1].forward = drop_forward, tied.units[1].backward = drop_backward;
-    assert_all(zero_model_describe(&tied.tables, model) == ZERO_OK);
+    all_ok(zero_model_describe(&tied.tables, model));
 }
 
 /* Also with the forward pass repeated, and by finite differences. */
-static void masks_of_a_units_own_are_the_same_in_all_stages(void **state)
+TEST(masks_of_a_units_own_are_the_same_in_all_stages)
 {
-    (void)state;
     zero_model model, plain;
     zero_step_result out;
     char first[33], digest[33];
     double losses[2];
     describe_dropping(&model);
     describe_tied(&plain);
-    assert_all(zero_unit_check(&model, 1, &tied_source, NULL, NULL) == ZERO_OK);
+    all_ok(zero_unit_check(&model, 1, &tied_source, NULL, NULL));
     for (int stage = 0; stage <= 3; stage++) {
         zero_trainer_spec spec = tied_spec(&model);
         spec.stage = stage;
         spec.recompute = stage % 2 == 1;
         zero_comm *comm = open_world();
         zero_trainer *t = open_trainer(&spec, comm);
-        assert_all(zero_trainer_evaluate(t, &tied_source, &losses[0]) == ZERO_OK);
+        all_ok(zero_trainer_evaluate(t, &tied_source, &losses[0]));
         for (int64_t step = 0; step < 3; step++) take_step(t, step, &out);
-        assert_all(zero_trainer_digest(t, stage == 0 ? first : digest) == ZERO_OK);
+        all_ok(zero_trainer_digest(t, stage == 0 ? first : digest));
         if (stage > 0) assert_string_equal(first, digest);
         zero_trainer_close(&t);
         spec.model = &plain; /* evaluating drops nothing */
         t = open_trainer(&spec, comm);
-        assert_all(zero_trainer_evaluate(t, &tied_source, &losses[1]) == ZERO_OK);
+        all_ok(zero_trainer_evaluate(t, &tied_source, &losses[1]));
         assert_true(losses[0] == losses[1]);
         zero_trainer_close(&t);
         zero_comm_close(&comm);
@@ -343,9 +339,8 @@ static void masks_of_a_units_own_are_the_same_in_all_stages(void **state)
     zero_model_destroy(&plain);
 }
 
-static void random_numbers_depend_on_their_place_alone(void **state)
+TEST(random_numbers_depend_on_their_place_alone)
 {
-    (void)state;
     const zero_random stream = {.seed = 1, .step = 2, .sample = 3, .number = 4};
     zero_random other = stream;
     float all[1000], part[10], sum = 0.0f;
@@ -364,15 +359,6 @@ static void random_numbers_depend_on_their_place_alone(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_gradient_is_what_the_loss_does),
-        cmocka_unit_test(gradients_of_all_types_and_stages_agree),
-        cmocka_unit_test(what_is_written_trains_on_like_the_original),
-        cmocka_unit_test(what_is_written_is_read_and_nothing_else_changes),
-        cmocka_unit_test(what_a_unit_leaves_undefined_is_told_in_the_first_step),
-        cmocka_unit_test(masks_of_a_units_own_are_the_same_in_all_stages),
-        cmocka_unit_test(random_numbers_depend_on_their_place_alone),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

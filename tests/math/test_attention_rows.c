@@ -1,5 +1,7 @@
 /* Attention on rows of 16 bits: the bits of the call in fp32 on these numbers widened, its results
  * rounded. Backward reads what forward has stored. */
+#include "support/test.h"
+
 #include "support/math_test.h"
 
 #include "math/backends.h"
@@ -128,23 +130,17 @@ static void check_type(zero_type type)
                 .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}});
 }
 
-static void rows_of_bf16_are_widened_and_rounded_once(void **state)
+TEST(rows_of_bf16_are_widened_and_rounded_once)
 {
-    (void)state;
     check_type(ZERO_BF16);
 }
 
-static void rows_of_fp16_are_widened_and_rounded_once(void **state)
+TEST(rows_of_fp16_are_widened_and_rounded_once)
 {
-    (void)state;
     check_type(ZERO_FP16);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_bf16_are_widened_and_rounded_once),
-        cmocka_unit_test(rows_of_fp16_are_widened_and_rounded_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* All operations of a backend: they poll, and every instruction set gives the same bits. And the
  * list of backends. */
+#include "support/test.h"
+
 #include "support/math_machines.h"
 
 #include <stdio.h>
@@ -249,9 +251,9 @@ static void backends_are_found_by_name(void **state)
 {
     (void)state;
     const zero_backend *found = NULL;
-    assert_int_equal(zero_backend_find("cpu", &found), ZERO_OK);
+    assert_ok(zero_backend_find("cpu", &found));
     assert_ptr_equal(found, cpu);
-    assert_int_equal(zero_backend_find("naive", &found), ZERO_OK);
+    assert_ok(zero_backend_find("naive", &found));
     assert_ptr_equal(found, &zero_backend_naive);
     assert_int_equal(zero_backend_find("tpu", &found), ZERO_ERR_INVALID);
     assert_ptr_equal(found, &zero_backend_naive);
@@ -266,7 +268,7 @@ static void every_backend_is_listed_and_offered(void **state)
     int n = 0;
     assert_string_equal(zero_backend_name_at(0), "cpu");
     for (; (name = zero_backend_name_at(n)); n++) {
-        assert_int_equal(zero_backend_find(name, &found), ZERO_OK);
+        assert_ok(zero_backend_find(name, &found));
         assert_string_equal(found->name, name);
     }
     assert_int_equal(n, 2);

@@ -1,5 +1,7 @@
 /* The fake device computes what the cpu backend does, in any order of its queues, on memory that
  * the host cannot touch. */
+#include "support/test.h"
+
 #include "support/device_test.h"
 
 #include <errno.h>
@@ -22,9 +24,8 @@ static void touch(volatile char *memory, bool writes)
     _exit(memory[1] == 0 ? 0 : 1);
 }
 
-static void the_host_cannot_touch_memory_of_the_device(void **state)
+TEST(the_host_cannot_touch_memory_of_the_device)
 {
-    (void)state;
     device d = device_open(1, 65536);
     for (int i = 0; i < 4; i++) {
         int status = 0;
@@ -37,9 +38,8 @@ static void the_host_cannot_touch_memory_of_the_device(void **state)
     device_close(&d);
 }
 
-static void system_calls_cannot_touch_it(void **state)
+TEST(system_calls_cannot_touch_it)
 {
-    (void)state;
     int ends[2];
     device d = device_open(1, 65536);
     assert_int_equal(pipe(ends), 0);
@@ -50,9 +50,8 @@ static void system_calls_cannot_touch_it(void **state)
     device_close(&d);
 }
 
-static void memory_is_zeroed_aligned_and_comes_in_pieces(void **state)
+TEST(memory_is_zeroed_aligned_and_comes_in_pieces)
 {
-    (void)state;
     device d = device_open(1, 65536);
     void *piece[8];
     zero_ticket ticket;
@@ -85,9 +84,8 @@ static int count_mappings(void)
     return n;
 }
 
-static void closing_gives_back_all_memory(void **state)
+TEST(closing_gives_back_all_memory)
 {
-    (void)state;
     void *piece;
     const int before = count_mappings();
     device d = device_open(1, 65536);
@@ -99,9 +97,8 @@ static void closing_gives_back_all_memory(void **state)
 }
 
 /* Calls and copies that use the memory would fault if they ran later. */
-static void what_is_queued_runs_before_memory_goes(void **state)
+TEST(what_is_queued_runs_before_memory_goes)
 {
-    (void)state;
     for (int order = 0; order <= ORDERS; order++) {
         device d = device_open(order, 65536);
         void *piece;
@@ -332,9 +329,8 @@ static void check_types(zero_type type, zero_type rows)
     munmap(want, bytes);
 }
 
-static void all_calls_have_the_bits_of_the_cpu_backend_in_any_order(void **state)
+TEST(all_calls_have_the_bits_of_the_cpu_backend_in_any_order)
 {
-    (void)state;
     check_types(ZERO_FP32, ZERO_FP32);
     check_types(ZERO_BF16, ZERO_FP32);
     check_types(ZERO_FP16, ZERO_FP32);
@@ -342,9 +338,8 @@ static void all_calls_have_the_bits_of_the_cpu_backend_in_any_order(void **state
     check_types(ZERO_FP16, ZERO_FP16);
 }
 
-static void devices_of_one_process_are_apart(void **state)
+TEST(devices_of_one_process_are_apart)
 {
-    (void)state;
     device a = device_open(1, 65536), b = device_open(2, 65536);
     zero_ticket ticket;
     memset(a.host, 1, a.bytes);
@@ -362,14 +357,5 @@ static void devices_of_one_process_are_apart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_host_cannot_touch_memory_of_the_device),
-        cmocka_unit_test(system_calls_cannot_touch_it),
-        cmocka_unit_test(memory_is_zeroed_aligned_and_comes_in_pieces),
-        cmocka_unit_test(closing_gives_back_all_memory),
-        cmocka_unit_test(what_is_queued_runs_before_memory_goes),
-        cmocka_unit_test(all_calls_have_the_bits_of_the_cpu_backend_in_any_order),
-        cmocka_unit_test(devices_of_one_process_are_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The fake device refuses what a device would, names the call, and keeps its first failure. */
+#include "support/test.h"
+
 #include "support/device_test.h"
 
 #include "math/backends.h"
@@ -32,9 +34,8 @@ static void check_failed(device *d, const char *words)
     device_close(d);
 }
 
-static void a_bad_pointer_names_its_call(void **state)
+TEST(a_bad_pointer_names_its_call)
 {
-    (void)state;
     for (int order = 0; order < 3; order++) {
         device d = device_open(order, space);
         float host[4];
@@ -62,9 +63,8 @@ static void a_bad_pointer_names_its_call(void **state)
 }
 
 /* The last element of each operand is inside; one more row of it is not. */
-static void an_operand_of_a_product_may_not_end_outside(void **state)
+TEST(an_operand_of_a_product_may_not_end_outside)
 {
-    (void)state;
     for (int which = -1; which < 3; which++) {
         device d = device_open(1, space);
         float *end = (float *)(d.memory + space), *begin = device_floats(&d, 0);
@@ -87,9 +87,8 @@ static void an_operand_of_a_product_may_not_end_outside(void **state)
     }
 }
 
-static void copies_stay_inside_one_piece_and_in_pinned_memory(void **state)
+TEST(copies_stay_inside_one_piece_and_in_pinned_memory)
 {
-    (void)state;
     zero_ticket ticket;
     char host[64];
     device d = device_open(1, space);
@@ -113,9 +112,8 @@ static void copies_stay_inside_one_piece_and_in_pinned_memory(void **state)
 }
 
 /* These are refused before anything happens, so the device works after it. */
-static void pin_takes_whole_pages_once(void **state)
+TEST(pin_takes_whole_pages_once)
 {
-    (void)state;
     device d = device_open(1, space);
     char *other = device_host(space);
     assert_int_equal(fake->memory->pin(&d.math, other + 16, 4096), ZERO_ERR_INVALID);
@@ -133,9 +131,8 @@ static void pin_takes_whole_pages_once(void **state)
     munmap(other, space);
 }
 
-static void a_ticket_belongs_to_a_copy(void **state)
+TEST(a_ticket_belongs_to_a_copy)
 {
-    (void)state;
     bool ended;
     device d = device_open(1, space);
     zero_ticket ticket = device_fetch(&d, 0, 64);
@@ -166,9 +163,8 @@ static void run_tokens(device *d, int32_t token)
 }
 
 /* 8 words, which end where the memory does. */
-static void tokens_outside_their_table_are_found_when_they_are_read(void **state)
+TEST(tokens_outside_their_table_are_found_when_they_are_read)
 {
-    (void)state;
     device d = device_open(1, space);
     run_tokens(&d, 7);
     assert_ok(fake->sync(&d.math));
@@ -182,9 +178,8 @@ static void tokens_outside_their_table_are_found_when_they_are_read(void **state
 }
 
 /* One call and two copies, of which number n fails. */
-static void a_call_can_be_made_to_fail(void **state)
+TEST(a_call_can_be_made_to_fail)
 {
-    (void)state;
     const char *const names[] = {"1 (clear)", "2 (fetch)", "3 (store)"};
     for (int n = 0; n < 3; n++)
         for (int order = 0; order < 5; order++) {
@@ -208,9 +203,8 @@ static void a_call_can_be_made_to_fail(void **state)
 }
 
 /* The fetch waits for a call that fails, so the host's memory stays as the fetch has left it. */
-static void nothing_runs_after_a_failure(void **state)
+TEST(nothing_runs_after_a_failure)
 {
-    (void)state;
     for (int order = 1; order < 20; order++) {
         void *piece;
         zero_ticket ticket;
@@ -228,9 +222,8 @@ static void nothing_runs_after_a_failure(void **state)
     }
 }
 
-static void a_wrong_variable_is_refused(void **state)
+TEST(a_wrong_variable_is_refused)
 {
-    (void)state;
     zero_math math = {0};
     setenv("ZERO_FAKE_ORDER", "often", 1);
     assert_int_equal(fake->open(&math), ZERO_ERR_INVALID);
@@ -240,9 +233,8 @@ static void a_wrong_variable_is_refused(void **state)
 }
 
 /* A queued copy would fault if it was executed: its host memory is gone. */
-static void closing_drops_what_is_queued(void **state)
+TEST(closing_drops_what_is_queued)
 {
-    (void)state;
     int waiting = 0;
     for (int order = 1; order < 20; order++) {
         device d = device_open(order, space);
@@ -260,9 +252,8 @@ static void closing_drops_what_is_queued(void **state)
     assert_true(waiting > 0);
 }
 
-static void devices_are_found_by_name(void **state)
+TEST(devices_are_found_by_name)
 {
-    (void)state;
     const zero_backend *found = fake;
     const zero_plugin *plugin = NULL;
     assert_ok(zero_device_find("cpu", &found, &plugin));
@@ -279,18 +270,5 @@ static void devices_are_found_by_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_pointer_names_its_call),
-        cmocka_unit_test(an_operand_of_a_product_may_not_end_outside),
-        cmocka_unit_test(copies_stay_inside_one_piece_and_in_pinned_memory),
-        cmocka_unit_test(pin_takes_whole_pages_once),
-        cmocka_unit_test(a_ticket_belongs_to_a_copy),
-        cmocka_unit_test(tokens_outside_their_table_are_found_when_they_are_read),
-        cmocka_unit_test(a_call_can_be_made_to_fail),
-        cmocka_unit_test(nothing_runs_after_a_failure),
-        cmocka_unit_test(a_wrong_variable_is_refused),
-        cmocka_unit_test(closing_drops_what_is_queued),
-        cmocka_unit_test(devices_are_found_by_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The queues of the fake device: what they wait for, and that a wait that is left out shows. */
+#include "support/test.h"
+
 #include "support/device_test.h"
 
 /* A mistake shows in one order at least. */
@@ -157,9 +159,8 @@ static bool store_leaves_what_is_fetched(const device *d, bool waits)
     return host_floats(d, 0)[0] == 1.0f;
 }
 
-static void a_wait_that_is_left_out_shows(void **state)
+TEST(a_wait_that_is_left_out_shows)
 {
-    (void)state;
     check("after() between a store and a call", call_reads_what_was_stored);
     check("waiting between a store and a fetch", fetch_reads_what_was_stored);
     check("after() between a store and a call that is fetched", call_passes_it_on);
@@ -191,9 +192,8 @@ static float fetched_since(const device *d, bool has_place)
     return value;
 }
 
-static void a_copy_since_a_place_waits_for_the_calls_before_it_alone(void **state)
+TEST(a_copy_since_a_place_waits_for_the_calls_before_it_alone)
 {
-    (void)state;
     int earlier = 0;
     for (int order = 1; order <= ORDERS; order++) {
         device d = device_open(order, space);
@@ -227,9 +227,8 @@ static bool follows_the_rules(const device *d)
            host_floats(d, 7 * N)[5] == 2.0f;
 }
 
-static void queues_keep_their_order(void **state)
+TEST(queues_keep_their_order)
 {
-    (void)state;
     for (int order = 0; order <= ORDERS; order++) {
         device d = device_open(order, space);
         assert_true(follows_the_rules(&d));
@@ -237,9 +236,8 @@ static void queues_keep_their_order(void **state)
     }
 }
 
-static void sync_executes_calls_and_counts_drains(void **state)
+TEST(sync_executes_calls_and_counts_drains)
 {
-    (void)state;
     int lazy = 0;
     for (int order = 0; order <= ORDERS; order++) {
         device d = device_open(order, space);
@@ -259,9 +257,8 @@ static void sync_executes_calls_and_counts_drains(void **state)
     assert_true(lazy > 0 && lazy < ORDERS);
 }
 
-static void ended_says_no_and_then_yes(void **state)
+TEST(ended_says_no_and_then_yes)
 {
-    (void)state;
     int64_t noes = 0, waits = 0;
     for (int order = 0; order <= ORDERS; order++) {
         device d = device_open(order, space);
@@ -278,9 +275,8 @@ static void ended_says_no_and_then_yes(void **state)
 }
 
 /* More calls and copies than the rings hold, and none is waited for. */
-static void full_queues_execute_their_oldest(void **state)
+TEST(full_queues_execute_their_oldest)
 {
-    (void)state;
     for (int order = 0; order <= 5; order++) {
         device d = device_open(order, space);
         zero_ticket last = 0;
@@ -311,9 +307,8 @@ static void poll(void *arg)
     assert_ok(fake->memory->after(&d->math, ticket));
 }
 
-static void each_call_polls_once(void **state)
+TEST(each_call_polls_once)
 {
-    (void)state;
     for (int order = 0; order <= 5; order++) {
         device d = device_open(order, space);
         d.math.poll = poll, d.math.poll_arg = &d;
@@ -326,14 +321,5 @@ static void each_call_polls_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_that_is_left_out_shows),
-        cmocka_unit_test(a_copy_since_a_place_waits_for_the_calls_before_it_alone),
-        cmocka_unit_test(queues_keep_their_order),
-        cmocka_unit_test(sync_executes_calls_and_counts_drains),
-        cmocka_unit_test(ended_says_no_and_then_yes),
-        cmocka_unit_test(full_queues_execute_their_oldest),
-        cmocka_unit_test(each_call_polls_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

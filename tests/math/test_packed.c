@@ -1,5 +1,7 @@
 /* Packed products by each kernel that this machine runs: against the oracle (those in bf16 on
  * factors rounded one by one), and laws that hold for all sizes. */
+#include "support/test.h"
+
 #include "support/math_test.h"
 #include "support/share.h"
 
@@ -37,7 +39,7 @@ static int make_machines(test_pool *pool, machine m[ZERO_PACKED_VARIANTS])
         m[i].bytes = (size_t)zero_math_scratch() * sizeof(float);
         m[i].scratch = test_bytes(pool, (int64_t)m[i].bytes + 2 * GUARD);
         memset(m[i].scratch, 0xff, m[i].bytes + 2 * GUARD); /* NaN */
-        assert_int_equal(zero_backend_cpu.open(&m[i].math), ZERO_OK);
+        assert_ok(zero_backend_cpu.open(&m[i].math));
         use_kernels(&m[i], kernels);
         m[i].math.scratch = (float *)(void *)(m[i].scratch + GUARD);
     }

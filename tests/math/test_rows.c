@@ -1,6 +1,8 @@
 /* Rows of 16 bits: every call on them has the bits of the same call on the same numbers widened to
  * fp32, its results rounded once, for the oracle and for the cpu backend on each instruction set and
  * with several threads; and the cpu backend agrees with the oracle. */
+#include "support/test.h"
+
 #include "support/rows_test.h"
 
 /* ---- biases ---- */
@@ -287,7 +289,7 @@ static void results_are_rounded_once_by_several_threads(void **state)
     const int64_t bytes = 3 * zero_math_scratch() * (int64_t)sizeof(float);
     m[1].math.scratch = test_bytes(*state, bytes);
     memset(m[1].math.scratch, 0xff, (size_t)bytes);
-    assert_int_equal(zero_backend_cpu.open(&m[1].math), ZERO_OK);
+    assert_ok(zero_backend_cpu.open(&m[1].math));
     for (int threads = 1; threads <= 3; threads++) {
         m[1].math.threads = threads;
         check_all(*state, m, 2);

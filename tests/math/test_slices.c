@@ -1,5 +1,7 @@
 /* Products whose sum over k is a tree of slices, by the oracle, each packed kernel that this machine
  * runs, and as on a CPU where BLAS multiplies: any subtree has the bits of a product of it alone. */
+#include "support/test.h"
+
 #include "support/math_test.h"
 #include "support/share.h"
 
@@ -31,7 +33,7 @@ static void add_machine(test_pool *pool, machine *m, const zero_backend *ops,
     *m = (machine){.ops = ops, .kernels = kernels, .scratch = test_bytes(pool, bytes)};
     m->name = kernels ? kernels->name : ops == &zero_backend_cpu ? "BLAS" : "naive";
     memset(m->scratch, 0xff, (size_t)bytes); /* NaN */
-    assert_int_equal(ops->open(&m->math), ZERO_OK);
+    assert_ok(ops->open(&m->math));
     m->math.scratch = (float *)(void *)(m->scratch + GUARD);
     if (ops != &zero_backend_cpu) return;
     m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;

@@ -1,4 +1,6 @@
 /* How products in slices are divided: into the scratch, whatever their shape. */
+#include "support/test.h"
+
 #include "support/math_test.h"
 
 #include "math/cpu_panel.h"
@@ -31,9 +33,8 @@ static int64_t check_plan(const zero_packed_kernels *kernels, int slices, int64_
     return bytes;
 }
 
-static void all_plans_fit_the_scratch(void **state)
+TEST(all_plans_fit_the_scratch)
 {
-    (void)state;
     const int64_t scratch = zero_math_scratch() * (int64_t)sizeof(float);
     const int64_t rows[] = {1, 300, 4000};
     const int slices[] = {2, 3, 4, 8, 12, 64};
@@ -50,9 +51,8 @@ static void all_plans_fit_the_scratch(void **state)
 }
 
 /* The cases that test_slices.c relies on do occur. */
-static void plans_follow_the_shape(void **state)
+TEST(plans_follow_the_shape)
 {
-    (void)state;
     const zero_packed_kernels *fp32 = &zero_panels_at(0)->packed;
     const struct {
         int64_t m, n, slice;
@@ -73,9 +73,5 @@ static void plans_follow_the_shape(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_plans_fit_the_scratch),
-        cmocka_unit_test(plans_follow_the_shape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Products whose arrays have 16 bits: the bits of the same product of widened factors, its c rounded
  * once. By each packed kernel that this machine runs, as on a CPU where BLAS multiplies floats, by
  * products of few rows, and by one thread or several. */
+#include "support/test.h"
+
 #include "support/math_test.h"
 #include "support/share.h"
 
@@ -29,7 +31,7 @@ static void add_machine(test_pool *pool, machine *m, const zero_packed_kernels *
     *m = (machine){.kernels = kernels, .bytes = bytes};
     m->scratch = test_bytes(pool, bytes + 2 * GUARD);
     memset(m->scratch, 0xff, (size_t)bytes + 2 * GUARD); /* NaN */
-    assert_int_equal(zero_backend_cpu.open(&m->math), ZERO_OK);
+    assert_ok(zero_backend_cpu.open(&m->math));
     m->math.scratch = (float *)(void *)(m->scratch + GUARD);
     m->math.state[ZERO_CPU_FP32_PRODUCTS] = kernels;
     m->math.state[ZERO_CPU_BF16_PRODUCTS] = kernels;
@@ -159,9 +161,8 @@ static void check(const int64_t size[3], int flags, int slices, int parts, int t
 
 /* ---- laws ---- */
 
-static void all_sizes_from_1_to_70_have_the_bits_of_floats(void **state)
+TEST(all_sizes_from_1_to_70_have_the_bits_of_floats)
 {
-    (void)state;
     for (int64_t s = 1; s <= 70; s += TEST_SHARE(6)) {
         const int64_t sizes[][3] = {{s, 33, 35}, {31, s, 17}, {5, 34, s}};
         for (int i = 0; i < 3; i++) check(sizes[i], (int)((s + i) % FLAGS), 0, 0, 1);
@@ -169,9 +170,8 @@ static void all_sizes_from_1_to_70_have_the_bits_of_floats(void **state)
 }
 
 /* Several blocks of m, n and k; sums that wait for all columns, and for some; an empty sum. */
-static void sums_of_several_blocks_are_rounded_once(void **state)
+TEST(sums_of_several_blocks_are_rounded_once)
 {
-    (void)state;
     const int64_t sizes[][3] = {{517, 35, 769},   {40, 1025, 65},  {3, 7, 2051},
                                 {16, 32, 0},      {97, 129, 1000}, {300, 700, 3000},
                                 {200, 3000, 900}, {37, 41, 9000}};
@@ -180,9 +180,8 @@ static void sums_of_several_blocks_are_rounded_once(void **state)
     check(sizes[5], A_TRANSPOSED, 0, 0, 1);
 }
 
-static void threads_have_the_bits_of_one(void **state)
+TEST(threads_have_the_bits_of_one)
 {
-    (void)state;
     const int64_t sizes[][3] = {
         {97, 129, 1000}, {130, 300, 2000}, {2, 3, 40}, {1, 500, 40}};
     for (size_t s = 0; s < COUNT(sizes); s++) {
@@ -192,9 +191,8 @@ static void threads_have_the_bits_of_one(void **state)
 }
 
 /* Groups of slices, slices one by one, pieces of several parts. */
-static void slices_are_rounded_when_all_are_added(void **state)
+TEST(slices_are_rounded_when_all_are_added)
 {
-    (void)state;
     const struct {
         int64_t m, n, piece;
         int slices, parts;
@@ -209,7 +207,7 @@ static void slices_are_rounded_when_all_are_added(void **state)
 }
 
 /* Sizes whose rows, or columns, do not fit the scratch at one time, too. */
-static void products_of_few_rows_have_the_bits_of_floats(void **state)
+TEST(products_of_few_rows_have_the_bits_of_floats)
 {
     const int64_t sizes[][3] = {{1, 1, 1},      {1, 70, 33},    {2, 513, 17}, {8, 1100, 5},
                                 {5, 31, 700},   {1, 16, 0},     {17, 40, 64}, {3, 9000, 40},
@@ -234,12 +232,5 @@ static void products_of_few_rows_have_the_bits_of_floats(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_sizes_from_1_to_70_have_the_bits_of_floats),
-        cmocka_unit_test(sums_of_several_blocks_are_rounded_once),
-        cmocka_unit_test(threads_have_the_bits_of_one),
-        cmocka_unit_test(slices_are_rounded_when_all_are_added),
-        cmocka_unit_test(products_of_few_rows_have_the_bits_of_floats),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

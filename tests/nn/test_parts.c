@@ -1,5 +1,7 @@
 /* GPT-2's units in parts: however many ranks share a model in S slices, all results have the same
  * bits, and without slices nearly these. */
+#include "support/test.h"
+
 #include "support/gpt2_test.h"
 #include "support/lockstep.h"
 #include "support/share.h"
@@ -116,7 +118,7 @@ static results run_team(test_pool *pool, const team_case *c, const lockstep *how
     results r = {.rows = c->B * c->T, .vocab = c->shape.vocab, .B = c->B};
     lockstep l = *how;
     make_whole(pool, c, l.type, &w);
-    if (c->has_half_rows) assert_int_equal(zero_model_activate(&w.model, l.type), ZERO_OK);
+    if (c->has_half_rows) assert_ok(zero_model_activate(&w.model, l.type));
     assert_true(w.model.n_tensors <= MAX_TENSORS);
     snprintf(r.about, sizeof r.about, "%s, %s%s, V %d, S %d, T %d%s", l.backend->name,
              zero_type_name(l.type), c->has_half_rows ? " rows" : "", (int)c->shape.vocab,
@@ -228,9 +230,8 @@ static const team_case six = {6, {3, 6}, SHAPE(1, 96, 12, 10, 17), 2, 7, false};
 static const team_case twelve = {12, {3, 6, 12}, SHAPE(1, 96, 12, 10, 1000), 2, 7, false};
 /* clang-format on */
 
-static void any_number_of_ranks_gives_the_same_bits(void **state)
+TEST(any_number_of_ranks_gives_the_same_bits)
 {
-    (void)state;
     check_team(&few_words, &zero_backend_naive, ZERO_FP32);
     check_team(&odd_words, &zero_backend_naive, ZERO_BF16);
     check_team(&odd_words, &zero_backend_naive, ZERO_FP16);
@@ -239,35 +240,31 @@ static void any_number_of_ranks_gives_the_same_bits(void **state)
 }
 
 /* Sums of parts stay fp32 until they are joined, and are rounded once. */
-static void rows_of_16_bits_have_the_same_bits(void **state)
+TEST(rows_of_16_bits_have_the_same_bits)
 {
-    (void)state;
     check_half_rows(&few_words, &zero_backend_cpu);
     check_half_rows(&odd_words, &zero_backend_naive);
     check_half_rows(&three, &zero_backend_cpu);
     check_half_rows(&two_chunks, &zero_backend_cpu);
 }
 
-static void without_dropout_too(void **state)
+TEST(without_dropout_too)
 {
-    (void)state;
     team_case c = few_words;
     c.shape.dropout = 0.0f;
     check_team(&c, &zero_backend_cpu, ZERO_FP32);
     check_team(&c, &zero_backend_cpu, ZERO_BF16);
 }
 
-static void slices_of_the_vocabulary_may_have_different_lengths(void **state)
+TEST(slices_of_the_vocabulary_may_have_different_lengths)
 {
-    (void)state;
     check_all(&many_words, &zero_backend_cpu);
     check_team(&most_words, &zero_backend_cpu, ZERO_FP32);
     check_team(&most_words, &zero_backend_cpu, ZERO_BF16);
 }
 
-static void the_head_goes_through_its_chunks_of_rows(void **state)
+TEST(the_head_goes_through_its_chunks_of_rows)
 {
-    (void)state;
     check_team(&two_chunks, &zero_backend_cpu, ZERO_FP32);
     check_team(&two_chunks, &zero_backend_cpu, ZERO_BF16);
     team_case c = two_chunks;
@@ -276,16 +273,14 @@ static void the_head_goes_through_its_chunks_of_rows(void **state)
 }
 
 /* Slices of more terms than a block of the packed kernels has. */
-static void long_sums_have_the_same_bits(void **state)
+TEST(long_sums_have_the_same_bits)
 {
-    (void)state;
     check_team(&long_sums, &zero_backend_cpu, ZERO_FP32);
     check_team(&long_sums, &zero_backend_cpu, ZERO_BF16);
 }
 
-static void three_ranks_share_in_multiples_of_three(void **state)
+TEST(three_ranks_share_in_multiples_of_three)
 {
-    (void)state;
     check_all(&three, &zero_backend_cpu);
     check_all(&six, &zero_backend_cpu);
     check_team(&six, &zero_backend_naive, ZERO_FP32);
@@ -295,14 +290,5 @@ static void three_ranks_share_in_multiples_of_three(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
-        cmocka_unit_test(rows_of_16_bits_have_the_same_bits),
-        cmocka_unit_test(without_dropout_too),
-        cmocka_unit_test(slices_of_the_vocabulary_may_have_different_lengths),
-        cmocka_unit_test(the_head_goes_through_its_chunks_of_rows),
-        cmocka_unit_test(long_sums_have_the_same_bits),
-        cmocka_unit_test(three_ranks_share_in_multiples_of_three),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,11 +1,12 @@
 /* The models that have a name: their shapes, sizes and flops, and messages about others. */
+#include "support/test.h"
+
 #include "support/gpt2_test.h"
 
 #include <stdio.h>
 
-static void presets_have_the_published_parameter_counts(void **state)
+TEST(presets_have_the_published_parameter_counts)
 {
-    (void)state;
     static const struct {
         const char *name;
         int64_t n_params;
@@ -14,7 +15,7 @@ static void presets_have_the_published_parameter_counts(void **state)
                      {"lesson", 300},           {"tiny", 0}};
     for (size_t i = 0; i < COUNT(published); i++) {
         zero_gpt2_shape shape;
-        assert_int_equal(zero_gpt2_preset(published[i].name, &shape), ZERO_OK);
+        assert_ok(zero_gpt2_preset(published[i].name, &shape));
         if (shape.vocab == 0) shape.vocab = 300; /* tiny takes the tokenizer's */
         zero_model model = describe(&shape);
         assert_true(model.n_params == zero_gpt2_count(&shape));
@@ -24,17 +25,16 @@ static void presets_have_the_published_parameter_counts(void **state)
     }
 }
 
-static void every_preset_is_a_sound_model_of_the_size_that_is_counted(void **state)
+TEST(every_preset_is_a_sound_model_of_the_size_that_is_counted)
 {
-    (void)state;
     int n;
     const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
     for (int i = 0; i < n; i++) {
         zero_gpt2_shape shape;
-        assert_int_equal(zero_gpt2_preset(rows[i].name, &shape), ZERO_OK);
+        assert_ok(zero_gpt2_preset(rows[i].name, &shape));
         assert_true(shape.hidden == rows[i].shape.hidden);
         if (shape.vocab == 0) shape.vocab = 300;
-        assert_int_equal(zero_gpt2_check(&shape), ZERO_OK);
+        assert_ok(zero_gpt2_check(&shape));
         zero_model model = describe(&shape);
         assert_true(model.n_params == zero_gpt2_count(&shape));
         zero_model_destroy(&model);
@@ -64,9 +64,8 @@ static double unit_of(const char *name)
     return fabs(10.0 * size - round(10.0 * size)) < 1e-9 ? 0.1 : 0.01;
 }
 
-static void papers_models_have_the_size_that_their_name_says(void **state)
+TEST(papers_models_have_the_size_that_their_name_says)
 {
-    (void)state;
     static const struct {
         const char *name;
         double billions;                      /* counted instead */
@@ -90,12 +89,10 @@ static void papers_models_have_the_size_that_their_name_says(void **state)
 }
 
 /* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */
-static void
-a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **state)
+TEST(a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked)
 {
-    (void)state;
     zero_gpt2_shape shape;
-    assert_int_equal(zero_gpt2_preset("gpt2", &shape), ZERO_OK);
+    assert_ok(zero_gpt2_preset("gpt2", &shape));
     zero_model m = describe(&shape);
     double forward = 0.0, L = (double)shape.layers, C = (double)shape.hidden;
     for (int u = 1; u < m.n_units; u++)
@@ -107,9 +104,8 @@ a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked(void **sta
 }
 
 /* "paper-80b" belongs to "paper", which the message must name. */
-static void the_answer_to_an_unknown_preset_names_every_family(void **state)
+TEST(the_answer_to_an_unknown_preset_names_every_family)
 {
-    (void)state;
     int n;
     const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
     zero_gpt2_shape shape;
@@ -123,9 +119,8 @@ static void the_answer_to_an_unknown_preset_names_every_family(void **state)
     }
 }
 
-static void unknown_presets_are_answered_with_those_that_exist(void **state)
+TEST(unknown_presets_are_answered_with_those_that_exist)
 {
-    (void)state;
     zero_gpt2_shape shape = {.layers = 77};
     assert_int_equal(zero_gpt2_preset("gpt3", &shape), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "gpt3"));
@@ -135,14 +130,5 @@ static void unknown_presets_are_answered_with_those_that_exist(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_have_the_published_parameter_counts),
-        cmocka_unit_test(every_preset_is_a_sound_model_of_the_size_that_is_counted),
-        cmocka_unit_test(papers_models_have_the_size_that_their_name_says),
-        cmocka_unit_test(
-            a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked),
-        cmocka_unit_test(the_answer_to_an_unknown_preset_names_every_family),
-        cmocka_unit_test(unknown_presets_are_answered_with_those_that_exist),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* The parts of ranks tile the whole model, whatever is cut and however; and which shares of a GPT-2
  * are refused. */
+#include "support/test.h"
+
 #include "support/gpt2_test.h"
 
 #include "base/fail.h"
@@ -97,7 +99,7 @@ static void check_shares(test_pool *pool, const zero_gpt2_shape *shape, int rank
                          int slices)
 {
     zero_model whole = describe(shape), parts[RANKS];
-    assert_int_equal(zero_gpt2_check_share(shape, ranks, slices), ZERO_OK);
+    assert_ok(zero_gpt2_check_share(shape, ranks, slices));
     for (int r = 0; r < ranks; r++) {
         share_of(&whole, ranks, r, slices, &parts[r]);
         check_groups(&parts[r]);
@@ -109,7 +111,7 @@ static void check_shares(test_pool *pool, const zero_gpt2_shape *shape, int rank
     zero_model_destroy(&whole);
 }
 
-static void shares_tile_the_model(void **state)
+TEST(shares_tile_the_model)
 {
     static const int64_t words[] = {17, 64, 257, 1000, 5003};
     static const struct {
@@ -134,9 +136,8 @@ static void shares_tile_the_model(void **state)
 }
 
 /* Slices decide, not ranks: the words of slice s are the same for all numbers of ranks. */
-static void slices_have_the_same_words_for_any_ranks(void **state)
+TEST(slices_have_the_same_words_for_any_ranks)
 {
-    (void)state;
     zero_gpt2_shape shape = {
         .layers = 1, .hidden = 32, .heads = 8, .seq = 5, .vocab = 50257};
     zero_model whole = describe(&shape);
@@ -164,9 +165,8 @@ static void expect_refusal(zero_gpt2_shape shape, int ranks, int slices, const c
                  (int)st, zero_last_error());
 }
 
-static void a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy(void **state)
+TEST(a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy)
 {
-    (void)state;
     zero_gpt2_shape six = {.layers = 1, .hidden = 36, .heads = 6, .seq = 5, .vocab = 50};
     zero_gpt2_shape few = {.layers = 1, .hidden = 64, .heads = 64, .seq = 5, .vocab = 17};
     expect_refusal(six, 4, 4, "6 heads");
@@ -186,9 +186,8 @@ static void a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy(void
 }
 
 /* 12 heads and 9 words: 1 rank in 1, 2, 3, 4, 6 slices; 2 in 2, 4; 3 in 3, 6; 4 in 4; 6 in 6. */
-static void what_the_check_lets_pass_can_be_shared(void **state)
+TEST(what_the_check_lets_pass_can_be_shared)
 {
-    (void)state;
     int passed = 0;
     zero_gpt2_shape shape = {.layers = 1, .hidden = 48, .heads = 12, .seq = 5, .vocab = 9};
     zero_model whole = describe(&shape);
@@ -205,7 +204,7 @@ static void what_the_check_lets_pass_can_be_shared(void **state)
 }
 
 /* ZeRO, table 5: the degrees of ZeRO-100B, and of the baseline with as many heads as it had. */
-static void the_papers_models_can_be_shared_as_the_paper_did(void **state)
+TEST(the_papers_models_can_be_shared_as_the_paper_did)
 {
     static const struct {
         const char *name;
@@ -220,7 +219,7 @@ static void the_papers_models_can_be_shared_as_the_paper_did(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(models); i++) {
         zero_gpt2_shape shape;
-        assert_int_equal(zero_gpt2_preset(models[i].name, &shape), ZERO_OK);
+        assert_ok(zero_gpt2_preset(models[i].name, &shape));
         if (models[i].heads) shape.heads = models[i].heads;
         zero_status st = zero_gpt2_check_share(&shape, models[i].ranks, models[i].ranks);
         if (st != ZERO_OK) fail_msg("%s: %s", models[i].name, zero_last_error());
@@ -233,12 +232,5 @@ static void the_papers_models_can_be_shared_as_the_paper_did(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_tile_the_model),
-        cmocka_unit_test(slices_have_the_same_words_for_any_ranks),
-        cmocka_unit_test(a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy),
-        cmocka_unit_test(what_the_check_lets_pass_can_be_shared),
-        cmocka_unit_test(the_papers_models_can_be_shared_as_the_paper_did),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* The units of GPT-2 as a whole model: its gradient against finite differences of its loss, on the
  * oracle; dropout, 16-bit weights, generation. */
+#include "support/test.h"
+
 #include "support/gpt2_test.h"
 
 #include <inttypes.h>
@@ -289,7 +291,7 @@ static void round_weights(test_pool *pool, machine *m, zero_type type)
 static void open_backend(test_pool *pool, machine *m, const zero_backend *backend)
 {
     m->backend = backend;
-    assert_int_equal(backend->open(&m->math), ZERO_OK);
+    assert_ok(backend->open(&m->math));
     m->math.state[ZERO_CPU_BF16_PRODUCTS] = NULL; /* the model in fp32 does not round */
     m->math.scratch = test_floats(pool, zero_math_scratch());
 }
@@ -359,7 +361,7 @@ static void check_activations(test_pool *pool, const zero_backend *backend, zero
     for (int g = 0; g < m.model.n_groups; g++)
         want[g] = test_copy(pool, m.model.groups[g].n_params, m.grad[g]);
 
-    assert_int_equal(zero_model_activate(&m.model, type), ZERO_OK);
+    assert_ok(zero_model_activate(&m.model, type));
     for (int u = 0; u < m.model.n_units; u++) {
         zero_unit_sizes n = m.model.units[u].sizes(&m.model.units[u], 4, 70);
         if (n.out > 0) memset(m.out[u], 0xff, (size_t)n.out * 2);
@@ -422,14 +424,14 @@ static void activations_are_of_a_type_that_all_units_heed(void **state)
     zero_model model = describe(&tiny);
     zero_unit *block = &model.units[1];
     assert_int_equal(zero_unit_room(block, 7), 7);
-    assert_int_equal(zero_model_activate(&model, ZERO_BF16), ZERO_OK);
+    assert_ok(zero_model_activate(&model, ZERO_BF16));
     assert_int_equal(zero_unit_room(block, 7), 4);
     block->heeds_activations = false;
     assert_int_equal(zero_model_activate(&model, ZERO_FP16), ZERO_ERR_UNSUPPORTED);
     assert_non_null(strstr(zero_last_error(), "block 0"));
     assert_int_equal(model.units[0].activations, ZERO_BF16);
     assert_int_equal(zero_model_activate(&model, (zero_type)9), ZERO_ERR_INVALID);
-    assert_int_equal(zero_model_activate(&model, ZERO_FP32), ZERO_OK);
+    assert_ok(zero_model_activate(&model, ZERO_FP32));
     zero_model_destroy(&model);
     assert_int_equal(zero_model_activate(&model, ZERO_FP32), ZERO_ERR_INVALID);
 }

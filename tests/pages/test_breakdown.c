@@ -1,9 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "pages/breakdown.h"
 
@@ -39,13 +36,12 @@ static const zero_traced trace = {
 static zero_breakdown breakdown(void)
 {
     zero_breakdown b;
-    assert_int_equal(zero_breakdown_of(&trace, &b), ZERO_OK);
+    assert_ok(zero_breakdown_of(&trace, &b));
     return b;
 }
 
-static void kinds_and_idle_add_up_to_each_step(void **state)
+TEST(kinds_and_idle_add_up_to_each_step)
 {
-    (void)state;
     zero_breakdown b = breakdown();
     assert_int_equal(b.n_steps, 5);
     for (int64_t i = 0; i < b.n_steps; i++) {
@@ -56,9 +52,8 @@ static void kinds_and_idle_add_up_to_each_step(void **state)
     zero_breakdown_destroy(&b);
 }
 
-static void steps_are_in_order_of_steps_and_ranks(void **state)
+TEST(steps_are_in_order_of_steps_and_ranks)
 {
-    (void)state;
     static const int64_t wanted[][2] = {{4, 0}, {4, 1}, {4, 7}, {5, 0}, {5, 1}};
     zero_breakdown b = breakdown();
     for (int i = 0; i < 5; i++) {
@@ -75,9 +70,8 @@ static void steps_are_in_order_of_steps_and_ranks(void **state)
     zero_breakdown_destroy(&b);
 }
 
-static void the_last_rank_of_a_collective_is_named_with_its_delay(void **state)
+TEST(the_last_rank_of_a_collective_is_named_with_its_delay)
 {
-    (void)state;
     zero_breakdown b = breakdown();
     assert_int_equal(b.n_collectives, 3);
     const zero_breakdown_collective *c = b.collectives;
@@ -95,9 +89,8 @@ static void the_last_rank_of_a_collective_is_named_with_its_delay(void **state)
 }
 
 /* Two TP groups take the same steps: their collectives have one sequence and one name. */
-static void groups_count_for_themselves(void **state)
+TEST(groups_count_for_themselves)
 {
-    (void)state;
     static zero_traced_flight of[4] = {
         {.begin = 10, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
         {.begin = 12, .end = 30, .name = "reduce", .step = 1, .sequence = 2, .first = 0},
@@ -110,7 +103,7 @@ static void groups_count_for_themselves(void **state)
     const zero_traced two_groups = {
         .path = "t.json", .world = 4, .nodes = 1, .ranks = four, .n_ranks = 4};
     zero_breakdown b;
-    assert_int_equal(zero_breakdown_of(&two_groups, &b), ZERO_OK);
+    assert_ok(zero_breakdown_of(&two_groups, &b));
     assert_int_equal(b.n_collectives, 2);
     for (int k = 0; k < 2; k++) {
         assert_int_equal(b.collectives[k].first, 2 * k);
@@ -125,7 +118,7 @@ static void groups_count_for_themselves(void **state)
 }
 
 /* Times in a file may be any up to 10^9 s, and there may be many. */
-static void sums_of_delays_do_not_overflow(void **state)
+TEST(sums_of_delays_do_not_overflow)
 {
     enum { MANY = 20 };
     (void)state;
@@ -141,14 +134,13 @@ static void sums_of_delays_do_not_overflow(void **state)
     const zero_traced far = {
         .path = "t.json", .world = 2, .nodes = 1, .ranks = two, .n_ranks = 2};
     zero_breakdown b;
-    assert_int_equal(zero_breakdown_of(&far, &b), ZERO_OK);
+    assert_ok(zero_breakdown_of(&far, &b));
     assert_true(b.late[1].delay == INT64_MAX);
     zero_breakdown_destroy(&b);
 }
 
-static void delays_are_added_up_for_each_rank(void **state)
+TEST(delays_are_added_up_for_each_rank)
 {
-    (void)state;
     static const int64_t wanted[RANKS][3] = {{2, 1, 10}, {2, 0, 0}, {1, 1, 30}};
     zero_breakdown b = breakdown();
     for (int r = 0; r < RANKS; r++) {
@@ -161,13 +153,5 @@ static void delays_are_added_up_for_each_rank(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_and_idle_add_up_to_each_step),
-        cmocka_unit_test(steps_are_in_order_of_steps_and_ranks),
-        cmocka_unit_test(the_last_rank_of_a_collective_is_named_with_its_delay),
-        cmocka_unit_test(groups_count_for_themselves),
-        cmocka_unit_test(sums_of_delays_do_not_overflow),
-        cmocka_unit_test(delays_are_added_up_for_each_rank),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The page of runs and traces: well-formed, without a network or a script, small, and true. */
+#include "support/test.h"
+
 #include "small_run.h"
 #include "well_formed.h"
 
@@ -47,9 +49,8 @@ static void assert_has(const char *text, const char *part)
 
 /* ---- runs ---- */
 
-static void a_whole_run_has_all_sections(void **state)
+TEST(a_whole_run_has_all_sections)
 {
-    (void)state;
     char *text = page_of("small.jsonl", SMALL_FILE, NULL);
     assert_has(text, "<h1>small.jsonl</h1>");
     assert_has(text, "ZeRO stage 3, bf16, 2 ranks on 1 node, 4 steps");
@@ -62,9 +63,8 @@ static void a_whole_run_has_all_sections(void **state)
     free(text);
 }
 
-static void planned_and_measured_are_compared(void **state)
+TEST(planned_and_measured_are_compared)
 {
-    (void)state;
     char *text = page_of("small.jsonl", SMALL_FILE, NULL);
     assert_has(text, "parameters</th><td>10 B</td><td class=\"same\">=</td><td>10 B</td>");
     assert_has(text, "activations</th><td>90 B</td><td class=\"differs\">DIFFERS</td>");
@@ -75,9 +75,8 @@ static void planned_and_measured_are_compared(void **state)
     free(text);
 }
 
-static void a_run_without_its_end_says_so(void **state)
+TEST(a_run_without_its_end_says_so)
 {
-    (void)state;
     char *text = page_of("cut.jsonl", SMALL_RUN SMALL_STEPS, NULL);
     assert_has(text, "The end is missing");
     assert_has(text, "4 steps</p>");
@@ -86,9 +85,8 @@ static void a_run_without_its_end_says_so(void **state)
     free(text);
 }
 
-static void one_step_without_anything_else_is_a_page(void **state)
+TEST(one_step_without_anything_else_is_a_page)
 {
-    (void)state;
     char *text = page_of("one.jsonl", SMALL_STEP(1, 5.5, ""), NULL);
     assert_has(text, "1 step</p>");
     assert_has(text, "cannot be drawn");
@@ -98,9 +96,8 @@ static void one_step_without_anything_else_is_a_page(void **state)
     free(text);
 }
 
-static void seconds_that_are_unknown_are_not_drawn(void **state)
+TEST(seconds_that_are_unknown_are_not_drawn)
 {
-    (void)state;
     char *file =
         small_file_with(SMALL_FILE, "\"least_seconds\": 0.75", "\"least_seconds\": null");
     char *text = page_of("unknown.jsonl", file, NULL);
@@ -109,9 +106,8 @@ static void seconds_that_are_unknown_are_not_drawn(void **state)
     free(file);
 }
 
-static void names_from_outside_do_no_harm(void **state)
+TEST(names_from_outside_do_no_harm)
 {
-    (void)state;
     char *file = small_file_with(
         SMALL_FILE, "zero train",
         "<script>alert(1)</script> \\u0007\\u202e https://x ]]> \\\"onload=\\\"");
@@ -126,16 +122,15 @@ static void names_from_outside_do_no_harm(void **state)
     free(file);
 }
 
-static void runs_stand_side_by_side(void **state)
+TEST(runs_stand_side_by_side)
 {
-    (void)state;
     static const char *const paths[] = {"a.jsonl", "<b>.jsonl", "c.jsonl"};
     zero_run runs[3];
     char *other = small_file_with(SMALL_FILE, "\"config\": {\"steps\": 4, \"stage\": 3",
                                   "\"config\": {\"steps\": 4, \"stage\": 2");
     for (int k = 0; k < 3; k++) {
         const char *file = k == 1 ? other : SMALL_FILE;
-        assert_int_equal(zero_run_parse(&runs[k], paths[k], file, strlen(file)), ZERO_OK);
+        assert_ok(zero_run_parse(&runs[k], paths[k], file, strlen(file)));
     }
     zero_page page = {.runs = runs, .n_runs = 3};
     char *text = print(&page);
@@ -151,9 +146,8 @@ static void runs_stand_side_by_side(void **state)
 
 /* ---- studies ---- */
 
-static void a_study_draws_its_stages(void **state)
+TEST(a_study_draws_its_stages)
 {
-    (void)state;
 #define POINT(ranks, rate, efficiency) \
     "{\"stage\": 3, \"ranks\": " ranks ", \"state\": \"measured\", \"step_seconds\": " \
     "{\"median\": 0.5, \"lower_quartile\": 0.5, \"upper_quartile\": 0.5}, " \
@@ -232,9 +226,8 @@ static zero_traced make_trace(void)
                          .n_ranks = RANKS};
 }
 
-static void eight_ranks_and_three_steps_are_a_small_page(void **state)
+TEST(eight_ranks_and_three_steps_are_a_small_page)
 {
-    (void)state;
     zero_traced trace = make_trace();
     char *text = page_of("small.jsonl", SMALL_FILE, &trace);
     if (strlen(text) >= MOST_BYTES) fail_msg("%zu bytes", strlen(text));
@@ -246,9 +239,8 @@ static void eight_ranks_and_three_steps_are_a_small_page(void **state)
     free(text);
 }
 
-static void a_short_trace_has_its_spans_with_names(void **state)
+TEST(a_short_trace_has_its_spans_with_names)
 {
-    (void)state;
     zero_traced trace = make_trace();
     trace.n_ranks = 3;
     trace.last_step = 1;
@@ -263,9 +255,8 @@ static void a_short_trace_has_its_spans_with_names(void **state)
     free(text);
 }
 
-static void a_trace_without_spans_says_so(void **state)
+TEST(a_trace_without_spans_says_so)
 {
-    (void)state;
     zero_traced trace = {.path = "t.json", .world = 8, .is_cut = true};
     char *text = page_of("small.jsonl", SMALL_FILE, &trace);
     assert_has(text, "The trace has no spans");
@@ -274,18 +265,5 @@ static void a_trace_without_spans_says_so(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_run_has_all_sections),
-        cmocka_unit_test(planned_and_measured_are_compared),
-        cmocka_unit_test(a_run_without_its_end_says_so),
-        cmocka_unit_test(one_step_without_anything_else_is_a_page),
-        cmocka_unit_test(seconds_that_are_unknown_are_not_drawn),
-        cmocka_unit_test(names_from_outside_do_no_harm),
-        cmocka_unit_test(runs_stand_side_by_side),
-        cmocka_unit_test(a_study_draws_its_stages),
-        cmocka_unit_test(eight_ranks_and_three_steps_are_a_small_page),
-        cmocka_unit_test(a_short_trace_has_its_spans_with_names),
-        cmocka_unit_test(a_trace_without_spans_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,3 +1,5 @@
+#include "support/test.h"
+
 #include "small_run.h"
 
 #include <math.h>
@@ -35,18 +37,16 @@ static void check(const zero_run *run, const char *const *laws)
 
 /* ---- what a whole file says ---- */
 
-static void the_first_line_is_in_the_tree(void **state)
+TEST(the_first_line_is_in_the_tree)
 {
-    (void)state;
     zero_run r = parsed(SMALL_FILE);
     LAWS(&r, "run/ranks == 2", "!run/nodes/fake", "run/model/name == \"tiny\"",
          "path == \"small.jsonl\"", "more/name == \"small.jsonl\"", "more/wanted == 4");
     zero_run_destroy(&r);
 }
 
-static void a_long_program_has_its_peak_although_it_is_left_out(void **state)
+TEST(a_long_program_has_its_peak_although_it_is_left_out)
 {
-    (void)state;
     char law[80];
     zero_run r = parsed(SMALL_FILE);
     LAWS(&r, "count(more/program) == 3", "more/program/0/number == 1",
@@ -58,9 +58,8 @@ static void a_long_program_has_its_peak_although_it_is_left_out(void **state)
     zero_run_destroy(&r);
 }
 
-static void steps_have_their_numbers_and_null_is_nan(void **state)
+TEST(steps_have_their_numbers_and_null_is_nan)
 {
-    (void)state;
     zero_run r = parsed(SMALL_FILE);
     assert_int_equal(r.n, 4);
     assert_true(r.steps[ZERO_STEP_LOSS][0] == 5.5 && r.steps[ZERO_STEP_TOKENS][0] == 64.0);
@@ -73,9 +72,8 @@ static void steps_have_their_numbers_and_null_is_nan(void **state)
     zero_run_destroy(&r);
 }
 
-static void the_last_line_has_the_ledgers(void **state)
+TEST(the_last_line_has_the_ledgers)
 {
-    (void)state;
     zero_run r = parsed(SMALL_FILE);
     LAWS(&r, "ended", "!cut", "count(memory) == 2", "memory/1/planned_bytes == 90",
          "memory/1/measured_bytes == 91", "!memory/1/equal", "memory/0/equal",
@@ -93,9 +91,8 @@ static void the_last_line_has_the_ledgers(void **state)
 
 /* ---- figures ---- */
 
-static void figures_are_those_of_all_ranks(void **state)
+TEST(figures_are_those_of_all_ranks)
 {
-    (void)state;
     zero_run r = parsed(SMALL_FILE);
     LAWS(&r, "figures/of_all_ranks", "figures/loss == 4.25", "figures/step == 4",
          "figures/val_loss == 4.75", "figures/val_step == 3", "figures/step_seconds == 0.5",
@@ -106,9 +103,8 @@ static void figures_are_those_of_all_ranks(void **state)
     zero_run_destroy(&r);
 }
 
-static void an_older_file_has_the_figures_of_rank_0(void **state)
+TEST(an_older_file_has_the_figures_of_rank_0)
 {
-    (void)state;
     char *text = small_file_with(SMALL_FILE, "\"rank_seconds\"", "\"unknown\"");
     zero_run r = parsed(text);
     LAWS(&r, "!figures/of_all_ranks", "!more/spent",
@@ -121,9 +117,8 @@ static void an_older_file_has_the_figures_of_rank_0(void **state)
 }
 
 /* Nothing was sent, whatever the bookkeeping of collectives took; and the page says so. */
-static void one_rank_hides_nothing(void **state)
+TEST(one_rank_hides_nothing)
 {
-    (void)state;
     const char *changes[][2] = {{"\"ranks\": 2, \"tp\"", "\"ranks\": 1, \"tp\""},
                                 {"\"ranks\": 2, \"memory\"", "\"ranks\": 1, \"memory\""},
                                 {"\"peers\"", "\"others\""},
@@ -158,26 +153,23 @@ static bool says(const zero_run *r, const char *text)
     return false;
 }
 
-static void a_whole_run_needs_no_notes(void **state)
+TEST(a_whole_run_needs_no_notes)
 {
-    (void)state;
     zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_FINAL);
     LAWS(&r, "count(notes) == 0");
     zero_run_destroy(&r);
 }
 
-static void skipped_steps_and_losses_that_are_not_finite_are_said(void **state)
+TEST(skipped_steps_and_losses_that_are_not_finite_are_said)
 {
-    (void)state;
     zero_run r = parsed(SMALL_FILE);
     assert_true(says(&r, "the loss of 1 step is not finite, first that of step 2"));
     assert_true(says(&r, "1 step was skipped"));
     zero_run_destroy(&r);
 }
 
-static void a_killed_run_has_its_steps_and_says_that_the_end_is_missing(void **state)
+TEST(a_killed_run_has_its_steps_and_says_that_the_end_is_missing)
 {
-    (void)state;
     zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "")
                             SMALL_STEP(2, 5.25, "") "{\"step\": 3, \"lo");
     assert_int_equal(r.n, 2);
@@ -189,9 +181,8 @@ static void a_killed_run_has_its_steps_and_says_that_the_end_is_missing(void **s
     zero_run_destroy(&r);
 }
 
-static void steps_that_were_taken_twice_count_once(void **state)
+TEST(steps_that_were_taken_twice_count_once)
 {
-    (void)state;
     char *again = small_file_with(SMALL_RUN, "\"resumed_step\": 0", "\"resumed_step\": 1");
     char text[8192];
     snprintf(text, sizeof text, "%s%s%s",
@@ -207,9 +198,8 @@ static void steps_that_were_taken_twice_count_once(void **state)
     free(again);
 }
 
-static void a_file_of_two_runs_says_that_the_last_one_counts(void **state)
+TEST(a_file_of_two_runs_says_that_the_last_one_counts)
 {
-    (void)state;
     char text[8192];
     snprintf(text, sizeof text, "%s%s", SMALL_FILE, SMALL_RUN SMALL_STEP(1, 2.5, ""));
     zero_run r = parsed(text);
@@ -220,9 +210,8 @@ static void a_file_of_two_runs_says_that_the_last_one_counts(void **state)
     zero_run_destroy(&r);
 }
 
-static void lost_lines_are_added_up_and_gaps_are_counted(void **state)
+TEST(lost_lines_are_added_up_and_gaps_are_counted)
 {
-    (void)state;
     zero_run r = parsed(SMALL_RUN SMALL_STEP(1, 5.5, "") SMALL_STEP(
         4, 5.0, ", \"lost_lines\": 2") SMALL_STEP(6, 5.0, ", \"lost_lines\": 1"));
     LAWS(&r, "lost_lines == 3");
@@ -231,18 +220,16 @@ static void lost_lines_are_added_up_and_gaps_are_counted(void **state)
     zero_run_destroy(&r);
 }
 
-static void a_file_without_its_first_line_is_read_and_says_so(void **state)
+TEST(a_file_without_its_first_line_is_read_and_says_so)
 {
-    (void)state;
     zero_run r = parsed(SMALL_STEPS SMALL_FINAL);
     LAWS(&r, "!run", "!more/program", "!more/peak");
     assert_true(says(&r, "does not say what its run was"));
     zero_run_destroy(&r);
 }
 
-static void keys_of_newer_versions_are_ignored(void **state)
+TEST(keys_of_newer_versions_are_ignored)
 {
-    (void)state;
     static const char *const more[][2] = {
         {"\"stage\": 3, \"dtype\"", "\"stage\": 3, \"new\": [1], \"dtype\""},
         {"\"lr\": 0.001", "\"lr\": 0.001, \"new\": {}"},
@@ -319,9 +306,8 @@ static const struct {
     {"{\"step\": 2", "{\"step\" 2", "line 3", "JSON"},
 };
 
-static void damage_is_refused_with_its_line_and_what_was_expected(void **state)
+TEST(damage_is_refused_with_its_line_and_what_was_expected)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
         zero_run r;
         char *text = small_file_with(SMALL_FILE, damage[i].from, damage[i].to);
@@ -335,9 +321,8 @@ static void damage_is_refused_with_its_line_and_what_was_expected(void **state)
     }
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
-    (void)state;
     zero_run r;
     assert_int_equal(zero_run_read(&r, "nosuch.jsonl"), ZERO_ERR_IO);
     assert_int_equal(parse(&r, ""), ZERO_ERR_FORMAT);
@@ -347,24 +332,5 @@ static void what_is_no_file_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_is_in_the_tree),
-        cmocka_unit_test(a_long_program_has_its_peak_although_it_is_left_out),
-        cmocka_unit_test(steps_have_their_numbers_and_null_is_nan),
-        cmocka_unit_test(the_last_line_has_the_ledgers),
-        cmocka_unit_test(figures_are_those_of_all_ranks),
-        cmocka_unit_test(an_older_file_has_the_figures_of_rank_0),
-        cmocka_unit_test(one_rank_hides_nothing),
-        cmocka_unit_test(a_whole_run_needs_no_notes),
-        cmocka_unit_test(skipped_steps_and_losses_that_are_not_finite_are_said),
-        cmocka_unit_test(a_killed_run_has_its_steps_and_says_that_the_end_is_missing),
-        cmocka_unit_test(steps_that_were_taken_twice_count_once),
-        cmocka_unit_test(a_file_of_two_runs_says_that_the_last_one_counts),
-        cmocka_unit_test(lost_lines_are_added_up_and_gaps_are_counted),
-        cmocka_unit_test(a_file_without_its_first_line_is_read_and_says_so),
-        cmocka_unit_test(keys_of_newer_versions_are_ignored),
-        cmocka_unit_test(damage_is_refused_with_its_line_and_what_was_expected),
-        cmocka_unit_test(what_is_no_file_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

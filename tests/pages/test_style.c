@@ -1,15 +1,6 @@
 /* The style's colours: contrasts as WCAG 2 counts them, in light and in dark. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "pages/page_style.h"
 
@@ -58,9 +49,8 @@ static void assert_contrast(const char *a, const char *b, int scheme, double lea
                  contrast, least);
 }
 
-static void texts_are_legible_in_both_schemes(void **state)
+TEST(texts_are_legible_in_both_schemes)
 {
-    (void)state;
     static const char *const texts[] = {"fg", "muted", "bad", "good", "note"};
     static const char *const kinds[] = {"forward", "backward", "wait", "all", "rest"};
     for (int scheme = 0; scheme < 2; scheme++)
@@ -72,9 +62,8 @@ static void texts_are_legible_in_both_schemes(void **state)
         }
 }
 
-static void marks_stand_out_from_the_ground(void **state)
+TEST(marks_stand_out_from_the_ground)
 {
-    (void)state;
     static const char *const kinds[] = {"forward", "backward", "wait", "all", "rest"};
     for (int scheme = 0; scheme < 2; scheme++) {
         char name[16];
@@ -91,9 +80,8 @@ static void marks_stand_out_from_the_ground(void **state)
 }
 
 /* The two kinds of computing, and the two of waiting, without help from hue. */
-static void kinds_that_are_alike_differ_in_lightness(void **state)
+TEST(kinds_that_are_alike_differ_in_lightness)
 {
-    (void)state;
     for (int scheme = 0; scheme < 2; scheme++) {
         assert_contrast("forward", "backward", scheme, MARK);
         assert_contrast("wait", "all", scheme, MARK);
@@ -102,10 +90,5 @@ static void kinds_that_are_alike_differ_in_lightness(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_are_legible_in_both_schemes),
-        cmocka_unit_test(marks_stand_out_from_the_ground),
-        cmocka_unit_test(kinds_that_are_alike_differ_in_lightness),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* Axes, thinning, curves, and the one way of texts into the page. */
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "pages/escape.h"
 #include "pages/page_kind.h"
@@ -30,9 +22,8 @@ static void assert_escaped(const char *text, const char *expected)
     assert_string_equal(shown, expected);
 }
 
-static void texts_from_outside_are_shown_as_they_are(void **state)
+TEST(texts_from_outside_are_shown_as_they_are)
 {
-    (void)state;
     assert_escaped("plain, ä, 漢", "plain, ä, 漢");
     assert_escaped("<b>\"&'.jsonl", "&lt;b&gt;&quot;&amp;&#39;.jsonl");
     assert_escaped("&amp;", "&amp;amp;");
@@ -40,9 +31,8 @@ static void texts_from_outside_are_shown_as_they_are(void **state)
     assert_escaped("", "");
 }
 
-static void what_cannot_be_shown_is_shown_by_number(void **state)
+TEST(what_cannot_be_shown_is_shown_by_number)
 {
-    (void)state;
     assert_escaped("a\x01\x1b[2J\n", "a\\u{1}\\u{1B}[2J\\u{A}");
     assert_escaped("\xff\xc3", "\\x{FF}\\x{C3}");
     assert_escaped("\xed\xa0\x80", "\\x{ED}\\x{A0}\\x{80}"); /* half of a surrogate pair */
@@ -51,9 +41,8 @@ static void what_cannot_be_shown_is_shown_by_number(void **state)
     assert_escaped("\xf0\x9f\xbf\xbf", "\\u{1FFFF}");
 }
 
-static void no_text_names_a_network(void **state)
+TEST(no_text_names_a_network)
 {
-    (void)state;
     assert_escaped("http://x", "&#104;ttp://x");
     assert_escaped("HTTPS://x", "&#72;TTPS://x");
     assert_escaped("htt", "htt");
@@ -85,9 +74,8 @@ static void assert_axis(zero_axis_kind kind, double least, double most)
     }
 }
 
-static void axes_have_round_ticks_for_any_data(void **state)
+TEST(axes_have_round_ticks_for_any_data)
 {
-    (void)state;
     static const double values[] = {0.0,     1.0,       -1.0,   5.8,     6.3,     1e-9,
                                     -1e-9,   1e15,      -3e200, 1e-300,  DBL_MAX, -DBL_MAX,
                                     DBL_MIN, 12345.678, NAN,    INFINITY};
@@ -98,9 +86,8 @@ static void axes_have_round_ticks_for_any_data(void **state)
                 assert_axis((zero_axis_kind)kind, values[i], values[k]);
 }
 
-static void an_axis_covers_its_data(void **state)
+TEST(an_axis_covers_its_data)
 {
-    (void)state;
     static const double data[][2] = {
         {5.8, 6.3}, {0.03, 8.0}, {-7.0, 11.0}, {9999.0, 10001.0}};
     for (int k = 0; k < 4; k++) {
@@ -115,9 +102,8 @@ static void an_axis_covers_its_data(void **state)
     assert_true(zero_axis_at(&exact, 10.0) == 70.0);
 }
 
-static void powers_of_ten_are_chosen_by_the_data(void **state)
+TEST(powers_of_ten_are_chosen_by_the_data)
 {
-    (void)state;
     assert_true(zero_axis_prefers_log(0.01, 10.0));
     assert_false(zero_axis_prefers_log(2.0, 10.0));
     assert_false(zero_axis_prefers_log(0.0, 10.0));
@@ -127,9 +113,8 @@ static void powers_of_ten_are_chosen_by_the_data(void **state)
     assert_true(fabs(zero_axis_at(&axis, 0.1) - 100.0) < 1e-6);
 }
 
-static void labels_have_the_digits_that_ticks_need(void **state)
+TEST(labels_have_the_digits_that_ticks_need)
 {
-    (void)state;
     static const struct {
         double least, most, value;
         const char *text;
@@ -149,9 +134,8 @@ static void labels_have_the_digits_that_ticks_need(void **state)
 
 enum { POINTS = 20000, WIDE = 300 };
 
-static void thinning_keeps_extremes_ends_and_gaps(void **state)
+TEST(thinning_keeps_extremes_ends_and_gaps)
 {
-    (void)state;
     static double at[POINTS], value[POINTS];
     static int64_t kept[POINTS];
     static bool has[POINTS];
@@ -183,9 +167,8 @@ static void thinning_keeps_extremes_ends_and_gaps(void **state)
     }
 }
 
-static void few_points_are_all_kept(void **state)
+TEST(few_points_are_all_kept)
 {
-    (void)state;
     static const double at[] = {1, 2, 3, 4}, value[] = {3, NAN, 3, 3};
     int64_t kept[4];
     zero_axis x = zero_axis_make(ZERO_AXIS_EXACT, 1.0, 4.0, 4, 0.0, 100.0);
@@ -210,9 +193,8 @@ static void draw_curve(const double *value, int64_t n, char text[ROOM])
     assert_int_equal(fclose(out), 0);
 }
 
-static void a_gap_ends_the_line_and_a_lonely_point_is_seen(void **state)
+TEST(a_gap_ends_the_line_and_a_lonely_point_is_seen)
 {
-    (void)state;
     char text[ROOM];
     draw_curve((double[]){1, 2, NAN, 4, NAN, 6, 7}, 7, text);
     assert_string_equal(
@@ -224,9 +206,8 @@ static void a_gap_ends_the_line_and_a_lonely_point_is_seen(void **state)
     assert_string_equal(text, "<path class=\"curve r0\" d=\"\"/>\n");
 }
 
-static void titles_and_labels_are_escaped(void **state)
+TEST(titles_and_labels_are_escaped)
 {
-    (void)state;
     char text[ROOM];
     zero_svg_frame frame = {"a \"<b>\"", 10.0, 10.0, true};
     FILE *out = fmemopen(text, ROOM, "w");
@@ -243,9 +224,8 @@ static void titles_and_labels_are_escaped(void **state)
 
 /* ---- kinds ---- */
 
-static void instructions_have_colours_and_short_names(void **state)
+TEST(instructions_have_colours_and_short_names)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
         zero_page_kind kind;
@@ -270,19 +250,5 @@ static void instructions_have_colours_and_short_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_from_outside_are_shown_as_they_are),
-        cmocka_unit_test(what_cannot_be_shown_is_shown_by_number),
-        cmocka_unit_test(no_text_names_a_network),
-        cmocka_unit_test(axes_have_round_ticks_for_any_data),
-        cmocka_unit_test(an_axis_covers_its_data),
-        cmocka_unit_test(powers_of_ten_are_chosen_by_the_data),
-        cmocka_unit_test(labels_have_the_digits_that_ticks_need),
-        cmocka_unit_test(thinning_keeps_extremes_ends_and_gaps),
-        cmocka_unit_test(few_points_are_all_kept),
-        cmocka_unit_test(a_gap_ends_the_line_and_a_lonely_point_is_seen),
-        cmocka_unit_test(titles_and_labels_are_escaped),
-        cmocka_unit_test(instructions_have_colours_and_short_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* A scaling study: its statistics, and its files. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "facts/facts.h"
 #include "pages/forms.h"
@@ -48,9 +40,8 @@ static void is(const json_t *point, const char *expression)
 
 /* ---- statistics ---- */
 
-static void quartiles_lie_between_their_neighbours(void **state)
+TEST(quartiles_lie_between_their_neighbours)
 {
-    (void)state;
     double five[] = {9.0, 8.0, 4.0, 1.0, 3.0, 2.0, 5.0}; /* 9 and 8 do not count */
     zero_step_time t = zero_step_times_of(five, 7, 2);
     assert_int_equal(t.n, 5);
@@ -63,9 +54,8 @@ static void quartiles_lie_between_their_neighbours(void **state)
     assert_true(t.n == 1 && t.median == 6.0 && t.lower == 6.0 && t.upper == 6.0);
 }
 
-static void efficiency_is_time_or_work_per_rank(void **state)
+TEST(efficiency_is_time_or_work_per_rank)
 {
-    (void)state;
     /* Perfect scaling: the time stays (weak), or falls as 1/N (strong). */
     assert_true(zero_study_efficiency(false, 2.0, 1, 2.0, 8) == 1.0);
     assert_true(zero_study_efficiency(true, 2.0, 1, 0.25, 8) == 1.0);
@@ -73,9 +63,8 @@ static void efficiency_is_time_or_work_per_rank(void **state)
     assert_true(zero_study_efficiency(true, 2.0, 2, 1.0, 8) == 0.5);
 }
 
-static void each_stage_is_compared_with_its_fewest_measured_ranks(void **state)
+TEST(each_stage_is_compared_with_its_fewest_measured_ranks)
 {
-    (void)state;
     json_t *s = make();
     measure(point_of(s, 0), 1.0); /* stage 0 on 1, 2 ranks; stage 3 on 2, 4 */
     measure(point_of(s, 1), 2.0);
@@ -108,17 +97,16 @@ static void each_stage_is_compared_with_its_fewest_measured_ranks(void **state)
 static zero_status measure_text(const char *text, json_t *point)
 {
     zero_metrics_file file;
-    assert_int_equal(zero_metrics_parse(&file, "m.jsonl", text, strlen(text)), ZERO_OK);
+    assert_ok(zero_metrics_parse(&file, "m.jsonl", text, strlen(text)));
     zero_status st = zero_study_measure(point, &file, 3, 1);
     zero_metrics_file_destroy(&file);
     return st;
 }
 
-static void a_point_is_what_its_metrics_say(void **state)
+TEST(a_point_is_what_its_metrics_say)
 {
-    (void)state;
     json_t *s = make(), *p = point_of(s, 1);
-    assert_int_equal(measure_text(RUN STEPS FINAL, p), ZERO_OK);
+    assert_ok(measure_text(RUN STEPS FINAL, p));
     is(p, "step_seconds/median == 3 && step_seconds/steps == 2 && tokens == 8");
     is(p, "exposed_share == 0.5 && nodes/count == 1 && !nodes/fake");
     is(p, "cores_per_rank == 1.5 && tokens_per_second == 8 / 3");
@@ -126,9 +114,8 @@ static void a_point_is_what_its_metrics_say(void **state)
     json_decref(s);
 }
 
-static void metrics_that_are_not_whole_measure_nothing(void **state)
+TEST(metrics_that_are_not_whole_measure_nothing)
 {
-    (void)state;
     static const char *const texts[] = {
         RUN STEPS, STEPS FINAL, RUN "{\"step\": 1, \"tokens\": 8}\n" FINAL,
         RUN "{\"step\": 1, \"tokens\": 8, \"step_seconds\": 1.0}\n"
@@ -154,16 +141,15 @@ static char *text_of(const json_t *study, const char *field, bool is_table)
     if (field)
         zero_csv_text(field, out);
     else if (is_table)
-        assert_int_equal(zero_study_show(study, false, false, out), ZERO_OK);
+        assert_ok(zero_study_show(study, false, false, out));
     else
         zero_study_print_csv(study, out);
     fclose(out);
     return strdup(text);
 }
 
-static void a_field_of_csv_has_quotes_only_where_it_needs_them(void **state)
+TEST(a_field_of_csv_has_quotes_only_where_it_needs_them)
 {
-    (void)state;
     static const char *const fields[][2] = {{"plain text", "plain text"},
                                             {"", ""},
                                             {"a,b", "\"a,b\""},
@@ -183,11 +169,10 @@ static int count(const char *text, char c)
     return n;
 }
 
-static void every_row_has_every_column(void **state)
+TEST(every_row_has_every_column)
 {
-    (void)state;
     json_t *s = make();
-    assert_int_equal(measure_text(RUN STEPS FINAL, point_of(s, 1)), ZERO_OK);
+    assert_ok(measure_text(RUN STEPS FINAL, point_of(s, 1)));
     json_object_set_new(
         point_of(s, 1), "planned",
         json_pack("{s:f, s:f}", "step_seconds", 0.25, "exposed_share", 0.5));
@@ -210,11 +195,10 @@ static void every_row_has_every_column(void **state)
 }
 
 /* study.csv and study.json are one study. */
-static void a_study_is_read_from_either_file(void **state)
+TEST(a_study_is_read_from_either_file)
 {
-    (void)state;
     json_t *s = make(), *reports[2];
-    assert_int_equal(measure_text(RUN STEPS FINAL, point_of(s, 1)), ZERO_OK);
+    assert_ok(measure_text(RUN STEPS FINAL, point_of(s, 1)));
     zero_study_compare(s);
     char *texts[] = {text_of(s, NULL, false), json_dumps(s, 0)};
     for (int i = 0; i < 2; i++) {
@@ -236,9 +220,8 @@ static void a_study_is_read_from_either_file(void **state)
     json_decref(s);
 }
 
-static void the_table_names_what_cannot_be_compared(void **state)
+TEST(the_table_names_what_cannot_be_compared)
 {
-    (void)state;
     json_t *s = make();
     measure(point_of(s, 0), 1.0);
     measure(point_of(s, 1), 2.0);
@@ -258,16 +241,5 @@ static void the_table_names_what_cannot_be_compared(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quartiles_lie_between_their_neighbours),
-        cmocka_unit_test(efficiency_is_time_or_work_per_rank),
-        cmocka_unit_test(each_stage_is_compared_with_its_fewest_measured_ranks),
-        cmocka_unit_test(a_point_is_what_its_metrics_say),
-        cmocka_unit_test(metrics_that_are_not_whole_measure_nothing),
-        cmocka_unit_test(a_field_of_csv_has_quotes_only_where_it_needs_them),
-        cmocka_unit_test(every_row_has_every_column),
-        cmocka_unit_test(a_study_is_read_from_either_file),
-        cmocka_unit_test(the_table_names_what_cannot_be_compared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * one. */
 #pragma once
 
-#include <string.h>
+#include "support/test.h"
 
 #include "facts/facts.h"
 #include "paper/paper.h"
@@ -14,7 +14,7 @@
 static inline zero_machine_file dgx2(void)
 {
     zero_machine_file m;
-    assert_int_equal(zero_machine_file_find(ZERO_PAPER_MACHINE, &m), ZERO_OK);
+    assert_ok(zero_machine_file_find(ZERO_PAPER_MACHINE, &m));
     return m;
 }
 
@@ -22,7 +22,7 @@ static inline zero_machine_file dgx2(void)
 static inline json_t *tree_of(const char *name)
 {
     json_t *tree;
-    assert_int_equal(zero_paper_facts(name, &tree), ZERO_OK);
+    assert_ok(zero_paper_facts(name, &tree));
     return tree;
 }
 
@@ -45,7 +45,7 @@ static inline void show(const char *name, bool json, char *text, size_t size)
 {
     FILE *out = fmemopen(text, size, "w");
     assert_non_null(out);
-    assert_int_equal(zero_paper_show(name, json, out), ZERO_OK);
+    assert_ok(zero_paper_show(name, json, out));
     assert_int_equal(fclose(out), 0);
     assert_true(strlen(text) < size - 1);
 }

@@ -1,16 +1,8 @@
 /* The paper's printed numbers against our formulas, and the tables that show both. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include "support/test.h"
 
 #include "nn/gpt2.h"
 #include "paper/paper_tree.h"
@@ -63,9 +55,8 @@ static void check_cell(const printed_cell *c)
     if (strcmp(c->agreement, "truncated") == 0) assert_true(c->off < 0);
 }
 
-static void every_printed_number_follows_from_the_formulas(void **state)
+TEST(every_printed_number_follows_from_the_formulas)
 {
-    (void)state;
     for_all_cells(check_cell);
 }
 
@@ -95,15 +86,13 @@ static void check_wrong_formulas(const printed_cell *c)
     if (c->stage == 3) assert_differs(c, n / 4, c->stage, ZERO_BF16);
 }
 
-static void a_wrong_formula_is_seen(void **state)
+TEST(a_wrong_formula_is_seen)
 {
-    (void)state;
     for_all_cells(check_wrong_formulas);
 }
 
-static void agreement_is_decided_by_the_printed_digits(void **state)
+TEST(agreement_is_decided_by_the_printed_digits)
 {
-    (void)state;
     static const struct {
         const char *printed;
         double exact;
@@ -152,9 +141,8 @@ static int occurrences(const char *text, const char *word)
     return n;
 }
 
-static void a_terminal_shows_every_cell_and_counts_them(void **state)
+TEST(a_terminal_shows_every_cell_and_counts_them)
 {
-    (void)state;
     for (int i = 0; i < N_PAPERS; i++) {
         char text[TEXT_SIZE], counts[100];
         show(papers[i].name, false, text, TEXT_SIZE);
@@ -170,9 +158,8 @@ static void a_terminal_shows_every_cell_and_counts_them(void **state)
     }
 }
 
-static void what_is_shown_says_which_cell_agrees_how(void **state)
+TEST(what_is_shown_says_which_cell_agrees_how)
 {
-    (void)state;
     char one[TEXT_SIZE], two[TEXT_SIZE];
     show("table1", false, one, TEXT_SIZE);
     show("table2", false, two, TEXT_SIZE);
@@ -189,9 +176,8 @@ static int count_of(const json_t *object, const char *agreement)
         json_object_get(json_object_get(object, "counts"), agreement));
 }
 
-static void json_holds_the_same_cells(void **state)
+TEST(json_holds_the_same_cells)
 {
-    (void)state;
     for (int i = 0; i < N_PAPERS; i++) {
         char text[TEXT_SIZE];
         show(papers[i].name, true, text, TEXT_SIZE);
@@ -216,9 +202,8 @@ static void json_holds_the_same_cells(void **state)
     }
 }
 
-static void an_unknown_table_is_answered_with_those_that_exist(void **state)
+TEST(an_unknown_table_is_answered_with_those_that_exist)
 {
-    (void)state;
     FILE *out = tmpfile();
     assert_non_null(out);
     assert_int_equal(zero_paper_show("table3", true, out), ZERO_ERR_INVALID);
@@ -231,9 +216,8 @@ static void an_unknown_table_is_answered_with_those_that_exist(void **state)
     assert_non_null(strstr(zero_last_error(), "table3"));
 }
 
-static void the_table_of_models_has_a_line_for_each(void **state)
+TEST(the_table_of_models_has_a_line_for_each)
 {
-    (void)state;
     char text[TEXT_SIZE];
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
     zero_models_show(out);
@@ -253,15 +237,5 @@ static void the_table_of_models_has_a_line_for_each(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_printed_number_follows_from_the_formulas),
-        cmocka_unit_test(a_wrong_formula_is_seen),
-        cmocka_unit_test(agreement_is_decided_by_the_printed_digits),
-        cmocka_unit_test(a_terminal_shows_every_cell_and_counts_them),
-        cmocka_unit_test(what_is_shown_says_which_cell_agrees_how),
-        cmocka_unit_test(json_holds_the_same_cells),
-        cmocka_unit_test(an_unknown_table_is_answered_with_those_that_exist),
-        cmocka_unit_test(the_table_of_models_has_a_line_for_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Bytes of a device in the paper's terms, and figures 6 and 7 that follow from them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "paper/paper_tree.h"
@@ -46,9 +38,8 @@ static bool near(double x, double expected, double tolerance)
 /* ---- the parts ---- */
 
 /* The figures are worked out by hand from the sources' formulas. */
-static void the_parts_are_those_of_the_formulas(void **state)
+TEST(the_parts_are_those_of_the_formulas)
 {
-    (void)state;
     zero_paper_setup setup = c1();
     zero_paper_memory m = zero_paper_memory_of(&setup);
     assert_true(near(m.states, 4.48 * 40690753536.0 / 16, 1.0));
@@ -60,9 +51,8 @@ static void the_parts_are_those_of_the_formulas(void **state)
     assert_true(m.all == m.states + m.checkpoints + m.activations + m.logits + m.buffers);
 }
 
-static void each_part_of_zero_r_changes_its_own_bytes(void **state)
+TEST(each_part_of_zero_r_changes_its_own_bytes)
 {
-    (void)state;
     zero_paper_setup setup = c1();
     zero_paper_memory whole = zero_paper_memory_of(&setup), m;
     setup.keep = ZERO_PAPER_KEEP_PIECE;
@@ -83,9 +73,8 @@ static void each_part_of_zero_r_changes_its_own_bytes(void **state)
 }
 
 /* Section 3.1: "a 1.5B parameter model ... requires 6GB" for a fused buffer in fp32. */
-static void the_fused_buffer_of_the_papers_example_has_6_gb(void **state)
+TEST(the_fused_buffer_of_the_papers_example_has_6_gb)
 {
-    (void)state;
     zero_gpt2_shape shape = {
         .layers = 48, .hidden = 1600, .heads = 16, .seq = 1024, .vocab = 50257};
     zero_paper_setup setup = {shape, 1, 64, 1, 1, true, ZERO_PAPER_KEEP_WHOLE, false};
@@ -102,9 +91,8 @@ static double all_with(zero_paper_setup setup, int64_t batch, int64_t layers)
     return zero_paper_memory_of(&setup).all;
 }
 
-static void one_more_of_what_fits_does_not(void **state)
+TEST(one_more_of_what_fits_does_not)
 {
-    (void)state;
     for (int i = 0; i < CONFIGS; i++)
         for (double limit = 16 * GB; limit < 90 * GB; limit *= 1.37) {
             zero_paper_setup s = config(i);
@@ -125,9 +113,8 @@ static void one_more_of_what_fits_does_not(void **state)
 /* ---- figure 6 ---- */
 
 /* The rows of the data agree with table 3. */
-static void rows_have_the_papers_configurations(void **state)
+TEST(rows_have_the_papers_configurations)
 {
-    (void)state;
     static const char *const devices[] = {"fig6", "fig7"};
     for (int k = 0; k < 2; k++) {
         json_t *data = zero_paper_data(devices[k]), *row;
@@ -160,9 +147,8 @@ static void check_largest(const json_t *row, bool is_c2)
         assert_true(near(left, 4 * GB, GB) && near(fitted, 1.0, 0.04));
 }
 
-static void the_largest_models_are_in_the_papers_order(void **state)
+TEST(the_largest_models_are_in_the_papers_order)
 {
-    (void)state;
     static const int order[] = {0, 2, 1, 3, 4}; /* C1 < C3 < C2 < C4 < C5 */
     json_t *tree = tree_of("fig6"), *cells = json_object_get(tree, "cells");
     for (size_t i = 0; i < CONFIGS; i++) check_largest(json_array_get(cells, i), i == 1);
@@ -176,9 +162,8 @@ static void the_largest_models_are_in_the_papers_order(void **state)
 }
 
 /* fp32 activations cost the plan some depth, never more than a factor of two. */
-static void zeros_own_plan_is_made_where_it_can_be(void **state)
+TEST(zeros_own_plan_is_made_where_it_can_be)
 {
-    (void)state;
     json_t *data = zero_paper_data("fig6"), *tree = tree_of("fig6"), *row;
     size_t i;
     json_array_foreach(json_object_get(data, "rows"), i, row)
@@ -193,10 +178,10 @@ static void zeros_own_plan_is_made_where_it_can_be(void **state)
                         cell, "plan_layers < layers && 2 * plan_layers > layers") == 1.0);
         zero_plan_fitted fitted;
         json_object_set_new(row, "layers", json_integer((json_int_t)layers));
-        assert_int_equal(zero_paper_plan(row, 0, &fitted), ZERO_OK);
+        assert_ok(zero_paper_plan(row, 0, &fitted));
         assert_true((double)fitted.needed <= ZERO_PAPER_DEVICE);
         json_object_set_new(row, "layers", json_integer((json_int_t)layers + 1));
-        assert_int_equal(zero_paper_plan(row, 0, &fitted), ZERO_OK);
+        assert_ok(zero_paper_plan(row, 0, &fitted));
         assert_true((double)fitted.needed > ZERO_PAPER_DEVICE);
     }
     json_decref(tree);
@@ -205,9 +190,8 @@ static void zeros_own_plan_is_made_where_it_can_be(void **state)
 
 /* ---- figure 7 ---- */
 
-static void the_allocator_holds_more_than_is_alive(void **state)
+TEST(the_allocator_holds_more_than_is_alive)
 {
-    (void)state;
     json_t *tree = tree_of("fig7"), *cell;
     size_t i;
     json_array_foreach(json_object_get(tree, "cells"), i, cell)
@@ -225,9 +209,8 @@ static void the_allocator_holds_more_than_is_alive(void **state)
 
 #define TEXT_SIZE 32768
 
-static void a_terminal_shows_the_paper_beside_ours(void **state)
+TEST(a_terminal_shows_the_paper_beside_ours)
 {
-    (void)state;
     char text[TEXT_SIZE];
     show("fig6", false, text, TEXT_SIZE);
     assert_fits_a_terminal(text);
@@ -243,9 +226,8 @@ static void a_terminal_shows_the_paper_beside_ours(void **state)
     for (int i = 0; i < 7; i++) assert_non_null(strstr(text, seven[i]));
 }
 
-static void json_has_every_cell(void **state)
+TEST(json_has_every_cell)
 {
-    (void)state;
     static const char *const devices[] = {"fig6", "fig7"};
     for (int i = 0; i < 2; i++) {
         char text[TEXT_SIZE];
@@ -269,17 +251,5 @@ static void json_has_every_cell(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_parts_are_those_of_the_formulas),
-        cmocka_unit_test(each_part_of_zero_r_changes_its_own_bytes),
-        cmocka_unit_test(the_fused_buffer_of_the_papers_example_has_6_gb),
-        cmocka_unit_test(one_more_of_what_fits_does_not),
-        cmocka_unit_test(rows_have_the_papers_configurations),
-        cmocka_unit_test(the_largest_models_are_in_the_papers_order),
-        cmocka_unit_test(zeros_own_plan_is_made_where_it_can_be),
-        cmocka_unit_test(the_allocator_holds_more_than_is_alive),
-        cmocka_unit_test(a_terminal_shows_the_paper_beside_ours),
-        cmocka_unit_test(json_has_every_cell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

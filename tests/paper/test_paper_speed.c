@@ -1,15 +1,7 @@
 /* Figures 2, 3, 4 and 8 of the paper beside the model of time: every cell is there, and the shapes are
  * the paper's. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "paper/paper_tree.h"
 
@@ -149,9 +141,8 @@ static bool is_zero(const zero_paper_run *run)
 
 /* ---- the cells ---- */
 
-static void every_run_of_the_paper_is_there(void **state)
+TEST(every_run_of_the_paper_is_there)
 {
-    (void)state;
     int n = 0;
     for (int i = 0; i < COUNT(rows); i++) {
         const row *r = &rows[i];
@@ -172,9 +163,8 @@ static void every_run_of_the_paper_is_there(void **state)
     assert_int_equal(n, COUNT(rows));
 }
 
-static void speed_ups_and_totals_are_the_papers(void **state)
+TEST(speed_ups_and_totals_are_the_papers)
 {
-    (void)state;
     static const double ups[] = {1.15, 1.6, 7.2, 5.7, 7.2, 10.2, 7.4, 6.9, 9.3};
     static const double totals[] = {1642, 4806, 9994, 14635};
     static const double linear[] = {1642, 3283, 6567, 10260};
@@ -187,9 +177,8 @@ static void speed_ups_and_totals_are_the_papers(void **state)
 }
 
 /* ZeRO is P_os+g, Megatron and DDP keep whole states; figure 8 is table 3. */
-static void systems_have_their_stages(void **state)
+TEST(systems_have_their_stages)
 {
-    (void)state;
     static const int stages[] = {1, 1, 2, 2, 2};
     for (int i = 0; i < COUNT(rows); i++) {
         const zero_paper_run *run = run_of(i);
@@ -201,18 +190,16 @@ static void systems_have_their_stages(void **state)
     assert_int_equal(named("fig2", "170B", "ZeRO")->setup.keep, ZERO_PAPER_KEEP_IN_CPU);
 }
 
-static void what_the_paper_ran_fits_and_what_it_could_not_does_not(void **state)
+TEST(what_the_paper_ran_fits_and_what_it_could_not_does_not)
 {
-    (void)state;
     for (int i = 0; i < COUNT(rows); i++) {
         bool fits = zero_paper_memory_of(&run_of(i)->setup).all <= 32e9;
         if (fits != (rows[i].paper != 0)) fail_msg("%s %s", rows[i].figure, rows[i].size);
     }
 }
 
-static void a_cell_that_is_far_off_is_explained(void **state)
+TEST(a_cell_that_is_far_off_is_explained)
 {
-    (void)state;
     zero_machine_file m = machine;
     for (int i = 0; i < COUNT(rows); i++) {
         const zero_paper_run *run = run_of(i);
@@ -224,9 +211,8 @@ static void a_cell_that_is_far_off_is_explained(void **state)
     }
 }
 
-static void most_cells_are_near(void **state)
+TEST(most_cells_are_near)
 {
-    (void)state;
     double cells = 0, near = 0;
     for (int k = 0; k < COUNT(names); k++) {
         cells += fact(names[k], "counts/rates");
@@ -238,9 +224,8 @@ static void most_cells_are_near(void **state)
 
 /* ---- the shapes ---- */
 
-static void zero_is_flat_at_30_and_more_up_to_100b(void **state)
+TEST(zero_is_flat_at_30_and_more_up_to_100b)
 {
-    (void)state;
     static const char *const sizes[] = {"1.5B", "8B", "40B", "60B", "80B", "100B"};
     for (int i = 0; i < COUNT(sizes); i++) {
         double r = rate("fig2", sizes[i], "ZeRO");
@@ -259,9 +244,8 @@ static bool megatron_falls(const zero_machine_file *m)
            zero_paper_time(named("fig2", "100B", "Megatron"), m).rate < 0.2 * inside;
 }
 
-static void megatron_falls_where_it_leaves_the_node(void **state)
+TEST(megatron_falls_where_it_leaves_the_node)
 {
-    (void)state;
     zero_machine_file m = machine;
     static const char *const sizes[] = {"40B", "60B", "80B", "100B", "120B", "140B"};
     double sum = 0.0;
@@ -282,9 +266,8 @@ static void megatron_falls_where_it_leaves_the_node(void **state)
     }
 }
 
-static void speed_ups_rise_from_1_to_10(void **state)
+TEST(speed_ups_rise_from_1_to_10)
 {
-    (void)state;
     const figure *f = &figures[figure_number("fig2")];
     double last = 1.0;
     for (int i = 0; i <= 10; i += 2) { /* to 100B */
@@ -296,9 +279,8 @@ static void speed_ups_rise_from_1_to_10(void **state)
 }
 
 /* Batches: the paper's, what the first run takes, all of the device, the first run's. */
-static void batches_that_grow_scale_beyond_linear_and_one_for_all_does_not(void **state)
+TEST(batches_that_grow_scale_beyond_linear_and_one_for_all_does_not)
 {
-    (void)state;
     assert_true(fact("fig3", "count(counterfactual)") == 4);
     double times[4][4], batch[4][4];
     for (int k = 0; k < 4; k++)
@@ -319,9 +301,8 @@ static void batches_that_grow_scale_beyond_linear_and_one_for_all_does_not(void 
     assert_true(batch[1][0] == 16 && batch[1][1] == 48); /* as the paper's */
 }
 
-static void only_zero_reaches_13b_without_model_parallelism(void **state)
+TEST(only_zero_reaches_13b_without_model_parallelism)
 {
-    (void)state;
     const figure *f = &figures[figure_number("fig4")];
     for (int i = 0; i < f->n; i++) {
         const zero_paper_run *run = &f->runs[i];
@@ -339,9 +320,8 @@ static void only_zero_reaches_13b_without_model_parallelism(void **state)
     assert_true(rate("fig4", "1.38B", "DDP") < 20.0);
 }
 
-static void configurations_rise_with_the_batch_that_their_memory_leaves(void **state)
+TEST(configurations_rise_with_the_batch_that_their_memory_leaves)
 {
-    (void)state;
     const figure *f = &figures[figure_number("fig8")];
     for (int i = 1; i < 4; i++)
         assert_true(rate_of(&f->runs[i]) > rate_of(&f->runs[i - 1]));
@@ -354,9 +334,8 @@ static void configurations_rise_with_the_batch_that_their_memory_leaves(void **s
     }
 }
 
-static void turing_nlgs_rate_is_in_reach_of_p_os_g_alone(void **state)
+TEST(turing_nlgs_rate_is_in_reach_of_p_os_g_alone)
 {
-    (void)state;
     const zero_paper_run *run = named("turing-nlg", "17B", "ZeRO");
     zero_paper_run two = zero_paper_cut_among(run, 2, 2, &machine);
     assert_true(fabs(rate_of(&two) - 41.4) < 2.0);
@@ -367,9 +346,8 @@ static void turing_nlgs_rate_is_in_reach_of_p_os_g_alone(void **state)
         assert_int_equal(zero_paper_cut_among(run, parts, 0, &machine).setup.batch, 0);
 }
 
-static void a_trillion_fits_1024_devices_with_p_os_g_p(void **state)
+TEST(a_trillion_fits_1024_devices_with_p_os_g_p)
 {
-    (void)state;
     const zero_paper_run *run = named("trillion", "1T", "ZeRO");
     assert_true(fabs(fact("trillion", "counterfactual/state_bytes") - 15.625e9) < 1.0);
     assert_true(fabs(fact("trillion", "counterfactual/days") - 139.58) < 0.01);
@@ -403,9 +381,8 @@ static void assert_shown(const char *text, int i)
     if (run_of(i)->note) assert_non_null(strstr(text, run_of(i)->note));
 }
 
-static void a_terminal_shows_every_cell_and_the_fit(void **state)
+TEST(a_terminal_shows_every_cell_and_the_fit)
 {
-    (void)state;
     char text[TEXT_SIZE], words[64];
     for (int k = 0; k < COUNT(names); k++) {
         show(names[k], false, text, TEXT_SIZE);
@@ -420,9 +397,8 @@ static void a_terminal_shows_every_cell_and_the_fit(void **state)
     }
 }
 
-static void the_papers_two_nodes_alone_are_shown(void **state)
+TEST(the_papers_two_nodes_alone_are_shown)
 {
-    (void)state;
     char text[TEXT_SIZE], words[64];
     const zero_paper_run *run = named("fig2", "40B", "Megatron");
     zero_throughput alone = zero_paper_time_alone(run, &machine);
@@ -434,9 +410,8 @@ static void the_papers_two_nodes_alone_are_shown(void **state)
     assert_true(alone.data == 0.0 && alone.tensor == zero_paper_time(run, &machine).tensor);
 }
 
-static void json_holds_every_cell_and_the_counterfactual(void **state)
+TEST(json_holds_every_cell_and_the_counterfactual)
 {
-    (void)state;
     char text[TEXT_SIZE];
     for (int k = 0, i = 0; k < COUNT(names); k++) {
         show(names[k], true, text, TEXT_SIZE);
@@ -464,24 +439,5 @@ static void json_holds_every_cell_and_the_counterfactual(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_run_of_the_paper_is_there),
-        cmocka_unit_test(speed_ups_and_totals_are_the_papers),
-        cmocka_unit_test(systems_have_their_stages),
-        cmocka_unit_test(what_the_paper_ran_fits_and_what_it_could_not_does_not),
-        cmocka_unit_test(a_cell_that_is_far_off_is_explained),
-        cmocka_unit_test(most_cells_are_near),
-        cmocka_unit_test(zero_is_flat_at_30_and_more_up_to_100b),
-        cmocka_unit_test(megatron_falls_where_it_leaves_the_node),
-        cmocka_unit_test(speed_ups_rise_from_1_to_10),
-        cmocka_unit_test(batches_that_grow_scale_beyond_linear_and_one_for_all_does_not),
-        cmocka_unit_test(only_zero_reaches_13b_without_model_parallelism),
-        cmocka_unit_test(configurations_rise_with_the_batch_that_their_memory_leaves),
-        cmocka_unit_test(turing_nlgs_rate_is_in_reach_of_p_os_g_alone),
-        cmocka_unit_test(a_trillion_fits_1024_devices_with_p_os_g_p),
-        cmocka_unit_test(a_terminal_shows_every_cell_and_the_fit),
-        cmocka_unit_test(the_papers_two_nodes_alone_are_shown),
-        cmocka_unit_test(json_holds_every_cell_and_the_counterfactual),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return run_here(set_up, tear_down);
 }

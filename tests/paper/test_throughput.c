@@ -1,13 +1,6 @@
 /* The model of time against values computed by hand, and against a second paper. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "paper/throughput.h"
 
@@ -60,9 +53,8 @@ static zero_throughput time_of(zero_paper_setup setup, bool overlaps, double dev
 
 /* 96 b s L h^2 (1 + s/6h + V/16Lh) = 96 * 1536 * (1 + 1/12 + 1/16); without recomputing
  * 72 * 1536 * (1 + 1/12 + 1/12). */
-static void flops_are_those_of_the_formulas(void **state)
+TEST(flops_are_those_of_the_formulas)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(1, 1, 0);
     assert_near(zero_throughput_flops(&setup), 168960.0);
     setup.checkpoints = false;
@@ -71,9 +63,8 @@ static void flops_are_those_of_the_formulas(void **state)
     assert_near(zero_throughput_flops(&setup), 258048.0);
 }
 
-static void products_reach_half_of_their_share_at_tokens(void **state)
+TEST(products_reach_half_of_their_share_at_tokens)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
     assert_near(zero_machine_products(&m, ZERO_FP16, &setup.shape, 12.0), 250.0);
@@ -83,9 +74,8 @@ static void products_reach_half_of_their_share_at_tokens(void **state)
 
 /* Attention is (1/12) / (1 + 1/12 + 1/16) = 4/55 of the flops, and takes twice as long if 8 does not
  * divide the head's 4. */
-static void unaligned_heads_slow_down_attention_alone(void **state)
+TEST(unaligned_heads_slow_down_attention_alone)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(1, 1, 0);
     zero_machine_file m = machine_of(4);
     m.unaligned_every = 8.0;
@@ -95,9 +85,8 @@ static void unaligned_heads_slow_down_attention_alone(void **state)
 
 /* ---- the parts of a step ---- */
 
-static void one_device_computes_and_updates(void **state)
+TEST(one_device_computes_and_updates)
 {
-    (void)state;
     zero_throughput t = time_of(setup_of(1, 1, 0), true, 4);
     assert_near(t.flops, 168960.0);
     assert_near(t.compute, 168960.0 / 250.0);
@@ -106,9 +95,8 @@ static void one_device_computes_and_updates(void **state)
 }
 
 /* b s h = 96 elements. T = 2: 12 messages of 96 bytes per block, two blocks. */
-static void tensor_parallel_sums_wait_for_their_link(void **state)
+TEST(tensor_parallel_sums_wait_for_their_link)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(2, 1, 0);
     assert_near(time_of(setup, true, 4).tensor, 2 * 12 * (0.5 + 96.0 / 100.0));
     assert_near(time_of(setup, true, 1).tensor, 2 * 12 * (2.0 + 96.0 / 40.0));
@@ -119,9 +107,8 @@ static void tensor_parallel_sums_wait_for_their_link(void **state)
 
 /* T = 4: 12 b s h (T - 1)/T elements of 2 bytes per block; P_a a twelfth more, in bytes and
  * messages. */
-static void partitioned_activations_add_a_twelfth(void **state)
+TEST(partitioned_activations_add_a_twelfth)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(4, 1, 0);
     double base = time_of(setup, true, 4).tensor;
     assert_near(base, 2 * (12 * 3 * 0.5 + 12 * 96 * 0.75 * 2 / 100.0));
@@ -131,9 +118,8 @@ static void partitioned_activations_add_a_twelfth(void **state)
 }
 
 /* A device's pieces, 2 b s h L / T = 192 bytes, go and come; 2 devices share 64 bytes/s. */
-static void activations_on_the_host_take_its_link_twice(void **state)
+TEST(activations_on_the_host_take_its_link_twice)
 {
-    (void)state;
     zero_paper_setup setup = setup_of(2, 1, 0);
     setup.keep = ZERO_PAPER_KEEP_IN_CPU;
     assert_near(time_of(setup, true, 4).host, 2 * 192.0 * 2 / 64.0);
@@ -142,9 +128,8 @@ static void activations_on_the_host_take_its_link_twice(void **state)
 }
 
 /* One exchange: 2 Psi (N - 1)/N bytes on a device's link, or with T groups sharing a node's. */
-static void exchanges_share_the_link_of_a_node(void **state)
+TEST(exchanges_share_the_link_of_a_node)
 {
-    (void)state;
     double bytes = 2 * PSI * 3 / 4;
     assert_near(time_of(setup_of(1, 4, 2), true, 4).data_all, 2 * bytes / 100.0);
     assert_near(time_of(setup_of(1, 4, 2), true, 2).data_all, 2 * bytes / 40.0);
@@ -155,9 +140,8 @@ static void exchanges_share_the_link_of_a_node(void **state)
 }
 
 /* Computing takes 675.84 s: forward a quarter. A slow link makes an exchange of 28.8 s last 288. */
-static void only_what_no_pass_hides_is_exposed(void **state)
+TEST(only_what_no_pass_hides_is_exposed)
 {
-    (void)state;
     const double compute = 168960.0 / 250.0, backward = 0.75 * compute;
     zero_machine_file slow = machine_of(4);
     slow.inside.bandwidth = 4.0;
@@ -178,9 +162,8 @@ static void only_what_no_pass_hides_is_exposed(void **state)
     assert_near(time_of(setup_of(1, 4, 3), true, 4).data, 0.0);
 }
 
-static void sharded_states_are_updated_in_shards(void **state)
+TEST(sharded_states_are_updated_in_shards)
 {
-    (void)state;
     assert_near(time_of(setup_of(2, 4, 0), true, 4).update, 28.0 * PSI / 2 / 1000.0);
     for (int stage = 1; stage <= 3; stage++)
         assert_near(time_of(setup_of(2, 4, stage), true, 4).update,
@@ -192,15 +175,14 @@ static void sharded_states_are_updated_in_shards(void **state)
 /* Narayanan et al. 2021, table 1, the rows without pipeline: heads, hidden, layers, tensor-parallel
  * ranks, GPUs, batch, Tflop/s of a GPU. s 2048, V 51200, A100. Only the share of the peak is fitted to
  * them; that it is flat in width and model parallelism is the model's. */
-static void another_machine_is_met_by_one_fitted_number(void **state)
+TEST(another_machine_is_met_by_one_fitted_number)
 {
-    (void)state;
     static const int rows[][7] = {{24, 2304, 24, 1, 32, 512, 137},
                                   {32, 3072, 30, 1, 64, 512, 138},
                                   {32, 4096, 36, 4, 128, 512, 142},
                                   {48, 6144, 40, 8, 256, 1024, 135}};
     zero_machine_file m;
-    assert_int_equal(zero_machine_file_find("a100-dgx", &m), ZERO_OK);
+    assert_ok(zero_machine_file_find("a100-dgx", &m));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const int *r = rows[i];
         zero_paper_setup setup = {.shape = {.layers = r[2],
@@ -222,18 +204,5 @@ static void another_machine_is_met_by_one_fitted_number(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flops_are_those_of_the_formulas),
-        cmocka_unit_test(products_reach_half_of_their_share_at_tokens),
-        cmocka_unit_test(unaligned_heads_slow_down_attention_alone),
-        cmocka_unit_test(one_device_computes_and_updates),
-        cmocka_unit_test(tensor_parallel_sums_wait_for_their_link),
-        cmocka_unit_test(partitioned_activations_add_a_twelfth),
-        cmocka_unit_test(activations_on_the_host_take_its_link_twice),
-        cmocka_unit_test(exchanges_share_the_link_of_a_node),
-        cmocka_unit_test(only_what_no_pass_hides_is_exposed),
-        cmocka_unit_test(sharded_states_are_updated_in_shards),
-        cmocka_unit_test(another_machine_is_met_by_one_fitted_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

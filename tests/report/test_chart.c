@@ -1,12 +1,6 @@
 /* The staircase of memory: what it draws, and that its numbers are the plan's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/number.h"
 #include "report/chart.h"
@@ -22,7 +16,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 {
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
     assert_non_null(out);
-    assert_int_equal(zero_plan_show_chart(report, out), ZERO_OK);
+    assert_ok(zero_plan_show_chart(report, out));
     assert_false(ferror(out));
     assert_int_equal(fclose(out), 0);
     assert_true(strlen(text) < TEXT_SIZE - 1);
@@ -81,9 +75,8 @@ static const struct {
 } plans[] = {{"tiny", 1}, {"tiny", 3}, {"gpt2", 4}, {"gpt2-xl", 64}, {"paper-1t", 1024}};
 #define N_PLANS (sizeof plans / sizeof plans[0])
 
-static void the_chart_fits_a_plain_terminal_and_names_the_plan_s_peaks(void **state)
+TEST(the_chart_fits_a_plain_terminal_and_names_the_plan_s_peaks)
 {
-    (void)state;
     for (size_t i = 0; i < N_PLANS; i++) {
         zero_plan_request asked = plan_request(plans[i].model, plans[i].n_ranks);
         zero_plan_report r;
@@ -119,9 +112,8 @@ static int highest(const zero_plan_report *r, const char *text, int panel)
     return most;
 }
 
-static void stages_are_drawn_on_one_scale(void **state)
+TEST(stages_are_drawn_on_one_scale)
 {
-    (void)state;
     zero_plan_request asked = plan_request("gpt2-xl", 64);
     zero_plan_report r;
     char text[TEXT_SIZE];
@@ -138,9 +130,8 @@ static void stages_are_drawn_on_one_scale(void **state)
     zero_plan_report_destroy(&r);
 }
 
-static void one_stage_takes_the_whole_width(void **state)
+TEST(one_stage_takes_the_whole_width)
 {
-    (void)state;
     zero_plan_request asked = plan_request("gpt2", 4);
     zero_plan_report r;
     char text[TEXT_SIZE];
@@ -157,9 +148,8 @@ static void one_stage_takes_the_whole_width(void **state)
 }
 
 /* A column shows the worst of its instructions: the peak is never lost among them. */
-static void long_programs_keep_their_peak(void **state)
+TEST(long_programs_keep_their_peak)
 {
-    (void)state;
     zero_plan_request asked = plan_request("tiny", 2);
     zero_plan_report r;
     char text[TEXT_SIZE];
@@ -173,9 +163,8 @@ static void long_programs_keep_their_peak(void **state)
     zero_plan_report_destroy(&r);
 }
 
-static void a_peak_outside_the_step_is_told(void **state)
+TEST(a_peak_outside_the_step_is_told)
 {
-    (void)state;
     zero_plan_request asked = plan_request("tiny", 2);
     zero_plan_report r;
     char text[TEXT_SIZE];
@@ -191,12 +180,5 @@ static void a_peak_outside_the_step_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_chart_fits_a_plain_terminal_and_names_the_plan_s_peaks),
-        cmocka_unit_test(stages_are_drawn_on_one_scale),
-        cmocka_unit_test(one_stage_takes_the_whole_width),
-        cmocka_unit_test(long_programs_keep_their_peak),
-        cmocka_unit_test(a_peak_outside_the_step_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* The line on a terminal fits its window, says true things in few words, and loses the least important
  * ones first. The time left is the sum of what is left to do. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "report/live.h"
 
@@ -34,17 +26,15 @@ static void expect(const zero_live *live, int width, const char *line)
     assert_int_equal(length, strlen(line));
 }
 
-static void a_wide_window_has_all_parts(void **state)
+TEST(a_wide_window_has_all_parts)
 {
-    (void)state;
     expect(&example, 200,
            "step 1240/4000  31% [######              ]  loss 2.981 (val 3.02)  9.9k tok/s"
            "  51 ms: 38 compute 11 exposed  left 2 min 21 s  saved 1200");
 }
 
-static void a_narrow_window_loses_the_least_important_parts_first(void **state)
+TEST(a_narrow_window_loses_the_least_important_parts_first)
 {
-    (void)state;
     expect(
         &example, 80,
         "step 1240/4000  31%  loss 2.981 (val 3.02)  9.9k tok/s  51 ms  left 2 min 21 s");
@@ -57,9 +47,8 @@ static void a_narrow_window_loses_the_least_important_parts_first(void **state)
 }
 
 /* Numbers as large as they get, too. */
-static void no_line_reaches_the_last_column(void **state)
+TEST(no_line_reaches_the_last_column)
 {
-    (void)state;
     zero_live long_run = example;
     long_run.step = long_run.steps = long_run.saved = INT64_C(999999999999);
     long_run.loss = long_run.val_loss = -1.234e300;
@@ -81,9 +70,8 @@ static void no_line_reaches_the_last_column(void **state)
     }
 }
 
-static void unknown_numbers_are_left_out(void **state)
+TEST(unknown_numbers_are_left_out)
 {
-    (void)state;
     zero_live begin = {.steps = 40, .left = NAN, .saved = -1};
     expect(&begin, 80, "step 0/40   0%");
     begin.step = begin.saved = 20;
@@ -103,9 +91,8 @@ static void part_of(const zero_live *live, const char *part)
     if (!strstr(text, part)) fail_msg("expected '%s' in '%s'", part, text);
 }
 
-static void numbers_of_all_sizes_are_short(void **state)
+TEST(numbers_of_all_sizes_are_short)
 {
-    (void)state;
     static const struct {
         double seconds;
         const char *left;
@@ -145,9 +132,8 @@ static void numbers_of_all_sizes_are_short(void **state)
 
 /* ---- how long it still takes ---- */
 
-static void what_is_due_is_counted(void **state)
+TEST(what_is_due_is_counted)
 {
-    (void)state;
     for (int64_t last = 1; last <= 12; last++)
         for (int64_t step = 0; step <= last; step++)
             for (int64_t every = 0; every <= 13; every++)
@@ -159,9 +145,8 @@ static void what_is_due_is_counted(void **state)
                 }
 }
 
-static void the_time_left_is_that_of_steps_evaluations_and_saves(void **state)
+TEST(the_time_left_is_that_of_steps_evaluations_and_saves)
 {
-    (void)state;
     zero_live_times times = {0};
     zero_live_rest rest = {.steps = 100};
     assert_true(isnan(zero_live_left(&times, &rest)));
@@ -184,9 +169,8 @@ static void the_time_left_is_that_of_steps_evaluations_and_saves(void **state)
     assert_true(zero_live_left(&times, &rest) == 118.0 + 8.0);
 }
 
-static void only_the_last_steps_count(void **state)
+TEST(only_the_last_steps_count)
 {
-    (void)state;
     zero_live_times times = {0};
     zero_live_rest rest = {.steps = 1};
     for (int i = 0; i < 1000; i++) zero_live_add_step(&times, 7.0);
@@ -196,15 +180,5 @@ static void only_the_last_steps_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wide_window_has_all_parts),
-        cmocka_unit_test(a_narrow_window_loses_the_least_important_parts_first),
-        cmocka_unit_test(no_line_reaches_the_last_column),
-        cmocka_unit_test(unknown_numbers_are_left_out),
-        cmocka_unit_test(numbers_of_all_sizes_are_short),
-        cmocka_unit_test(what_is_due_is_counted),
-        cmocka_unit_test(the_time_left_is_that_of_steps_evaluations_and_saves),
-        cmocka_unit_test(only_the_last_steps_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

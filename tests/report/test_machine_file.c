@@ -1,14 +1,6 @@
 /* The reader of machine files: what it takes, and that it refuses everything else with the line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/embedded.h"
 #include "report/machine_file.h"
@@ -67,11 +59,10 @@ static void with(const char *old, const char *new, char text[MOST])
     snprintf(text, MOST, "%.*s%s%s", (int)(at - whole), whole, new, at + strlen(old));
 }
 
-static void a_good_file_is_read_to_the_last_number(void **state)
+TEST(a_good_file_is_read_to_the_last_number)
 {
-    (void)state;
     zero_machine_file m;
-    assert_int_equal(parse(whole, strlen(whole), &m), ZERO_OK);
+    assert_ok(parse(whole, strlen(whole), &m));
     assert_string_equal(m.name, "m");
     assert_string_equal(m.about, "four devices");
     assert_string_equal(m.source, "made up");
@@ -87,23 +78,21 @@ static void a_good_file_is_read_to_the_last_number(void **state)
     assert_true(m.host == 20e9);
 }
 
-static void order_blanks_and_a_missing_last_newline_do_not_matter(void **state)
+TEST(order_blanks_and_a_missing_last_newline_do_not_matter)
 {
-    (void)state;
     zero_machine_file a, b;
     char text[MOST];
     with("devices          4\n", "", text);
     snprintf(text + strlen(text), MOST - strlen(text), "  devices   4  ");
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
-    assert_int_equal(parse(whole, strlen(whole), &a), ZERO_OK);
-    assert_int_equal(parse(text, strlen(text), &b), ZERO_OK);
+    assert_ok(parse(whole, strlen(whole), &a));
+    assert_ok(parse(text, strlen(text), &b));
     assert_memory_equal(&a, &b, sizeof a);
 }
 
-static void every_mistake_is_told_with_its_line(void **state)
+TEST(every_mistake_is_told_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *old, *new, *words;
     } cases[] = {
@@ -149,9 +138,8 @@ static void every_mistake_is_told_with_its_line(void **state)
     refused("name \0", 6, "0x00");
 }
 
-static void long_lines_and_texts_are_refused(void **state)
+TEST(long_lines_and_texts_are_refused)
 {
-    (void)state;
     char text[MOST], long_text[400];
     memset(long_text, 'x', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -162,13 +150,12 @@ static void long_lines_and_texts_are_refused(void **state)
     refused(text, strlen(text), F ":3: about: expected a text of 1 to 119 characters");
 }
 
-static void without_any_peak_a_machine_is_incomplete(void **state)
+TEST(without_any_peak_a_machine_is_incomplete)
 {
-    (void)state;
     char text[MOST], *at;
     with("peak             fp32 1T\n", "", text);
     zero_machine_file m;
-    assert_int_equal(parse(text, strlen(text), &m), ZERO_OK);
+    assert_ok(parse(text, strlen(text), &m));
     assert_non_null(at = strstr(text, "peak"));
     memmove(at, strchr(at, '\n') + 1, strlen(strchr(at, '\n')));
     refused(text, strlen(text), "\"peak\" is missing");
@@ -177,22 +164,20 @@ static void without_any_peak_a_machine_is_incomplete(void **state)
 /* ---- damage ---- */
 
 /* A file cut before the end of its last line's key lacks at least that key. */
-static void a_truncated_file_is_never_taken_for_a_whole_one(void **state)
+TEST(a_truncated_file_is_never_taken_for_a_whole_one)
 {
-    (void)state;
     for (const zero_embedded *t = zero_machine_texts; t->name; t++) {
         size_t len = strlen(t->text), last = len - 1;
         while (last > 0 && t->text[last - 1] != '\n') last--;
         zero_machine_file m;
-        assert_int_equal(parse(t->text, len, &m), ZERO_OK);
+        assert_ok(parse(t->text, len, &m));
         for (size_t n = 0; n <= last; n++) refused(t->text, n, "");
     }
 }
 
 /* Every byte, replaced by others: taken or refused, with a reason on one legible line. */
-static void any_changed_byte_is_taken_or_refused_in_words(void **state)
+TEST(any_changed_byte_is_taken_or_refused_in_words)
 {
-    (void)state;
     static const char others[] = {'\0', '\n', ' ', '#',    '9',   '.',
                                   '-',  'e',  'T', '\x80', '\x1b'};
     char text[MOST];
@@ -213,33 +198,30 @@ static void any_changed_byte_is_taken_or_refused_in_words(void **state)
 
 /* ---- machines of the program ---- */
 
-static void machines_of_the_program_have_their_files_names(void **state)
+TEST(machines_of_the_program_have_their_files_names)
 {
-    (void)state;
     int n = 0;
     for (; zero_machine_name_at(n); n++) {
         zero_machine_file m;
-        assert_int_equal(zero_machine_file_find(zero_machine_name_at(n), &m), ZERO_OK);
+        assert_ok(zero_machine_file_find(zero_machine_name_at(n), &m));
         assert_string_equal(m.name, zero_machine_name_at(n));
         assert_non_null(strstr(m.date, "202"));
     }
     assert_true(n >= 3);
 }
 
-static void the_dgx2_has_the_papers_numbers(void **state)
+TEST(the_dgx2_has_the_papers_numbers)
 {
-    (void)state;
     zero_machine_file m;
-    assert_int_equal(zero_machine_file_find("v100-dgx2", &m), ZERO_OK);
+    assert_ok(zero_machine_file_find("v100-dgx2", &m));
     assert_true(m.devices == 16.0 && m.memory == 32e9 && m.peak[ZERO_FP16] == 125e12);
     assert_true(m.peak[ZERO_BF16] == 0.0);
     assert_true(m.inside.bandwidth == 150e9); /* 300 GB/s, half in each direction */
     assert_true(m.between.bandwidth < 8 * 12.5e9);
 }
 
-static void unknown_names_are_answered_with_all_names(void **state)
+TEST(unknown_names_are_answered_with_all_names)
 {
-    (void)state;
     zero_machine_file m;
     assert_int_equal(zero_machine_file_find("dgx\x1b[1m", &m), ZERO_ERR_INVALID);
     for (int i = 0; zero_machine_name_at(i); i++)
@@ -247,9 +229,8 @@ static void unknown_names_are_answered_with_all_names(void **state)
     assert_null(strchr(zero_last_error(), '\x1b'));
 }
 
-static void a_path_is_read_and_a_bad_one_is_a_usage_error(void **state)
+TEST(a_path_is_read_and_a_bad_one_is_a_usage_error)
 {
-    (void)state;
     char path[] = "/tmp/zero-test-XXXXXX.machine", text[MOST];
     int fd = mkstemps(path, 8);
     assert_true(fd >= 0);
@@ -261,7 +242,7 @@ static void a_path_is_read_and_a_bad_one_is_a_usage_error(void **state)
     zero_machine_file m;
     zero_status st = zero_machine_file_find(path, &m);
     remove(path);
-    assert_int_equal(st, ZERO_OK);
+    assert_ok(st);
     assert_string_equal(m.about, "five devices");
     assert_int_equal(zero_machine_file_find(path, &m), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), path));
@@ -270,18 +251,5 @@ static void a_path_is_read_and_a_bad_one_is_a_usage_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_file_is_read_to_the_last_number),
-        cmocka_unit_test(order_blanks_and_a_missing_last_newline_do_not_matter),
-        cmocka_unit_test(every_mistake_is_told_with_its_line),
-        cmocka_unit_test(long_lines_and_texts_are_refused),
-        cmocka_unit_test(without_any_peak_a_machine_is_incomplete),
-        cmocka_unit_test(a_truncated_file_is_never_taken_for_a_whole_one),
-        cmocka_unit_test(any_changed_byte_is_taken_or_refused_in_words),
-        cmocka_unit_test(machines_of_the_program_have_their_files_names),
-        cmocka_unit_test(the_dgx2_has_the_papers_numbers),
-        cmocka_unit_test(unknown_names_are_answered_with_all_names),
-        cmocka_unit_test(a_path_is_read_and_a_bad_one_is_a_usage_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

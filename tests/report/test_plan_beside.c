@@ -1,14 +1,7 @@
 /* Programs of all stages side by side: every program is there, in its order, and every word that is
  * printed has a line in the legend. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "report/legend_show.h"
 #include "report/plan_beside.h"
@@ -28,7 +21,7 @@ static char *draw(const zero_plan_report *report, picture *show)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(show(report, out), ZERO_OK);
+    assert_ok(show(report, out));
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -70,9 +63,8 @@ static void make(zero_plan_report *report, size_t i)
 
 /* ---- laws ---- */
 
-static void every_program_keeps_its_order_in_the_rows(void **state)
+TEST(every_program_keeps_its_order_in_the_rows)
 {
-    (void)state;
     for (size_t i = 0; i < REQUESTS; i++) {
         zero_plan_report r;
         zero_plan_entries programs[ZERO_STAGE_COUNT];
@@ -80,10 +72,9 @@ static void every_program_keeps_its_order_in_the_rows(void **state)
         int n_rows, next[ZERO_STAGE_COUNT] = {0}, lines = 0;
         make(&r, i);
         for (int k = 0; k < r.n; k++)
-            assert_int_equal(zero_plan_entries_make(&programs[k], &r.stages[k].schedule,
-                                                    ZERO_PROGRAM_STEP),
-                             ZERO_OK);
-        assert_int_equal(zero_plan_entries_merge(programs, r.n, &rows, &n_rows), ZERO_OK);
+            assert_ok(zero_plan_entries_make(&programs[k], &r.stages[k].schedule,
+                                             ZERO_PROGRAM_STEP));
+        assert_ok(zero_plan_entries_merge(programs, r.n, &rows, &n_rows));
         for (int row = 0; row < n_rows; row++) {
             zero_plan_key key = {0};
             bool has_one = false;
@@ -109,9 +100,8 @@ static void every_program_keeps_its_order_in_the_rows(void **state)
 }
 
 /* The gradients in flight fall by what is freed, and rise by nothing else than new ones. */
-static void what_is_freed_leaves_the_staircase(void **state)
+TEST(what_is_freed_leaves_the_staircase)
 {
-    (void)state;
     for (size_t i = 0; i < REQUESTS; i++) {
         zero_plan_report r;
         make(&r, i);
@@ -120,8 +110,7 @@ static void what_is_freed_leaves_the_staircase(void **state)
             int length = s->programs[ZERO_PROGRAM_STEP].length, n, next = 0;
             zero_freed *freed;
             size_t(*live)[ZERO_CLASSES] = calloc((size_t)length, sizeof *live);
-            assert_int_equal(zero_schedule_freed(s, ZERO_PROGRAM_STEP, &freed, &n),
-                             ZERO_OK);
+            assert_ok(zero_schedule_freed(s, ZERO_PROGRAM_STEP, &freed, &n));
             zero_schedule_live(s, ZERO_PROGRAM_STEP, live);
             for (int at = 0; at < length; at++) {
                 size_t gone = 0, begun = 0;
@@ -145,16 +134,14 @@ static void what_is_freed_leaves_the_staircase(void **state)
 
 /* ---- pictures ---- */
 
-static void stage_two_differs_from_stage_one_by_what_it_frees(void **state)
+TEST(stage_two_differs_from_stage_one_by_what_it_frees)
 {
-    (void)state;
     zero_plan_report r;
     int freed[ZERO_STAGE_COUNT] = {0};
     make(&r, 1);
     for (int k = 0; k < r.n; k++) {
         zero_plan_entries e;
-        assert_int_equal(
-            zero_plan_entries_make(&e, &r.stages[k].schedule, ZERO_PROGRAM_STEP), ZERO_OK);
+        assert_ok(zero_plan_entries_make(&e, &r.stages[k].schedule, ZERO_PROGRAM_STEP));
         for (int i = 0; i < e.n; i++) freed[k] += e.list[i].at < 0;
         zero_plan_entries_destroy(&e);
     }
@@ -189,9 +176,8 @@ static void assert_legends(const char *text)
     if (strstr(text, "\n" ZERO_FREED_NAME)) assert_true(has_legend(text, ZERO_FREED_NAME));
 }
 
-static void pictures_fit_a_terminal_and_explain_their_words(void **state)
+TEST(pictures_fit_a_terminal_and_explain_their_words)
 {
-    (void)state;
     for (size_t i = 0; i < REQUESTS; i++) {
         zero_plan_report r;
         make(&r, i);
@@ -206,9 +192,8 @@ static void pictures_fit_a_terminal_and_explain_their_words(void **state)
     }
 }
 
-static void every_word_has_a_line_that_fits(void **state)
+TEST(every_word_has_a_line_that_fits)
 {
-    (void)state;
     for (int i = 0; i < ZERO_OP_KINDS; i++) {
         const char *line = zero_ops[(zero_op)i].meaning;
         if (!line) fail_msg("%s has no legend", zero_op_name((zero_op)i));
@@ -226,12 +211,5 @@ static void every_word_has_a_line_that_fits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_program_keeps_its_order_in_the_rows),
-        cmocka_unit_test(what_is_freed_leaves_the_staircase),
-        cmocka_unit_test(stage_two_differs_from_stage_one_by_what_it_frees),
-        cmocka_unit_test(pictures_fit_a_terminal_and_explain_their_words),
-        cmocka_unit_test(every_word_has_a_line_that_fits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

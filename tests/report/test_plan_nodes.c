@@ -1,12 +1,6 @@
 /* Ranks per node on the same cores: every row is the plan of its ranks, and their sums obey the formulas. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "report/plan_nodes.h"
 #include "support/plan_request.h"
@@ -35,16 +29,15 @@ static void make(const zero_plan_request *asked, zero_plan_report *r)
 }
 
 /* Messages of node 0 are reduces and gathers of the padded model, (N-1)/N of it each. */
-static void messages_are_those_of_the_formula(void **state)
+TEST(messages_are_those_of_the_formula)
 {
-    (void)state;
     for (int nodes = 1; nodes <= 3; nodes++)
         for (int stage = 0; stage <= 2; stage++) {
             zero_plan_report r;
             zero_plan_nodes table;
             const zero_plan_request asked = ask(nodes, stage, "p2p");
             make(&asked, &r);
-            assert_int_equal(zero_plan_nodes_make(&r, CHOICES, choices, &table), ZERO_OK);
+            assert_ok(zero_plan_nodes_make(&r, CHOICES, choices, &table));
             assert_int_equal(table.n, 1 + CHOICES);
             for (int i = 0; i < table.n; i++) {
                 const zero_node_row *row = &table.rows[i];
@@ -70,9 +63,8 @@ static void messages_are_those_of_the_formula(void **state)
 }
 
 /* One rank per node has no neighbours, so its row is its own plan's ledger and time. */
-static void one_rank_per_node_is_the_plan_of_that_many_ranks(void **state)
+TEST(one_rank_per_node_is_the_plan_of_that_many_ranks)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage++) {
         zero_plan_report r, one;
         zero_plan_nodes table;
@@ -81,7 +73,7 @@ static void one_rank_per_node_is_the_plan_of_that_many_ranks(void **state)
         asked.machine =
             (zero_plan_machine){.latency = 1e-6, .bandwidth = 1e9, .flops = 1e9};
         make(&asked, &r);
-        assert_int_equal(zero_plan_nodes_make(&r, 1, choices, &table), ZERO_OK);
+        assert_ok(zero_plan_nodes_make(&r, 1, choices, &table));
         asked.n_ranks = 3;
         asked.config.plan.threads = 12;
         asked.config.plan.micro_batch = 12;
@@ -99,9 +91,8 @@ static void one_rank_per_node_is_the_plan_of_that_many_ranks(void **state)
     }
 }
 
-static void what_cannot_be_compared_is_said(void **state)
+TEST(what_cannot_be_compared_is_said)
 {
-    (void)state;
     const int four = 4, twelve = 12;
     zero_plan_report r;
     zero_plan_nodes table;
@@ -110,13 +101,13 @@ static void what_cannot_be_compared_is_said(void **state)
     const int five = 5;
     assert_int_equal(zero_plan_nodes_make(&r, 1, &five, &table), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "a node has 12 cores"));
-    assert_int_equal(zero_plan_nodes_make(&r, 1, &four, &table), ZERO_OK);
+    assert_ok(zero_plan_nodes_make(&r, 1, &four, &table));
     assert_int_equal(table.rows[1].micro_batch, 3);
     zero_plan_report_destroy(&r);
     asked.config.plan.micro_batch = 1;
     asked.config.global_batch = 12;
     make(&asked, &r);
-    assert_int_equal(zero_plan_nodes_make(&r, 1, &twelve, &table), ZERO_OK);
+    assert_ok(zero_plan_nodes_make(&r, 1, &twelve, &table));
     assert_false(table.rows[1].is_possible);
     assert_non_null(strstr(table.rows[1].why_not, "cannot share a node's 6 sequences"));
     zero_plan_report_destroy(&r);
@@ -130,10 +121,5 @@ static void what_cannot_be_compared_is_said(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_those_of_the_formula),
-        cmocka_unit_test(one_rank_per_node_is_the_plan_of_that_many_ranks),
-        cmocka_unit_test(what_cannot_be_compared_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Bytes from rank to rank, as a plan has them: rows and columns are the ranks' ledgers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "lists/peers.h"
 #include "report/plan_peers.h"
@@ -57,9 +50,8 @@ static void assert_ledgers(zero_plan_request asked)
     }
 }
 
-static void rows_and_columns_are_the_ledgers_of_all_ranks(void **state)
+TEST(rows_and_columns_are_the_ledgers_of_all_ranks)
 {
-    (void)state;
     static const int ranks[] = {1, 3, 4, 6};
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
         for (int nodes = 1; nodes <= ranks[i] && nodes <= 3; nodes++)
@@ -75,9 +67,8 @@ static void rows_and_columns_are_the_ledgers_of_all_ranks(void **state)
             }
 }
 
-static void shared_models_and_replicas_add_up_too(void **state)
+TEST(shared_models_and_replicas_add_up_too)
 {
-    (void)state;
     zero_plan_request asked = plan_request("tiny", 4);
     asked.config.fake_nodes = 2;
     asked.config.plan.shard_ranks = 2;
@@ -90,9 +81,8 @@ static void shared_models_and_replicas_add_up_too(void **state)
     assert_ledgers(asked);
 }
 
-static void with_pairwise_rounds_all_pairs_are_equal(void **state)
+TEST(with_pairwise_rounds_all_pairs_are_equal)
 {
-    (void)state;
     zero_plan_request asked = plan_request("tiny", 5);
     zero_plan_report r;
     asked.peers = true;
@@ -108,9 +98,8 @@ static void with_pairwise_rounds_all_pairs_are_equal(void **state)
     zero_plan_report_destroy(&r);
 }
 
-static void matrices_fit_a_terminal(void **state)
+TEST(matrices_fit_a_terminal)
 {
-    (void)state;
     static const int ranks[] = {1, 2, 6, 7, 12, 33, 64};
     for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
         for (int nodes = 1; nodes <= 4 && nodes <= ranks[i]; nodes++) {
@@ -123,7 +112,7 @@ static void matrices_fit_a_terminal(void **state)
             asked.config.fake_nodes = nodes;
             asked.config.global_batch = ranks[i];
             make(&r, &asked);
-            assert_int_equal(zero_plan_show_peers(&r, out), ZERO_OK);
+            assert_ok(zero_plan_show_peers(&r, out));
             assert_int_equal(fclose(out), 0);
             for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
                 assert_true(strcspn(line, "\n") <= 80);
@@ -132,9 +121,8 @@ static void matrices_fit_a_terminal(void **state)
         }
 }
 
-static void more_ranks_are_refused(void **state)
+TEST(more_ranks_are_refused)
 {
-    (void)state;
     zero_plan_request asked = plan_request("tiny", ZERO_MOST_PEERS + 1);
     zero_plan_report r;
     asked.peers = true;
@@ -145,12 +133,5 @@ static void more_ranks_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_and_columns_are_the_ledgers_of_all_ranks),
-        cmocka_unit_test(shared_models_and_replicas_add_up_too),
-        cmocka_unit_test(with_pairwise_rounds_all_pairs_are_equal),
-        cmocka_unit_test(matrices_fit_a_terminal),
-        cmocka_unit_test(more_ranks_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Pipelines beside ZeRO: which stage is shown, and that the numbers are the pipelines'. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "report/plan_pipeline.h"
 #include "report/text.h"
@@ -32,7 +26,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 {
     FILE *out = fmemopen(text, TEXT_SIZE, "w");
     assert_non_null(out);
-    assert_int_equal(zero_plan_show_pipelines(report, out), ZERO_OK);
+    assert_ok(zero_plan_show_pipelines(report, out));
     assert_int_equal(fclose(out), 0);
 }
 
@@ -56,9 +50,8 @@ static void assert_first(const char *text, const char *name, const char *expecte
 }
 
 /* Neighbours are replicas of one stage. */
-static void ranks_are_stages_of_replicas(void **state)
+TEST(ranks_are_stages_of_replicas)
 {
-    (void)state;
     for (int rank = 0; rank < 6; rank++) {
         zero_plan_request asked = request(6, 3);
         zero_plan_report report;
@@ -72,9 +65,8 @@ static void ranks_are_stages_of_replicas(void **state)
     }
 }
 
-static void the_table_shows_the_extremes(void **state)
+TEST(the_table_shows_the_extremes)
 {
-    (void)state;
     static char text[TEXT_SIZE];
     zero_plan_request asked = request(6, 3);
     zero_plan_report report;
@@ -113,9 +105,8 @@ static void the_table_shows_the_extremes(void **state)
 }
 
 /* The classes of a column add up to its peak. */
-static void a_column_adds_up(void **state)
+TEST(a_column_adds_up)
 {
-    (void)state;
     zero_plan_request asked = request(4, 4);
     zero_plan_report report;
     make(&report, &asked);
@@ -130,9 +121,8 @@ static void a_column_adds_up(void **state)
 }
 
 /* A slow network makes pipelines slower, and changes no bubble. */
-static void time_has_messages_and_the_bubble_has_not(void **state)
+TEST(time_has_messages_and_the_bubble_has_not)
 {
-    (void)state;
     zero_plan_time before = {0};
     double bubble = 0.0, step = 0.0;
     for (int slow = 0; slow < 2; slow++) {
@@ -155,11 +145,5 @@ static void time_has_messages_and_the_bubble_has_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_are_stages_of_replicas),
-        cmocka_unit_test(the_table_shows_the_extremes),
-        cmocka_unit_test(a_column_adds_up),
-        cmocka_unit_test(time_has_messages_and_the_bubble_has_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* The paper's closed forms: the limits that it states, and laws between them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharding/formula.h"
 
@@ -51,9 +44,8 @@ static void check_states(int64_t psi, int n, int stage, zero_type type)
     assert_true(near(alone, parameter * (double)psi / (stage == 3 ? n : 1)));
 }
 
-static void states_cost_what_the_rows_say(void **state)
+TEST(states_cost_what_the_rows_say)
 {
-    (void)state;
     for_all(check_states);
 }
 
@@ -68,16 +60,14 @@ static void check_order(int64_t psi, int n, int stage, zero_type type)
     assert_true(here > zero_formula_state_bytes(psi, n + 1, stage, type));
 }
 
-static void every_stage_and_every_rank_saves_and_one_rank_saves_nothing(void **state)
+TEST(every_stage_and_every_rank_saves_and_one_rank_saves_nothing)
 {
-    (void)state;
     for_all(check_order);
 }
 
 /* Section 5: 4 times, 8 times and N_d times less. */
-static void with_many_ranks_the_savings_are_the_papers(void **state)
+TEST(with_many_ranks_the_savings_are_the_papers)
 {
-    (void)state;
     const int many = 1 << 30;
     const int64_t psi = 1000000;
     double alone = zero_formula_state_bytes(psi, many, 0, ZERO_BF16);
@@ -97,9 +87,8 @@ static void check_largest(int64_t psi, int n, int stage, zero_type type)
     assert_true(zero_formula_largest_model(bytes + half, n, stage, type) == psi);
 }
 
-static void the_largest_model_is_the_inverse(void **state)
+TEST(the_largest_model_is_the_inverse)
 {
-    (void)state;
     for_all(check_largest);
     assert_true(zero_formula_largest_model(0.0, 8, 3, ZERO_BF16) == 0);
     assert_true(zero_formula_largest_model(1e300, 8, 3, ZERO_BF16) == INT64_C(1) << 62);
@@ -117,16 +106,14 @@ static void check_volume(int64_t psi, int n, int stage, zero_type type)
     }
 }
 
-static void a_step_moves_its_reductions_and_its_gathers(void **state)
+TEST(a_step_moves_its_reductions_and_its_gathers)
 {
-    (void)state;
     for_all(check_volume);
 }
 
 /* Section 7: 2 Psi for all but stage 3, which moves half as much again. */
-static void with_many_ranks_the_volume_is_the_papers(void **state)
+TEST(with_many_ranks_the_volume_is_the_papers)
 {
-    (void)state;
     for (int stage = 0; stage <= 3; stage++) {
         double psis = zero_formula_volume(1000000, 1 << 30, stage, 1) / 1e6;
         assert_true(fabs(psis - (stage == 3 ? 3.0 : 2.0)) < 1e-6);
@@ -149,22 +136,12 @@ static void check_replicas(int64_t psi, int n, int stage, zero_type type)
 }
 
 /* A reduce-scatter, an all-reduce of shards and an all-gather are an all-reduce among all. */
-static void what_replicas_move_completes_an_all_reduce(void **state)
+TEST(what_replicas_move_completes_an_all_reduce)
 {
-    (void)state;
     for_all(check_replicas);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_cost_what_the_rows_say),
-        cmocka_unit_test(every_stage_and_every_rank_saves_and_one_rank_saves_nothing),
-        cmocka_unit_test(with_many_ranks_the_savings_are_the_papers),
-        cmocka_unit_test(the_largest_model_is_the_inverse),
-        cmocka_unit_test(a_step_moves_its_reductions_and_its_gathers),
-        cmocka_unit_test(with_many_ranks_the_volume_is_the_papers),
-        cmocka_unit_test(what_replicas_move_completes_an_all_reduce),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Hybrid sharding: groups cut over R of N_d ranks, with replicas that add their sums; and
  * parameters that stay in node memory. */
+#include "support/test.h"
+
 #include <string.h>
 
 #include "nn/gpt2.h"
@@ -25,13 +27,12 @@ static void check(zero_plan_input input, int nodes, unsigned hurried)
 /* ---- the definition ---- */
 
 /* 3 and 6 ranks among them, which have three replicas. */
-static void each_replica_has_the_sum_of_all_ranks(void **state)
+TEST(each_replica_has_the_sum_of_all_ranks)
 {
-    (void)state;
     static const int ranks[][2] = {{2, 1}, {3, 1}, {4, 1}, {4, 2},
                                    {6, 2}, {6, 1}, {8, 2}, {8, 4}};
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
         for (int bits = 0; bits < 4 * 3 * 2 * ZERO_ALGORITHMS; bits += TEST_SHARE(5)) {
             zero_plan_input input = job_input(&model, bits % 4, ranks[k][0]);
@@ -62,9 +63,8 @@ static void draw_share(zero_model *model, uint64_t *random)
     made_share(model, (zero_share){ranks, made_draw(random, ranks), 2 * ranks});
 }
 
-static void any_model_keeps_all_laws(void **state)
+TEST(any_model_keeps_all_laws)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 1000; trial += TEST_SHARE(5)) {
         uint64_t random = trial + 50000;
         int nodes;
@@ -96,9 +96,8 @@ static void assert_same(const zero_schedule *a, const zero_schedule *b)
     assert_int_equal(a->window_bytes, b->window_bytes);
 }
 
-static void as_many_shards_as_ranks_change_nothing(void **state)
+TEST(as_many_shards_as_ranks_change_nothing)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 300; trial += TEST_SHARE(5)) {
         uint64_t random = trial + 70000;
         int nodes;
@@ -128,7 +127,7 @@ static void assert_refused(zero_plan_input input, const char *text)
 static void assert_spread_refused(zero_plan_input input, int nodes, const char *text)
 {
     zero_layout layout;
-    assert_int_equal(zero_layout_init_blocks(&layout, input.n_ranks, nodes), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, input.n_ranks, nodes));
     input.layout = &layout;
     assert_refused(input, text);
     zero_layout_destroy(&layout);
@@ -138,12 +137,11 @@ static void assert_spread_refused(zero_plan_input input, int nodes, const char *
 #define CHANGED(field, value) \
     (input = job_input(&model, 3, 12), input.shard_ranks = 4, input.field = (value), input)
 
-static void shards_that_cannot_be_are_refused(void **state)
+TEST(shards_that_cannot_be_are_refused)
 {
-    (void)state;
     zero_model model;
     zero_plan_input input;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     const char *all =
         "expected a power of two that divides them, or all of them: 1, 2, 4, 12";
     assert_refused(CHANGED(shard_ranks, 3), all);
@@ -164,11 +162,10 @@ static void shards_that_cannot_be_are_refused(void **state)
     zero_model_destroy(&model);
 }
 
-static void parameters_without_node_memory_are_refused(void **state)
+TEST(parameters_without_node_memory_are_refused)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input input = job_input(&model, 3, 4);
     input.node_parameters = 1;
     assert_refused(input, "use --collectives auto, shm or hier");
@@ -213,9 +210,8 @@ static void check_bytes(const schedule_job *job)
     assert_true(v.bytes_received == v.bytes_sent);
 }
 
-static void bytes_are_those_of_the_formula(void **state)
+TEST(bytes_are_those_of_the_formula)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 64; trial++) {
         uint64_t random = trial;
         zero_model model = made_random(&random);
@@ -235,12 +231,11 @@ static void bytes_are_those_of_the_formula(void **state)
 }
 
 /* Shards of neighbours stay within a node; only replicas send across. */
-static void only_replicas_send_across_nodes(void **state)
+TEST(only_replicas_send_across_nodes)
 {
-    (void)state;
     static const zero_op within[] = {ZERO_OP_REDUCE, ZERO_OP_GATHER};
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, stage, 8);
@@ -281,9 +276,8 @@ static void check_sums_in_flight(const zero_schedule *s)
     assert_int_equal(most, s->input.serial ? 1 : 2);
 }
 
-static void at_most_two_sums_wait_for_replicas(void **state)
+TEST(at_most_two_sums_wait_for_replicas)
 {
-    (void)state;
     enum { UNITS = 6 }; /* all of one size */
     int64_t n_params[UNITS];
     made_unit units[UNITS];
@@ -310,11 +304,10 @@ static void at_most_two_sums_wait_for_replicas(void **state)
 
 /* 2 nodes of 2 ranks: a step gathers each group once, for any M, and a rank pays half of
  * them all. */
-static void a_step_gathers_each_group_once(void **state)
+TEST(a_step_gathers_each_group_once)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int bits = 0; bits < 48; bits++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -341,11 +334,10 @@ static void a_step_gathers_each_group_once(void **state)
 }
 
 /* Parameters come from the file once, too. */
-static void a_step_reads_parameters_of_the_file_once(void **state)
+TEST(a_step_reads_parameters_of_the_file_once)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_DELAYED; place++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -378,11 +370,10 @@ static zero_copies copies(zero_plan_input input, int nodes, zero_array array)
     return kind;
 }
 
-static void all_that_is_held_is_held_by_replicas(void **state)
+TEST(all_that_is_held_is_held_by_replicas)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < 4; stage++)
         for (int shm = 0; shm < 2; shm++) {
             zero_plan_input input = job_input(&model, stage, 4);
@@ -406,11 +397,10 @@ static void all_that_is_held_is_held_by_replicas(void **state)
 }
 
 /* Two words, whatever there is to compare. */
-static void comparing_replicas_as_well_takes_no_other_message(void **state)
+TEST(comparing_replicas_as_well_takes_no_other_message)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     zero_plan_input input = job_input(&model, 2, 4);
     input.check_replicas = 1;
     int64_t sent[2];
@@ -428,19 +418,5 @@ static void comparing_replicas_as_well_takes_no_other_message(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_replica_has_the_sum_of_all_ranks),
-        cmocka_unit_test(any_model_keeps_all_laws),
-        cmocka_unit_test(as_many_shards_as_ranks_change_nothing),
-        cmocka_unit_test(shards_that_cannot_be_are_refused),
-        cmocka_unit_test(parameters_without_node_memory_are_refused),
-        cmocka_unit_test(bytes_are_those_of_the_formula),
-        cmocka_unit_test(only_replicas_send_across_nodes),
-        cmocka_unit_test(at_most_two_sums_wait_for_replicas),
-        cmocka_unit_test(a_step_gathers_each_group_once),
-        cmocka_unit_test(a_step_reads_parameters_of_the_file_once),
-        cmocka_unit_test(all_that_is_held_is_held_by_replicas),
-        cmocka_unit_test(comparing_replicas_as_well_takes_no_other_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

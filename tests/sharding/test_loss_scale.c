@@ -1,13 +1,6 @@
 /* Dynamic loss scaling: the documented sequence step by step, then laws over random ones. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "sharding/loss_scale.h"
@@ -15,7 +8,7 @@
 
 static void step(zero_loss_scale *s, bool overflow, float next)
 {
-    assert_int_equal(zero_loss_scale_update(s, overflow), ZERO_OK);
+    assert_ok(zero_loss_scale_update(s, overflow));
     assert_true(s->scale == next);
 }
 
@@ -33,9 +26,8 @@ static void refused_without_a_change(zero_loss_scale *s)
 }
 
 /* The table in loss_scale.h. */
-static void the_documented_sequence_is_walked(void **state)
+TEST(the_documented_sequence_is_walked)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     assert_true(s.scale == 65536.0f);
     step(&s, true, 65536.0f);
@@ -48,9 +40,8 @@ static void the_documented_sequence_is_walked(void **state)
     step(&s, true, 16384.0f);
 }
 
-static void an_overflow_starts_the_count_of_clean_steps_again(void **state)
+TEST(an_overflow_starts_the_count_of_clean_steps_again)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     clean(&s, 999, 65536.0f);
     step(&s, true, 65536.0f); /* forgiven, but no clean step */
@@ -58,18 +49,16 @@ static void an_overflow_starts_the_count_of_clean_steps_again(void **state)
     step(&s, false, 131072.0f);
 }
 
-static void clean_steps_without_growth_do_not_refill_what_is_forgiven(void **state)
+TEST(clean_steps_without_growth_do_not_refill_what_is_forgiven)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     step(&s, true, 65536.0f);
     clean(&s, 999, 65536.0f);
     step(&s, true, 32768.0f);
 }
 
-static void an_overflow_at_the_smallest_scale_ends_the_run(void **state)
+TEST(an_overflow_at_the_smallest_scale_ends_the_run)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     step(&s, true, 65536.0f);
     for (float next = 32768.0f; next >= 1.0f; next /= 2.0f) step(&s, true, next);
@@ -79,9 +68,8 @@ static void an_overflow_at_the_smallest_scale_ends_the_run(void **state)
 }
 
 /* Once grown from 1 to 2, one overflow is forgiven, one halves, and the third is too many. */
-static void the_way_back_from_the_smallest_scale_is_open(void **state)
+TEST(the_way_back_from_the_smallest_scale_is_open)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     step(&s, true, 65536.0f);
     for (float next = 32768.0f; next >= 1.0f; next /= 2.0f) step(&s, true, next);
@@ -92,20 +80,18 @@ static void the_way_back_from_the_smallest_scale_is_open(void **state)
     refused_without_a_change(&s);
 }
 
-static void gradients_of_only_zeros_do_not_take_the_scale_to_infinity(void **state)
+TEST(gradients_of_only_zeros_do_not_take_the_scale_to_infinity)
 {
-    (void)state;
     zero_loss_scale s = zero_loss_scale_init(ZERO_FP16);
     for (int i = 0; i < 200 * ZERO_LOSS_SCALE_WINDOW; i++)
-        assert_int_equal(zero_loss_scale_update(&s, false), ZERO_OK);
+        assert_ok(zero_loss_scale_update(&s, false));
     assert_true(s.scale == ldexpf(1.0f, 32));
     step(&s, true, ldexpf(1.0f, 32));
     step(&s, true, ldexpf(1.0f, 31));
 }
 
-static void wider_types_are_not_scaled(void **state)
+TEST(wider_types_are_not_scaled)
 {
-    (void)state;
     const zero_type types[] = {ZERO_FP32, ZERO_BF16};
     for (int i = 0; i < 2; i++) {
         zero_loss_scale s = zero_loss_scale_init(types[i]);
@@ -135,9 +121,8 @@ static void check_laws(const zero_loss_scale *was, const zero_loss_scale *is, bo
     }
 }
 
-static void laws_hold_under_any_order_of_overflows(void **state)
+TEST(laws_hold_under_any_order_of_overflows)
 {
-    (void)state;
     const double rates[] = {0.0001, 0.0007, 0.002, 0.02, 0.5};
     for (int r = 0; r < 5; r++) {
         zero_rng rng = {.seed = 7, .purpose = ZERO_RNG_TEST, .sample = (uint64_t)r};
@@ -157,15 +142,5 @@ static void laws_hold_under_any_order_of_overflows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_documented_sequence_is_walked),
-        cmocka_unit_test(an_overflow_starts_the_count_of_clean_steps_again),
-        cmocka_unit_test(clean_steps_without_growth_do_not_refill_what_is_forgiven),
-        cmocka_unit_test(an_overflow_at_the_smallest_scale_ends_the_run),
-        cmocka_unit_test(the_way_back_from_the_smallest_scale_is_open),
-        cmocka_unit_test(gradients_of_only_zeros_do_not_take_the_scale_to_infinity),
-        cmocka_unit_test(wider_types_are_not_scaled),
-        cmocka_unit_test(laws_hold_under_any_order_of_overflows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The cutting of groups: the same laws in both schemes, at any length and any number of ranks. */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharding/partition.h"
 
@@ -27,9 +22,8 @@ static void for_all(void (*check)(const zero_partition *parts))
                 zero_partition parts[N_GROUPS];
                 for (size_t g = 0; g < N_GROUPS; g++)
                     n[g] = lengths[(i + 5 * g) % COUNT(lengths)];
-                assert_int_equal(zero_partition_cut((zero_partition_scheme)scheme,
-                                                    worlds[k], N_GROUPS, n, parts),
-                                 ZERO_OK);
+                assert_ok(zero_partition_cut((zero_partition_scheme)scheme, worlds[k],
+                                             N_GROUPS, n, parts));
                 for (int g = 0; g < N_GROUPS; g++)
                     assert_true(parts[g].n_params == n[g] &&
                                 parts[g].n_ranks == worlds[k] &&
@@ -57,9 +51,8 @@ static void check_tiling(const zero_partition *parts)
     }
 }
 
-static void pieces_tile_the_padded_group_and_shards_the_parameters(void **state)
+TEST(pieces_tile_the_padded_group_and_shards_the_parameters)
 {
-    (void)state;
     for_all(check_tiling);
 }
 
@@ -77,9 +70,8 @@ static void check_shards(const zero_partition *parts)
         }
 }
 
-static void pieces_are_whole_granules(void **state)
+TEST(pieces_are_whole_granules)
 {
-    (void)state;
     for_all(check_shards);
 }
 
@@ -94,9 +86,8 @@ static void check_padding(const zero_partition *parts)
     }
 }
 
-static void no_padding_is_wasted(void **state)
+TEST(no_padding_is_wasted)
 {
-    (void)state;
     for_all(check_padding);
 }
 
@@ -110,9 +101,8 @@ static void check_balance(const zero_partition *parts)
                         parts[g].shard_len);
 }
 
-static void slices_are_equal(void **state)
+TEST(slices_are_equal)
 {
-    (void)state;
     for_all(check_balance);
 }
 
@@ -130,9 +120,8 @@ static void check_owners(const zero_partition *parts)
     }
 }
 
-static void owners_are_those_that_have_a_piece(void **state)
+TEST(owners_are_those_that_have_a_piece)
 {
-    (void)state;
     for_all(check_owners);
 }
 
@@ -160,21 +149,18 @@ static void check_whole(const zero_partition *parts)
                 parts[0].shard_len == 0);
 }
 
-static void owners_cut_the_whole_model_once(void **state)
+TEST(owners_cut_the_whole_model_once)
 {
-    (void)state;
     for_all(check_whole);
 }
 
-static void ranks_beyond_a_small_group_own_nothing(void **state)
+TEST(ranks_beyond_a_small_group_own_nothing)
 {
-    (void)state;
     static const int64_t n_params = 100;
     for (int scheme = 0; scheme < 2; scheme++) {
         zero_partition part;
-        assert_int_equal(
-            zero_partition_cut((zero_partition_scheme)scheme, 9, 1, &n_params, &part),
-            ZERO_OK);
+        assert_ok(
+            zero_partition_cut((zero_partition_scheme)scheme, 9, 1, &n_params, &part));
         assert_true(part.shard_len == ZERO_SHARD_GRANULE);
         assert_true(zero_partition_shard(&part, 1).end == 100);
         for (int rank = 2; rank < 9; rank++) {
@@ -186,9 +172,8 @@ static void ranks_beyond_a_small_group_own_nothing(void **state)
 
 /* ---- refusals ---- */
 
-static void nonsense_is_refused_with_its_numbers(void **state)
+TEST(nonsense_is_refused_with_its_numbers)
 {
-    (void)state;
     static const struct {
         int64_t n_params[2];
         int n_ranks;
@@ -210,20 +195,17 @@ static void nonsense_is_refused_with_its_numbers(void **state)
 }
 
 /* A shard is K neighbouring shards of the cut among all ranks, padding included. */
-static void shards_of_replicas_are_neighbouring_shards_of_all(void **state)
+TEST(shards_of_replicas_are_neighbouring_shards_of_all)
 {
-    (void)state;
     static const int64_t n_params[] = {0, 1, 64, 65, 4096, 5000, 123457};
     enum { GROUPS = sizeof n_params / sizeof n_params[0] };
     for (int R = 1; R <= 5; R++)
         for (int K = 1; K <= 5; K++) {
             zero_partition all[GROUPS], shards[GROUPS];
-            assert_int_equal(
-                zero_partition_cut(ZERO_PARTITION_SLICE, R * K, GROUPS, n_params, all),
-                ZERO_OK);
-            assert_int_equal(zero_partition_cut_replicas(ZERO_PARTITION_SLICE, R, K, GROUPS,
-                                                         n_params, shards),
-                             ZERO_OK);
+            assert_ok(
+                zero_partition_cut(ZERO_PARTITION_SLICE, R * K, GROUPS, n_params, all));
+            assert_ok(zero_partition_cut_replicas(ZERO_PARTITION_SLICE, R, K, GROUPS,
+                                                  n_params, shards));
             for (int g = 0; g < GROUPS; g++) {
                 assert_true(shards[g].padded == all[g].padded);
                 assert_int_equal(shards[g].n_ranks, R);
@@ -239,16 +221,5 @@ static void shards_of_replicas_are_neighbouring_shards_of_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_of_replicas_are_neighbouring_shards_of_all),
-        cmocka_unit_test(pieces_tile_the_padded_group_and_shards_the_parameters),
-        cmocka_unit_test(pieces_are_whole_granules),
-        cmocka_unit_test(no_padding_is_wasted),
-        cmocka_unit_test(slices_are_equal),
-        cmocka_unit_test(owners_are_those_that_have_a_piece),
-        cmocka_unit_test(owners_cut_the_whole_model_once),
-        cmocka_unit_test(ranks_beyond_a_small_group_own_nothing),
-        cmocka_unit_test(nonsense_is_refused_with_its_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* The costs of a step, against closed forms: bytes of model states, elements moved, and growth
  * with depth, ranks and microbatches. */
+#include "support/test.h"
+
 #include "support/schedule_laws.h"
 
 #include <math.h>
@@ -74,9 +76,8 @@ static void check_states(const schedule_job *job)
         assert_true(fabs((double)most - formula) <= 1e-12 * formula);
 }
 
-static void model_states_take_the_formula_and_the_padding_to_the_byte(void **state)
+TEST(model_states_take_the_formula_and_the_padding_to_the_byte)
 {
-    (void)state;
     for_all(1, ZERO_ALGORITHM_P2P, check_states);
 }
 
@@ -97,9 +98,8 @@ static void check_node(const schedule_job *job)
         assert_true(is_below == (in->stage == 1 || in->stage == 2));
 }
 
-static void ranks_of_a_node_hold_parameters_once(void **state)
+TEST(ranks_of_a_node_hold_parameters_once)
 {
-    (void)state;
     for_all(1, ZERO_ALGORITHM_SHM, check_node);
 }
 
@@ -123,7 +123,7 @@ static void check_forward(const schedule_job *job)
         zero_plan_input input = full->input;
         zero_schedule s;
         input.forward_only = true;
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         laws_check_lifetimes(&s);
         laws_check_places(&s);
         laws_check_ledger(&s);
@@ -146,9 +146,8 @@ static void check_forward(const schedule_job *job)
     }
 }
 
-static void a_forward_only_plan_keeps_the_parameters_only(void **state)
+TEST(a_forward_only_plan_keeps_the_parameters_only)
 {
-    (void)state;
     for_all(1, ZERO_ALGORITHM_P2P, check_forward);
     for_all(3, ZERO_ALGORITHM_SHM, check_forward);
 }
@@ -225,20 +224,18 @@ static void check_bound(const schedule_job *job)
     assert_true(sum < formula || in->n_ranks == 1);
 }
 
-static void a_step_moves_what_the_formula_says(void **state)
+TEST(a_step_moves_what_the_formula_says)
 {
-    (void)state;
     for (int M = 1; M <= 3; M++) {
         for_all(M, ZERO_ALGORITHM_P2P, check_volume);
         for_all(M, ZERO_ALGORITHM_SHM, check_volume);
     }
 }
 
-static void stage_3_moves_less_than_its_formula(void **state)
+TEST(stage_3_moves_less_than_its_formula)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int ranks = 1; ranks <= 8; ranks++)
         for (int M = 1; M <= 3; M++) {
             zero_plan_input input = job_input(&model, 3, ranks);
@@ -251,9 +248,8 @@ static void stage_3_moves_less_than_its_formula(void **state)
 
 /* Three units with a group each: the last stays between forward and backward, the first
  * between two microbatches. */
-static void what_stays_live_is_not_gathered_again(void **state)
+TEST(what_stays_live_is_not_gathered_again)
 {
-    (void)state;
     static const int64_t n_params[] = {100, 200, 300};
     made_unit units[3];
     for (int u = 0; u < 3; u++)
@@ -280,7 +276,7 @@ static void what_stays_live_is_not_gathered_again(void **state)
 static zero_schedule compile(zero_plan_input input)
 {
     zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     return s;
 }
 
@@ -304,7 +300,7 @@ static void check_depths(int stage, int bits)
         zero_gpt2_shape deeper = shape;
         zero_model model;
         deeper.layers = 4 + depth;
-        assert_int_equal(zero_gpt2_describe(&deeper, &model), ZERO_OK);
+        assert_ok(zero_gpt2_describe(&deeper, &model));
         zero_schedule s = compile(with_bits(&model, stage, 4, bits));
         memcpy(peak[depth], s.class_peak, sizeof peak[depth]);
         zero_schedule_destroy(&s);
@@ -326,9 +322,8 @@ static void check_depths(int stage, int bits)
 /* From depth to depth every class grows by the same amount: the model states with their
  * accumulators and, since all blocks wait for their backward, the activations; gradients in
  * flight, gathered parameters and the rest not at all. */
-static void beside_the_model_states_only_activations_grow_with_depth(void **state)
+TEST(beside_the_model_states_only_activations_grow_with_depth)
 {
-    (void)state;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) check_depths(stage, bits);
 }
@@ -351,9 +346,8 @@ static zero_model even_model(void)
 }
 
 /* All classes but the model states and the staging of collectives. */
-static void beside_the_model_states_nothing_depends_on_the_number_of_ranks(void **state)
+TEST(beside_the_model_states_nothing_depends_on_the_number_of_ranks)
 {
-    (void)state;
     zero_model model = even_model();
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) {
@@ -371,9 +365,8 @@ static void beside_the_model_states_nothing_depends_on_the_number_of_ranks(void 
     zero_model_destroy(&model);
 }
 
-static void without_reproducible_sums_microbatches_share_their_memory(void **state)
+TEST(without_reproducible_sums_microbatches_share_their_memory)
 {
-    (void)state;
     zero_model model = even_model();
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 32; bits++) {
@@ -390,9 +383,8 @@ static void without_reproducible_sums_microbatches_share_their_memory(void **sta
 }
 
 /* A binary counter to 2^k has k + 1 digits, each of them fp32: of whole groups, or pieces. */
-static void reproducible_sums_cost_a_counter(void **state)
+TEST(reproducible_sums_cost_a_counter)
 {
-    (void)state;
     zero_model model = even_model();
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int k = 1; k <= 5; k++) {
@@ -410,9 +402,8 @@ static void reproducible_sums_cost_a_counter(void **state)
 /* ---- staging ---- */
 
 /* One reduction is in flight at a time, and an all-gather stages nothing. */
-static void the_bucket_bounds_what_is_staged(void **state)
+TEST(the_bucket_bounds_what_is_staged)
 {
-    (void)state;
     static const int64_t buckets[] = {1100, 5000, 1 << 20};
     zero_model model = even_model();
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
@@ -430,18 +421,5 @@ static void the_bucket_bounds_what_is_staged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(model_states_take_the_formula_and_the_padding_to_the_byte),
-        cmocka_unit_test(ranks_of_a_node_hold_parameters_once),
-        cmocka_unit_test(a_forward_only_plan_keeps_the_parameters_only),
-        cmocka_unit_test(a_step_moves_what_the_formula_says),
-        cmocka_unit_test(stage_3_moves_less_than_its_formula),
-        cmocka_unit_test(what_stays_live_is_not_gathered_again),
-        cmocka_unit_test(beside_the_model_states_only_activations_grow_with_depth),
-        cmocka_unit_test(beside_the_model_states_nothing_depends_on_the_number_of_ranks),
-        cmocka_unit_test(without_reproducible_sums_microbatches_share_their_memory),
-        cmocka_unit_test(reproducible_sums_cost_a_counter),
-        cmocka_unit_test(the_bucket_bounds_what_is_staged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The compiled programs: what they compute, in which order, and where their memory lies. */
+#include "support/test.h"
+
 #include "support/schedule_laws.h"
 #include "support/shadow.h"
 
@@ -48,12 +50,11 @@ static void check_ranks(const zero_model *model, int stage, zero_type type, int 
         }
 }
 
-static void every_stage_evaluates_the_definition_of_the_gradient(void **state)
+TEST(every_stage_evaluates_the_definition_of_the_gradient)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(shapes); i++) {
         zero_model model;
-        assert_int_equal(zero_gpt2_describe(&shapes[i], &model), ZERO_OK);
+        assert_ok(zero_gpt2_describe(&shapes[i], &model));
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (int ranks = 1; ranks <= 5; ranks++)
                 for (int M = 1; M <= 3; M++)
@@ -75,27 +76,25 @@ static void check_options(const zero_model *model, int stage, int bits)
     for (input.prefetch = 0; input.prefetch <= 10; input.prefetch += 5) check(input, 2);
 }
 
-static void every_option_keeps_the_laws(void **state)
+TEST(every_option_keeps_the_laws)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shapes[1], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
     zero_model_destroy(&model);
 }
 
 /* The row of a stage agrees with the memory that its file holds. */
-static void stages_hold_what_their_rows_say(void **state)
+TEST(stages_hold_what_their_rows_say)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shapes[1], &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shapes[1], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         const zero_stage *row = zero_stage_at(stage);
         zero_plan_input input = job_input(&model, stage, 4);
         zero_schedule s;
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         for (int g = 0; g < model.n_groups; g++) {
             assert_int_equal(s.groups[g].param_held, row->parameters);
             assert_int_equal(s.groups[g].grad_held, row->gradients);
@@ -115,7 +114,7 @@ static void check_gaps(zero_plan_input input)
 {
     for (input.stage = 0; input.stage < ZERO_STAGE_COUNT; input.stage++) {
         zero_schedule s;
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         if ((double)s.own_bytes > 1.01 * (double)s.peak_bytes)
             fail_msg("stage %d: arena %zu, peak %zu", input.stage, s.own_bytes,
                      s.peak_bytes);
@@ -127,8 +126,8 @@ static void check_gaps_of_preset(const char *name)
 {
     zero_gpt2_shape shape;
     zero_model model;
-    assert_int_equal(zero_gpt2_preset(name, &shape), ZERO_OK);
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_preset(name, &shape));
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int bits = 0; bits < 8; bits++) {
         zero_plan_input input = job_input(&model, 0, 8);
         input.type = ZERO_BF16;
@@ -144,28 +143,26 @@ static void check_gaps_of_preset(const char *name)
 }
 
 /* Without a window the arena holds everything. */
-static void gaps_are_at_most_a_percent_of_memory(void **state)
+TEST(gaps_are_at_most_a_percent_of_memory)
 {
-    (void)state;
     check_gaps_of_preset("gpt2");
     check_gaps_of_preset("gpt2-medium");
     check_gaps_of_preset("gpt2-xl");
 }
 
 /* Programs of more than 10,000 buffers are placed one by one. */
-static void buffers_of_large_programs_do_not_overlap(void **state)
+TEST(buffers_of_large_programs_do_not_overlap)
 {
-    (void)state;
     zero_gpt2_shape shape = {
         .layers = 90, .hidden = 64, .heads = 2, .seq = 8, .vocab = 300};
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += 3) {
         zero_schedule s;
         zero_plan_input input = job_input(&model, stage, 4);
         input.accumulation = 32;
         input.recompute = stage % 2;
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         assert_true(s.n_buffers > 10000);
         laws_check_places(&s);
         assert_true((double)s.own_bytes <= 1.1 * (double)s.peak_bytes);
@@ -206,9 +203,8 @@ static zero_model three_units(void)
     return made_model(3, n_params, 3, units);
 }
 
-static void programs_read_as_their_files_say(void **state)
+TEST(programs_read_as_their_files_say)
 {
-    (void)state;
     static const char *const steps[] = {
         "LOAD, FORWARD 0, FORWARD 1, FORWARD 2, BACKWARD 2, REDUCE 2, BACKWARD 1, "
         "REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0, REDUCE_WAIT 1, GATHER 1, REDUCE 0, "
@@ -253,9 +249,8 @@ static void reach_devices(zero_plan_input *input, int nodes, uint64_t *random)
     if (input->ipc) input->bucket = 9000;
 }
 
-static void any_model_keeps_all_laws(void **state)
+TEST(any_model_keeps_all_laws)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 2000; trial++) {
         uint64_t random = trial;
         int nodes;
@@ -270,13 +265,12 @@ static void any_model_keeps_all_laws(void **state)
 /* ---- sizes and refusals ---- */
 
 /* 16 TB of model states, planned in little memory. */
-static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
+TEST(a_model_of_10_to_the_12_parameters_is_compiled)
 {
-    (void)state;
     zero_gpt2_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_schedule s;
         schedule_job job;
@@ -284,7 +278,7 @@ static void a_model_of_10_to_the_12_parameters_is_compiled(void **state)
         input.bucket = 1 << 17;
         input.accumulation = 4;
         input.type = ZERO_BF16;
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         laws_check_lifetimes(&s);
         laws_check_order(&s);
         assert_true(laws_padded(&s) >= model.n_params &&
@@ -310,12 +304,11 @@ static void assert_refused(zero_plan_input input, const char *text)
 #define CHANGED(field, value) \
     (input = job_input(&model, 3, 4), input.field = (value), input)
 
-static void plans_that_make_no_sense_are_refused(void **state)
+TEST(plans_that_make_no_sense_are_refused)
 {
-    (void)state;
     zero_model model;
     zero_plan_input input;
-    assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shapes[0], &model));
     assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
     assert_refused(CHANGED(stage, -1), "expected a stage from 0 to");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
@@ -334,9 +327,8 @@ static void plans_that_make_no_sense_are_refused(void **state)
 }
 
 /* Their bytes would not fit 64 bits: 4 arrays of 2^62 bytes each. */
-static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **state)
+TEST(more_parameters_than_can_be_counted_in_bytes_are_refused)
 {
-    (void)state;
     const int64_t n_params[] = {INT64_C(1) << 60};
     const made_unit unit = {
         .n_groups = 1, .groups = {0}, .sizes = {.out = 1, .row_loss = 1}};
@@ -346,11 +338,10 @@ static void more_parameters_than_can_be_counted_in_bytes_are_refused(void **stat
     zero_model_destroy(&model);
 }
 
-static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state)
+TEST(reproducible_sums_need_powers_of_two_and_a_tree_of_ours)
 {
-    (void)state;
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(&shapes[0], &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shapes[0], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;
@@ -367,18 +358,5 @@ static void reproducible_sums_need_powers_of_two_and_a_tree_of_ours(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs_read_as_their_files_say),
-        cmocka_unit_test(every_stage_evaluates_the_definition_of_the_gradient),
-        cmocka_unit_test(every_option_keeps_the_laws),
-        cmocka_unit_test(stages_hold_what_their_rows_say),
-        cmocka_unit_test(gaps_are_at_most_a_percent_of_memory),
-        cmocka_unit_test(buffers_of_large_programs_do_not_overlap),
-        cmocka_unit_test(any_model_keeps_all_laws),
-        cmocka_unit_test(a_model_of_10_to_the_12_parameters_is_compiled),
-        cmocka_unit_test(plans_that_make_no_sense_are_refused),
-        cmocka_unit_test(more_parameters_than_can_be_counted_in_bytes_are_refused),
-        cmocka_unit_test(reproducible_sums_need_powers_of_two_and_a_tree_of_ours),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

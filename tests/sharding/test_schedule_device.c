@@ -1,4 +1,6 @@
 /* Plans with a device: bytes there and on the host by hand-made formulas, and what it changes. */
+#include "support/test.h"
+
 #include <string.h>
 
 #include "base/number.h"
@@ -21,8 +23,8 @@ static zero_model preset(const char *name)
 {
     zero_gpt2_shape shape;
     zero_model model;
-    assert_int_equal(zero_gpt2_preset(name, &shape), ZERO_OK);
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_preset(name, &shape));
+    assert_ok(zero_gpt2_describe(&shape, &model));
     return model;
 }
 
@@ -64,9 +66,8 @@ static zero_plan_input xl(const zero_model *model)
     return input;
 }
 
-static void states_of_a_device_are_the_paper_s(void **state)
+TEST(states_of_a_device_are_the_paper_s)
 {
-    (void)state;
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
@@ -80,9 +81,8 @@ static void states_of_a_device_are_the_paper_s(void **state)
     zero_model_destroy(&model);
 }
 
-static void the_host_has_staging_and_the_other_sides_of_copies(void **state)
+TEST(the_host_has_staging_and_the_other_sides_of_copies)
 {
-    (void)state;
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
@@ -107,9 +107,8 @@ static void the_host_has_staging_and_the_other_sides_of_copies(void **state)
 }
 
 /* The states of this rank's shards move; what is copied of them stays on the device, too. */
-static void states_beside_a_device_cost_16_bytes_there(void **state)
+TEST(states_beside_a_device_cost_16_bytes_there)
 {
-    (void)state;
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule plain = compiled(&input);
@@ -134,9 +133,8 @@ static void states_beside_a_device_cost_16_bytes_there(void **state)
 
 /* A group's gradient is fetched whole and its piece stored; its parameters are gathered twice, and
  * three times the embedding's are not: it stays from forward to backward. */
-static void a_step_copies_what_its_collectives_move(void **state)
+TEST(a_step_copies_what_its_collectives_move)
 {
-    (void)state;
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     zero_schedule s = compiled(&input);
@@ -186,12 +184,11 @@ static void check_classes(zero_plan_input input)
     zero_schedule_destroy(&without);
 }
 
-static void the_device_holds_what_a_rank_by_itself_holds(void **state)
+TEST(the_device_holds_what_a_rank_by_itself_holds)
 {
-    (void)state;
     zero_model model = preset("gpt2");
     zero_layout one_node;
-    assert_int_equal(zero_layout_init_blocks(&one_node, 4, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&one_node, 4, 1));
     for (int bits = 0; bits < 64; bits++) {
         zero_plan_input input = job_input(&model, bits & 3, 4);
         input.bucket = 1 << 20;
@@ -218,9 +215,8 @@ static const zero_instruction *first_of(const zero_schedule *s, zero_program_kin
     return NULL;
 }
 
-static void generating_loads_the_prompt(void **state)
+TEST(generating_loads_the_prompt)
 {
-    (void)state;
     zero_model model = preset("gpt2");
     zero_plan_input input = job_input(&model, 1, 2);
     input.bucket = 1 << 20;
@@ -237,9 +233,8 @@ static void generating_loads_the_prompt(void **state)
 }
 
 /* Slots alternate, and a row of losses waits for LOSS per microbatch. */
-static void microbatches_take_turns(void **state)
+TEST(microbatches_take_turns)
 {
-    (void)state;
     zero_model model = preset("gpt2");
     zero_plan_input input = job_input(&model, 2, 2);
     input.bucket = 1 << 20;
@@ -258,9 +253,8 @@ static void microbatches_take_turns(void **state)
 }
 
 /* A third tier: the host has gradients and rounded parameters of its shards, and slots. */
-static void states_in_a_file_leave_the_host(void **state)
+TEST(states_in_a_file_leave_the_host)
 {
-    (void)state;
     zero_model model = preset("gpt2-xl");
     zero_plan_input input = xl(&model);
     input.offload = ZERO_OFFLOAD_LAZY;
@@ -304,9 +298,8 @@ static void check_halves(const float *x, int64_t n_params, zero_range range)
     assert_memory_equal(span.term, whole.term, (size_t)span.n * sizeof *span.term);
 }
 
-static void squares_in_two_halves_are_the_same(void **state)
+TEST(squares_in_two_halves_are_the_same)
 {
-    (void)state;
     enum { N = 64 * 37 + 5 };
     float x[N];
     for (int i = 0; i < N; i++) x[i] = (float)(i % 17) - 7.5f;
@@ -321,16 +314,5 @@ static void squares_in_two_halves_are_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_of_a_device_are_the_paper_s),
-        cmocka_unit_test(the_host_has_staging_and_the_other_sides_of_copies),
-        cmocka_unit_test(states_beside_a_device_cost_16_bytes_there),
-        cmocka_unit_test(a_step_copies_what_its_collectives_move),
-        cmocka_unit_test(the_device_holds_what_a_rank_by_itself_holds),
-        cmocka_unit_test(generating_loads_the_prompt),
-        cmocka_unit_test(microbatches_take_turns),
-        cmocka_unit_test(states_in_a_file_leave_the_host),
-        cmocka_unit_test(squares_in_two_halves_are_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Programs whose optimizer states lie in a slower tier: any model, however far ranks run ahead. */
+#include "support/test.h"
+
 #include <string.h>
 
 #include "sharding/offload.h"
@@ -41,9 +43,8 @@ static void draw_offload(zero_plan_input *input, uint64_t *random)
 }
 
 /* A piece from the file is padded to a page, and then as long as the whole of these groups. */
-static void a_padded_piece_is_not_taken_for_its_group(void **state)
+TEST(a_padded_piece_is_not_taken_for_its_group)
 {
-    (void)state;
     static const int64_t n_params[] = {1024, 2048};
     static const made_unit units[] = {
         {.n_groups = 1, .groups = {0}, .sizes = {.out = 1, .saved = 1}},
@@ -63,7 +64,7 @@ static void a_padded_piece_is_not_taken_for_its_group(void **state)
 }
 
 /* Whether and when ranks execute the stream ahead: none, all, or every second one. */
-static void any_model_keeps_all_laws_with_a_slower_tier(void **state)
+TEST(any_model_keeps_all_laws_with_a_slower_tier)
 {
     static const unsigned hurried[] = {0, ~0u, 0x55};
     (void)state;
@@ -102,9 +103,8 @@ static zero_plan_input valid(const zero_model *model, zero_offload place)
 #define CHANGED(place, field, value) \
     (input = valid(&model, ZERO_OFFLOAD_##place), input.field = (value), input)
 
-static void plans_that_a_file_cannot_serve_are_refused(void **state)
+TEST(plans_that_a_file_cannot_serve_are_refused)
 {
-    (void)state;
     uint64_t random = 1;
     zero_model model = made_random(&random);
     zero_plan_input input;
@@ -140,10 +140,5 @@ static void plans_that_a_file_cannot_serve_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_model_keeps_all_laws_with_a_slower_tier),
-        cmocka_unit_test(a_padded_piece_is_not_taken_for_its_group),
-        cmocka_unit_test(plans_that_a_file_cannot_serve_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

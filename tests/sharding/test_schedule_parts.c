@@ -1,4 +1,6 @@
 /* Shared models: parts of passes and the JOINs between them. */
+#include "support/test.h"
+
 #include "base/exact.h"
 #include "base/number.h"
 #include "lists/small.h"
@@ -66,15 +68,14 @@ static zero_model blocks_and_head(int blocks)
     return made_model(blocks + 1, n_params, blocks + 1, units);
 }
 
-static void joins_stand_between_parts(void **state)
+TEST(joins_stand_between_parts)
 {
-    (void)state;
     zero_model model = blocks_and_head(1);
     zero_schedule s;
     made_share(&model, (zero_share){2, 1, 4});
     zero_plan_input input = job_input(&model, 0, 1);
     input.recompute = true;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     assert_program(
         &s, ZERO_PROGRAM_STEP,
         "LOAD, FORWARD 0.0, JOIN 0, JOIN_WAIT 0, FORWARD 0.1, JOIN 0, JOIN_WAIT 0, FORWARD "
@@ -117,14 +118,13 @@ static zero_plan_input pieces_input(const zero_model *model)
 
 /* A unit's input is collected while the unit after it goes backward; from the file it comes a unit
  * earlier, but for the last one, which stays. */
-static void pieces_are_collected_one_unit_ahead(void **state)
+TEST(pieces_are_collected_one_unit_ahead)
 {
-    (void)state;
     zero_model model = blocks_and_head(3);
     zero_schedule s;
     made_share(&model, (zero_share){2, 1, 4});
     zero_plan_input input = pieces_input(&model);
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     assert_backward(&s,
                     "FORWARD 0.0, FORWARD 1.0, KEEP 0, FORWARD 2.0, KEEP 1, FORWARD 3.0, "
                     "COLLECT 1, BACKWARD 3.0, "
@@ -135,7 +135,7 @@ static void pieces_are_collected_one_unit_ahead(void **state)
     input.offload = ZERO_OFFLOAD_END;
     input.offload_depth = 2;
     input.offload_activations = 1;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     assert_backward(&s,
                     "FORWARD 0.0, FORWARD 1.0, KEEP 0, SAVE 0, FORWARD 2.0, SAVE_WAIT 0, "
                     "KEEP 1, FORWARD 3.0, "
@@ -168,9 +168,9 @@ static void check_volume(volume_case c)
     input.recompute = c.recompute;
     input.accumulation = M;
     input.collectives = c.algorithm;
-    assert_int_equal(zero_layout_init_blocks(&node, 2, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&node, 2, 1));
     input.layout = &node;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     int64_t rows = input.micro_batch * input.seq;
     int64_t sums = M * (blocks * zero_formula_tp_sums(c.recompute) + 1);
     double elements = zero_formula_tp_volume(rows * HIDDEN, sums, c.ranks) +
@@ -185,9 +185,8 @@ static void check_volume(volume_case c)
     zero_model_destroy(&model);
 }
 
-static void joins_move_what_the_formula_says(void **state)
+TEST(joins_move_what_the_formula_says)
 {
-    (void)state;
     static const int ranks[] = {2, 3, 4, 6, 8};
     for (int k = 0; k < 5; k++)
         for (int recompute = 0; recompute < 2; recompute++) {
@@ -211,16 +210,15 @@ static int64_t others(int ranks, int64_t bytes)
 
 /* N = 2 on two nodes, T = 4 on each: losses go to the other rank of the ZeRO group, squares
  * and the vote to all seven others, of which three are near. */
-static void small_messages_of_a_shared_model_go_to_all_ranks(void **state)
+TEST(small_messages_of_a_shared_model_go_to_all_ranks)
 {
-    (void)state;
     zero_model model = blocks_and_head(1);
     zero_schedule s;
     made_share(&model, (zero_share){4, 1, 4});
     zero_plan_input input = job_input(&model, 1, 2);
     input.accumulation = 3;
     input.check_memory = 1;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     zero_traffic t = zero_schedule_control_traffic(&s, ZERO_PROGRAM_STEP);
     int64_t losses = others(2, 3 * sizeof(double));
     int64_t words = (ZERO_EXACT_WORDS + ZERO_VOTE_WORDS + 2 * 8) * sizeof(int64_t);
@@ -238,18 +236,17 @@ static void small_messages_of_a_shared_model_go_to_all_ranks(void **state)
 
 /* `joint` is a rank's own, `joined` is shared by the ranks of the node. At the first JOIN
  * both are alive; the parts between have two sums. */
-static void windows_of_a_tp_group_hold_what_is_joined(void **state)
+TEST(windows_of_a_tp_group_hold_what_is_joined)
 {
-    (void)state;
     zero_model model = blocks_and_head(2);
     zero_schedule s, in_place;
     made_share(&model, (zero_share){4, 2, 4});
     zero_plan_input input = job_input(&model, 0, 1);
     size_t sum = (size_t)(input.micro_batch * input.seq) * HIDDEN * sizeof(float);
     input.collectives = ZERO_ALGORITHM_SHM;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     input.collectives = ZERO_ALGORITHM_P2P;
-    assert_int_equal(zero_schedule_compile(&in_place, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&in_place, &input));
     assert_true(s.extent[ZERO_SPACE_TP_PART] == sum);
     assert_true(s.extent[ZERO_SPACE_TP_NODE] == sum);
     assert_true(s.tp_window_bytes == sum + zero_round_up_size(sum / 4, ZERO_BUFFER_ALIGN));
@@ -261,9 +258,8 @@ static void windows_of_a_tp_group_hold_what_is_joined(void **state)
 }
 
 /* With one rank in the ZeRO group JOINs alone stage; one is in flight at a time. */
-static void the_bucket_bounds_what_a_join_stages(void **state)
+TEST(the_bucket_bounds_what_a_join_stages)
 {
-    (void)state;
     static const int64_t buckets[] = {384, 1000, 5000, 1 << 20};
     zero_model model = blocks_and_head(1);
     made_share(&model, (zero_share){4, 0, 4});
@@ -272,7 +268,7 @@ static void the_bucket_bounds_what_a_join_stages(void **state)
         zero_plan_input input = job_input(&model, 1, 1);
         input.micro_batch = 1000;
         input.bucket = buckets[b];
-        assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &input));
         size_t staged = s.class_peak[ZERO_CLASS_BUCKETS];
         assert_true(staged > 0 && staged <= (size_t)buckets[b] * sizeof(float));
         zero_schedule_destroy(&s);
@@ -306,9 +302,8 @@ static void assert_pass_refused(made_pass pass, const char *text)
     zero_model_destroy(&model);
 }
 
-static void units_that_break_the_contract_of_parts_are_refused(void **state)
+TEST(units_that_break_the_contract_of_parts_are_refused)
 {
-    (void)state;
     const zero_unit_part sum = {.join = ZERO_JOIN_SUM, .count = 1}, waits = {.waits = true},
                          none = {.waits = false};
     zero_unit_part nothing = sum, huge = sum;
@@ -332,9 +327,8 @@ static zero_unit_part never_last(const zero_unit *unit, zero_pass pass, int64_t 
     return (zero_unit_part){.waits = false};
 }
 
-static void shared_plans_that_make_no_sense_are_refused(void **state)
+TEST(shared_plans_that_make_no_sense_are_refused)
 {
-    (void)state;
     zero_model model = blocks_and_head(1);
     zero_layout tp;
     made_share(&model, (zero_share){5, 0, 5});
@@ -354,7 +348,7 @@ static void shared_plans_that_make_no_sense_are_refused(void **state)
     assert_refused(input,
                    "--bucket 100 is below the 192 elements that a JOIN of the 4 ranks");
     input.bucket = 5000;
-    assert_int_equal(zero_layout_init_blocks(&tp, 3, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&tp, 3, 1));
     input.tp_layout = &tp;
     assert_refused(input, "rank 0 of 4 of a TP group, on nodes of 3 ranks");
     zero_layout_destroy(&tp);
@@ -372,15 +366,5 @@ static void shared_plans_that_make_no_sense_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_stand_between_parts),
-        cmocka_unit_test(pieces_are_collected_one_unit_ahead),
-        cmocka_unit_test(joins_move_what_the_formula_says),
-        cmocka_unit_test(small_messages_of_a_shared_model_go_to_all_ranks),
-        cmocka_unit_test(windows_of_a_tp_group_hold_what_is_joined),
-        cmocka_unit_test(the_bucket_bounds_what_a_join_stages),
-        cmocka_unit_test(units_that_break_the_contract_of_parts_are_refused),
-        cmocka_unit_test(shared_plans_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Shared models, made at random and GPT-2: their schedules keep all laws, on all ranks. */
+#include "support/test.h"
+
 #include <string.h>
 
 #include "base/fail.h"
@@ -99,7 +101,7 @@ static void check_tp_group(const zero_model *model, zero_plan_input input)
         part[p] = *model;
         part[p].share.rank = p;
         input.model = &part[p];
-        assert_int_equal(zero_schedule_compile(&s[p], &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s[p], &input));
     }
     laws_check_tp_group(n, s);
     for (int p = 0; p < n; p++) zero_schedule_destroy(&s[p]);
@@ -118,7 +120,7 @@ static void check_trial(uint64_t trial)
     bool is_spread = T > 1 && made_draw(&random, 3) == 0;
     random_plan_on_cpu(&input);
     draw_file(&input, &random);
-    assert_int_equal(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&tp, T, is_spread ? 2 : 1));
     input.tp_layout = made_draw(&random, 2) || is_spread ? &tp : NULL;
     unsigned hurried = (unsigned)made_draw(&random, 256);
     if (draw_pieces(&input, &random)) {
@@ -166,9 +168,9 @@ static void check_gpt2_group(const zero_model *whole, zero_plan_input input,
     int n = share->ranks;
     for (int p = 0; p < n; p++) {
         zero_share own = {n, p, share->slices};
-        assert_int_equal(zero_model_share(whole, own, &part[p]), ZERO_OK);
+        assert_ok(zero_model_share(whole, own, &part[p]));
         input.model = &part[p];
-        assert_int_equal(zero_schedule_compile(&s[p], &input), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s[p], &input));
     }
     laws_check_tp_group(n, s);
     for (int p = 0; p < n; p++) {
@@ -197,7 +199,7 @@ static void check_gpt2(const zero_model *whole, const zero_share *share, int bit
 {
     zero_model part;
     schedule_job job;
-    assert_int_equal(zero_model_share(whole, *share, &part), ZERO_OK);
+    assert_ok(zero_model_share(whole, *share, &part));
     zero_plan_input input = job_input(&part, bits & 3, 2);
     input.micro_batch = 7;
     input.type = bits & 4 ? ZERO_BF16 : ZERO_FP32;
@@ -216,28 +218,22 @@ static void check_gpt2(const zero_model *whole, const zero_share *share, int bit
     zero_model_destroy(&part);
 }
 
-static void gpt2_in_parts_keeps_all_laws(void **state)
+TEST(gpt2_in_parts_keeps_all_laws)
 {
-    (void)state;
     zero_model whole;
-    assert_int_equal(zero_gpt2_describe(&gpt2, &whole), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&gpt2, &whole));
     for (size_t k = 0; k < sizeof gpt2_shares / sizeof gpt2_shares[0]; k++)
         for (int bits = 0; bits < 128; bits += TEST_SHARE(7))
             check_gpt2(&whole, &gpt2_shares[k], bits);
     zero_model_destroy(&whole);
 }
 
-static void any_shared_model_keeps_all_laws(void **state)
+TEST(any_shared_model_keeps_all_laws)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 200; trial += TEST_SHARE(4)) check_trial(trial);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2_in_parts_keeps_all_laws),
-        cmocka_unit_test(any_shared_model_keeps_all_laws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* A node's disk: fair shares, a rank's transfers in order. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "simulation/disk.h"
 
@@ -30,9 +25,8 @@ static void note_end(void *arg, int rank)
 static void open_disks(fixture *f, int nodes)
 {
     *f = (fixture){.n = 0};
-    assert_int_equal(zero_layout_init_blocks(&f->layout, RANKS, nodes), ZERO_OK);
-    assert_int_equal(zero_disks_open(&f->disks, &f->layout, FILES, &f->events, note_end, f),
-                     ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&f->layout, RANKS, nodes));
+    assert_ok(zero_disks_open(&f->disks, &f->layout, FILES, &f->events, note_end, f));
 }
 
 static void close_disks(fixture *f)
@@ -56,9 +50,8 @@ static void assert_end(const fixture *f, int k, int rank, double time)
 }
 
 /* Half each, until rank 0 has its second. */
-static void two_ranks_share_evenly(void **state)
+TEST(two_ranks_share_evenly)
 {
-    (void)state;
     fixture f;
     open_disks(&f, 1);
     zero_disk_begin(f.disks, 0, 0, 1.0);
@@ -73,9 +66,8 @@ static void two_ranks_share_evenly(void **state)
     close_disks(&f);
 }
 
-static void a_ranks_transfers_are_in_order(void **state)
+TEST(a_ranks_transfers_are_in_order)
 {
-    (void)state;
     fixture f;
     open_disks(&f, 1);
     zero_disk_begin(f.disks, 0, 2, 1.0);
@@ -89,9 +81,8 @@ static void a_ranks_transfers_are_in_order(void **state)
     close_disks(&f);
 }
 
-static void nodes_have_disks_of_their_own(void **state)
+TEST(nodes_have_disks_of_their_own)
 {
-    (void)state;
     fixture f;
     open_disks(&f, RANKS);
     for (int r = 0; r < RANKS; r++) zero_disk_begin(f.disks, r, 0, 1.0 + r);
@@ -102,9 +93,8 @@ static void nodes_have_disks_of_their_own(void **state)
 }
 
 /* All work done takes as long as its sum, whoever begins what and when. */
-static void a_disk_never_rests_while_there_is_work(void **state)
+TEST(a_disk_never_rests_while_there_is_work)
 {
-    (void)state;
     fixture f;
     open_disks(&f, 1);
     double sum = 0.0;
@@ -122,11 +112,5 @@ static void a_disk_never_rests_while_there_is_work(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_ranks_share_evenly),
-        cmocka_unit_test(a_ranks_transfers_are_in_order),
-        cmocka_unit_test(nodes_have_disks_of_their_own),
-        cmocka_unit_test(a_disk_never_rests_while_there_is_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* The queue of events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "simulation/events.h"
 #include "simulation/queues.h"
 #include "support/tree_oracle.h"
 
-static void events_come_in_the_order_of_their_times(void **state)
+TEST(events_come_in_the_order_of_their_times)
 {
-    (void)state;
     zero_events e = {0};
     zero_event event, before = {.time = -1.0};
     uint64_t random = 1;
@@ -32,9 +28,8 @@ static void events_come_in_the_order_of_their_times(void **state)
     zero_events_destroy(&e);
 }
 
-static void events_of_one_time_come_as_they_were_added(void **state)
+TEST(events_of_one_time_come_as_they_were_added)
 {
-    (void)state;
     zero_events e = {0};
     zero_event event;
     for (int i = 0; i < 1000; i++) zero_events_add(&e, 1.0, ZERO_EVENT_DISK, i);
@@ -47,9 +42,8 @@ static void events_of_one_time_come_as_they_were_added(void **state)
 }
 
 /* Against an array that has all keys. */
-static void queues_are_found_until_they_are_empty(void **state)
+TEST(queues_are_found_until_they_are_empty)
 {
-    (void)state;
     enum { KEYS = 500 };
     zero_queues q = {0};
     int64_t n[KEYS] = {0};
@@ -76,9 +70,5 @@ static void queues_are_found_until_they_are_empty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_come_in_the_order_of_their_times),
-        cmocka_unit_test(events_of_one_time_come_as_they_were_added),
-        cmocka_unit_test(queues_are_found_until_they_are_empty)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

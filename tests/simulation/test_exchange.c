@@ -1,5 +1,7 @@
 /* One collective alone takes what the alpha-beta model says, and a broadcast the filling of its
  * chain besides. */
+#include "support/test.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -55,7 +57,7 @@ static double alpha_beta(const zero_collective_spec *spec, const zero_layout *la
     double most = 0.0;
     for (int r = 0; r < layout->size; r++) {
         zero_traffic t;
-        assert_int_equal(zero_collective_traffic(spec, layout, r, &t), ZERO_OK);
+        assert_ok(zero_collective_traffic(spec, layout, r, &t));
         most = fmax(most, seconds_of(&t, layout));
     }
     return most;
@@ -116,7 +118,7 @@ static bool all_take(zero_algorithm algorithm, const shape *s, double most)
 {
     zero_layout layout;
     bool right = true;
-    assert_int_equal(zero_layout_init_blocks(&layout, s->ranks, s->nodes), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, s->ranks, s->nodes));
     for (int kind = 0; kind < ZERO_COLLECTIVE_KINDS; kind++)
         for (size_t i = 0; i < LENGTH(counts); i++) {
             zero_collective_spec spec =
@@ -135,34 +137,28 @@ static void shapes_take(zero_algorithm algorithm, const shape *shapes, size_t n,
     assert_true(right);
 }
 
-static void on_one_node(void **state)
+TEST(on_one_node)
 {
-    (void)state;
     shapes_take(ZERO_ALGORITHM_P2P, one_node, LENGTH(one_node), 1.02);
     shapes_take(ZERO_ALGORITHM_SHM, one_node, LENGTH(one_node), 1.02);
     shapes_take(ZERO_ALGORITHM_HIER, one_node, LENGTH(one_node), 1.02);
 }
 
-static void between_nodes_of_one_rank(void **state)
+TEST(between_nodes_of_one_rank)
 {
-    (void)state;
     shapes_take(ZERO_ALGORITHM_P2P, one_rank_each, LENGTH(one_rank_each), 1.02);
     shapes_take(ZERO_ALGORITHM_HIER, one_rank_each, LENGTH(one_rank_each), 1.02);
 }
 
 /* p2p does not know of nodes. Messages within them end at once, so ranks drift apart in the rounds
  * until their requests are used up, and small collectives lose a little. */
-static void between_nodes_of_several_ranks(void **state)
+TEST(between_nodes_of_several_ranks)
 {
-    (void)state;
     shapes_take(ZERO_ALGORITHM_HIER, several_each, LENGTH(several_each), 1.02);
     shapes_take(ZERO_ALGORITHM_P2P, several_each, LENGTH(several_each), 1.06);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_one_node),
-                                       cmocka_unit_test(between_nodes_of_one_rank),
-                                       cmocka_unit_test(between_nodes_of_several_ranks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

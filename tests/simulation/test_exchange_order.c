@@ -1,5 +1,7 @@
 /* Random collectives on random layouts, several in flight, whose ranks come and look when they
  * like: everybody gets to the end, and what has travelled is what a run would move. */
+#include "support/test.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +44,7 @@ static void draw_layout(trial *t)
         if (shape == 3) node = r / 4;
         ids[r] = node;
     }
-    assert_int_equal(zero_layout_init(&t->layout, n, ids), ZERO_OK);
+    assert_ok(zero_layout_init(&t->layout, n, ids));
 }
 
 static zero_algorithm draw_algorithm(trial *t)
@@ -75,9 +77,7 @@ static void open_trial(trial *t, uint64_t number)
     run_open(&t->run, &network, draw(t, 2) ? 1e10 : (double)INFINITY);
     t->group = run_group(&t->run, &t->layout);
     for (int i = 0; i < CALLS; i++)
-        assert_int_equal(
-            zero_exchanges_add_lists(t->run.x, t->group, &t->specs[i], &t->lists[i]),
-            ZERO_OK);
+        assert_ok(zero_exchanges_add_lists(t->run.x, t->group, &t->specs[i], &t->lists[i]));
 }
 
 static void close_trial(trial *t)
@@ -157,7 +157,7 @@ static bool run_trial(trial *t)
         if (event.kind == ZERO_EVENT_RANK) look(t, event.which);
         if (event.kind == ZERO_EVENT_DISK) begin(t, event.which);
     }
-    assert_int_equal(zero_exchanges_status(t->run.x), ZERO_OK);
+    assert_ok(zero_exchanges_status(t->run.x));
     return is_over(t);
 }
 
@@ -196,9 +196,7 @@ static void expect_traffic(const trial *t, zero_traffic *expected)
     for (int call = 0; call < CALLS; call++) {
         zero_traffic planned[RANKS];
         for (int r = 0; r < t->layout.size; r++) {
-            assert_int_equal(
-                zero_collective_traffic(&t->specs[call], &t->layout, r, &planned[r]),
-                ZERO_OK);
+            assert_ok(zero_collective_traffic(&t->specs[call], &t->layout, r, &planned[r]));
             zero_traffic_add(&expected[r], 1, &planned[r]);
         }
         if (call == 0) run_machine(t, planned);
@@ -214,9 +212,8 @@ static bool has_right_traffic(const trial *t)
     return right;
 }
 
-static void all_ranks_end_and_move_what_a_run_moves(void **state)
+TEST(all_ranks_end_and_move_what_a_run_moves)
 {
-    (void)state;
     for (uint64_t number = 0; number < TRIALS; number++) {
         trial t;
         open_trial(&t, number);
@@ -232,9 +229,8 @@ static void all_ranks_end_and_move_what_a_run_moves(void **state)
     }
 }
 
-static void the_same_trial_gives_the_same_bits(void **state)
+TEST(the_same_trial_gives_the_same_bits)
 {
-    (void)state;
     for (uint64_t number = 0; number < TRIALS / 10; number++) {
         trial t[2];
         for (int i = 0; i < 2; i++) {
@@ -255,7 +251,7 @@ static bool has_this_list(const trial *t, const zero_step_lists *lists, int set,
     zero_packed_list own;
     zero_peers peers = zero_peers_of(&t->specs[0], &t->layout);
     const zero_packed_list *kept = zero_step_lists_get(lists, set, member);
-    assert_int_equal(zero_pack(&own, &t->specs[0], &peers, member), ZERO_OK);
+    assert_ok(zero_pack(&own, &t->specs[0], &peers, member));
     bool is = kept->n == own.n && kept->until_sent == own.until_sent &&
               memcmp(kept->steps, own.steps, (size_t)own.n * sizeof *own.steps) == 0;
     zero_packed_list_destroy(&own);
@@ -263,16 +259,14 @@ static bool has_this_list(const trial *t, const zero_step_lists *lists, int set,
 }
 
 /* Lists that were not written because other members' are said to be equal are indeed equal. */
-static void each_member_has_its_own_list(void **state)
+TEST(each_member_has_its_own_list)
 {
-    (void)state;
     for (uint64_t number = 0; number < TRIALS; number++) {
         trial t;
         zero_step_lists lists = {0};
         int set;
         open_trial(&t, number);
-        assert_int_equal(zero_step_lists_add(&lists, &t.specs[0], &t.layout, &set),
-                         ZERO_OK);
+        assert_ok(zero_step_lists_add(&lists, &t.specs[0], &t.layout, &set));
         for (int r = 0; r < t.layout.size; r++)
             assert_true(has_this_list(&t, &lists, set, r));
         zero_step_lists_destroy(&lists);
@@ -282,9 +276,5 @@ static void each_member_has_its_own_list(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_ranks_end_and_move_what_a_run_moves),
-        cmocka_unit_test(the_same_trial_gives_the_same_bits),
-        cmocka_unit_test(each_member_has_its_own_list)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

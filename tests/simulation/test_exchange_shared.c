@@ -1,5 +1,7 @@
 /* Collectives share adapters, the memory of a rank, and turns; and how much they take is
  * estimated. */
+#include "support/test.h"
+
 #include <math.h>
 
 #include "simulation/limits.h"
@@ -29,7 +31,7 @@ static zero_collective_spec make_spec(zero_algorithm algorithm, zero_collective_
 static zero_layout layout_of_nodes(int ranks, int nodes)
 {
     zero_layout layout;
-    assert_int_equal(zero_layout_init_blocks(&layout, ranks, nodes), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, ranks, nodes));
     return layout;
 }
 
@@ -45,9 +47,8 @@ static void assert_near(double a, double b)
     assert_true(fabs(a - b) <= 1e-6 * b);
 }
 
-static void an_adapter_of_half_the_rate_takes_twice_as_long(void **state)
+TEST(an_adapter_of_half_the_rate_takes_twice_as_long)
 {
-    (void)state;
     zero_layout layout = layout_of_nodes(RANKS, 4);
     for (int kind = 0; kind <= ZERO_ALL_GATHER; kind++) {
         zero_network_input network = network_of(&layout);
@@ -63,9 +64,8 @@ static void an_adapter_of_half_the_rate_takes_twice_as_long(void **state)
 }
 
 /* Each rank reads a piece of all neighbours and writes one; or reads and writes all pieces. */
-static void arithmetic_takes_the_bytes_of_its_operands(void **state)
+TEST(arithmetic_takes_the_bytes_of_its_operands)
 {
-    (void)state;
     zero_layout layout = layout_of_nodes(RANKS, 1);
     zero_network_input network = network_of(&layout);
     zero_collective_spec sums = make_spec(ZERO_ALGORITHM_SHM, ZERO_REDUCE_SCATTER);
@@ -92,10 +92,8 @@ static double run_two_groups(double adapter)
     network.adapter = adapter;
     run_open(&run, &network, INFINITY);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(
-            zero_exchanges_add_group(run.x, (int[]){i, i + 2}, &pair, &group[i]), ZERO_OK);
-        assert_int_equal(zero_exchanges_add_lists(run.x, group[i], &spec, &lists[i]),
-                         ZERO_OK);
+        assert_ok(zero_exchanges_add_group(run.x, (int[]){i, i + 2}, &pair, &group[i]));
+        assert_ok(zero_exchanges_add_lists(run.x, group[i], &spec, &lists[i]));
         for (int member = 0; member < 2; member++)
             run_begin(&run, group[i], 0, lists[i], member);
     }
@@ -107,9 +105,8 @@ static double run_two_groups(double adapter)
     return seconds;
 }
 
-static void groups_share_adapters(void **state)
+TEST(groups_share_adapters)
 {
-    (void)state;
     assert_near(run_two_groups(INFINITY), 2.0 * COUNT / 1e9);
     assert_near(run_two_groups(1e9), 4.0 * COUNT / 1e9);
 }
@@ -130,7 +127,7 @@ static double first_of_two(bool in_turn, double *both)
     spec.max_chunk = COUNT / 100; /* more chunks than a rank may have in flight */
     run_open(&run, &network, INFINITY);
     int group = run_group(&run, &layout);
-    assert_int_equal(zero_exchanges_add_lists(run.x, group, &spec, &lists), ZERO_OK);
+    assert_ok(zero_exchanges_add_lists(run.x, group, &spec, &lists));
     for (int call = 0; call < 2; call++)
         for (int r = 0; r < 4; r++) run_begin(&run, group, call, lists, r);
     while (zero_events_next(&run.events, &event)) {
@@ -145,9 +142,8 @@ static double first_of_two(bool in_turn, double *both)
     return first;
 }
 
-static void a_collective_in_turn_sends_after_the_one_before_it(void **state)
+TEST(a_collective_in_turn_sends_after_the_one_before_it)
 {
-    (void)state;
     double both, alone = 3 * 2.0 * COUNT / 1e9;
     assert_true(fabs(first_of_two(true, &both) - alone) < 0.1 * alone);
     assert_near(both, 2.0 * alone);
@@ -162,7 +158,7 @@ static int64_t bytes_of_lists(const zero_collective_spec *spec, const zero_layou
     zero_step_lists lists = {0};
     int set;
     int64_t bytes = 0;
-    assert_int_equal(zero_step_lists_add(&lists, spec, layout, &set), ZERO_OK);
+    assert_ok(zero_step_lists_add(&lists, spec, layout, &set));
     for (int64_t i = 0; i < lists.n; i++)
         bytes += lists.lists[i].n * (int64_t)sizeof *lists.lists[i].steps;
     zero_step_lists_destroy(&lists);
@@ -177,7 +173,7 @@ static int64_t count_messages(const zero_collective_spec *spec, const zero_layou
     network.inside = rate;
     run_open(&run, &network, INFINITY);
     int group = run_group(&run, layout);
-    assert_int_equal(zero_exchanges_add_lists(run.x, group, spec, &lists), ZERO_OK);
+    assert_ok(zero_exchanges_add_lists(run.x, group, spec, &lists));
     for (int r = 0; r < layout->size; r++) run_begin(&run, group, 0, lists, r);
     run_all(&run);
     int64_t messages = zero_network_messages(zero_exchanges_network(run.x));
@@ -186,9 +182,8 @@ static int64_t count_messages(const zero_collective_spec *spec, const zero_layou
 }
 
 /* Within a third above: the last chunk and lists that are found to be equal count as others do. */
-static void estimates_are_no_less_than_what_comes(void **state)
+TEST(estimates_are_no_less_than_what_comes)
 {
-    (void)state;
     static const int shapes[][2] = {{2, 1},   {7, 1},  {16, 1}, {5, 5},
                                     {16, 16}, {16, 4}, {24, 3}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -201,8 +196,7 @@ static void estimates_are_no_less_than_what_comes(void **state)
                 bool works = a != ZERO_ALGORITHM_MPI &&
                              (a != ZERO_ALGORITHM_SHM || layout.n_nodes == 1);
                 if (works) {
-                    assert_int_equal(
-                        zero_exchange_estimate(&spec, &layout, &messages, &bytes), ZERO_OK);
+                    assert_ok(zero_exchange_estimate(&spec, &layout, &messages, &bytes));
                     int64_t come = count_messages(&spec, &layout);
                     assert_true(come <= messages && 3 * messages <= 4 * come + 300);
                     assert_true(bytes_of_lists(&spec, &layout) <= bytes + 200);
@@ -212,24 +206,22 @@ static void estimates_are_no_less_than_what_comes(void **state)
 }
 
 /* At once: 16384 ranks with p2p send more than 2^28 messages. */
-static void large_exchanges_are_estimated_without_their_lists(void **state)
+TEST(large_exchanges_are_estimated_without_their_lists)
 {
-    (void)state;
     zero_layout layout = layout_of_nodes(16384, 1024);
     int64_t messages, bytes;
     zero_collective_spec spec = make_spec(ZERO_ALGORITHM_P2P, ZERO_REDUCE_SCATTER);
     spec.count = spec.stride = 64;
-    assert_int_equal(zero_exchange_estimate(&spec, &layout, &messages, &bytes), ZERO_OK);
+    assert_ok(zero_exchange_estimate(&spec, &layout, &messages, &bytes));
     assert_true(messages == (int64_t)16384 * 16383);
     spec.algorithm = ZERO_ALGORITHM_HIER;
-    assert_int_equal(zero_exchange_estimate(&spec, &layout, &messages, &bytes), ZERO_OK);
+    assert_ok(zero_exchange_estimate(&spec, &layout, &messages, &bytes));
     assert_true(messages < (int64_t)16384 * 1024 * 3 && bytes < 16 << 20);
     zero_layout_destroy(&layout);
 }
 
-static void what_is_not_simulated_is_refused(void **state)
+TEST(what_is_not_simulated_is_refused)
 {
-    (void)state;
     zero_step_lists lists = {0};
     int set;
     int64_t messages, bytes;
@@ -249,13 +241,5 @@ static void what_is_not_simulated_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_adapter_of_half_the_rate_takes_twice_as_long),
-        cmocka_unit_test(arithmetic_takes_the_bytes_of_its_operands),
-        cmocka_unit_test(groups_share_adapters),
-        cmocka_unit_test(a_collective_in_turn_sends_after_the_one_before_it),
-        cmocka_unit_test(estimates_are_no_less_than_what_comes),
-        cmocka_unit_test(large_exchanges_are_estimated_without_their_lists),
-        cmocka_unit_test(what_is_not_simulated_is_refused)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

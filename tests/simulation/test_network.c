@@ -1,10 +1,6 @@
 /* The laws of links. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-#include <math.h>
+#include "support/test.h"
 
 #include "simulation/network.h"
 #include "support/tree_oracle.h"
@@ -35,7 +31,7 @@ static void note(void *arg, int64_t cookie)
 static void open_wires(wires *w, double latency)
 {
     *w = (wires){0};
-    assert_int_equal(zero_layout_init_blocks(&w->layout, RANKS, NODES), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&w->layout, RANKS, NODES));
     w->input = (zero_network_input){.layout = &w->layout,
                                     .across = {latency, 1e6},
                                     .inside = {latency, 1e7},
@@ -45,8 +41,7 @@ static void open_wires(wires *w, double latency)
 
 static void plug(wires *w)
 {
-    assert_int_equal(zero_network_open(&w->network, &w->input, &w->events, note, w),
-                     ZERO_OK);
+    assert_ok(zero_network_open(&w->network, &w->input, &w->events, note, w));
 }
 
 static void close_wires(wires *w)
@@ -87,9 +82,8 @@ static void assert_near(double a, double b)
 
 /* ---- one link ---- */
 
-static void messages_alone_take_latency_each_and_their_bytes(void **state)
+TEST(messages_alone_take_latency_each_and_their_bytes)
 {
-    (void)state;
     for (int to_one = 0; to_one < 2; to_one++) {
         wires w;
         open_wires(&w, 0.25);
@@ -103,9 +97,8 @@ static void messages_alone_take_latency_each_and_their_bytes(void **state)
     }
 }
 
-static void messages_between_the_same_ranks_follow_each_other(void **state)
+TEST(messages_between_the_same_ranks_follow_each_other)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.5);
     plug(&w);
@@ -116,9 +109,8 @@ static void messages_between_the_same_ranks_follow_each_other(void **state)
 }
 
 /* k messages over one link take k times as long each, whichever end they share. */
-static void connections_share_a_link_evenly(void **state)
+TEST(connections_share_a_link_evenly)
 {
-    (void)state;
     for (int k = 1; k <= 7; k++)
         for (int to_one = 0; to_one < 2; to_one++) {
             wires w;
@@ -134,9 +126,8 @@ static void connections_share_a_link_evenly(void **state)
 }
 
 /* The first has the link for a second, then half of it, and all again when the other has gone. */
-static void a_message_that_comes_later_takes_its_share(void **state)
+TEST(a_message_that_comes_later_takes_its_share)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.0);
     plug(&w);
@@ -149,9 +140,8 @@ static void a_message_that_comes_later_takes_its_share(void **state)
     close_wires(&w);
 }
 
-static void directions_and_other_links_do_not_meet(void **state)
+TEST(directions_and_other_links_do_not_meet)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.0);
     plug(&w);
@@ -164,9 +154,8 @@ static void directions_and_other_links_do_not_meet(void **state)
     close_wires(&w);
 }
 
-static void infinite_links_take_no_time(void **state)
+TEST(infinite_links_take_no_time)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.0);
     w.input.across.bandwidth = INFINITY;
@@ -179,9 +168,8 @@ static void infinite_links_take_no_time(void **state)
 }
 
 /* Where numbers of seconds are coarser than what a message takes. */
-static void messages_end_late_in_a_long_run(void **state)
+TEST(messages_end_late_in_a_long_run)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.0);
     plug(&w);
@@ -194,9 +182,8 @@ static void messages_end_late_in_a_long_run(void **state)
     close_wires(&w);
 }
 
-static void reads_pay_no_latency(void **state)
+TEST(reads_pay_no_latency)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.5);
     plug(&w);
@@ -210,9 +197,8 @@ static void reads_pay_no_latency(void **state)
 
 /* ---- links that ranks share ---- */
 
-static void ranks_of_a_node_share_its_adapter(void **state)
+TEST(ranks_of_a_node_share_its_adapter)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.25);
     w.input.adapter = 0.5e6; /* a quarter of what its two ranks could */
@@ -234,9 +220,8 @@ static void ranks_of_a_node_share_its_adapter(void **state)
 }
 
 /* Two switches of four nodes. Eight ranks send up at once; what stays below one is not slower. */
-static void an_uplink_is_oversubscribed(void **state)
+TEST(an_uplink_is_oversubscribed)
 {
-    (void)state;
     for (int adapters = 0; adapters < 2; adapters++) {
         wires w;
         open_wires(&w, 0.0);
@@ -256,9 +241,8 @@ static void an_uplink_is_oversubscribed(void **state)
     }
 }
 
-static void use_is_forgotten(void **state)
+TEST(use_is_forgotten)
 {
-    (void)state;
     wires w;
     open_wires(&w, 0.0);
     plug(&w);
@@ -289,9 +273,8 @@ static void send_randomly(wires *w)
     assert_int_equal(w->n_arrived, COOKIES);
 }
 
-static void equal_messages_arrive_at_equal_times(void **state)
+TEST(equal_messages_arrive_at_equal_times)
 {
-    (void)state;
     wires w[2];
     for (int i = 0; i < 2; i++) {
         open_wires(&w[i], 0.001);
@@ -308,18 +291,5 @@ static void equal_messages_arrive_at_equal_times(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_alone_take_latency_each_and_their_bytes),
-        cmocka_unit_test(messages_between_the_same_ranks_follow_each_other),
-        cmocka_unit_test(connections_share_a_link_evenly),
-        cmocka_unit_test(a_message_that_comes_later_takes_its_share),
-        cmocka_unit_test(directions_and_other_links_do_not_meet),
-        cmocka_unit_test(infinite_links_take_no_time),
-        cmocka_unit_test(messages_end_late_in_a_long_run),
-        cmocka_unit_test(reads_pay_no_latency),
-        cmocka_unit_test(ranks_of_a_node_share_its_adapter),
-        cmocka_unit_test(an_uplink_is_oversubscribed),
-        cmocka_unit_test(use_is_forgotten),
-        cmocka_unit_test(equal_messages_arrive_at_equal_times)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

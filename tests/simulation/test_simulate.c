@@ -1,4 +1,6 @@
 /* zero_simulate: its times against the alpha-beta model, its accounts, and its refusals. */
+#include "support/test.h"
+
 #include "support/simulate_job.h"
 
 #include "base/fail.h"
@@ -37,9 +39,8 @@ static void check_ratio(zero_plan_input in, int nodes, double least, double most
     simulate_close(&job);
 }
 
-static void a_step_takes_the_planned_time(void **state)
+TEST(a_step_takes_the_planned_time)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++)
         check_ratio(plan_of(&model, stage, 8), 8, 0.998, 1.002);
@@ -47,9 +48,8 @@ static void a_step_takes_the_planned_time(void **state)
 }
 
 /* These options change the program, and put nothing on a link that the plan does not know of. */
-static void so_does_a_step_of_every_kind(void **state)
+TEST(so_does_a_step_of_every_kind)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++) {
         zero_plan_input in = plan_of(&model, stage, 8);
@@ -67,9 +67,8 @@ static void so_does_a_step_of_every_kind(void **state)
 }
 
 /* A disk may belong to one rank, or to four ranks of a node. */
-static void so_does_a_step_beside_a_disk(void **state)
+TEST(so_does_a_step_beside_a_disk)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++)
         for (int nodes = 2; nodes <= 8; nodes *= 4) {
@@ -90,9 +89,8 @@ static void so_does_a_step_beside_a_disk(void **state)
 
 /* Shard groups on one node each, or all ranks on nodes of their own. In a window ranks wait for
  * their neighbours' phases, which a plan does not know. */
-static void so_does_a_step_of_replicas(void **state)
+TEST(so_does_a_step_of_replicas)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++)
         for (int R = 2; R <= 4; R *= 2) {
@@ -106,15 +104,13 @@ static void so_does_a_step_of_replicas(void **state)
     zero_model_destroy(&model);
 }
 
-static void so_does_a_step_of_tp_groups(void **state)
+TEST(so_does_a_step_of_tp_groups)
 {
-    (void)state;
     zero_model whole = the_model();
     for (int stage = 0; stage < 4; stage++)
         for (int tp = 2; tp <= 4; tp *= 2) {
             zero_model model;
-            assert_int_equal(zero_model_share(&whole, (zero_share){tp, 0, tp}, &model),
-                             ZERO_OK);
+            assert_ok(zero_model_share(&whole, (zero_share){tp, 0, tp}, &model));
             zero_plan_input in = plan_of(&model, stage, 4);
             check_ratio(in, 4, 0.998, 1.005);
             in.recompute = true;
@@ -126,9 +122,8 @@ static void so_does_a_step_of_tp_groups(void **state)
 }
 
 /* Chains of broadcasts take longer than their bytes: they fill. */
-static void owners_take_little_more(void **state)
+TEST(owners_take_little_more)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++) {
         zero_plan_input in = plan_of(&model, stage, 8);
@@ -152,9 +147,8 @@ static void check_account(const zero_simulated_rank *r)
 
 /* The links are fast enough to hide all but the start and the end, so a step grows as the slow
  * rank's computing does. */
-static void a_slow_rank_is_named(void **state)
+TEST(a_slow_rank_is_named)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++) {
         simulate_job job;
@@ -199,9 +193,8 @@ static void read_span(void *arg, const zero_simulated_span *span)
     r->sum += span->begin + 3.0 * span->end + 7.0 * span->waited * span->rank;
 }
 
-static void each_instruction_is_one_span(void **state)
+TEST(each_instruction_is_one_span)
 {
-    (void)state;
     zero_model model = the_model();
     for (int stage = 0; stage < 4; stage++) {
         simulate_job job;
@@ -228,9 +221,8 @@ static void assert_same_rank(const zero_simulated_rank *a, const zero_simulated_
     assert_memory_equal(a, b, sizeof *a); /* doubles alone: no holes */
 }
 
-static void two_runs_are_equal(void **state)
+TEST(two_runs_are_equal)
 {
-    (void)state;
     zero_model model = the_model();
     simulate_job job;
     zero_plan_input in = plan_of(&model, 3, 8);
@@ -255,9 +247,8 @@ static void two_runs_are_equal(void **state)
 /* ---- polls, arithmetic ---- */
 
 /* A look that comes late delays what others wait for, never the other way round. */
-static void polls_and_sums_take_time(void **state)
+TEST(polls_and_sums_take_time)
 {
-    (void)state;
     zero_model model = the_model();
     simulate_job job;
     simulate_open(&job, plan_of(&model, 3, 8), 8);
@@ -277,14 +268,13 @@ static void polls_and_sums_take_time(void **state)
 /* ---- the table of work ---- */
 
 /* A wait that the table does not know would take no time, in a plan and here. */
-static void every_wait_waits(void **state)
+TEST(every_wait_waits)
 {
-    (void)state;
     for (int op = 0; op < ZERO_OP_KINDS; op++) {
         zero_op_row work = zero_ops[op];
-        bool waits =
-            work.kind == ZERO_WORK_EXCHANGE_WAIT || work.kind == ZERO_WORK_TRANSFER_WAIT ||
-            work.kind == ZERO_WORK_SEND_WAIT;
+        bool waits = work.kind == ZERO_WORK_EXCHANGE_WAIT ||
+                     work.kind == ZERO_WORK_TRANSFER_WAIT ||
+                     work.kind == ZERO_WORK_SEND_WAIT;
         assert_int_equal(waits, strstr(zero_op_name((zero_op)op), "_WAIT") != NULL);
         if (work.kind != ZERO_WORK_EXCHANGE_WAIT) continue;
         zero_op_row begin = zero_ops[work.begun_by];
@@ -302,9 +292,8 @@ static void refused(const simulate_job *job, zero_status st, const char *word)
     if (!strstr(zero_last_error(), word)) fail_msg("no '%s': %s", word, zero_last_error());
 }
 
-static void what_would_take_too_much_is_refused(void **state)
+TEST(what_would_take_too_much_is_refused)
 {
-    (void)state;
     zero_model model = the_model();
     simulate_job job;
     zero_plan_input in = plan_of(&model, 3, 16384);
@@ -318,9 +307,8 @@ static void what_would_take_too_much_is_refused(void **state)
     zero_model_destroy(&model);
 }
 
-static void what_cannot_be_simulated_is_refused(void **state)
+TEST(what_cannot_be_simulated_is_refused)
 {
-    (void)state;
     zero_model model = the_model();
     simulate_job job;
     zero_plan_input in = plan_of(&model, 1, 4);
@@ -347,20 +335,5 @@ static void what_cannot_be_simulated_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_takes_the_planned_time),
-        cmocka_unit_test(so_does_a_step_of_every_kind),
-        cmocka_unit_test(so_does_a_step_beside_a_disk),
-        cmocka_unit_test(so_does_a_step_of_replicas),
-        cmocka_unit_test(so_does_a_step_of_tp_groups),
-        cmocka_unit_test(owners_take_little_more),
-        cmocka_unit_test(a_slow_rank_is_named),
-        cmocka_unit_test(each_instruction_is_one_span),
-        cmocka_unit_test(two_runs_are_equal),
-        cmocka_unit_test(polls_and_sums_take_time),
-        cmocka_unit_test(every_wait_waits),
-        cmocka_unit_test(what_would_take_too_much_is_refused),
-        cmocka_unit_test(what_cannot_be_simulated_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

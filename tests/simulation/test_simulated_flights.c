@@ -1,5 +1,7 @@
 /* Collectives in flight, as a simulation tells them: each of the program once on each rank, on all ranks
  * of its group at once, with the bytes that the plan counts. */
+#include "support/test.h"
+
 #include "support/simulate_job.h"
 
 #include <stdlib.h>
@@ -48,8 +50,7 @@ static void read_flight(void *arg, const zero_simulated_flight *f)
     meet(&r->calls[f->step - (r->steps - 2)][f->part][group_of(r, f)][f->call], f);
     if (f->step < r->steps - 1) return;
     assert_true(f->begin >= 0.0);
-    assert_int_equal(zero_collective_traffic(f->spec, f->layout, f->member, &traffic),
-                     ZERO_OK);
+    assert_ok(zero_collective_traffic(f->spec, f->layout, f->member, &traffic));
     r->sent[f->rank] += zero_traffic_total(&traffic).bytes_sent;
     r->n[f->rank]++;
 }
@@ -104,7 +105,7 @@ static void check(zero_plan_input in, int nodes)
         zero_schedule s;
         other.rank = rank;
         other.layout = &job.layout;
-        assert_int_equal(zero_schedule_compile(&s, &other), ZERO_OK);
+        assert_ok(zero_schedule_compile(&s, &other));
         for (int p = 0; p < tp; p++) {
             assert_true(r->sent[rank * tp + p] == planned_bytes(&s));
             sum += r->n[rank * tp + p];
@@ -118,9 +119,8 @@ static void check(zero_plan_input in, int nodes)
     free(r);
 }
 
-static void flights_are_those_of_the_plan(void **state)
+TEST(flights_are_those_of_the_plan)
 {
-    (void)state;
     zero_model model = simulate_gpt2(2, 64);
     for (int stage = 0; stage < 4; stage++)
         for (int ranks = 1; ranks <= 4; ranks++) {
@@ -138,11 +138,10 @@ static void flights_are_those_of_the_plan(void **state)
     zero_model_destroy(&model);
 }
 
-static void so_they_are_in_groups(void **state)
+TEST(so_they_are_in_groups)
 {
-    (void)state;
     zero_model whole = simulate_gpt2(2, 64), model;
-    assert_int_equal(zero_model_share(&whole, (zero_share){2, 0, 2}, &model), ZERO_OK);
+    assert_ok(zero_model_share(&whole, (zero_share){2, 0, 2}, &model));
     for (int stage = 0; stage < 4; stage++) {
         zero_plan_input in = zero_plan_input_standard(&model, 3, 0);
         in.stage = stage;
@@ -159,9 +158,5 @@ static void so_they_are_in_groups(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flights_are_those_of_the_plan),
-        cmocka_unit_test(so_they_are_in_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

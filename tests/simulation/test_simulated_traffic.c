@@ -1,5 +1,7 @@
 /* All bytes and messages of a job's programs are simulated, and nobody waits for ever: random
  * plans, and groups of every part of a family. */
+#include "support/test.h"
+
 #include "support/random_plan.h"
 #include "support/simulate_job.h"
 
@@ -108,9 +110,8 @@ static void check_plan(zero_plan_input input, int nodes, uint64_t *random, uint6
     job_close(&plans);
 }
 
-static void all_traffic_is_simulated(void **state)
+TEST(all_traffic_is_simulated)
 {
-    (void)state;
     for (uint64_t trial = 0; trial < 1000; trial += TEST_SHARE(5)) {
         uint64_t random = trial;
         int nodes;
@@ -124,9 +125,8 @@ static void all_traffic_is_simulated(void **state)
 }
 
 /* Optimizer states, parameters and activations in a file; `owner` deals blocks unevenly. */
-static void so_it_is_beside_a_file(void **state)
+TEST(so_it_is_beside_a_file)
 {
-    (void)state;
     zero_model model = simulate_gpt2(2, 256);
     for (uint64_t trial = 0; trial < 96; trial += TEST_SHARE(5)) {
         uint64_t random = trial;
@@ -148,18 +148,15 @@ static void so_it_is_beside_a_file(void **state)
 }
 
 /* Replicas, and TP groups with a part of the model each. */
-static void so_it_is_in_groups_of_every_kind(void **state)
+TEST(so_it_is_in_groups_of_every_kind)
 {
-    (void)state;
     zero_model whole = simulate_gpt2(2, 64);
     for (uint64_t trial = 0; trial < 64; trial += TEST_SHARE(5)) {
         uint64_t random = trial;
         int tp = 1 << (trial % 3), R = 1 << (trial / 3 % 3),
             N = R * (1 + made_draw(&random, 3));
         zero_model model = whole;
-        if (tp > 1)
-            assert_int_equal(zero_model_share(&whole, (zero_share){tp, 0, tp}, &model),
-                             ZERO_OK);
+        if (tp > 1) assert_ok(zero_model_share(&whole, (zero_share){tp, 0, tp}, &model));
         simulate_job job;
         zero_plan_input input = zero_plan_input_standard(&model, N, 0);
         input.stage = made_draw(&random, 4);
@@ -184,10 +181,5 @@ static void so_it_is_in_groups_of_every_kind(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_traffic_is_simulated),
-        cmocka_unit_test(so_it_is_beside_a_file),
-        cmocka_unit_test(so_it_is_in_groups_of_every_kind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/engine_test.h"
+#include "support/test.h"
 
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static inline void test_place_open(test_place *place)
     snprintf(place->path, sizeof place->path, "%s/zero-test-XXXXXX", tmp ? tmp : "/tmp");
     if (test_rank == 0 && !mkdtemp(place->path)) abort();
     MPI_Bcast(place->path, (int)sizeof place->path, MPI_CHAR, 0, MPI_COMM_WORLD);
-    assert_all(zero_storage_open(place->path, &place->dir) == ZERO_OK);
+    all_ok(zero_storage_open(place->path, &place->dir));
 }
 
 static inline zero_status test_place_drop(void *arg, const char *name)
@@ -65,7 +66,7 @@ static inline void test_save(test_run *run, const test_place *place, int64_t ste
 {
     zero_status st = test_try_save(run, place, step);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }
 
 static inline zero_status test_try_load(test_run *run, const char *path)
@@ -84,5 +85,5 @@ static inline void test_load(test_run *run, const test_place *place, int64_t ste
     test_step_path(place, step, path);
     zero_status st = test_try_load(run, path);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }

@@ -1,12 +1,7 @@
 /* collective_cases.h - the layouts and shapes with which collectives are tested. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "lists/algorithm.h"
 #include "support/tree_oracle.h"
@@ -65,7 +60,7 @@ static inline zero_layout layout_of(const node_sizes sizes)
     int ids[64], n = 0;
     for (int node = 0; sizes[node] > 0; node++)
         for (int l = 0; l < sizes[node]; l++) ids[n++] = 10 * node + 3;
-    assert_int_equal(zero_layout_init(&layout, n, ids), ZERO_OK);
+    assert_ok(zero_layout_init(&layout, n, ids));
     return layout;
 }
 

@@ -29,13 +29,13 @@ static inline field field_open(zero_comm comm, size_t room)
 {
     field f = {.comm = comm, .room = zero_round_up_size(room, 64)};
     size_t bytes[2] = {FIELD_JOBS * f.room, FIELD_JOBS * f.room};
-    assert_int_equal(zero_window_init(&f.window, &f.comm, 2, bytes), ZERO_OK);
+    assert_ok(zero_window_init(&f.window, &f.comm, 2, bytes));
     return f;
 }
 
 static inline void field_close(field *f)
 {
-    assert_int_equal(zero_comm_barrier(&f->comm), ZERO_OK);
+    assert_ok(zero_comm_barrier(&f->comm));
     zero_window_destroy(&f->window);
     zero_comm_destroy(&f->comm);
 }
@@ -135,14 +135,13 @@ static inline void job_build(job *j)
     size_t staging = zero_collective_staging(&j->spec, &f->comm.layout);
     if (j->spec.on_device) {
         assert_true(staging <= f->room);
-        assert_int_equal(
-            zero_collective_init_on_device(&j->op, &f->comm, &j->spec, &j->device->copier),
-            ZERO_OK);
+        assert_ok(
+            zero_collective_init_on_device(&j->op, &f->comm, &j->spec, &j->device->copier));
         return;
     }
     j->staging = staging > 0 ? aligned_alloc(64, zero_round_up_size(staging, 64)) : NULL;
     assert_true(j->staging || staging == 0);
-    assert_int_equal(zero_collective_init(&j->op, &f->comm, &j->spec), ZERO_OK);
+    assert_ok(zero_collective_init(&j->op, &f->comm, &j->spec));
 }
 
 static inline job job_init(field *f, zero_collective_spec spec, uint64_t trial,
@@ -175,7 +174,7 @@ static inline void job_fill(job *j)
     bool mine = !s->one_out || j->f->window.local_rank == 0;
     for (int64_t i = 0; mine && !sums_in_place && i < job_out_len(j); i++)
         oracle_store(s->result, j->out, i, job_marker(j, i));
-    if (s->one_out) assert_int_equal(zero_comm_barrier(&j->f->comm), ZERO_OK);
+    if (s->one_out) assert_ok(zero_comm_barrier(&j->f->comm));
     job_fill_in(j);
 }
 
@@ -184,7 +183,7 @@ static inline void job_begin(job *j)
     char *in = j->device ? fake_address(j->in) : j->in;
     char *out = job_has_out(j) ? j->out : NULL;
     if (j->device && out) out = fake_address(out);
-    assert_int_equal(zero_collective_begin(&j->op, in, out, j->staging), ZERO_OK);
+    assert_ok(zero_collective_begin(&j->op, in, out, j->staging));
 }
 
 static inline float job_expected(const job *j, int64_t i)
@@ -244,7 +243,7 @@ static inline bool job_is_right(job *j)
         print_error("rank %d: a copy has not ended\n", j->f->comm.rank);
         wrong++;
     }
-    if (j->spec.one_out) assert_int_equal(zero_comm_barrier(&j->f->comm), ZERO_OK);
+    if (j->spec.one_out) assert_ok(zero_comm_barrier(&j->f->comm));
     return wrong == 0;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/comm.h"
+#include "support/test.h"
 #include "support/test_world.h"
 
 enum { ONE_NODE, TWO_NODES, ONE_AND_REST, PAIRS, ALONE, ALTERNATING, AS_IS, ARRANGEMENTS };
@@ -40,8 +41,8 @@ static inline zero_comm arrange(int arrangement)
     int ids[64];
     assert_true(world.size <= 64);
     for (int r = 0; r < world.size; r++) ids[r] = node_of(arrangement, r, world.size);
-    assert_int_equal(zero_comm_split(&world, 0, 0, &comm), ZERO_OK);
-    assert_int_equal(zero_comm_pretend_nodes(&comm, ids), ZERO_OK);
+    assert_ok(zero_comm_split(&world, 0, 0, &comm));
+    assert_ok(zero_comm_pretend_nodes(&comm, ids));
     return comm;
 }
 

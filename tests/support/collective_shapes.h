@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/collective_job.h"
+#include "support/test.h"
 #include "support/test_world.h"
 
 #include <unistd.h>
@@ -27,9 +28,8 @@ static inline bool run_job(job *j)
     zero_traffic moved = comm->traffic[j->spec.kind], planned;
     job_fill(j);
     job_begin(j);
-    assert_int_equal(zero_collective_wait(&j->op), ZERO_OK);
-    assert_int_equal(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned),
-                     ZERO_OK);
+    assert_ok(zero_collective_wait(&j->op));
+    assert_ok(zero_collective_traffic(&j->spec, &comm->layout, comm->rank, &planned));
     assert_copied_as_planned(j, &planned);
     zero_traffic_add(&moved, 1, &planned);
     assert_memory_equal(&moved, &comm->traffic[j->spec.kind], sizeof moved);
@@ -91,7 +91,7 @@ static inline bool end_jobs(job *jobs, int n)
 {
     bool right = true;
     for (int i = 0; i < n; i++)
-        assert_int_equal(zero_collective_wait(&jobs[(i + test_rank) % n].op), ZERO_OK);
+        assert_ok(zero_collective_wait(&jobs[(i + test_rank) % n].op));
     assert_true(jobs[0].f->comm.active == NULL);
     for (int i = 0; i < n; i++) {
         right = job_is_right(&jobs[i]) && right;

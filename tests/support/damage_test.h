@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/checkpoint_test.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <time.h>
@@ -137,8 +138,7 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
     static const unsigned char text[] = "to be or not to be that is the question to be";
     zero_tokenizer tokenizer;
     uint64_t bytes;
-    assert_all(zero_tokenizer_init(&tokenizer, "bpe:260", text, sizeof text - 1) ==
-               ZERO_OK);
+    all_ok(zero_tokenizer_init(&tokenizer, "bpe:260", text, sizeof text - 1));
     json_t *options = json_pack("{s:s, s:s}", "stage", "1", "lr", "0.001");
     zero_checkpoint_input in = {.step = step,
                                 .samples = 6 * step,
@@ -151,7 +151,7 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
     if (test_run_member(run))
         st = zero_checkpoint_save(&run->engine, &place->dir, &in, &bytes);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     json_decref(options);
     zero_tokenizer_destroy(&tokenizer);
 }

@@ -3,16 +3,11 @@
 #pragma once
 
 #include "support/math_test.h"
+#include "support/test.h"
 
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "fake/fake.h"
-
-#define assert_ok(call) \
-    do { \
-        if ((call) != ZERO_OK) fail_msg("%s", zero_last_error()); \
-    } while (0)
 
 static const zero_backend *const fake = &zero_backend_fake;
 

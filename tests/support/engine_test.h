@@ -105,7 +105,7 @@ static inline void test_run_begin(test_run *run)
 {
     zero_status st = run->comm->size > 0 ? test_run_init(run) : ZERO_OK;
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }
 
 /* The ranks of `comm`, which stays the caller's, train together; collective over the job. */
@@ -120,11 +120,11 @@ static inline void test_split(int n, int fake_nodes, zero_comm *out)
 {
     zero_comm world;
     zero_status st = ZERO_OK;
-    assert_all(zero_comm_world(&world) == ZERO_OK);
-    assert_all(zero_comm_split(&world, test_rank < n ? 0 : -1, 0, out) == ZERO_OK);
+    all_ok(zero_comm_world(&world));
+    all_ok(zero_comm_split(&world, test_rank < n ? 0 : -1, 0, out));
     zero_comm_destroy(&world);
     if (out->size > 0 && fake_nodes > 0) st = zero_comm_pretend_blocks(out, fake_nodes);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
 }
 
 /* Ranks 0 .. n-1 of the job train together; collective over the job. */
@@ -136,7 +136,7 @@ static inline void test_run_open(test_run *run, const test_setup *setup, int n)
     if (run->own.size > 0)
         st = zero_comm_divide(&run->own, setup->tp > 1 ? setup->tp : 1,
                               setup->plan.shard_ranks);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     test_run_begin(run);
 }
 
@@ -213,7 +213,7 @@ static inline test_digest test_run_digest(test_run *run)
     test_digest d = {""};
     zero_status st = ZERO_OK;
     if (test_run_member(run)) st = zero_engine_digest(&run->engine, d.hex);
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     MPI_Bcast(d.hex, (int)sizeof d.hex, MPI_CHAR, 0, MPI_COMM_WORLD);
     return d;
 }

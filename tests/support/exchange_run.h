@@ -2,12 +2,7 @@
  * could go on, and again after its arithmetic. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "simulation/exchange.h"
 
@@ -33,7 +28,7 @@ static inline void run_open(exchange_run *run, const zero_network_input *network
                                   .memory_bandwidth = memory_bandwidth,
                                   .stir = run_stirs,
                                   .arg = run};
-    assert_int_equal(zero_exchanges_open(&run->x, &input, &run->events), ZERO_OK);
+    assert_ok(zero_exchanges_open(&run->x, &input, &run->events));
     run->free_at = calloc((size_t)network->layout->size, sizeof *run->free_at);
     assert_non_null(run->free_at);
 }
@@ -67,7 +62,7 @@ static inline double run_all(exchange_run *run)
         if (event.kind == ZERO_EVENT_NETWORK) zero_exchange_happens(run->x, &event);
         if (event.kind == ZERO_EVENT_RANK) run_look(run, event.which);
     }
-    assert_int_equal(zero_exchanges_status(run->x), ZERO_OK);
+    assert_ok(zero_exchanges_status(run->x));
     return run->end;
 }
 
@@ -77,7 +72,7 @@ static inline int run_group(exchange_run *run, const zero_layout *layout)
     int *ranks = calloc((size_t)layout->size, sizeof *ranks), group;
     assert_non_null(ranks);
     for (int r = 0; r < layout->size; r++) ranks[r] = r;
-    assert_int_equal(zero_exchanges_add_group(run->x, ranks, layout, &group), ZERO_OK);
+    assert_ok(zero_exchanges_add_group(run->x, ranks, layout, &group));
     free(ranks);
     return group;
 }
@@ -97,7 +92,7 @@ static inline double run_alone(const zero_network_input *network, double memory_
     int lists;
     run_open(&run, network, memory_bandwidth);
     int group = run_group(&run, layout);
-    assert_int_equal(zero_exchanges_add_lists(run.x, group, spec, &lists), ZERO_OK);
+    assert_ok(zero_exchanges_add_lists(run.x, group, spec, &lists));
     for (int r = 0; r < layout->size; r++) run_begin(&run, group, 0, lists, r);
     double seconds = run_all(&run);
     for (int r = 0; r < layout->size; r++)

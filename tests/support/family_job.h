@@ -1,6 +1,7 @@
 /* family_job.h - collectives on the groups of a family, with results that tree_oracle.h defines. */
 #pragma once
 
+#include "support/test.h"
 #include "support/test_world.h"
 
 #include <unistd.h>
@@ -31,8 +32,7 @@ static inline family_group family_open(zero_comm *comm)
 {
     family_group g = {.comm = comm};
     size_t bytes = FAMILY_SLOTS * family_bytes(comm);
-    assert_int_equal(zero_window_init(&g.window, comm, 2, (size_t[2]){bytes, bytes}),
-                     ZERO_OK);
+    assert_ok(zero_window_init(&g.window, comm, 2, (size_t[2]){bytes, bytes}));
     return g;
 }
 
@@ -80,7 +80,7 @@ static inline family_job family_make(family_group *g, const zero_collective_spec
     j.out = family_array(g, 1, slot);
     j.staging = aligned_alloc(64, zero_round_up_size(staging + 1, 64));
     assert_non_null(j.staging);
-    assert_int_equal(zero_collective_init(&j.op, j.comm, spec), ZERO_OK);
+    assert_ok(zero_collective_init(&j.op, j.comm, spec));
     return j;
 }
 
@@ -108,7 +108,7 @@ static inline void family_fill(family_job *j, uint64_t trial)
 
 static inline void family_begin(family_job *j)
 {
-    assert_int_equal(zero_collective_begin(&j->op, j->in, j->out, j->staging), ZERO_OK);
+    assert_ok(zero_collective_begin(&j->op, j->in, j->out, j->staging));
 }
 
 static inline float family_expected(const family_job *j, int64_t i)

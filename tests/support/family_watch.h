@@ -2,8 +2,7 @@
 #pragma once
 
 #include "support/family_job.h"
-
-#include <string.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "comm/operation.h"
@@ -33,7 +32,7 @@ static inline void run(family_group *g, zero_collective_kind kind, int unit)
 {
     family_job j = make(g, kind, unit, 0);
     family_begin(&j);
-    assert_int_equal(zero_collective_wait(&j.op), ZERO_OK);
+    assert_ok(zero_collective_wait(&j.op));
     assert_true(family_is_right(&j));
     family_destroy(&j);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/engine_test.h"
+#include "support/test.h"
 
 #define GENERATED 30
 
@@ -9,5 +10,5 @@ static inline void generate(test_run *run, const zero_sampling *how, int64_t n_k
                             int32_t text[64])
 {
     for (int64_t i = 0; i < n_known; i++) text[i] = (int32_t)(7 * i % 50);
-    assert_all(test_generate_text(&run->engine, how, n_known, GENERATED, text) == ZERO_OK);
+    all_ok(test_generate_text(&run->engine, how, n_known, GENERATED, text));
 }

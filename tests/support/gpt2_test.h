@@ -2,12 +2,13 @@
 #pragma once
 
 #include "support/math_test.h"
+#include "support/test.h"
 
 #include "nn/gpt2.h"
 
 static inline zero_model describe(const zero_gpt2_shape *shape)
 {
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(shape, &model));
     return model;
 }

@@ -1,16 +1,8 @@
 /* hugging_face_test.h - a small GPT-2 with known values, and a directory for its files. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
@@ -24,7 +16,7 @@ static const zero_gpt2_shape shape = {
 static inline zero_model model_of(const zero_gpt2_shape *s)
 {
     zero_model model;
-    assert_int_equal(zero_gpt2_describe(s, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(s, &model));
     return model;
 }
 

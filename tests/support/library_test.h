@@ -16,7 +16,7 @@ static const zero_step_input tied_input = {
 static inline zero_comm *open_world(void)
 {
     zero_comm *comm = NULL;
-    assert_all(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm) == ZERO_OK);
+    all_ok(zero_comm_open(MPI_COMM_WORLD, 60.0, &comm));
     return comm;
 }
 
@@ -24,7 +24,7 @@ static inline void describe_tied(zero_model *model)
 {
     tied_model tied;
     tied_init(&tied);
-    assert_all(zero_model_describe(&tied.tables, model) == ZERO_OK);
+    all_ok(zero_model_describe(&tied.tables, model));
 }
 
 static inline zero_trainer_spec tied_spec(const zero_model *model)
@@ -37,7 +37,7 @@ static inline zero_trainer *open_trainer(const zero_trainer_spec *spec, zero_com
     zero_trainer *t = NULL;
     zero_status st = zero_trainer_open(spec, comm, &t);
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
-    assert_all(st == ZERO_OK);
+    all_ok(st);
     return t;
 }
 

@@ -1,12 +1,6 @@
+#include "support/test.h"
+
 #include "support/made_model.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "support/tree_oracle.h"
 

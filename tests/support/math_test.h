@@ -2,15 +2,7 @@
  * backends that are ready to compute. */
 #pragma once
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "math/backend.h"
@@ -93,7 +85,7 @@ static inline zero_math test_opened(const zero_backend *backend)
     static float scratch[1 << 19];
     assert_true(zero_math_scratch() <= (int64_t)COUNT(scratch));
     zero_math math = {.scratch = scratch};
-    assert_int_equal(backend->open(&math), ZERO_OK);
+    assert_ok(backend->open(&math));
     return math;
 }
 

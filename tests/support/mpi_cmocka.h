@@ -5,15 +5,9 @@
  * test early would make the others wait forever. ctest sets the time limits. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <mpi.h>
+
+#include "support/test.h"
 
 static int test_rank, test_size;
 
@@ -47,3 +41,5 @@ static inline void assert_all_at(int ok, const char *text, const char *file, int
     if (!all) MPI_Barrier(MPI_COMM_WORLD); /* all ranks print before the abort */
     assert_true(all);
 }
+
+#define all_ok(call) assert_all((call) == ZERO_OK)

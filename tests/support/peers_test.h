@@ -32,7 +32,7 @@ static inline bool check_peers(const zero_engine *e, const zero_peer_bytes *befo
 {
     zero_comm *comm = e->runner.comm;
     zero_peer_bytes planned = *before, moved = peers_of(comm);
-    assert_int_equal(zero_schedule_peers(&e->schedule, e->runner.walks, &planned), ZERO_OK);
+    assert_ok(zero_schedule_peers(&e->schedule, e->runner.walks, &planned));
     return memcmp(&planned, &moved, sizeof planned) == 0;
 }
 
@@ -50,7 +50,7 @@ static inline bool check_rows(const zero_engine *e)
         zero_traffic_add(&sum, 1, &one);
     }
     zero_volume ledger_sum = zero_traffic_total(&sum);
-    assert_int_equal(zero_rank_bytes_gather(e, &bytes), ZERO_OK);
+    assert_ok(zero_rank_bytes_gather(e, &bytes));
     for (int i = 0; i < bytes.n; i++) {
         row += bytes.planned[comm->rank * bytes.n + i];
         column += bytes.planned[i * bytes.n + comm->rank];

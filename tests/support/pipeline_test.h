@@ -1,13 +1,7 @@
 /* pipeline_test.h - pipelines of a small model, in all shapes. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "nn/gpt2.h"
 #include "plan/pipeline.h"
@@ -35,7 +29,7 @@ static inline pipeline_input input(const zero_model *model, int n_stages, int m,
 
 static inline void describe(zero_model *model)
 {
-    assert_int_equal(zero_gpt2_describe(&pipeline_shape, model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&pipeline_shape, model));
 }
 
 static inline void make(zero_pipeline *p, zero_pipeline_kind kind, const pipeline_input *in)

@@ -1,12 +1,7 @@
 /* schedule_job.h - one plan, compiled for every rank. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
@@ -26,7 +21,7 @@ static inline void job_open(schedule_job *job, zero_plan_input input, int nodes)
 {
     job->n_ranks = input.n_ranks;
     assert_true(input.n_ranks <= JOB_RANKS);
-    assert_int_equal(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes));
     input.layout = &job->layout;
     for (input.rank = 0; input.rank < job->n_ranks; input.rank++)
         if (zero_schedule_compile(&job->s[input.rank], &input) != ZERO_OK)

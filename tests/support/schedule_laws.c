@@ -1,3 +1,5 @@
+#include "support/test.h"
+
 #include "support/schedule_laws.h"
 
 #include <stdlib.h>
@@ -236,7 +238,7 @@ void laws_check_least(const zero_schedule *s)
 {
     zero_schedule_bound least;
     int64_t instructions = 0;
-    assert_int_equal(zero_schedule_least(&s->input, &least), ZERO_OK);
+    assert_ok(zero_schedule_least(&s->input, &least));
     for (int kind = 0; kind < ZERO_PROGRAMS; kind++)
         instructions += s->programs[kind].length;
     size_t window = s->input.device ? 0 : s->window_bytes;

@@ -1,4 +1,6 @@
 /* The specs of collectives, against the buffers that instructions name. */
+#include "support/test.h"
+
 #include "lists/algorithm.h"
 #include "support/schedule_laws.h"
 
@@ -77,7 +79,7 @@ static void check_piece(const schedule_job *job, int rank, zero_op op, int g, in
     if (!slice) assert_int_equal(spec.root, owner);
     assert_int_equal(spec.on_device, s->input.device);
     assert_int_equal(spec.in_turn, slice);
-    assert_int_equal(zero_collective_check(&spec, zero_schedule_layout(s)), ZERO_OK);
+    assert_ok(zero_collective_check(&spec, zero_schedule_layout(s)));
 }
 
 /* ---- where neighbours look ---- */
@@ -193,7 +195,7 @@ static void check_all_reduce(const zero_schedule *s, const zero_instruction *i, 
         assert_true(spec.type == ZERO_FP32 && spec.result == ZERO_FP32);
         assert_true(spec.count * K == shard && spec.count % ZERO_SHARD_GRANULE == 0);
         assert_true(spec.stride == spec.count);
-        assert_int_equal(zero_collective_check(&spec, &s->replica_layout), ZERO_OK);
+        assert_ok(zero_collective_check(&spec, &s->replica_layout));
         if (spec.algorithm == ZERO_ALGORITHM_P2P)
             assert_true(bytes <= (size_t)s->input.bucket * sizeof(float));
         if (bytes > 0) assert_true(s->buffers[i->staging].bytes >= bytes);

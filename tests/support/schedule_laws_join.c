@@ -1,4 +1,6 @@
 /* Parts of passes, and the JOINs of a TP group between them. */
+#include "support/test.h"
+
 #include <string.h>
 
 #include "lists/algorithm.h"
@@ -81,7 +83,7 @@ static void check_staging(const zero_schedule *s, const zero_instruction *i)
     for (int k = 0; k < zero_exchange_collectives(s, i->op, i->join); k++) {
         zero_collective_spec spec = zero_exchange_collective(s, i->op, i->join, k);
         size_t bytes = zero_collective_staging(&spec, layout);
-        assert_int_equal(zero_collective_check(&spec, layout), ZERO_OK);
+        assert_ok(zero_collective_check(&spec, layout));
         if (zero_algorithm_get(spec.algorithm)->bounds_staging)
             assert_true(bytes <= (size_t)s->input.bucket * sizeof(float));
         if (bytes > 0) assert_true(s->buffers[i->staging].bytes >= bytes);

@@ -2,16 +2,8 @@
  * process, with states made of numbers. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/fail.h"
 #include "base/range.h"
@@ -38,11 +30,10 @@ static inline void part_open(struct part *part, const zero_model *whole,
     int64_t n_params[CUT_GROUPS];
     zero_share share = {l->tp, rank % l->tp, l->slices};
     *part = (struct part){.d = rank / l->tp};
-    assert_int_equal(zero_model_share(whole, share, &part->model), ZERO_OK);
+    assert_ok(zero_model_share(whole, share, &part->model));
     for (int g = 0; g < CUT_GROUPS; g++) n_params[g] = part->model.groups[g].n_params;
-    assert_int_equal(zero_partition_cut(l->scheme, l->n_ranks / l->tp, CUT_GROUPS, n_params,
-                                        part->partitions),
-                     ZERO_OK);
+    assert_ok(zero_partition_cut(l->scheme, l->n_ranks / l->tp, CUT_GROUPS, n_params,
+                                 part->partitions));
 }
 
 static inline float value(int tensor, int state, int64_t whole)
@@ -109,8 +100,8 @@ static inline void write_shard(const zero_storage_dir *dir, zero_manifest *m,
     zero_shard_writer shard;
     zero_shard_source source = {rank, view, &part};
     part_open(&part, whole, &m->table.layout, rank);
-    assert_int_equal(zero_shard_prepare(&source, m, &shard), ZERO_OK);
-    assert_int_equal(zero_shard_write(&shard, dir), ZERO_OK);
+    assert_ok(zero_shard_prepare(&source, m, &shard));
+    assert_ok(zero_shard_write(&shard, dir));
     m->shards[rank] = zero_shard_describe(&shard);
     zero_shard_forget(&shard);
     zero_model_destroy(&part.model);
@@ -125,16 +116,14 @@ static inline void write_checkpoint(const zero_model *whole,
     zero_manifest m = {.step = 5, .digest = DIGEST, .arithmetic = "a test's"};
     m.loss_scale.scale = 1.0f;
     m.loss_scale.hysteresis = 1;
-    assert_int_equal(
-        zero_state_table_init(&m.table, whole->n_tensors, whole->tensors, layout), ZERO_OK);
+    assert_ok(zero_state_table_init(&m.table, whole->n_tensors, whole->tensors, layout));
     m.shards = calloc((size_t)layout->n_ranks, sizeof *m.shards);
     assert_non_null(m.shards);
-    assert_int_equal(zero_storage_remove(&top, "step-00000005"), ZERO_OK);
-    assert_int_equal(zero_storage_make(&top, "step-00000005", &dir), ZERO_OK);
+    assert_ok(zero_storage_remove(&top, "step-00000005"));
+    assert_ok(zero_storage_make(&top, "step-00000005", &dir));
     for (int rank = 0; rank < layout->n_ranks; rank++) write_shard(&dir, &m, whole, rank);
-    assert_int_equal(zero_manifest_write(&m, &text), ZERO_OK);
-    assert_int_equal(zero_storage_put(&dir, ZERO_MANIFEST_NAME, text.bytes, text.len),
-                     ZERO_OK);
+    assert_ok(zero_manifest_write(&m, &text));
+    assert_ok(zero_storage_put(&dir, ZERO_MANIFEST_NAME, text.bytes, text.len));
     zero_bytes_destroy(&text);
     zero_manifest_destroy(&m);
     zero_storage_close(&dir);

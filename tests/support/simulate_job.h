@@ -1,14 +1,7 @@
 /* simulate_job.h - a plan, compiled for rank 0 of a job on some nodes, and its simulation. */
 #pragma once
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "nn/gpt2.h"
 #include "nn/share.h"
@@ -39,7 +32,7 @@ static inline zero_simulate_input simulate_input(void)
 static inline void simulate_open(simulate_job *job, zero_plan_input input, int nodes)
 {
     job->input = simulate_input();
-    assert_int_equal(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&job->layout, input.n_ranks, nodes));
     input.layout = &job->layout;
     if (zero_schedule_compile(&job->s, &input) != ZERO_OK)
         fail_msg("%s", zero_last_error());
@@ -64,6 +57,6 @@ static inline zero_model simulate_gpt2(int layers, int hidden)
     zero_model model;
     zero_gpt2_shape shape = {
         .layers = layers, .hidden = hidden, .heads = 4, .seq = 256, .vocab = 1000};
-    assert_int_equal(zero_gpt2_describe(&shape, &model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &model));
     return model;
 }

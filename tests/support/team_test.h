@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/math_machines.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,7 +35,7 @@ static inline zero_math team_of(test_pool *pool, int threads, listener *l)
     const int64_t bytes = threads * zero_math_scratch() * (int64_t)sizeof(float);
     zero_math math = {.threads = threads, .scratch = test_bytes(pool, bytes)};
     memset(math.scratch, 0xff, (size_t)bytes);
-    assert_int_equal(zero_backend_cpu.open(&math), ZERO_OK);
+    assert_ok(zero_backend_cpu.open(&math));
     if (l) {
         *l = (listener){.caller = pthread_self()};
         math.poll = listen, math.poll_arg = l;

@@ -1,15 +1,7 @@
 /* The trace of a simulation has the ranks that were asked for, and each rank's own plan. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "report/plan_program.h"
@@ -51,7 +43,7 @@ static zero_status make(zero_simulation_report *report, zero_simulation_request 
                         const zero_simulation_trace_input *input)
 {
     zero_simulation_trace *trace;
-    assert_int_equal(zero_simulation_trace_open(&trace, input), ZERO_OK);
+    assert_ok(zero_simulation_trace_open(&trace, input));
     zero_simulation_watcher watcher = zero_simulation_trace_watcher(trace);
     request->watcher = &watcher;
     zero_status st = zero_simulation_report_make(report, request);
@@ -103,7 +95,7 @@ static void check_rank(const zero_simulation_report *r, const zero_traced_rank *
     zero_schedule s;
     int64_t sum = 0, sent = 0;
     input.rank = rank->rank;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_OK);
+    assert_ok(zero_schedule_compile(&s, &input));
     check_instructions(r, &s, rank);
     for (int64_t k = 0; k < rank->n_spans; k++) {
         sum += rank->spans[k].end - rank->spans[k].begin;
@@ -119,9 +111,8 @@ static void check_rank(const zero_simulation_report *r, const zero_traced_rank *
     zero_schedule_destroy(&s);
 }
 
-static void each_rank_has_its_own_plan(void **state)
+TEST(each_rank_has_its_own_plan)
 {
-    (void)state;
     for (int stage = 0; stage < 4; stage++)
         for (int owner = 0; owner < 2; owner++) {
             zero_simulation_request request = request_of(3, stage);
@@ -149,17 +140,16 @@ static void each_rank_has_its_own_plan(void **state)
         }
 }
 
-static void only_ranks_that_are_asked_for_are_there(void **state)
+TEST(only_ranks_that_are_asked_for_are_there)
 {
-    (void)state;
     zero_simulation_request request = request_of(8, 3);
     zero_simulation_trace_input input = input_of(2, 3);
     zero_simulation_report report;
     zero_traced t;
     input.ranks.n = 2;
     input.ranks.range[1].first = input.ranks.range[1].last = 6;
-    assert_int_equal(make(&report, &request, &input), ZERO_OK);
-    assert_int_equal(zero_traced_read(&t, "t.json"), ZERO_OK);
+    assert_ok(make(&report, &request, &input));
+    assert_ok(zero_traced_read(&t, "t.json"));
     assert_int_equal(t.n_ranks, 3);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(t.ranks[k].rank, k < 2 ? k + 2 : 6);
@@ -170,9 +160,8 @@ static void only_ranks_that_are_asked_for_are_there(void **state)
     unlink("t.json");
 }
 
-static void a_failure_leaves_no_file(void **state)
+TEST(a_failure_leaves_no_file)
 {
-    (void)state;
     zero_simulation_request request = request_of(3, 3);
     zero_simulation_trace_input input = input_of(0, 63);
     zero_simulation_report report;
@@ -191,12 +180,7 @@ static void a_failure_leaves_no_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rank_has_its_own_plan),
-        cmocka_unit_test(only_ranks_that_are_asked_for_are_there),
-        cmocka_unit_test(a_failure_leaves_no_file),
-    };
     if (!mkdtemp(place) || chdir(place) != 0) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     return rmdir(place) != 0 || failed;
 }

@@ -1,14 +1,7 @@
 /* A trace that is written and read again has every number and every name. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "io/bytes.h"
@@ -121,13 +114,12 @@ static void check_rest(const zero_traced_rank *rank)
     assert_true(rank->rows[0].n == 1 && rank->rows[0].spans->begin == 1250000000);
 }
 
-static void all_that_is_written_is_read(void **state)
+TEST(all_that_is_written_is_read)
 {
-    (void)state;
     static const char *const hosts[] = {"one", "two"};
     zero_layout layout;
     zero_traced t;
-    assert_int_equal(zero_layout_init(&layout, 3, nodes_of), ZERO_OK);
+    assert_ok(zero_layout_init(&layout, 3, nodes_of));
     zero_trace_head head = head_of(&layout);
     head.hosts = hosts;
     head.note = "the ring was full";
@@ -163,12 +155,11 @@ static void all_that_is_written_is_read(void **state)
 }
 
 /* Ends and begins are rounded alike, so that no span overlaps the next one. */
-static void spans_that_touch_still_touch(void **state)
+TEST(spans_that_touch_still_touch)
 {
-    (void)state;
     zero_layout layout;
     zero_traced t;
-    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, 1, 1));
     zero_trace_head head = head_of(&layout);
     zero_trace_file *f = begin("t.json", &head);
     zero_trace_file_rank(f, 0);
@@ -190,14 +181,13 @@ static void spans_that_touch_still_touch(void **state)
 }
 
 /* Flights of a rank, in any order. */
-static void flights_of_a_row_do_not_overlap(void **state)
+TEST(flights_of_a_row_do_not_overlap)
 {
-    (void)state;
     zero_layout layout;
     zero_traced t;
     uint64_t random = 7;
     int most = 0;
-    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, 1, 1));
     zero_trace_head head = head_of(&layout);
     zero_trace_file *f = begin("t.json", &head);
     zero_trace_file_rank(f, 0);
@@ -218,9 +208,8 @@ static void flights_of_a_row_do_not_overlap(void **state)
     unlink("t.json");
 }
 
-static void hostile_names_are_shown_and_change_nothing(void **state)
+TEST(hostile_names_are_shown_and_change_nothing)
 {
-    (void)state;
     static const char *const names[][2] = {
         {"\"},{\"ph\":\"M", "\"},{\"ph\":\"M"},
         {"back\\slash\\\"", "back\\slash\\\""},
@@ -233,7 +222,7 @@ static void hostile_names_are_shown_and_change_nothing(void **state)
     enum { N = sizeof names / sizeof names[0] };
     zero_layout layout;
     zero_traced t;
-    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, 1, 1));
     for (int k = 0; k < N; k++) {
         const char *hosts[] = {names[k][0]};
         char host[200];
@@ -262,15 +251,14 @@ static void hostile_names_are_shown_and_change_nothing(void **state)
     unlink("t.json");
 }
 
-static void a_long_name_is_cut(void **state)
+TEST(a_long_name_is_cut)
 {
-    (void)state;
     char name[5000];
     zero_layout layout;
     zero_traced t;
     memset(name, '"', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, 1, 1));
     zero_trace_head head = head_of(&layout);
     zero_trace_file *f = begin("t.json", &head);
     zero_trace_file_rank(f, 0);
@@ -281,21 +269,21 @@ static void a_long_name_is_cut(void **state)
     end(f);
     read_back(&t);
     assert_int_equal(strlen(t.ranks[0].spans[999].name), ZERO_TRACE_NAME);
-    assert_int_equal(json_object_size(t.texts), 5); /* each once, the name of the spans too */
+    assert_int_equal(json_object_size(t.texts),
+                     5); /* each once, the name of the spans too */
     zero_traced_destroy(&t);
     zero_layout_destroy(&layout);
     unlink("t.json");
 }
 
-static void a_failure_leaves_no_file(void **state)
+TEST(a_failure_leaves_no_file)
 {
-    (void)state;
     zero_whole_file begun;
     zero_lock lock;
     static const double never[] = {-1.0, 1.0 / 0.0, 0.0 / 0.0, 1e10};
     zero_layout layout;
     zero_trace_file *f;
-    assert_int_equal(zero_layout_init_blocks(&layout, 1, 1), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&layout, 1, 1));
     zero_trace_head head = head_of(&layout);
     f = begin("t.json", &head);
     assert_int_equal(zero_trace_file_end(f, ZERO_ERR_MPI), ZERO_ERR_MPI);
@@ -318,20 +306,18 @@ static void a_failure_leaves_no_file(void **state)
     zero_layout_destroy(&layout);
 }
 
-static void a_file_that_would_be_too_large_is_refused(void **state)
+TEST(a_file_that_would_be_too_large_is_refused)
 {
-    (void)state;
     zero_trace_counts few = {.spans = 1000, .flights = 100, .samples = 500};
     zero_trace_counts many = {.spans = 1000000};
-    assert_int_equal(zero_trace_file_check(&few, "give less"), ZERO_OK);
+    assert_ok(zero_trace_file_check(&few, "give less"));
     assert_int_equal(zero_trace_file_check(&many, "give less"), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "more than 64, with 1000000 instructions"));
     assert_non_null(strstr(zero_last_error(), "give less"));
 }
 
-static void every_instruction_has_a_category(void **state)
+TEST(every_instruction_has_a_category)
 {
-    (void)state;
     for (int op = 0; op < ZERO_OP_KINDS; op++) {
         const char *category = zero_trace_category((zero_op)op);
         assert_true(strcmp(category, "compute") == 0 ||
@@ -345,17 +331,7 @@ static void every_instruction_has_a_category(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_that_is_written_is_read),
-        cmocka_unit_test(spans_that_touch_still_touch),
-        cmocka_unit_test(flights_of_a_row_do_not_overlap),
-        cmocka_unit_test(hostile_names_are_shown_and_change_nothing),
-        cmocka_unit_test(a_long_name_is_cut),
-        cmocka_unit_test(a_failure_leaves_no_file),
-        cmocka_unit_test(a_file_that_would_be_too_large_is_refused),
-        cmocka_unit_test(every_instruction_has_a_category),
-    };
     if (!mkdtemp(place) || chdir(place) != 0) return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     return rmdir(place) != 0 || failed;
 }

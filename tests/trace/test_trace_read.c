@@ -1,14 +1,7 @@
 /* A trace from outside is read strictly: mistakes name the line, and a file that was cut off anywhere
  * is read up to there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "trace/trace_read.h"
@@ -56,9 +49,8 @@ static zero_status parse(zero_traced *t, const char *text, size_t len)
     return st;
 }
 
-static void a_good_one_is_read(void **state)
+TEST(a_good_one_is_read)
 {
-    (void)state;
     zero_traced t;
     if (parse(&t, GOOD, strlen(GOOD)) != ZERO_OK) fail_msg("%s", zero_last_error());
     assert_false(t.is_cut);
@@ -69,9 +61,8 @@ static void a_good_one_is_read(void **state)
 }
 
 /* From the end of the first event on. */
-static void a_file_cut_off_anywhere_is_read_up_to_there(void **state)
+TEST(a_file_cut_off_anywhere_is_read_up_to_there)
 {
-    (void)state;
     const char *events[] = {"{\"name\":\"LOAD\"", "\"cat\":\"collective\"", "\"ph\":\"C\""};
     size_t whole = strlen(GOOD), first = (size_t)(strstr(GOOD, "}},\n{") - GOOD) + 2;
     for (size_t len = 0; len < whole; len++) {
@@ -96,9 +87,8 @@ static void a_file_cut_off_anywhere_is_read_up_to_there(void **state)
     }
 }
 
-static void mistakes_name_the_line(void **state)
+TEST(mistakes_name_the_line)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", "empty file"},
         {"{\"traceEvents\":[\n", "line 1: expected a line [, with which"},
@@ -155,9 +145,8 @@ static void mistakes_name_the_line(void **state)
     }
 }
 
-static void a_file_that_is_not_there_is_an_error(void **state)
+TEST(a_file_that_is_not_there_is_an_error)
 {
-    (void)state;
     zero_traced t;
     assert_int_equal(zero_traced_read(&t, "no/such/t.json"), ZERO_ERR_IO);
     assert_non_null(strstr(zero_last_error(), "no/such/t.json"));
@@ -165,11 +154,5 @@ static void a_file_that_is_not_there_is_an_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_one_is_read),
-        cmocka_unit_test(a_file_cut_off_anywhere_is_read_up_to_there),
-        cmocka_unit_test(mistakes_name_the_line),
-        cmocka_unit_test(a_file_that_is_not_there_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,11 +1,6 @@
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "train/config.h"
 
@@ -51,9 +46,8 @@ static void refused(zero_config *c, int n_ranks, const char *part)
 }
 
 /* Every batch of up to 40 sequences on up to 17 ranks. */
-static void a_batch_is_ranks_times_micro_batch_times_accumulation(void **state)
+TEST(a_batch_is_ranks_times_micro_batch_times_accumulation)
 {
-    (void)state;
     for (int n = 1; n <= 17; n++) {
         for (int64_t global = 1; global <= 40; global++) {
             for (int64_t micro = 1; micro <= 9; micro++) {
@@ -68,14 +62,13 @@ static void a_batch_is_ranks_times_micro_batch_times_accumulation(void **state)
     }
 }
 
-static void one_batch_size_alone_gives_the_other_without_accumulation(void **state)
+TEST(one_batch_size_alone_gives_the_other_without_accumulation)
 {
-    (void)state;
     for (int n = 1; n <= 17; n++) {
         for (int64_t size = 1; size <= 40; size++) {
             zero_config global = with_batch(size, 0), micro = with_batch(0, size);
             assert_int_equal(zero_config_complete(&global, n) == ZERO_OK, size % n == 0);
-            assert_int_equal(zero_config_complete(&micro, n), ZERO_OK);
+            assert_ok(zero_config_complete(&micro, n));
             assert_true(micro.global_batch == size * n && micro.plan.accumulation == 1);
             if (size % n != 0) continue;
             assert_true(global.plan.micro_batch == size / n &&
@@ -84,36 +77,34 @@ static void one_batch_size_alone_gives_the_other_without_accumulation(void **sta
     }
 }
 
-static void without_a_batch_the_preset_decides_on_usual_numbers_of_ranks(void **state)
+TEST(without_a_batch_the_preset_decides_on_usual_numbers_of_ranks)
 {
-    (void)state;
     const int counts[] = {1, 2, 3, 4, 6, 8};
     for (int m = 0; m < n_models(); m++) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             zero_config c = nothing_said(model_name(m));
-            assert_int_equal(zero_config_complete(&c, counts[i]), ZERO_OK);
+            assert_ok(zero_config_complete(&c, counts[i]));
             assert_true(c.plan.accumulation == 1 &&
                         c.global_batch == c.plan.micro_batch * counts[i]);
         }
     }
     zero_config two = nothing_said("tiny"), four = two;
-    assert_int_equal(zero_config_complete(&two, 2), ZERO_OK);
-    assert_int_equal(zero_config_complete(&four, 4), ZERO_OK);
+    assert_ok(zero_config_complete(&two, 2));
+    assert_ok(zero_config_complete(&four, 4));
     assert_true(two.global_batch == four.global_batch); /* one job on any machine */
 }
 
 /* A power of two of microbatches whose size depends on the global batch alone. */
-static void a_reproducible_batch_is_cut_alike_on_all_powers_of_two(void **state)
+TEST(a_reproducible_batch_is_cut_alike_on_all_powers_of_two)
 {
-    (void)state;
     for (int64_t global = 0; global <= 192; global += 8) { /* 0: the preset's */
         zero_config one = with_batch(global, 0);
         one.plan.reproducible = true;
-        assert_int_equal(zero_config_complete(&one, 1), ZERO_OK);
+        assert_ok(zero_config_complete(&one, 1));
         for (int n = 2; n <= 8; n *= 2) {
             zero_config c = with_batch(global, 0);
             c.plan.reproducible = true;
-            assert_int_equal(zero_config_complete(&c, n), ZERO_OK);
+            assert_ok(zero_config_complete(&c, n));
             assert_true(c.plan.micro_batch == one.plan.micro_batch);
             assert_true(c.global_batch == one.global_batch);
             assert_true((c.plan.accumulation & (c.plan.accumulation - 1)) == 0);
@@ -123,16 +114,15 @@ static void a_reproducible_batch_is_cut_alike_on_all_powers_of_two(void **state)
         zero_config open = nothing_said(model_name(m)), fixed = open;
         fixed.plan.reproducible = true;
         fixed.global_batch = 128;
-        assert_int_equal(zero_config_complete(&open, 8), ZERO_OK);
-        assert_int_equal(zero_config_complete(&fixed, 8), ZERO_OK);
+        assert_ok(zero_config_complete(&open, 8));
+        assert_ok(zero_config_complete(&fixed, 8));
         assert_true(!open.grows_with_ranks ||
                     fixed.plan.micro_batch == open.plan.micro_batch);
     }
 }
 
-static void a_batch_that_does_not_work_out_is_refused_with_all_numbers(void **state)
+TEST(a_batch_that_does_not_work_out_is_refused_with_all_numbers)
 {
-    (void)state;
     zero_config c = with_batch(24, 4);
     refused(&c, 5, "--global-batch 24 is not a multiple of --micro-batch 4 x 5 ranks = 20");
     c = with_batch(24, 0); /* no micro batch helps: the nearest are multiples of 5 */
@@ -144,26 +134,24 @@ static void a_batch_that_does_not_work_out_is_refused_with_all_numbers(void **st
     refused(&c, 1, "give a global batch of 4, or another");
 }
 
-static void a_step_has_at_most_so_many_microbatches(void **state)
+TEST(a_step_has_at_most_so_many_microbatches)
 {
-    (void)state;
     zero_config c = with_batch(3 * ZERO_CONFIG_ACCUMULATION, 1);
-    assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
+    assert_ok(zero_config_complete(&c, 3));
     assert_true(c.plan.accumulation == ZERO_CONFIG_ACCUMULATION);
     c = with_batch(3 * ZERO_CONFIG_ACCUMULATION + 3, 1);
     refused(&c, 3, "makes 65537 microbatches");
     c = with_batch(INT32_MAX, INT32_MAX); /* too large for any machine, but valid */
-    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+    assert_ok(zero_config_complete(&c, 1));
     c = with_batch(INT32_MAX, INT32_MAX);
     refused(&c, INT32_MAX, "is not a multiple");
 }
 
-static void every_preset_completes_everything(void **state)
+TEST(every_preset_completes_everything)
 {
-    (void)state;
     for (int m = 0; m < n_models(); m++) {
         zero_config c = nothing_said(model_name(m));
-        assert_int_equal(zero_config_complete(&c, 2), ZERO_OK);
+        assert_ok(zero_config_complete(&c, 2));
         assert_true(c.steps > 0 && c.global_batch > 0 && c.plan.micro_batch > 0 &&
                     c.plan.bucket > 0);
         assert_true(c.eval_every >= 0 && c.eval_batches > 0 && c.log_every > 0);
@@ -173,9 +161,8 @@ static void every_preset_completes_everything(void **state)
 }
 
 /* GPT-3's table 2.1, at its sizes and between them. */
-static void larger_presets_take_the_rate_of_the_nearest_published_size(void **state)
+TEST(larger_presets_take_the_rate_of_the_nearest_published_size)
 {
-    (void)state;
     static const struct {
         const char *model;
         double lr;
@@ -185,41 +172,38 @@ static void larger_presets_take_the_rate_of_the_nearest_published_size(void **st
                   {"gpt3-175b", 0.6e-4},     {"paper-1t", 0.6e-4}};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         zero_config c = nothing_said(wanted[i].model);
-        assert_int_equal(zero_config_complete(&c, 4), ZERO_OK);
+        assert_ok(zero_config_complete(&c, 4));
         assert_true(c.lr == wanted[i].lr && c.steps == 100 && c.plan.micro_batch == 1);
     }
 }
 
-static void what_the_user_said_is_kept(void **state)
+TEST(what_the_user_said_is_kept)
 {
-    (void)state;
     zero_config c = nothing_said("gpt2");
     c.steps = 7;
     c.warmup = c.eval_every = c.sample = 0;
     c.eval_batches = c.log_every = 3;
     c.lr = c.lr_min = 0.0;
     c.plan.bucket = 64;
-    assert_int_equal(zero_config_complete(&c, 3), ZERO_OK);
+    assert_ok(zero_config_complete(&c, 3));
     assert_true(c.steps == 7 && c.warmup == 0 && c.eval_every == 0 && c.sample == 0);
     assert_true(c.eval_batches == 3 && c.log_every == 3 && c.plan.bucket == 64);
     assert_true(c.lr == 0.0 && c.lr_min == 0.0);
 }
 
-static void completing_twice_changes_nothing(void **state)
+TEST(completing_twice_changes_nothing)
 {
-    (void)state;
     for (int m = 0; m < n_models(); m++) {
         zero_config once = nothing_said(model_name(m)), twice;
-        assert_int_equal(zero_config_complete(&once, 3), ZERO_OK);
+        assert_ok(zero_config_complete(&once, 3));
         twice = once;
-        assert_int_equal(zero_config_complete(&twice, 3), ZERO_OK);
+        assert_ok(zero_config_complete(&twice, 3));
         assert_memory_equal(&once, &twice, sizeof once);
     }
 }
 
-static void contradictions_are_refused(void **state)
+TEST(contradictions_are_refused)
 {
-    (void)state;
     zero_config c = nothing_said("gpt3");
     refused(&c, 1, "--model gpt3: no such preset; there are tiny, gpt2");
     c = nothing_said("tiny");
@@ -231,32 +215,30 @@ static void contradictions_are_refused(void **state)
     c.warmup = 5;
     refused(&c, 1, "--warmup 5 is longer than the run of --steps 4");
     c.warmup = 4;
-    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+    assert_ok(zero_config_complete(&c, 1));
 }
 
-static void the_shape_is_the_presets_changed_by_the_user(void **state)
+TEST(the_shape_is_the_presets_changed_by_the_user)
 {
-    (void)state;
     for (int m = 0; m < n_models(); m++) {
         zero_gpt2_shape preset, shape;
         zero_config c = nothing_said(model_name(m));
-        assert_int_equal(zero_gpt2_preset(model_name(m), &preset), ZERO_OK);
-        assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_OK);
+        assert_ok(zero_gpt2_preset(model_name(m), &preset));
+        assert_ok(zero_config_shape(&c, 300, &shape));
         assert_true(shape.layers == preset.layers && shape.hidden == preset.hidden);
         assert_true(shape.heads == preset.heads && shape.seq == preset.seq);
         assert_true(shape.vocab == (preset.vocab > 0 ? preset.vocab : 300));
         assert_true(shape.seed == 1337 && shape.dropout == 0.0f);
         c.layers = 1, c.hidden = 2, c.heads = 3, c.seq = 4, c.vocab = 5;
         c.dropout = 0.5;
-        assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_OK);
+        assert_ok(zero_config_shape(&c, 300, &shape));
         assert_true(shape.layers == 1 && shape.hidden == 2 && shape.heads == 3);
         assert_true(shape.seq == 4 && shape.vocab == 5 && shape.dropout == 0.5f);
     }
 }
 
-static void an_unknown_preset_leaves_the_shape_alone(void **state)
+TEST(an_unknown_preset_leaves_the_shape_alone)
 {
-    (void)state;
     zero_gpt2_shape shape = {.layers = 42};
     zero_config c = nothing_said("gpt3");
     assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_ERR_INVALID);
@@ -271,14 +253,13 @@ static const zero_gpt2_shape distilled = {
 static zero_config imported(zero_config c, zero_gpt2_shape found, bool has_model)
 {
     c.init_from = "weights";
-    assert_int_equal(zero_config_take_shape(&c, &found, has_model), ZERO_OK);
-    assert_int_equal(zero_config_complete(&c, 1), ZERO_OK);
+    assert_ok(zero_config_take_shape(&c, &found, has_model));
+    assert_ok(zero_config_complete(&c, 1));
     return c;
 }
 
-static void imported_weights_decide_what_the_user_left_open(void **state)
+TEST(imported_weights_decide_what_the_user_left_open)
 {
-    (void)state;
     zero_config c = imported(nothing_said("tiny"), distilled, false);
     assert_true(c.layers == 6 && c.hidden == 768 && c.heads == 12);
     assert_true(c.seq == 1024 && c.vocab == 50257);
@@ -299,9 +280,8 @@ static void imported_weights_decide_what_the_user_left_open(void **state)
     assert_true(c.layers == 6 && c.heads == 12);
 }
 
-static void heads_that_no_file_shows_are_not_guessed(void **state)
+TEST(heads_that_no_file_shows_are_not_guessed)
 {
-    (void)state;
     zero_gpt2_shape found = distilled;
     zero_config c = nothing_said("tiny");
     c.init_from = "weights";
@@ -316,9 +296,8 @@ static void heads_that_no_file_shows_are_not_guessed(void **state)
     assert_true(c.heads == 0 && c.layers == 4);
 }
 
-static void a_rate_for_random_weights_is_known_as_one(void **state)
+TEST(a_rate_for_random_weights_is_known_as_one)
 {
-    (void)state;
     zero_config c = imported(nothing_said("tiny"), distilled, false);
     assert_true(zero_config_scratch_rate(&c) == 6e-4);
     c.lr = 1e-5;
@@ -327,23 +306,5 @@ static void a_rate_for_random_weights_is_known_as_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_ranks_times_micro_batch_times_accumulation),
-        cmocka_unit_test(one_batch_size_alone_gives_the_other_without_accumulation),
-        cmocka_unit_test(without_a_batch_the_preset_decides_on_usual_numbers_of_ranks),
-        cmocka_unit_test(a_reproducible_batch_is_cut_alike_on_all_powers_of_two),
-        cmocka_unit_test(a_batch_that_does_not_work_out_is_refused_with_all_numbers),
-        cmocka_unit_test(a_step_has_at_most_so_many_microbatches),
-        cmocka_unit_test(every_preset_completes_everything),
-        cmocka_unit_test(larger_presets_take_the_rate_of_the_nearest_published_size),
-        cmocka_unit_test(what_the_user_said_is_kept),
-        cmocka_unit_test(completing_twice_changes_nothing),
-        cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(the_shape_is_the_presets_changed_by_the_user),
-        cmocka_unit_test(an_unknown_preset_leaves_the_shape_alone),
-        cmocka_unit_test(imported_weights_decide_what_the_user_left_open),
-        cmocka_unit_test(heads_that_no_file_shows_are_not_guessed),
-        cmocka_unit_test(a_rate_for_random_weights_is_known_as_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

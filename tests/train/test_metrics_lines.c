@@ -1,13 +1,6 @@
 /* Members of the metrics' lines that runs of the tests are too small to show whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/fail.h"
 #include "nn/gpt2.h"
@@ -25,11 +18,11 @@ static void make(sample *m, int stage, int accumulation)
 {
     const zero_gpt2_shape shape = {
         .layers = 3, .hidden = 24, .heads = 3, .seq = 8, .vocab = 50, .seed = 5};
-    assert_int_equal(zero_gpt2_describe(&shape, &m->model), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &m->model));
     zero_plan_input in = zero_plan_input_standard(&m->model, 3, 1);
     in.stage = stage;
     in.accumulation = accumulation;
-    assert_int_equal(zero_schedule_compile(&m->s, &in), ZERO_OK);
+    assert_ok(zero_schedule_compile(&m->s, &in));
     m->schedule = zero_metrics_schedule(&m->s);
     assert_non_null(m->schedule);
 }
@@ -67,9 +60,8 @@ static void assert_instruction(const sample *m, const json_t *object, int at)
     assert_int_equal(sum, i->live_bytes);
 }
 
-static void a_program_has_each_instruction_and_its_bytes_by_class(void **state)
+TEST(a_program_has_each_instruction_and_its_bytes_by_class)
 {
-    (void)state;
     for (int stage = 0; stage < 4; stage++)
         for (int microbatches = 1; microbatches <= 2; microbatches++) {
             sample m;
@@ -86,9 +78,8 @@ static void a_program_has_each_instruction_and_its_bytes_by_class(void **state)
         }
 }
 
-static void a_long_program_says_what_it_leaves_out(void **state)
+TEST(a_long_program_says_what_it_leaves_out)
 {
-    (void)state;
     sample m;
     make(&m, 3, 200);
     const int half = ZERO_METRICS_INSTRUCTIONS / 2;
@@ -110,9 +101,8 @@ static void a_long_program_says_what_it_leaves_out(void **state)
 }
 
 /* The peak is moved to where it is left out. */
-static void a_peak_that_is_left_out_is_there_by_itself(void **state)
+TEST(a_peak_that_is_left_out_is_there_by_itself)
 {
-    (void)state;
     sample m;
     make(&m, 3, 200);
     int middle = m.s.programs[ZERO_PROGRAM_STEP].length / 2;
@@ -124,9 +114,8 @@ static void a_peak_that_is_left_out_is_there_by_itself(void **state)
     unmake(&m);
 }
 
-static void seconds_of_very_many_ranks_are_bounds_alone(void **state)
+TEST(seconds_of_very_many_ranks_are_bounds_alone)
 {
-    (void)state;
     for (int n = ZERO_METRICS_RANKS; n <= ZERO_METRICS_RANKS + 1; n++) {
         zero_rank_seconds s = {.n = n};
         s.of_rank = calloc((size_t)n * ZERO_RANK_TIMES, sizeof *s.of_rank);
@@ -143,11 +132,5 @@ static void seconds_of_very_many_ranks_are_bounds_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_has_each_instruction_and_its_bytes_by_class),
-        cmocka_unit_test(a_long_program_says_what_it_leaves_out),
-        cmocka_unit_test(a_peak_that_is_left_out_is_there_by_itself),
-        cmocka_unit_test(seconds_of_very_many_ranks_are_bounds_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

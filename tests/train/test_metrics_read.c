@@ -1,11 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "train/metrics_read.h"
 
@@ -34,7 +29,7 @@ static void expect_losses(const zero_metrics_file *file, int n, const double *lo
     for (int i = 0; i < n; i++) {
         json_t *step;
         assert_int_equal(file->steps[i].step, i + 1);
-        assert_int_equal(zero_metrics_step_at(file, i, &step), ZERO_OK);
+        assert_ok(zero_metrics_step_at(file, i, &step));
         assert_true(json_real_value(json_object_get(step, "loss")) == losses[i]);
         json_decref(step);
     }
@@ -45,53 +40,45 @@ static void expect_commit(const zero_metrics_file *file, const char *commit)
     assert_string_equal(json_string_value(json_object_get(file->run, "commit")), commit);
 }
 
-static void a_whole_run_has_its_steps_and_its_end(void **state)
+TEST(a_whole_run_has_its_steps_and_its_end)
 {
-    (void)state;
     zero_metrics_file file;
-    assert_int_equal(read_text(RUN(0, "a") STEP(1, 3.5) STEP(2, 2.5) FINAL("00"), &file),
-                     ZERO_OK);
+    assert_ok(read_text(RUN(0, "a") STEP(1, 3.5) STEP(2, 2.5) FINAL("00"), &file));
     expect_losses(&file, 2, (double[]){3.5, 2.5});
     expect_commit(&file, "a");
     assert_non_null(file.final);
     zero_metrics_file_destroy(&file);
 }
 
-static void the_last_of_steps_taken_again_count(void **state)
+TEST(the_last_of_steps_taken_again_count)
 {
-    (void)state;
     zero_metrics_file file;
-    assert_int_equal(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) STEP(3, 3.5)
-                                   FINAL("00") RUN(1, "b") STEP(2, 2.5),
-                               &file),
-                     ZERO_OK);
+    assert_ok(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) STEP(3, 3.5) FINAL("00")
+                            RUN(1, "b") STEP(2, 2.5),
+                        &file));
     expect_losses(&file, 2, (double[]){5.5, 2.5});
     expect_commit(&file, "b");
     assert_null(file.final);
     zero_metrics_file_destroy(&file);
-    assert_int_equal(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) RUN(1, "b"), &file),
-                     ZERO_OK);
+    assert_ok(read_text(RUN(0, "a") STEP(1, 5.5) STEP(2, 4.5) RUN(1, "b"), &file));
     expect_losses(&file, 1, (double[]){5.5});
     zero_metrics_file_destroy(&file);
 }
 
-static void half_a_line_of_a_killed_run_is_left_out(void **state)
+TEST(half_a_line_of_a_killed_run_is_left_out)
 {
-    (void)state;
     zero_metrics_file file;
-    assert_int_equal(read_text(STEP(1, 1.5) "{\"step\": 2, \"lo", &file), ZERO_OK);
+    assert_ok(read_text(STEP(1, 1.5) "{\"step\": 2, \"lo", &file));
     expect_losses(&file, 1, (double[]){1.5});
     assert_null(file.run);
     zero_metrics_file_destroy(&file);
-    assert_int_equal(read_text(STEP(1, 1.5) "{\"st\n" RUN(1, "a") STEP(2, 2.5), &file),
-                     ZERO_OK);
+    assert_ok(read_text(STEP(1, 1.5) "{\"st\n" RUN(1, "a") STEP(2, 2.5), &file));
     expect_losses(&file, 2, (double[]){1.5, 2.5});
     zero_metrics_file_destroy(&file);
 }
 
-static void other_files_are_refused_with_their_line(void **state)
+TEST(other_files_are_refused_with_their_line)
 {
-    (void)state;
     static const char *const wrong[][2] = {
         {"", "expected the metrics of a run, as zero train --metrics writes them, found an "
              "empty file"},
@@ -123,11 +110,5 @@ static void other_files_are_refused_with_their_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_run_has_its_steps_and_its_end),
-        cmocka_unit_test(the_last_of_steps_taken_again_count),
-        cmocka_unit_test(half_a_line_of_a_killed_run_is_left_out),
-        cmocka_unit_test(other_files_are_refused_with_their_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

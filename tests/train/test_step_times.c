@@ -1,25 +1,21 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+
+#include "support/test.h"
 
 #include "train/step_times.h"
 
 static zero_step_time of(int n, const double *seconds)
 {
     zero_step_times t;
-    assert_int_equal(zero_step_times_init(&t, n), ZERO_OK);
+    assert_ok(zero_step_times_init(&t, n));
     for (int i = 0; i < n; i++) zero_step_times_add(&t, seconds[i]);
     zero_step_time time = zero_step_times_end(&t);
     zero_step_times_destroy(&t);
     return time;
 }
 
-static void the_first_three_steps_do_not_count(void **state)
+TEST(the_first_three_steps_do_not_count)
 {
-    (void)state;
     zero_step_time t = of(8, (double[]){100, 100, 100, 5, 1, 3, 4, 2});
     assert_true(t.median == 3 && t.lower == 2 && t.upper == 4);
     assert_true(t.n == 5 && t.first == 3 && t.before == 0);
@@ -27,9 +23,8 @@ static void the_first_three_steps_do_not_count(void **state)
     assert_true(t.median == 1.5 && t.lower == 1.25 && t.upper == 1.75 && t.n == 2);
 }
 
-static void a_run_of_three_steps_or_fewer_counts_them_all(void **state)
+TEST(a_run_of_three_steps_or_fewer_counts_them_all)
 {
-    (void)state;
     zero_step_time t = of(3, (double[]){3, 1, 2});
     assert_true(t.median == 2 && t.n == 3 && t.first == 0 && t.before == 0);
     t = of(1, (double[]){7});
@@ -38,12 +33,11 @@ static void a_run_of_three_steps_or_fewer_counts_them_all(void **state)
     assert_true(t.median == 4 && t.n == 1 && t.first == 3);
 }
 
-static void the_last_steps_of_a_very_long_run_count(void **state)
+TEST(the_last_steps_of_a_very_long_run_count)
 {
-    (void)state;
     zero_step_times t;
     int64_t n = 2 * ZERO_STEP_TIMES_MOST + 10;
-    assert_int_equal(zero_step_times_init(&t, n), ZERO_OK);
+    assert_ok(zero_step_times_init(&t, n));
     for (int64_t i = 0; i < n; i++)
         zero_step_times_add(&t, i < n - ZERO_STEP_TIMES_MOST ? 100.0 : 1.0);
     zero_step_time time = zero_step_times_end(&t);
@@ -55,10 +49,5 @@ static void the_last_steps_of_a_very_long_run_count(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_three_steps_do_not_count),
-        cmocka_unit_test(a_run_of_three_steps_or_fewer_counts_them_all),
-        cmocka_unit_test(the_last_steps_of_a_very_long_run_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

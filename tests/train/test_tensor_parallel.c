@@ -1,11 +1,6 @@
 /* --tp: defaults, groups, nodes, batches. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "train/config.h"
 
@@ -33,9 +28,8 @@ static void said(const char *part)
         fail_msg("expected '%s' in '%s'", part, zero_last_error());
 }
 
-static void slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs(void **state)
+TEST(slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs)
 {
-    (void)state;
     const struct {
         int64_t ranks, heads;
         bool reproducible;
@@ -57,11 +51,10 @@ static void slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs(voi
 }
 
 /* Every T and S up to 16: what is accepted can be cut for each of its ranks. */
-static void what_is_accepted_can_be_cut(void **state)
+TEST(what_is_accepted_can_be_cut)
 {
-    (void)state;
     zero_model whole;
-    assert_int_equal(zero_gpt2_describe(&shape, &whole), ZERO_OK);
+    assert_ok(zero_gpt2_describe(&shape, &whole));
     for (int64_t T = 1; T <= 16; T++) {
         for (int64_t S = 1; S <= 16; S++) {
             zero_tp tp = {.ranks = T, .slices = S};
@@ -72,7 +65,7 @@ static void what_is_accepted_can_be_cut(void **state)
             for (int rank = 0; fits && rank < 2 * T; rank++) {
                 zero_model made;
                 const zero_model *part;
-                assert_int_equal(zero_tp_cut(&tp, &whole, rank, &made, &part), ZERO_OK);
+                assert_ok(zero_tp_cut(&tp, &whole, rank, &made, &part));
                 assert_true((part == &whole) == (S == 1));
                 assert_true(part->share.rank == rank % T && part->share.ranks == T);
                 assert_true(T == 1 || part->n_params < whole.n_params);
@@ -83,9 +76,8 @@ static void what_is_accepted_can_be_cut(void **state)
     zero_model_destroy(&whole);
 }
 
-static void a_vocabulary_has_a_word_for_each_slice(void **state)
+TEST(a_vocabulary_has_a_word_for_each_slice)
 {
-    (void)state;
     zero_gpt2_shape few = shape;
     zero_tp tp = {.ranks = 4, .slices = 4};
     few.vocab = 3;
@@ -94,15 +86,14 @@ static void a_vocabulary_has_a_word_for_each_slice(void **state)
 }
 
 /* rank = d*T + p: neighbours are a TP group, equal p are a ZeRO group. */
-static void a_rank_has_a_place_in_both_groups(void **state)
+TEST(a_rank_has_a_place_in_both_groups)
 {
-    (void)state;
     zero_layout world;
     zero_tp tp = {.ranks = 2, .slices = 2};
-    assert_int_equal(zero_layout_init_blocks(&world, 12, 3), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&world, 12, 3));
     for (int rank = 0; rank < 12; rank++) {
         zero_tp_place place;
-        assert_int_equal(zero_tp_find_place(&tp, &world, rank, &place), ZERO_OK);
+        assert_ok(zero_tp_find_place(&tp, &world, rank, &place));
         assert_true(place.n_ranks == 6 && place.rank == rank / 2);
         assert_true(place.group.size == 2 && place.group.n_nodes == 1);
         assert_true(place.data.size == 6 && place.data.n_nodes == 3);
@@ -112,12 +103,11 @@ static void a_rank_has_a_place_in_both_groups(void **state)
     zero_layout_destroy(&world);
 }
 
-static void a_tp_group_stays_on_its_node_unless_that_is_wanted(void **state)
+TEST(a_tp_group_stays_on_its_node_unless_that_is_wanted)
 {
-    (void)state;
     for (int nodes = 1; nodes <= 12; nodes++) {
         zero_layout world;
-        assert_int_equal(zero_layout_init_blocks(&world, 12, nodes), ZERO_OK);
+        assert_ok(zero_layout_init_blocks(&world, 12, nodes));
         for (int T = 1; T <= 12; T++) {
             zero_tp tp = {.ranks = T, .slices = T};
             bool is_whole = true;
@@ -125,13 +115,13 @@ static void a_tp_group_stays_on_its_node_unless_that_is_wanted(void **state)
                 is_whole = is_whole && world.node_of[r] == world.node_of[r / T * T];
             assert_int_equal(zero_tp_check_nodes(&tp, &world) == ZERO_OK, is_whole);
             tp.across_nodes = true;
-            assert_int_equal(zero_tp_check_nodes(&tp, &world), ZERO_OK);
+            assert_ok(zero_tp_check_nodes(&tp, &world));
         }
         zero_layout_destroy(&world);
     }
     zero_layout world;
     zero_tp tp = {.ranks = 4, .slices = 4};
-    assert_int_equal(zero_layout_init_blocks(&world, 12, 2), ZERO_OK);
+    assert_ok(zero_layout_init_blocks(&world, 12, 2));
     assert_int_equal(zero_tp_check_nodes(&tp, &world), ZERO_ERR_INVALID);
     said("ranks 4 to 7");
     said("rank 6 on node 1");
@@ -140,9 +130,8 @@ static void a_tp_group_stays_on_its_node_unless_that_is_wanted(void **state)
 }
 
 /* Global batch = N x micro batch x accumulation, with N = ranks / T. */
-static void a_batch_is_dealt_to_the_zero_groups_ranks(void **state)
+TEST(a_batch_is_dealt_to_the_zero_groups_ranks)
 {
-    (void)state;
     for (int n = 1; n <= 12; n++) {
         for (int64_t T = 1; T <= 12; T++) {
             zero_config c = with_tp(T, 0), none = with_tp(1, 0);
@@ -163,9 +152,8 @@ static void a_batch_is_dealt_to_the_zero_groups_ranks(void **state)
     }
 }
 
-static void numbers_that_do_not_work_out_are_named(void **state)
+TEST(numbers_that_do_not_work_out_are_named)
 {
-    (void)state;
     zero_config c = with_tp(4, 0);
     assert_int_equal(zero_config_complete(&c, 6), ZERO_ERR_INVALID);
     said("--tp 4 does not divide 6 ranks (4 x 1 + 2)");
@@ -182,16 +170,15 @@ static void numbers_that_do_not_work_out_are_named(void **state)
 }
 
 /* One digest for all T needs one micro batch and the same slices. */
-static void a_reproducible_batch_is_cut_alike_for_all_tp(void **state)
+TEST(a_reproducible_batch_is_cut_alike_for_all_tp)
 {
-    (void)state;
     zero_config one = with_tp(1, 4);
     one.plan.reproducible = true;
-    assert_int_equal(zero_config_complete(&one, 8), ZERO_OK);
+    assert_ok(zero_config_complete(&one, 8));
     for (int64_t T = 2; T <= 4; T *= 2) {
         zero_config c = with_tp(T, 0);
         c.plan.reproducible = true;
-        assert_int_equal(zero_config_complete(&c, 8), ZERO_OK);
+        assert_ok(zero_config_complete(&c, 8));
         assert_true(c.tp.slices == 4 && c.plan.micro_batch == one.plan.micro_batch);
         assert_true(c.global_batch == one.global_batch);
     }
@@ -199,15 +186,5 @@ static void a_reproducible_batch_is_cut_alike_for_all_tp(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs),
-        cmocka_unit_test(what_is_accepted_can_be_cut),
-        cmocka_unit_test(a_vocabulary_has_a_word_for_each_slice),
-        cmocka_unit_test(a_rank_has_a_place_in_both_groups),
-        cmocka_unit_test(a_tp_group_stays_on_its_node_unless_that_is_wanted),
-        cmocka_unit_test(a_batch_is_dealt_to_the_zero_groups_ranks),
-        cmocka_unit_test(numbers_that_do_not_work_out_are_named),
-        cmocka_unit_test(a_reproducible_batch_is_cut_alike_for_all_tp),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_here(NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The effect of an optimizer step on the parameters, and that it learns. */
+#include "support/test.h"
+
 #include "support/engine_test.h"
 
 #include "train/learning_rate.h"
@@ -28,9 +30,8 @@ static double momentum_norm(test_run *run)
 }
 
 /* After the first step the momentum is (1 - beta1) times the clipped gradient. */
-static void clipping_bounds_the_global_norm_and_spares_smaller_gradients(void **state)
+TEST(clipping_bounds_the_global_norm_and_spares_smaller_gradients)
 {
-    (void)state;
     const double clips[] = {0.0, 1e-3, 1e6};
     for (size_t i = 0; i < COUNT(clips); i++) {
         test_setup setup = test_standard;
@@ -48,9 +49,8 @@ static void clipping_bounds_the_global_norm_and_spares_smaller_gradients(void **
 }
 
 /* Adam's first step is lr * g / |g|, whatever the gradient; gains do not decay. */
-static void the_first_step_is_as_long_as_the_learning_rate(void **state)
+TEST(the_first_step_is_as_long_as_the_learning_rate)
 {
-    (void)state;
     const double rates[] = {0.0, 1e-3, 1e-2};
     for (size_t i = 0; i < COUNT(rates); i++) {
         test_setup setup = test_standard;
@@ -71,9 +71,8 @@ static const float *tensor_of(test_run *run, const zero_tensor *t)
 }
 
 /* AdamW: the decay takes lr * weight_decay of the old weight, and changes nothing else. */
-static void weight_decay_shrinks_matrices_and_spares_vectors(void **state)
+TEST(weight_decay_shrinks_matrices_and_spares_vectors)
 {
-    (void)state;
     test_setup setup = test_standard;
     test_run start, without, with;
     setup.lr = 1e-2;
@@ -106,9 +105,8 @@ static void the_same_sample(const void *arg, int64_t step, int64_t i, int64_t T,
     *(int32_t *)inputs = (int32_t)i; /* the beginning tells the sequences apart */
 }
 
-static void a_repeated_batch_is_learned_by_heart(void **state)
+TEST(a_repeated_batch_is_learned_by_heart)
 {
-    (void)state;
     test_setup setup = test_standard;
     setup.lr = 1e-2;
     setup.shape.seq = 8;
@@ -124,9 +122,8 @@ static void a_repeated_batch_is_learned_by_heart(void **state)
 
 /* ---- the learning rate ---- */
 
-static void the_learning_rate_rises_evenly_and_falls_to_its_least(void **state)
+TEST(the_learning_rate_rises_evenly_and_falls_to_its_least)
 {
-    (void)state;
     const zero_learning_rate lr = {.peak = 4.0, .least = 0.5, .warmup = 10, .steps = 110};
     for (int64_t s = 0; s < 10; s++)
         assert_true(close_to(zero_learning_rate_at(&lr, s), 0.4 * (double)(s + 1), 1e-14));
@@ -140,9 +137,8 @@ static void the_learning_rate_rises_evenly_and_falls_to_its_least(void **state)
     assert_true(zero_learning_rate_at(&lr, 109) == 0.5);
 }
 
-static void other_decays_are_a_line_and_none(void **state)
+TEST(other_decays_are_a_line_and_none)
 {
-    (void)state;
     zero_learning_rate lr = {.peak = 4.0, .least = 0.5, .warmup = 10, .steps = 110};
     for (int64_t s = 0; s < 110; s++) {
         lr.decay = ZERO_DECAY_COSINE;
@@ -163,9 +159,8 @@ static void other_decays_are_a_line_and_none(void **state)
     assert_null(zero_decay_name_at(ZERO_DECAY_NONE + 1));
 }
 
-static void short_schedules_stay_between_least_and_peak(void **state)
+TEST(short_schedules_stay_between_least_and_peak)
 {
-    (void)state;
     for (int64_t steps = 1; steps <= 5; steps++)
         for (int64_t warmup = 0; warmup <= 3 * steps + 2; warmup++) {
             zero_decay decay = (zero_decay)(warmup % 3);
@@ -183,15 +178,6 @@ static void short_schedules_stay_between_least_and_peak(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clipping_bounds_the_global_norm_and_spares_smaller_gradients),
-        cmocka_unit_test(the_first_step_is_as_long_as_the_learning_rate),
-        cmocka_unit_test(weight_decay_shrinks_matrices_and_spares_vectors),
-        cmocka_unit_test(a_repeated_batch_is_learned_by_heart),
-        cmocka_unit_test(the_learning_rate_rises_evenly_and_falls_to_its_least),
-        cmocka_unit_test(other_decays_are_a_line_and_none),
-        cmocka_unit_test(short_schedules_stay_between_least_and_peak),
-    };
     test_begin(&argc, &argv);
-    return test_end(cmocka_run_group_tests(tests, NULL, NULL));
+    return test_end(run_here(NULL, NULL));
 }

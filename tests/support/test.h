@@ -1,0 +1,41 @@
+/* test.h - what a test file begins with: CMocka, the headers that it wants, and TEST. */
+#pragma once
+
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "zero/status.h"
+
+#define TESTS_OF_A_FILE 80
+
+static struct CMUnitTest tests_here[TESTS_OF_A_FILE] __attribute__((unused));
+static size_t n_tests_here __attribute__((unused));
+
+/* TEST(a_law) { ... }: a test of its file. They run in the order in which they stand. */
+#define TEST(law) \
+    static void law(void **state); \
+    __attribute__((constructor)) static void law##_is_a_test(void) \
+    { \
+        assert_true(n_tests_here < TESTS_OF_A_FILE); \
+        tests_here[n_tests_here++] = (struct CMUnitTest){#law, law, NULL, NULL, NULL}; \
+    } \
+    static void law(void **state __attribute__((unused)))
+
+/* Runs the file's tests, between `set_up` and `tear_down` (NULL: none). Returns how many failed; a
+ * file without tests fails. */
+#define run_here(set_up, tear_down) \
+    (n_tests_here > 0 \
+         ? _cmocka_run_group_tests("tests", tests_here, n_tests_here, set_up, tear_down) \
+         : 1)
+
+#define assert_ok(call) assert_int_equal(call, ZERO_OK)
