@@ -47,8 +47,8 @@ zero_member zero_member_beside(const zero_member *member, int rank)
 
 static zero_member find(zero_family_part part, int stride, int size, int rank)
 {
-    return zero_member_beside(&(zero_member){.part = part, .stride = stride, .size = size},
-                              rank);
+    return zero_member_beside(
+        &(zero_member){.part = (int32_t)part, .stride = stride, .size = size}, rank);
 }
 
 zero_member zero_member_of(zero_family_part part, const zero_division *divided, int rank)

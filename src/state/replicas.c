@@ -206,7 +206,8 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
                                       zero_type_size(s->buffers[param].type),
                                   add_bytes, h));
     for (int p = 0; p < ZERO_STATES; p++) {
-        h->are_copies[p] = zero_copies_of(s, g, ZERO_ARRAY_MASTERS + p) == kind;
+        h->are_copies[p] =
+            zero_copies_of(s, g, (zero_array)(ZERO_ARRAY_MASTERS + p)) == kind;
         any = any || h->are_copies[p];
     }
     held = zero_states_held(s, g);

@@ -13,7 +13,8 @@ static int buffer_of(const zero_schedule *s, int group, int part)
 {
     return part == ZERO_STATE_MASTER
                ? zero_master_buffer(s, group)
-               : zero_array_buffer(&s->groups[group], ZERO_ARRAY_MASTERS + part);
+               : zero_array_buffer(&s->groups[group],
+                                   (zero_array)(ZERO_ARRAY_MASTERS + part));
 }
 
 static size_t bytes_of(zero_range range)

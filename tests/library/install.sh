@@ -22,8 +22,8 @@ grep -v "^$prefix/" "$build/install_manifest.txt" && echo "FAILED: outside $pref
     echo share/doc/zero/LICENSE
     echo share/zero/slurm/README.md
     echo share/zero/slurm/zero.sbatch
-    for page in "$build"/man/*.1; do
-        [ ! -f "$page" ] || echo "share/man/man1/$(basename "$page")"
+    for page in "$build"/man/*.[17]; do
+        [ ! -f "$page" ] || echo "share/man/man${page##*.}/$(basename "$page")"
     done
 } | sort >"$into.expected"
 (cd "$stage$prefix" && find . -type f -o -type l) |
