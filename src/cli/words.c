@@ -65,9 +65,10 @@ static zero_status take_quoted(splitter *s)
             s->at++;
         ZERO_TRY(take_character(s));
     }
-    if (!*s->at++)
+    if (!*s->at)
         return zero_fail(ZERO_ERR_INVALID, "--%s: the quote %c has no end", s->option,
                          quote);
+    s->at++;
     return ZERO_OK;
 }
 

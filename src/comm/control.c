@@ -78,7 +78,8 @@ typedef struct {
     MPI_Op op;
 } reduction;
 
-/* The same between threads of one process. Integers: their order does not matter. */
+/* The same between threads of one process. Integers: their order does not matter, and sums
+ * of hashes wrap around. */
 typedef struct {
     const reduction *how;
     int64_t n;
@@ -88,7 +89,7 @@ static int64_t combined(MPI_Op op, int64_t a, int64_t b)
 {
     if (op == MPI_MAX) return zero_max(a, b);
     if (op == MPI_MIN) return zero_min(a, b);
-    return op == MPI_BOR ? a | b : a + b;
+    return op == MPI_BOR ? a | b : (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 static void reduce_local(int size, void *const *things, const void *arg)

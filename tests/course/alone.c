@@ -34,7 +34,11 @@ static zero_status hold(void)
     zero_course_list(all, stdout);
     ZERO_TRY(zero_course_parse("alone", text, &lesson));
     ZERO_TRY(zero_course_fill(lesson, &numbers, &planner, &held));
-    return zero_course_hold(1, held, &options, &tally);
+    zero_status st = zero_course_hold(1, held, &options, &tally);
+    json_decref(held);
+    json_decref(lesson);
+    json_decref(all);
+    return st;
 }
 
 int main(int argc, char **argv)
