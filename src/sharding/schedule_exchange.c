@@ -227,19 +227,16 @@ static bool is_staging_shared(const zero_schedule *s, zero_op op)
 zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op,
                                               int number, int k)
 {
+    const zero_family_part among = zero_ops[op].among;
     int at_once = is_staging_shared(s, op) ? 1 : zero_exchange_collectives(s, op, number);
-    zero_collective_spec spec;
-    if (zero_ops[op].among == ZERO_TP_GROUP) {
-        spec = zero_join_collective(s, number, k);
-    } else if (zero_ops[op].among == ZERO_REPLICA_GROUP) {
-        spec = added_by_replicas(s, number, k);
-    } else {
-        const zero_group_state *state = &s->groups[number];
-        const zero_exchange *x = op == ZERO_OP_REDUCE ? &state->reduce : &state->gather;
-        spec = state->partition.scheme == ZERO_PARTITION_SLICE ? sliced(s, op, number, x)
-                                                               : owned(s, op, number, k, x);
-        if (s->input.device) put_on_device(s, x, &spec);
-    }
+    const zero_group_state *g = among == ZERO_SHARD_GROUP ? &s->groups[number] : NULL;
+    const zero_exchange *x = !g ? NULL : op == ZERO_OP_REDUCE ? &g->reduce : &g->gather;
+    zero_collective_spec spec = among == ZERO_TP_GROUP ? zero_join_collective(s, number, k)
+                                : !g                   ? added_by_replicas(s, number, k)
+                                : g->partition.scheme == ZERO_PARTITION_SLICE
+                                    ? sliced(s, op, number, x)
+                                    : owned(s, op, number, k, x);
+    if (g && s->input.device) put_on_device(s, x, &spec);
     zero_exchange_bound(&spec, zero_exchange_layout(s, op), s->input.bucket / at_once);
     return spec;
 }
