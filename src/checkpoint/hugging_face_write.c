@@ -186,7 +186,7 @@ static zero_status lock_alone(const zero_storage_dir *dir)
     return zero_fail(ZERO_ERR_ENV, "%s: another process writes this export", dir->path);
 }
 
-/* What a crash has left is removed; another process that is at work keeps its files. */
+/* Removes the leftovers of a crash. Files of a process that is at work stay. */
 static zero_status begin(const zero_storage_dir *parent, const char *temporary,
                          zero_storage_dir *dir)
 {

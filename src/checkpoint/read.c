@@ -176,7 +176,7 @@ zero_status zero_checkpoint_tensor(zero_checkpoint *c, int tensor, zero_state_pa
 
 /* ---- elements of groups ---- */
 
-/* What is wished of the model's groups, and who gets the elements. */
+/* A wish for elements of the model's groups, and their receiver. */
 struct fetch {
     zero_checkpoint *c;
     const zero_model *model;
@@ -184,7 +184,7 @@ struct fetch {
     const zero_checkpoint_receiver *to;
 };
 
-/* Neither side is shared: shard by shard. Extents i, i + 1 and i + 2 are the parts of the
+/* Reads shard by shard, where neither side is a shared model. Extents i, i + 1 and i + 2 are the parts of the
  * same elements. */
 static zero_status fetch_shard(const struct fetch *f, const zero_state_local *local,
                                int rank)

@@ -156,7 +156,7 @@ static size_t string_length(const unsigned char *text, size_t len)
     return at < len ? at + 1 : len;
 }
 
-/* The length of the comment at the start of the text; 0: there is none. */
+/* The length of the comment at the start of the text; 0 without one. */
 static size_t comment_length(const unsigned char *text, size_t len)
 {
     bool is_block = begins(text, len, "/*");

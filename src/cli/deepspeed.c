@@ -83,7 +83,7 @@ static void has_no_effect(input *in, const char *key)
         zero_deepspeed_note(in, key, "not taken: it has no effect below stage 3");
 }
 
-/* What stage 3 alone has. ZeRO++'s secondary shards: each group of that many ranks, such as
+/* Keys of stage 3 alone. ZeRO++'s secondary shards: each group of that many ranks, such as
  * those of a node, has a second copy of all parameters; 1: no second copy. MiCS shards over
  * groups of that many ranks, which are replicas; -1: over all ranks. DeepSpeed counts
  * elements that are fetched ahead, zero counts uses of groups. */

@@ -17,7 +17,7 @@ typedef struct {
 
 extern const zero_deepspeed_key zero_deepspeed_keys[]; /* ends with a NULL path */
 
-/* What a file becomes. */
+/* The result of reading a file. */
 typedef struct {
     json_t *options;  /* as in a --config file; owned */
     zero_bytes notes; /* lines for the user: each key that is not taken as it is, and why */

@@ -1,4 +1,4 @@
-/* What decides numbers: batches, the optimizer, the learning rate. */
+/* Keys that decide a run's numbers: batches, the optimizer, the learning rate. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -95,6 +95,33 @@ static zero_status check_steps(const zero_session *s, const zero_config *c, int6
                      s->saving.resumed.path, step, c->steps, step);
 }
 
+/* With another shape nothing fits, and with another seed it is another run. */
+static zero_status check_is_same_run(const zero_session *s, const zero_config *c,
+                                     const zero_manifest *m)
+{
+    zero_gpt2_shape now;
+    char list[512] = "";
+    ZERO_TRY(zero_config_shape(c, m->gpt2.vocab, &now));
+    const struct {
+        const char *name;
+        int64_t now, then;
+    } all[] = {
+        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
+        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
+        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c->seed, m->seed}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        char a[32], b[32];
+        snprintf(a, sizeof a, "%" PRId64, all[i].now);
+        snprintf(b, sizeof b, "%" PRId64, all[i].then);
+        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
+    }
+    if (list[0] == '\0') return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "cannot resume %s: these options differ from the saved run: %s; "
+                     "leave them out, or give another --checkpoint",
+                     s->saving.resumed.path, list);
+}
+
 zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
 {
     zero_resumed *r = &s->saving.resumed;
@@ -125,28 +152,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         else if (!is_default && !is_past)
             add(taken, size, row->name, text);
     }
-    /* With another shape nothing fits, and with another seed it is another run. */
-    zero_gpt2_shape now;
-    char list[512] = "";
-    ZERO_TRY(zero_config_shape(&c, m->gpt2.vocab, &now));
-    const struct {
-        const char *name;
-        int64_t now, then;
-    } all[] = {
-        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
-        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
-        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c.seed, m->seed}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        char a[32], b[32];
-        snprintf(a, sizeof a, "%" PRId64, all[i].now);
-        snprintf(b, sizeof b, "%" PRId64, all[i].then);
-        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
-    }
-    if (list[0] != '\0')
-        return zero_fail(ZERO_ERR_INVALID,
-                         "cannot resume %s: these options differ from the saved run: %s; "
-                         "leave them out, or give another --checkpoint",
-                         s->saving.resumed.path, list);
+    ZERO_TRY(check_is_same_run(s, &c, m));
     ZERO_TRY(check_steps(s, &c, m->step));
     s->config = c;
     r->options = json_incref(m->options);

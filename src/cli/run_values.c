@@ -1,4 +1,4 @@
-/* What a run's options say of it: for checkpoints, metrics and other ranks. */
+/* A run's options as values: for checkpoints, metrics and other ranks. */
 #include <stdlib.h>
 #include <string.h>
 

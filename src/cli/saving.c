@@ -148,7 +148,7 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
             saving->stop_at = step + saving->stop_gap;
             saving->stop_gap *= 2;
         }
-        /* A later checkpoint may find space; after the last there is none. */
+        /* A later checkpoint may find space; the last one has none after it. */
         bool is_last = step == s->config.steps;
         if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
             st != ZERO_ERR_INVALID)

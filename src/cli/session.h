@@ -29,7 +29,7 @@ typedef struct {
     bool is_there; /* false: the run begins with its initial weights */
     int at;        /* its number among the directory's steps */
     char path[ZERO_STORAGE_PATH];
-    /* Of the run that saved it. The configuration borrows texts from it. Owned. */
+    /* The options of the run that saved it. Owned; the configuration borrows its texts. */
     json_t *options;
     char taken[2048];   /* options that were not given and are its, in words */
     char changes[1024]; /* options that differ from it, in words */

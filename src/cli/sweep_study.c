@@ -263,8 +263,7 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
         zero_listener_tell(&listener,
                            "%s belongs to another user, who can change what is in it",
                            s->dir.path);
-    /* What is measured, and of all points when they were started last, and under what
-     * load. */
+    /* The point's measurement, and when and under which load it was started last. */
     static const char *const kept[] = {"started", "load"};
     size_t i;
     json_t *point;

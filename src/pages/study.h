@@ -7,7 +7,7 @@
  * stage's point with the fewest ranks among those that are measured. Source of a
  * measurement is the metrics of its run (train/metrics.h), and nothing else.
  *
- * A study is one tree, which is study.json (src/cli/README.md, "Scaling studies"):
+ * A study is one tree, which is study.json (zero help studies):
  * settings, and "points" by stage, then by ranks, each with its "state", and what was
  * run and measured. */
 #pragma once

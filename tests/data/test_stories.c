@@ -3,6 +3,7 @@
 #include "support/test.h"
 
 #include "data/stories.h"
+#include "io/checksum.h"
 #include "support/encode_test.h"
 #include "support/within.h"
 
@@ -49,6 +50,18 @@ TEST(the_same_seed_tells_the_same_stories)
     assert_memory_not_equal(a.bytes, b.bytes, 1000);
     zero_bytes_destroy(&b);
     zero_bytes_destroy(&a);
+}
+
+/* Digests of runs rest on these bytes: another word, weight or order is another text. */
+TEST(the_text_of_a_seed_is_a_promise)
+{
+    int64_t n;
+    double cost;
+    char sum[ZERO_CHECKSUM];
+    zero_bytes text = told(1337, 50000, &n, &cost);
+    zero_checksum(text.bytes, text.len, sum);
+    assert_string_equal(sum, "f00bf6c2eb7397e725dcb7b0c018b8e4");
+    zero_bytes_destroy(&text);
 }
 
 TEST(a_larger_text_begins_with_the_smaller_one)

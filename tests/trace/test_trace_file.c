@@ -324,6 +324,13 @@ TEST(every_instruction_has_a_category)
                     strcmp(category, "communication") == 0 ||
                     strcmp(category, "disk") == 0 || strcmp(category, "other") == 0);
     }
+    for (int op = 0; op < ZERO_OP_KINDS; op++) {
+        zero_work_kind kind = zero_ops[op].kind;
+        const char *category = zero_trace_category((zero_op)op);
+        bool moves = kind == ZERO_WORK_TRANSFER || kind == ZERO_WORK_TRANSFER_WAIT;
+        assert_true((strcmp(category, "compute") == 0) == (kind == ZERO_WORK_COMPUTE));
+        assert_true((strcmp(category, "disk") == 0) == moves);
+    }
     assert_string_equal(zero_trace_category(ZERO_OP_REDUCE_WAIT), "communication");
     assert_string_equal(zero_trace_category(ZERO_OP_RESTORE), "disk");
     assert_string_equal(zero_trace_category(ZERO_OP_UPDATE), "other");
