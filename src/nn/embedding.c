@@ -1,4 +1,5 @@
-/* embedding.c - the first unit: tokens and positions look up their rows.
+/* embedding.c - the first unit: tokens, and positions where they have a table, look up their
+ * rows.
  *
  * A shared model deals the words to the ranks: each looks up its own words and gives zeros
  * for the others, so the sum is the whole look-up. */
@@ -45,7 +46,7 @@ static void look_up(const zero_unit *u, const zero_call *c, zero_type type, void
                                                      .type = c->type,
                                                      .rows_type = type,
                                                      .wte = zero_weight(u, c, 0, ZERO_WTE),
-                                                     .wpe = zero_weight(u, c, 0, ZERO_WPE),
+                                                     .wpe = zero_unit_has(u, ZERO_HAS_POSITIONS) ? zero_weight(u, c, 0, ZERO_WPE) : NULL,
                                                      .out = out});
 }
 
@@ -91,10 +92,11 @@ static void backward(const zero_unit *u, const zero_call *c)
 {
     const zero_batch *b = c->batch;
     const zero_tensor *wte = &u->tensors[0][ZERO_WTE], *wpe = &u->tensors[0][ZERO_WPE];
+    const bool has_positions = zero_unit_has(u, ZERO_HAS_POSITIONS);
     int64_t C = wte->cols;
     zero_dropout d = zero_unit_mask(u, c, 0);
     if (!c->accumulate[0])
-        c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
+        c->backend->clear(c->math, (wte->rows + (has_positions ? wpe->rows : 0)) * C, c->grad[0]);
     if (d.p > 0.0f)
         c->backend->dropout(c->math, &d, u->activations, b->B, b->T * C, c->stream,
                             c->stream);
@@ -108,7 +110,7 @@ static void backward(const zero_unit *u, const zero_call *c)
                                         .rows_type = u->activations,
                                         .dout = c->stream,
                                         .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
-                                        .dwpe = zero_weight_grad(u, c, 0, ZERO_WPE)});
+                                        .dwpe = has_positions ? zero_weight_grad(u, c, 0, ZERO_WPE) : NULL});
 }
 
 void zero_embedding_unit(zero_unit *unit)

@@ -1,4 +1,4 @@
-/* head.c - the last unit: final norm, logits by the tied embedding, cross-entropy.
+/* head.c - the last unit: final norm, logits by a table of words, cross-entropy.
  *
  * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model,
  * so rows are taken in chunks: a chunk's logits become its loss and its gradient at once.
@@ -59,7 +59,7 @@ void zero_head_logits(const zero_unit *u, const zero_call *c, const void *normed
                                   .k = wte->cols,
                                   .a_type = u->activations,
                                   .a = normed,
-                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                                  .b = zero_head_weight(u, c),
                                   .b_type = c->type,
                                   .c = logits,
                                   .ldc = stride,
@@ -96,8 +96,11 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const void *norme
 
 static zero_layer_norm norm_of(const zero_unit *u, const zero_call *c)
 {
-    return (zero_layer_norm){
-        .unit = u, .call = c, .group = ZERO_HEAD_FINAL, .rows = c->batch->B * c->batch->T};
+    return (zero_layer_norm){.unit = u,
+                             .call = c,
+                             .rows = c->batch->B * c->batch->T,
+                             .is_rms = zero_unit_has(u, ZERO_HAS_RMS),
+                             .eps = (float)zero_shape_of(u)->eps};
 }
 
 static float *moments_of(const zero_unit *u, const zero_call *c)
@@ -164,7 +167,7 @@ void zero_head_word_gradient(const zero_unit *u, const zero_call *c, const void 
                               .lda = stride,
                               .b_type = u->activations,
                               .b = normed,
-                              .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                              .c = zero_weight_grad(u, c, zero_head_words_group(u), zero_head_words_place(u)),
                               .slices = zero_share_one_sum(&u->share)});
 }
 
@@ -182,7 +185,7 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
                                   .a_type = type,
                                   .a = c->logits,
                                   .lda = gradient_stride(u, type),
-                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
+                                  .b = zero_head_weight(u, c),
                                   .b_type = c->type,
                                   .c_type = u->activations,
                                   .c = d_normed});
@@ -190,9 +193,9 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
 
 void zero_head_clear_positions(const zero_unit *u, const zero_call *c)
 {
-    const zero_tensor *wpe = &u->tensors[ZERO_HEAD_EMBEDDING][ZERO_WPE];
-    c->backend->clear(c->math, wpe->rows * wpe->cols,
-                      zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WPE));
+    if (!zero_unit_has(u, ZERO_HAS_POSITIONS) || u->n_groups < 2) return;
+    const zero_tensor *wpe = &u->tensors[1][ZERO_WPE];
+    c->backend->clear(c->math, wpe->rows * wpe->cols, zero_weight_grad(u, c, 1, ZERO_WPE));
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
@@ -205,7 +208,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     const void *normed = c->saved;
     void *d_normed = c->work;
     const zero_type type = gradient_type(c);
-    bool add = c->accumulate[ZERO_HEAD_EMBEDDING];
+    bool add = c->accumulate[zero_head_words_group(u)];
     if (!add) zero_head_clear_positions(u, c);
     for (int64_t first = 0; first < rows; first += u->logits.rows) {
         int64_t n = zero_head_chunk_rows(u, rows, first);
