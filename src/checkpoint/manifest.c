@@ -11,6 +11,7 @@
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
+#include "nn/shape.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 

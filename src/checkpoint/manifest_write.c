@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/type.h"
 #include "checkpoint/manifest.h"
+#include "nn/shape.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {

@@ -14,6 +14,7 @@
 #include "checkpoint/read.h"
 #include "cli/command.h"
 #include "cli/overwriting.h"
+#include "nn/shape.h"
 #include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)

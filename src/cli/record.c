@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "comm/launch.h"
 #include "math/blas.h"
+#include "nn/shape.h"
 #include "zero/version.h"
 
 /* Texts that a record points to. */

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "nn/shape.h"
 #include "train/learning_rate.h"
 
 static const char *saved_as(const json_t *options, const char *name, const char *absent)

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "facts/facts.h"
 #include "io/json_input.h"
+#include "nn/shape.h"
 #include "report/simulation_report.h"
 
 /* The point's job, as it ran. */

@@ -29,12 +29,12 @@ typedef enum {
     ZERO_OF_INNER,   /* F */
     ZERO_OF_WORDS,   /* V */
     ZERO_OF_SEQ      /* T */
-} zero_extent;
+} zero_dimension;
 
 typedef struct {
     const char *name; /* ours and Hugging Face's: behind the prefix, and in blocks behind
                          the layer's; NULL ends the rows */
-    zero_extent rows, cols;
+    zero_dimension rows, cols;
     zero_init_kind init;
     bool leaves; /* it writes to the residual stream */
     bool out_in; /* zero_tensor.out_in */
@@ -44,7 +44,7 @@ typedef struct {
 } zero_tensor_row;
 
 /* Arrays of a block: `in`, `out`, and those that an architecture numbers from 2 on. */
-enum { ZERO_IN, ZERO_OUT, ZERO_FIRST_ARRAY, ZERO_MOST_ARRAYS = 16, ZERO_MOST_ROWS = 16 };
+enum { ZERO_BLOCK_IN, ZERO_BLOCK_OUT, ZERO_FIRST_ARRAY, ZERO_MOST_ARRAYS = 16, ZERO_MOST_ROWS = 16 };
 
 /* Channels of a head that rotary positions turn, at most. */
 enum { ZERO_MOST_TURNED = 256 };

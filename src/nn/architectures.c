@@ -46,16 +46,18 @@ static const zero_tensor_row gpt2_final[] = {
 
 enum { NORM1 = ZERO_FIRST_ARRAY, QKV, ATTENDED, MIDDLE, NORM2, INNER, GELU, GPT2_ARRAYS };
 static const zero_layer gpt2_layers[] = {
-    {ZERO_NORM, ZERO_IN, NORM1, LN1, LN1_BIAS},
-    {ZERO_LINEAR, NORM1, QKV, C_ATTN, C_ATTN_BIAS},
-    {ZERO_ATTEND, QKV, ATTENDED, .with = QKV, .drop = 0},
-    {ZERO_LINEAR, ATTENDED, MIDDLE, PROJ, PROJ_BIAS},
-    {ZERO_ADD, MIDDLE, MIDDLE, .with = ZERO_IN, .drop = 1},
-    {ZERO_NORM, MIDDLE, NORM2, LN2, LN2_BIAS},
-    {ZERO_LINEAR, NORM2, INNER, FC, FC_BIAS},
-    {ZERO_GELU, INNER, GELU},
-    {ZERO_LINEAR, GELU, ZERO_OUT, FCPROJ, FCPROJ_BIAS},
-    {ZERO_ADD, ZERO_OUT, ZERO_OUT, .with = MIDDLE, .drop = 2},
+    {.kind = ZERO_NORM, .in = ZERO_BLOCK_IN, .out = NORM1, .tensor = LN1, .bias = LN1_BIAS},
+    {.kind = ZERO_LINEAR, .in = NORM1, .out = QKV, .tensor = C_ATTN, .bias = C_ATTN_BIAS},
+    {.kind = ZERO_ATTEND, .in = QKV, .out = ATTENDED, .with = QKV, .drop = 0},
+    {.kind = ZERO_LINEAR, .in = ATTENDED, .out = MIDDLE, .tensor = PROJ, .bias = PROJ_BIAS},
+    {.kind = ZERO_ADD, .in = MIDDLE, .out = MIDDLE, .with = ZERO_BLOCK_IN, .drop = 1},
+    {.kind = ZERO_NORM, .in = MIDDLE, .out = NORM2, .tensor = LN2, .bias = LN2_BIAS},
+    {.kind = ZERO_LINEAR, .in = NORM2, .out = INNER, .tensor = FC, .bias = FC_BIAS},
+    {.kind = ZERO_GELU, .in = INNER, .out = GELU},
+    {.kind = ZERO_LINEAR, .in = GELU, .out = ZERO_BLOCK_OUT, .tensor = FCPROJ,
+     .bias = FCPROJ_BIAS},
+    {.kind = ZERO_ADD, .in = ZERO_BLOCK_OUT, .out = ZERO_BLOCK_OUT, .with = MIDDLE,
+     .drop = 2},
 };
 
 static int64_t four_times(int64_t hidden)
@@ -107,17 +109,19 @@ static const zero_tensor_row llama_final[] = {
 enum { L_NORM1 = ZERO_FIRST_ARRAY, L_QKV, L_TURNED, L_ATTENDED, L_MIDDLE, L_NORM2, L_GATED,
        L_INNER, LLAMA_ARRAYS };
 static const zero_layer llama_layers[] = {
-    {ZERO_NORM, ZERO_IN, L_NORM1, IN_NORM},
-    {ZERO_LINEAR, L_NORM1, L_QKV, Q, Q_BIAS, .stacked = 3},
-    {ZERO_TURN, L_QKV, L_TURNED, Q_NORM},
-    {ZERO_ATTEND, L_TURNED, L_ATTENDED, .with = L_QKV, .drop = 0},
-    {ZERO_LINEAR, L_ATTENDED, L_MIDDLE, O},
-    {ZERO_ADD, L_MIDDLE, L_MIDDLE, .with = ZERO_IN, .drop = 1},
-    {ZERO_NORM, L_MIDDLE, L_NORM2, POST_NORM},
-    {ZERO_LINEAR, L_NORM2, L_GATED, GATE, .stacked = 2},
-    {ZERO_GATE, L_GATED, L_INNER},
-    {ZERO_LINEAR, L_INNER, ZERO_OUT, DOWN},
-    {ZERO_ADD, ZERO_OUT, ZERO_OUT, .with = L_MIDDLE, .drop = 2},
+    {.kind = ZERO_NORM, .in = ZERO_BLOCK_IN, .out = L_NORM1, .tensor = IN_NORM},
+    {.kind = ZERO_LINEAR, .in = L_NORM1, .out = L_QKV, .tensor = Q, .bias = Q_BIAS,
+     .stacked = 3},
+    {.kind = ZERO_TURN, .in = L_QKV, .out = L_TURNED, .tensor = Q_NORM},
+    {.kind = ZERO_ATTEND, .in = L_TURNED, .out = L_ATTENDED, .with = L_QKV, .drop = 0},
+    {.kind = ZERO_LINEAR, .in = L_ATTENDED, .out = L_MIDDLE, .tensor = O},
+    {.kind = ZERO_ADD, .in = L_MIDDLE, .out = L_MIDDLE, .with = ZERO_BLOCK_IN, .drop = 1},
+    {.kind = ZERO_NORM, .in = L_MIDDLE, .out = L_NORM2, .tensor = POST_NORM},
+    {.kind = ZERO_LINEAR, .in = L_NORM2, .out = L_GATED, .tensor = GATE, .stacked = 2},
+    {.kind = ZERO_GATE, .in = L_GATED, .out = L_INNER},
+    {.kind = ZERO_LINEAR, .in = L_INNER, .out = ZERO_BLOCK_OUT, .tensor = DOWN},
+    {.kind = ZERO_ADD, .in = ZERO_BLOCK_OUT, .out = ZERO_BLOCK_OUT, .with = L_MIDDLE,
+     .drop = 2},
 };
 
 /* Two thirds of four times hidden, as three matrices have what two of GPT-2's had, in whole

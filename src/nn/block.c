@@ -234,9 +234,9 @@ static pass begin(const zero_unit *u, const zero_call *c)
               .join_type = has_parts(u) ? ZERO_FP32 : u->activations,
               .joint = c->joint,
               .joined = c->joined};
-    p.array[ZERO_IN] = (void *)(uintptr_t)c->in;
-    p.array[ZERO_OUT] = c->out;
-    p.width[ZERO_IN] = p.width[ZERO_OUT] = C;
+    p.array[ZERO_BLOCK_IN] = (void *)(uintptr_t)c->in;
+    p.array[ZERO_BLOCK_OUT] = c->out;
+    p.width[ZERO_BLOCK_IN] = p.width[ZERO_BLOCK_OUT] = C;
     for (int a = ZERO_FIRST_ARRAY; at && a < kind_of(u)->n_arrays; a++) {
         p.width[a] = array_width(u, a);
         p.array[a] = cut(u, rows * p.width[a], &at);

@@ -66,7 +66,7 @@ void zero_shape_overlay(zero_shape *s, const zero_shape *given)
     if (given->kind) s->kind = given->kind;
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
         const double value = zero_shape_get(given, &zero_shape_fields[i]);
-        if (value != 0.0) zero_shape_set(s, &zero_shape_fields[i], value);
+        if (value > 0.0) zero_shape_set(s, &zero_shape_fields[i], value);
     }
 }
 
@@ -262,7 +262,7 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
 
 /* ---- rows ---- */
 
-static int64_t extent(zero_extent of, const zero_shape *s)
+static int64_t extent(zero_dimension of, const zero_shape *s)
 {
     switch (of) {
     case ZERO_OF_ONE: break;

@@ -35,7 +35,7 @@ zero_shape zero_shape_own(const zero_shape *shape);
 /* The option's name: "kv-heads". */
 void zero_shape_option(const zero_shape_field *field, char name[32]);
 
-/* Takes the numbers of `given` that are not 0. */
+/* Takes the numbers of `given` that are above 0. */
 void zero_shape_overlay(zero_shape *shape, const zero_shape *given);
 
 /* Slices that the sums of a shared model can have, at most. */

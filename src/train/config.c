@@ -10,6 +10,7 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
+#include "nn/shape.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
 #include "train/activations.h"

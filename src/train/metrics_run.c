@@ -1,5 +1,6 @@
 /* The first line of the metrics: what the run is. */
 #include "train/metrics.h"
+#include "nn/shape.h"
 
 static json_t *hosts(const zero_metrics_run *r)
 {
