@@ -328,10 +328,10 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
     /* The keys of version 1 come first, then "tp" of version 2, then "kept" of
      * version 3, and "shape" of version 4 in place of "gpt2". */
     static const char *const keys[] = {
-        "format",    "version",    "step",    "samples", "updates",    "skipped", "seed",
-        "dtype",     "loss_scale", "digest",  "data",    "arithmetic", "gpt2",    "options",
-        "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp",      "kept",
-        "shape"};
+        "format",   "version", "step",       "samples",   "updates", "skipped",
+        "seed",     "dtype",   "loss_scale", "digest",    "data",    "arithmetic",
+        "gpt2",     "options", "tokenizer",  "partition", "tensors", "shards",
+        "checksum", "tp",      "kept",       "shape"};
     ZERO_TRY(
         zero_json_only(path, root, COUNT(keys) - ZERO_MANIFEST_VERSION + version, keys));
     ZERO_TRY(take_numbers(path, root, m));

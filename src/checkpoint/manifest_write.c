@@ -104,7 +104,7 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
         {"version", json_integer(m->has_shape && !is_gpt2 ? 4
                                  : m->kept                ? 3
                                  : is_shared              ? 2
-                                             : 1)},
+                                                          : 1)},
         {"step", json_integer(m->step)},
         {"samples", json_integer(m->samples)},
         {"updates", json_integer(m->updates)},

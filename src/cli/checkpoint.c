@@ -89,7 +89,8 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
     zero_text_shape(&c->manifest.shape, shape);
     row("model");
     if (c->manifest.has_shape)
-        printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape, c->manifest.shape.vocab);
+        printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape,
+               c->manifest.shape.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(c->manifest.loss_scale.type));
     const zero_state_layout *l = &c->manifest.table.layout;
@@ -178,8 +179,8 @@ static zero_status export_to(zero_checkpoint *c, const char *found, const char *
     json_decref(began);
     ZERO_TRY(zero_checkpoint_export(c, to));
     zero_text_shape(g, shape);
-    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to), g->kind->about,
-           c->manifest.step, shape, g->vocab,
+    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
+           g->kind->about, c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     if (positions > g->seq)

@@ -85,8 +85,8 @@ zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
         numbers[i] = zero_shape_get(shape, &zero_shape_fields[i]);
     const char *kind = zero_architecture_name(shape->kind);
-    const uint64_t hash = XXH3_64bits_withSeed(
-        numbers, sizeof numbers, XXH3_64bits(kind, strlen(kind)));
+    const uint64_t hash =
+        XXH3_64bits_withSeed(numbers, sizeof numbers, XXH3_64bits(kind, strlen(kind)));
     ZERO_TRY(zero_comm_compare_with_root(world, hash, &same));
     zero_status st = ZERO_OK;
     if (!same)

@@ -41,10 +41,11 @@ static void differ(char *list, size_t size, const char *name, const char *now,
 /* Defaults that follow another option: where that is given anew, so are they. */
 static const struct {
     const char *name, *leader;
-} followers[] = {{"architecture", "model"}, {"layers", "model"},    {"hidden", "model"},
-                 {"heads", "model"},        {"kv-heads", "model"},  {"head-size", "model"},
-                 {"inner", "model"},        {"theta", "model"},     {"seq", "model"},
-                 {"vocab", "model"},        {"lr-min", "lr"},       {"activations", "dtype"}};
+} followers[] = {
+    {"architecture", "model"}, {"layers", "model"},   {"hidden", "model"},
+    {"heads", "model"},        {"kv-heads", "model"}, {"head-size", "model"},
+    {"inner", "model"},        {"theta", "model"},    {"seq", "model"},
+    {"vocab", "model"},        {"lr-min", "lr"},      {"activations", "dtype"}};
 
 static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
 {
@@ -115,8 +116,8 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
             continue;
         char name[32];
         zero_shape_option(f, name);
-        snprintf(a, sizeof a, "%.15g", zero_shape_get(&now, f));
-        snprintf(b, sizeof b, "%.15g", zero_shape_get(&m->shape, f));
+        zero_shape_write(&now, f, a);
+        zero_shape_write(&m->shape, f, b);
         differ(list, sizeof list, name, a, b);
     }
     snprintf(a, sizeof a, "%" PRId64, c->seed);

@@ -15,8 +15,8 @@ enum {
     ZERO_HAS_QKV_BIAS = 4,   /* biases of q, k and v */
     ZERO_HAS_QK_NORM = 8,    /* a norm of each query and key, before it is turned */
     ZERO_HAS_OWN_WORDS = 16, /* a head whose words are not the embedding's */
-    ZERO_HAS_MORE = 32, /* more numbers of its own than GPT-2's five */
-    ZERO_HAS_RMS = 64,  /* root mean square norms, without biases */
+    ZERO_HAS_MORE = 32,      /* more numbers of its own than GPT-2's five */
+    ZERO_HAS_RMS = 64,       /* root mean square norms, without biases */
 };
 
 typedef enum {
@@ -44,7 +44,13 @@ typedef struct {
 } zero_tensor_row;
 
 /* Arrays of a block: `in`, `out`, and those that an architecture numbers from 2 on. */
-enum { ZERO_BLOCK_IN, ZERO_BLOCK_OUT, ZERO_FIRST_ARRAY, ZERO_MOST_ARRAYS = 16, ZERO_MOST_ROWS = 16 };
+enum {
+    ZERO_BLOCK_IN,
+    ZERO_BLOCK_OUT,
+    ZERO_FIRST_ARRAY,
+    ZERO_MOST_ARRAYS = 16,
+    ZERO_MOST_ROWS = 16
+};
 
 /* Channels of a head that rotary positions turn, at most. */
 enum { ZERO_MOST_TURNED = 256 };
@@ -52,7 +58,7 @@ enum { ZERO_MOST_TURNED = 256 };
 typedef enum {
     ZERO_NORM,
     ZERO_LINEAR, /* by `stacked` tensors, end to end */
-    ZERO_TURN,   /* queries and keys normed, if there are gains, and turned; without gains in
+    ZERO_TURN, /* queries and keys normed, if there are gains, and turned; without gains in
                     place */
     ZERO_ATTEND,
     ZERO_GELU, /* of the linear layer before */
@@ -62,11 +68,11 @@ typedef enum {
 
 typedef struct {
     zero_layer_kind kind;
-    int in, out;       /* arrays */
-    int tensor, bias;  /* rows; 0, which is a norm's gain, stands for no bias */
-    int stacked;       /* LINEAR: tensors; 0 counts as 1 */
-    int with;          /* ADD: the residual; ATTEND: the array of the values */
-    int drop;          /* ATTEND, ADD: the mask's number in the block */
+    int in, out;      /* arrays */
+    int tensor, bias; /* rows; 0, which is a norm's gain, stands for no bias */
+    int stacked;      /* LINEAR: tensors; 0 counts as 1 */
+    int with;         /* ADD: the residual; ATTEND: the array of the values */
+    int drop;         /* ATTEND, ADD: the mask's number in the block */
 } zero_layer;
 
 struct zero_architecture {
@@ -74,7 +80,7 @@ struct zero_architecture {
     int has;                  /* always */
     /* Tensors by group; those of a block are for each layer. */
     const zero_tensor_row *embedding, *block, *final;
-    int n_final; /* the last may be the head's words */
+    int n_final;       /* the last may be the head's words */
     const char *layer; /* "layers.": before a layer's number in names */
     const zero_layer *layers;
     int n_layers, n_arrays; /* `in` and `out` among them */
@@ -84,9 +90,10 @@ struct zero_architecture {
     double theta, eps;
     bool scales_leaving; /* tensors that leave start as N(0, 0.02/sqrt(2 L)) */
     /* Hugging Face's files. */
-    const char *model_type, *class_name, *prefix; /* "qwen3", "Qwen3ForCausalLM", "model." */
+    const char *model_type, *class_name,
+        *prefix;                /* "qwen3", "Qwen3ForCausalLM", "model." */
     const char *const *ignored; /* ends of names that hold no parameters; NULL ends them */
-    const char *const *keys;    /* config.json's names of zero_shape_fields, in their order */
+    const char *const *keys; /* config.json's names of zero_shape_fields, in their order */
 };
 
 enum { ZERO_GPT2, ZERO_LLAMA, ZERO_MISTRAL, ZERO_QWEN2, ZERO_QWEN3, ZERO_ARCHITECTURES };

@@ -23,6 +23,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
+#include "base/tree.h"
 #include "math/backends.h"
 
 /* ---- what follows from the list ---- */
@@ -109,8 +110,7 @@ static int64_t width(const zero_unit *u, int i)
     const int64_t D = zero_shape_of(u)->head_size;
     switch (layer(u, i)->kind) {
     case ZERO_LINEAR: return outputs(u, i);
-    case ZERO_TURN:
-        return norms_heads(u, i) ? (own_heads(u) + own_key_heads(u)) * D : 0;
+    case ZERO_TURN: return norms_heads(u, i) ? (own_heads(u) + own_key_heads(u)) * D : 0;
     case ZERO_ATTEND: return own_heads(u) * D;
     case ZERO_GELU: return outputs(u, i - 1);
     case ZERO_GATE: return outputs(u, i - 1) / 2;
@@ -329,6 +329,53 @@ static zero_attention attention_of(const pass *p, int i)
                             .dv = gradient_heads(p, (H + K) * D)};
 }
 
+/* Queries and keys, before and after they are turned; in backward their gradients. */
+static zero_turn turn_of(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const zero_layer *l = layer(u, i);
+    const zero_shape *s = zero_shape_of(u);
+    const int64_t H = own_heads(u), K = own_key_heads(u), D = s->head_size;
+    const int gains = place(u, l->tensor);
+    zero_turn t = {.B = c->batch->B,
+                   .T = c->batch->T,
+                   .H = H,
+                   .K = K,
+                   .D = D,
+                   .R = D,
+                   .type = c->type,
+                   .rows_type = u->activations,
+                   .past = c->batch->past,
+                   .eps = (float)s->eps,
+                   .q = heads_in(p, l->in, 0),
+                   .k = heads_in(p, l->in, H * D),
+                   .to_q = heads_in(p, l->out, 0),
+                   .to_k = heads_in(p, l->out, H * D),
+                   .dq = gradient_heads(p, 0),
+                   .dk = gradient_heads(p, H * D)};
+    zero_shape_frequencies(s, t.frequency);
+    if (gains < 0) return t;
+    t.gain_q = zero_weight(u, c, 0, gains);
+    t.gain_k = zero_weight(u, c, 0, gains + 1);
+    t.rstd = p->sums[i];
+    t.slices = has_parts(u) ? zero_share_slices(&u->share) : 1;
+    t.accumulate = !has_parts(u) && c->accumulate[0];
+    t.sums = has_parts(u) ? p->gains : NULL;
+    return t;
+}
+
+static zero_swiglu gate_of(const pass *p, int i)
+{
+    const zero_layer *l = layer(p->unit, i);
+    return (zero_swiglu){.rows = p->rows,
+                         .F = p->width[l->out],
+                         .rows_type = p->unit->activations,
+                         .x = p->array[l->in],
+                         .y = p->array[l->out],
+                         .d = p->wide};
+}
+
 /* ---- forward ---- */
 
 /* A token's query meets what was kept; the queries of a whole text meet its own keys. */
@@ -390,9 +437,17 @@ static void compute(const pass *p, int i)
     void *in = p->array[l->in], *out = p->array[l->out];
     switch (l->kind) {
     case ZERO_NORM: zero_layer_norm_forward(&n, in, out, p->sums[i]); break;
-    case ZERO_TURN: break;
+    case ZERO_TURN: {
+        const zero_turn t = turn_of(p, i);
+        p->call->backend->turn(p->call->math, &t);
+        break;
+    }
     case ZERO_ATTEND: attend(p, i); break;
-    case ZERO_GATE: break;
+    case ZERO_GATE: {
+        const zero_swiglu g = gate_of(p, i);
+        p->call->backend->swiglu(p->call->math, &g);
+        break;
+    }
     case ZERO_ADD: add(p, i); break;
     case ZERO_GELU: break; /* done with the linear layer before */
     case ZERO_LINEAR:
@@ -430,6 +485,51 @@ static const void *gradient_of(const pass *p, int i)
     return layer(u, i)->kind == ZERO_ATTEND ? p->attended : p->wide;
 }
 
+/* The sum over n slices of the heads from `first` on, in the first one's place: a complete
+ * subtree or the whole tree. */
+static void sum_gains(const pass *p, int first, int n)
+{
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(p->unit)->head_size;
+    const int left = (int)zero_tree_left(n);
+    float *sum = p->gains + first * len;
+    if (n == 1) return;
+    sum_gains(p, first, left);
+    sum_gains(p, first + left, n - left);
+    c->backend->accumulate(c->math, ZERO_FP32, len, sum, sum + left * len, sum);
+}
+
+/* The gradients of the gains of queries and keys are sums over heads, which ranks share:
+ * they travel behind d(in). */
+static void turn_back(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(u)->head_size;
+    zero_turn t = turn_of(p, i);
+    if (norms_heads(u, i) && !has_parts(u))
+        t.sums = zero_weight_grad(u, c, 0, place(u, layer(u, i)->tensor));
+    c->backend->turn_backward(c->math, &t);
+    if (!t.sums || !has_parts(u)) return;
+    float *joint = (float *)p->joint + p->n;
+    sum_gains(p, 0, t.slices);
+    c->backend->round(c->math, ZERO_FP32, len, p->gains, joint);
+    c->backend->clear(c->math, joined_gains(u, i - 1) - len, joint + len);
+}
+
+static void take_gains(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(u)->head_size;
+    const float *sum = (const float *)p->joined + p->n;
+    float *gradient = zero_weight_grad(u, c, 0, place(u, layer(u, i)->tensor));
+    if (c->accumulate[0])
+        c->backend->accumulate(c->math, ZERO_FP32, len, gradient, sum, gradient);
+    else
+        c->backend->round(c->math, ZERO_FP32, len, sum, gradient);
+}
+
 /* From the gradient of layer i's output to that of its input. `masked` is free until a
  * branch's gradient is there. */
 static void back(const pass *p, int i)
@@ -447,16 +547,21 @@ static void back(const pass *p, int i)
                                 p->n / c->batch->B, c->stream, p->masked);
         break;
     case ZERO_GELU: break; /* done with the linear layer after it */
-    case ZERO_GATE: break;
+    case ZERO_GATE: {
+        const zero_swiglu g = gate_of(p, i);
+        c->backend->swiglu_backward(c->math, &g);
+        break;
+    }
     case ZERO_ATTEND: {
         const zero_attention a = attention_of(p, i);
         c->backend->attention_backward(c->math, &a);
         break;
     }
-    case ZERO_TURN: break;
+    case ZERO_TURN: turn_back(p, i); break;
     case ZERO_NORM:
-        zero_layer_norm_backward(&n, p->array[l->in], p->sums[i],
-                                 take_joined(p, p->masked), c->stream);
+        if (has_parts(u) && joined_gains(u, i + 1) > 0) take_gains(p, i + 2);
+        zero_layer_norm_backward(&n, p->array[l->in], p->sums[i], take_joined(p, p->masked),
+                                 c->stream);
         break;
     case ZERO_LINEAR:
         if (output_is_cut(u, i))
@@ -532,11 +637,11 @@ static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t
     const bool joins_here = index % step == 0 && index / step < joins;
     const int i = joins_here ? joining(u, is_backward, index / step) : -1;
     const int64_t more = is_backward && i >= 0 ? joined_gains(u, i) : 0;
-    return (zero_unit_part){
-        .waits = index > 0 && index % step == 0,
-        .join = joins_here ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
-        .count = joins_here ? B * T * zero_shape_of(u)->hidden + more : 0,
-        .is_last = index == step * joins};
+    return (zero_unit_part){.waits = index > 0 && index % step == 0,
+                            .join = joins_here ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
+                            .count =
+                                joins_here ? B * T * zero_shape_of(u)->hidden + more : 0,
+                            .is_last = index == step * joins};
 }
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
@@ -545,13 +650,8 @@ static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
     const int n_layers = kind_of(u)->n_layers;
     const int64_t rows = B * T, H = own_heads(u), K = own_key_heads(u);
     const int64_t room = zero_unit_room(u, rows * s->hidden);
-    const int64_t attention =
-        zero_attention_workspace(&(zero_attention){.B = B,
-                                                   .T = T,
-                                                   .H = H,
-                                                   .K = K,
-                                                   .D = s->head_size,
-                                                   .rows_type = u->activations});
+    const int64_t attention = zero_attention_workspace(&(zero_attention){
+        .B = B, .T = T, .H = H, .K = K, .D = s->head_size, .rows_type = u->activations});
     double sum = 0.0;
     for (int i = 0; i < n_layers; i++) sum += flops(u, i, B, T);
     return (zero_unit_sizes){

@@ -51,20 +51,19 @@ void zero_head_logits(const zero_unit *u, const zero_call *c, const void *normed
                       int64_t rows, int64_t stride, float *logits)
 {
     const zero_tensor *wte = zero_head_words(u);
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.transpose_b = true,
-                                  .factors = c->type,
-                                  .m = rows,
-                                  .n = wte->rows,
-                                  .k = wte->cols,
-                                  .a_type = u->activations,
-                                  .a = normed,
-                                  .b = zero_head_weight(u, c),
-                                  .b_type = c->type,
-                                  .c = logits,
-                                  .ldc = stride,
-                                  .slices = zero_share_one_sum(&u->share),
-                                  .few_rows = zero_call_has_few_rows(c, rows)});
+    c->backend->gemm(c->math, &(zero_gemm){.transpose_b = true,
+                                           .factors = c->type,
+                                           .m = rows,
+                                           .n = wte->rows,
+                                           .k = wte->cols,
+                                           .a_type = u->activations,
+                                           .a = normed,
+                                           .b = zero_head_weight(u, c),
+                                           .b_type = c->type,
+                                           .c = logits,
+                                           .ldc = stride,
+                                           .slices = zero_share_one_sum(&u->share),
+                                           .few_rows = zero_call_has_few_rows(c, rows)});
 }
 
 static zero_type gradient_type(const zero_call *c)
@@ -155,20 +154,21 @@ void zero_head_word_gradient(const zero_unit *u, const zero_call *c, const void 
                              int64_t rows, zero_type type, int64_t stride, bool accumulate)
 {
     const zero_tensor *wte = zero_head_words(u);
-    c->backend->gemm(
-        c->math, &(zero_gemm){.transpose_a = true,
-                              .accumulate = accumulate,
-                              .factors = c->type,
-                              .m = wte->rows,
-                              .n = wte->cols,
-                              .k = rows,
-                              .a_type = type,
-                              .a = c->logits,
-                              .lda = stride,
-                              .b_type = u->activations,
-                              .b = normed,
-                              .c = zero_weight_grad(u, c, zero_head_words_group(u), zero_head_words_place(u)),
-                              .slices = zero_share_one_sum(&u->share)});
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.transpose_a = true,
+                                  .accumulate = accumulate,
+                                  .factors = c->type,
+                                  .m = wte->rows,
+                                  .n = wte->cols,
+                                  .k = rows,
+                                  .a_type = type,
+                                  .a = c->logits,
+                                  .lda = stride,
+                                  .b_type = u->activations,
+                                  .b = normed,
+                                  .c = zero_weight_grad(u, c, zero_head_words_group(u),
+                                                        zero_head_words_place(u)),
+                                  .slices = zero_share_one_sum(&u->share)});
 }
 
 /* d(normed) of a chunk from its d(logits) in c->logits. */
@@ -177,18 +177,17 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
 {
     const zero_shape *s = zero_shape_of(u);
     const zero_type type = gradient_type(c);
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.factors = c->type,
-                                  .m = rows,
-                                  .n = s->hidden,
-                                  .k = s->vocab,
-                                  .a_type = type,
-                                  .a = c->logits,
-                                  .lda = gradient_stride(u, type),
-                                  .b = zero_head_weight(u, c),
-                                  .b_type = c->type,
-                                  .c_type = u->activations,
-                                  .c = d_normed});
+    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
+                                           .m = rows,
+                                           .n = s->hidden,
+                                           .k = s->vocab,
+                                           .a_type = type,
+                                           .a = c->logits,
+                                           .lda = gradient_stride(u, type),
+                                           .b = zero_head_weight(u, c),
+                                           .b_type = c->type,
+                                           .c_type = u->activations,
+                                           .c = d_normed});
 }
 
 void zero_head_clear_positions(const zero_unit *u, const zero_call *c)

@@ -210,7 +210,7 @@ void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *
     const zero_backend *ops = l->call->backend;
     const zero_math *math = l->call->math;
     const zero_gemm g = product_of(l, x, l->unit->activations, b->out);
-    if (ops->fused && b->bias) {
+    if (ops->fused) {
         ops->fused->add_branch(math, &g, b);
         return;
     }
@@ -296,22 +296,22 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const void *x, const flo
     const zero_call *c = n->call;
     float *dgain = zero_weight_grad(n->unit, c, n->group, n->gain);
     c->backend->layernorm_backward(
-        c->math, &(zero_layernorm_grad_args){
-                     .rows = n->rows,
-                     .C = n->unit->tensors[n->group][n->gain].cols,
-                     .x = x,
-                     .type = c->type,
-                     .rows_type = n->unit->activations,
-                     .gain = zero_weight(n->unit, c, n->group, n->gain),
-                     .mean = n->is_rms ? NULL : moments,
-                     .rstd = n->is_rms ? moments : moments + n->rows,
-                     .dy = dy,
-                     .dx = dx,
-                     .accumulate = c->accumulate[n->group],
-                     .dgain = dgain,
-                     .dbias = n->is_rms ? NULL
-                                        : zero_weight_grad(n->unit, c, n->group,
-                                                           n->gain + 1)});
+        c->math,
+        &(zero_layernorm_grad_args){
+            .rows = n->rows,
+            .C = n->unit->tensors[n->group][n->gain].cols,
+            .x = x,
+            .type = c->type,
+            .rows_type = n->unit->activations,
+            .gain = zero_weight(n->unit, c, n->group, n->gain),
+            .mean = n->is_rms ? NULL : moments,
+            .rstd = n->is_rms ? moments : moments + n->rows,
+            .dy = dy,
+            .dx = dx,
+            .accumulate = c->accumulate[n->group],
+            .dgain = dgain,
+            .dbias =
+                n->is_rms ? NULL : zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
 }
 
 void zero_mask_apply(const zero_mask *m, int64_t n, const void *x, void *y)

@@ -156,7 +156,9 @@ zero_status zero_model_preset(const char *name, zero_shape *shape)
         "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
         "gpt2-xl and lesson, of the papers paper-1.5b to paper-170b, paper-1t, "
         "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and "
-        "gpt3-175b, and llama3-8b, mistral-7b, qwen3-8b, smollm2-135m and others "
+        "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
+        "tiny-qwen3, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, qwen2.5-0.5b "
+        "to qwen3-32b, smollm2-135m to -1.7b and tinyllama-1.1b "
         "(zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
         "change a preset's shape)",
         name);

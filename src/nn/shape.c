@@ -42,6 +42,15 @@ double zero_shape_get(const zero_shape *s, const zero_shape_field *f)
     return *(const bool *)at;
 }
 
+void zero_shape_write(const zero_shape *s, const zero_shape_field *f, char text[32])
+{
+    const char *at = (const char *)s + f->offset;
+    if (f->kind == ZERO_SHAPE_WHOLE)
+        snprintf(text, 32, "%" PRId64, *(const int64_t *)(const void *)at);
+    else
+        snprintf(text, 32, "%g", zero_shape_get(s, f));
+}
+
 void zero_shape_set(zero_shape *s, const zero_shape_field *f, double value)
 {
     char *at = (char *)s + f->offset;
@@ -128,18 +137,20 @@ void zero_shape_option(const zero_shape_field *f, char name[32])
 static zero_status check_field(const zero_shape *given, const zero_shape *s,
                                const zero_shape_field *f)
 {
-    char option[32];
+    char option[32], text[32];
     const double value = zero_shape_get(s, f), was = zero_shape_get(given, f);
     zero_shape_option(f, option);
     if ((s->kind->has & f->needs) != f->needs) {
         if (was == 0.0 || was == value) return ZERO_OK;
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--%s %g: the architecture %s has no such number; leave it out, or "
-                         "give another --architecture",
-                         option, was, s->kind->name);
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "--%s %g: the architecture %s has no such number; leave it out, or "
+            "give another --architecture",
+            option, was, s->kind->name);
     }
     if (value >= f->least && value <= f->most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--%s %.17g: expected %g to %.17g", option, value,
+    zero_shape_write(s, f, text);
+    return zero_fail(ZERO_ERR_INVALID, "--%s %s: expected %.15g to %.15g", option, text,
                      f->least, f->most);
 }
 
@@ -178,10 +189,11 @@ zero_status zero_shape_check(const zero_shape *given)
         return zero_fail(ZERO_ERR_INVALID,
                          "the shape is NULL: expected layers, hidden size and so on");
     for (int i = 0; i < 3; i++) /* those from which others are made */
-        ZERO_TRY(check_field(given, &(zero_shape){.layers = given->layers,
-                                                  .hidden = given->hidden,
-                                                  .heads = given->heads,
-                                                  .kind = kind_of(given)},
+        ZERO_TRY(check_field(given,
+                             &(zero_shape){.layers = given->layers,
+                                           .hidden = given->hidden,
+                                           .heads = given->heads,
+                                           .kind = kind_of(given)},
                              &zero_shape_fields[i]));
     const zero_shape s = zero_shape_complete(given);
     for (int i = 3; i < ZERO_SHAPE_FIELDS; i++)
@@ -258,6 +270,24 @@ zero_status zero_shape_check_share(const zero_shape *given, int ranks, int slice
                      slices, ranks, multiple, s.kv_heads, inner,
                      zero_min(s.vocab, ZERO_MOST_SLICES),
                      s.vocab < ZERO_MOST_SLICES ? ", the number of words" : "", fits);
+}
+
+/* ---- rotary positions ---- */
+
+void zero_shape_frequencies(const zero_shape *s, float *frequency)
+{
+    const float factor = (float)s->scaling.factor, low = (float)s->scaling.low,
+                high = (float)s->scaling.high, seq = (float)s->scaling.seq;
+    for (int64_t i = 0; i < s->head_size / 2; i++) {
+        const float exponent = (float)(2 * i) / (float)s->head_size;
+        const float f = 1.0f / (float)pow(s->theta, (double)exponent);
+        const float wave = 6.2831853071795864769f / f;
+        frequency[i] = f;
+        if (factor == 0.0f || wave < seq / high) continue;
+        const float smooth = (seq / wave - low) / (high - low);
+        frequency[i] =
+            wave > seq / low ? f / factor : (1.0f - smooth) * f / factor + smooth * f;
+    }
 }
 
 /* ---- rows ---- */

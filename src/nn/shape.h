@@ -26,6 +26,8 @@ enum { ZERO_SHAPE_FIELDS = 15 };
 
 /* The number; a flag is 0 or 1. */
 double zero_shape_get(const zero_shape *shape, const zero_shape_field *field);
+void zero_shape_write(const zero_shape *shape, const zero_shape_field *field,
+                      char text[32]);
 void zero_shape_set(zero_shape *shape, const zero_shape_field *field, double value);
 
 /* The shape without the numbers that follow from others in its architecture: as a user may
@@ -37,6 +39,11 @@ void zero_shape_option(const zero_shape_field *field, char name[32]);
 
 /* Takes the numbers of `given` that are above 0. */
 void zero_shape_overlay(zero_shape *shape, const zero_shape *given);
+
+/* Angles of rotary positions, per position, of the pairs of a head: [head_size / 2]. As
+ * torch has them: powers in double, then fp32 (transformers, modeling_rope_utils.py, which
+ * also has Llama 3's scaling). */
+void zero_shape_frequencies(const zero_shape *shape, float *frequency);
 
 /* Slices that the sums of a shared model can have, at most. */
 #define ZERO_MOST_SLICES 256

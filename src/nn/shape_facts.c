@@ -41,8 +41,8 @@ static zero_status read_field(const char *path, const json_t *object,
     bool flag = false;
     switch (f->kind) {
     case ZERO_SHAPE_WHOLE:
-        ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least,
-                                 (int64_t)f->most, &whole));
+        ZERO_TRY(zero_json_whole(path, object, f->name, (int64_t)f->least, (int64_t)f->most,
+                                 &whole));
         break;
     case ZERO_SHAPE_REAL: ZERO_TRY(zero_json_real(path, object, f->name, &real)); break;
     case ZERO_SHAPE_FLAG: ZERO_TRY(zero_json_flag(path, object, f->name, &flag)); break;

@@ -1,6 +1,6 @@
 /* What a plan is for, as facts: model, ranks, batch, options, machine. */
-#include "report/json_put.h"
 #include "nn/shape.h"
+#include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
 

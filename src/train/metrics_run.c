@@ -1,6 +1,6 @@
 /* The first line of the metrics: what the run is. */
-#include "train/metrics.h"
 #include "nn/shape.h"
+#include "train/metrics.h"
 
 static json_t *hosts(const zero_metrics_run *r)
 {
@@ -43,8 +43,8 @@ json_t *zero_metrics_run_facts(const zero_metrics_run *r)
         hosts(r), "cpu", r->cpu, "cores", r->cores, "node_cores", r->node_cores,
         "arithmetic", r->arithmetic, "blas", r->blas, "blas_threads", r->blas_threads,
         "mpi", r->mpi, "rank_kinds", kinds(r), /* what is trained */
-        "model", model, "data", zero_metrics_text(r->data), "options", json_deep_copy(r->options), "config",
-        json_deep_copy(r->config));
+        "model", model, "data", zero_metrics_text(r->data), "options",
+        json_deep_copy(r->options), "config", json_deep_copy(r->config));
 }
 
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *r)
