@@ -37,6 +37,9 @@ static void set_weights(test_pool *pool, machine *m)
         const zero_tensor *t = &m->model.tensors[i];
         for (int64_t k = 0; k < t->cols && t->init == ZERO_INIT_ONES; k++)
             m->param[t->group][t->offset + k] += 1.0f;
+        /* Rows near 0 are divided by their length, which would enlarge what is rounded. */
+        for (int64_t k = 0; k < t->rows * t->cols && strstr(t->name, "embed"); k++)
+            m->param[t->group][t->offset + k] *= 10.0f;
     }
 }
 
@@ -126,11 +129,9 @@ static void gradient(const machine *m)
     for (int u = m->model.n_units - 2; u >= 0; u--) run_backward(m, u);
 }
 
-/* The step of the differences, whose error comes from single precision, not from their order; where
- * rows near 0 are divided by their length, from the order, too. */
-#define STEP              2e-3f
-#define TOLERANCE         2e-3 /* of the gradient's length; measured: at most 4e-4 */
-#define TOLERANCE_OF_ROWS 1e-2
+/* The step of the differences, whose error comes from single precision, not from their order. */
+#define STEP      2e-3f
+#define TOLERANCE 2e-3 /* of the gradient's length; measured: at most 4e-4 */
 
 /* The loss with a tensor moved by h along `direction` from `at`. */
 static double moved(const machine *m, const zero_tensor *t, const float *at,
@@ -156,9 +157,7 @@ static void check_tensor(test_pool *pool, const machine *m, const zero_tensor *t
         double one = moved(m, t, at, d, STEP) - moved(m, t, at, d, -STEP);
         double two = moved(m, t, at, d, 2 * STEP) - moved(m, t, at, d, -2 * STEP);
         double found = (8.0 * one - two) / (12.0 * (double)STEP);
-        const bool is_divided = m->model.vocab == t->rows && strstr(t->name, "embed");
-        if (!(fabs(along - found) <=
-              (is_divided ? TOLERANCE_OF_ROWS : TOLERANCE) * sqrt(size)))
+        if (!(fabs(along - found) <= TOLERANCE * sqrt(size)))
             fail_msg("%s: backward %g, difference %g, length %g", t->name, along, found,
                      sqrt(size));
     }
@@ -190,13 +189,13 @@ static const zero_shape others[] = {
     {OTHER(ZERO_QWEN3, 12, 4, 2, 6, 20), .seq = 6, .vocab = 17},
 };
 
-TEST(the_gradient_is_that_of_the_loss)
+static void the_gradient_is_that_of_the_loss(void **state)
 {
     check_gradient(*state, &tiny, 3, 6);
     for (size_t i = 0; i < COUNT(others); i++) check_gradient(*state, &others[i], 3, 6);
 }
 
-TEST(the_gradient_is_that_of_the_loss_with_dropout)
+static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
 {
     zero_shape shape = tiny;
     shape.dropout = 0.3f;
@@ -208,7 +207,7 @@ TEST(the_gradient_is_that_of_the_loss_with_dropout)
 }
 
 /* The head takes rows in chunks of 256: 280 rows are two. */
-TEST(the_gradient_is_that_of_the_loss_over_chunks_of_the_head)
+static void the_gradient_is_that_of_the_loss_over_chunks_of_the_head(void **state)
 {
     zero_shape shape = {.layers = 1, .hidden = 12, .heads = 1, .seq = 70, .vocab = 5};
     check_gradient(*state, &shape, 4, 70);
@@ -243,7 +242,7 @@ static void check_gradients_add_up_where_the_call_says_so(test_pool *pool,
     zero_model_destroy(&m.model);
 }
 
-TEST(gradients_add_up_where_the_call_says_so)
+static void gradients_add_up_where_the_call_says_so(void **state)
 {
     check_gradients_add_up_where_the_call_says_so(*state, &tiny);
     for (size_t i = 0; i < COUNT(others); i++)
@@ -273,7 +272,7 @@ static void check_a_forward_call_without_output_saves_the_same(test_pool *pool,
     zero_model_destroy(&m.model);
 }
 
-TEST(a_forward_call_without_output_saves_the_same)
+static void a_forward_call_without_output_saves_the_same(void **state)
 {
     check_a_forward_call_without_output_saves_the_same(*state, &tiny);
     for (size_t i = 0; i < COUNT(others); i++)
@@ -291,14 +290,14 @@ check_without_dropout_training_and_evaluation_have_one_loss(test_pool *pool,
     zero_model_destroy(&m.model);
 }
 
-TEST(without_dropout_training_and_evaluation_have_one_loss)
+static void without_dropout_training_and_evaluation_have_one_loss(void **state)
 {
     check_without_dropout_training_and_evaluation_have_one_loss(*state, &tiny);
     for (size_t i = 0; i < COUNT(others); i++)
         check_without_dropout_training_and_evaluation_have_one_loss(*state, &others[i]);
 }
 
-TEST(dropout_acts_in_training_only_and_by_step_and_sample)
+static void dropout_acts_in_training_only_and_by_step_and_sample(void **state)
 {
     zero_shape shape = tiny;
     machine plain, m;
@@ -372,7 +371,7 @@ static void check_half(test_pool *pool, const zero_backend *backend, zero_type t
     zero_model_destroy(&m.model);
 }
 
-TEST(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32)
+static void weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32(void **state)
 {
     for (size_t i = 0; i < COUNT(longer); i++) {
         check_half(*state, &zero_backend_naive, ZERO_BF16, longer[i]);
@@ -420,13 +419,13 @@ static void check_activations(test_pool *pool, const zero_backend *backend, zero
     }
     gradient(&m);
     const double off = apart(&m, want), off_loss = fabs(mean_loss(&m) / loss - 1.0);
-    if (!(off > 0.0 && off < 1e-2 && off_loss < 5e-3))
+    if (!(off > 0.0 && off < (shape.kind ? 3e-2 : 1e-2) && off_loss < 5e-3))
         fail_msg("%s, %s: gradient %g of the largest, loss %g", backend->name,
                  zero_type_name(type), off, off_loss);
     zero_model_destroy(&m.model);
 }
 
-TEST(activations_of_16_bits_give_nearly_the_gradient_of_fp32)
+static void activations_of_16_bits_give_nearly_the_gradient_of_fp32(void **state)
 {
     const zero_backend *backends[] = {&zero_backend_naive, &zero_backend_cpu};
     for (int k = 0; k < 2; k++)
@@ -439,7 +438,7 @@ TEST(activations_of_16_bits_give_nearly_the_gradient_of_fp32)
 
 /* Rows of logits may lie apart, with anything between them; how many are computed at a time changes the
  * order of sums alone. */
-TEST(the_head_takes_as_many_rows_as_suit_the_device)
+static void the_head_takes_as_many_rows_as_suit_the_device(void **state)
 {
     const zero_shape shape = {
         .layers = 1, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
@@ -470,8 +469,9 @@ TEST(the_head_takes_as_many_rows_as_suit_the_device)
     }
 }
 
-TEST(activations_are_of_a_type_that_all_units_heed)
+static void activations_are_of_a_type_that_all_units_heed(void **state)
 {
+    (void)state;
     zero_model model = describe(&tiny);
     zero_unit *block = &model.units[1];
     assert_int_equal(zero_unit_room(block, 7), 7);
@@ -503,7 +503,7 @@ static void check_generated_logits_are_those_of_the_last_position(test_pool *poo
     zero_model_destroy(&m.model);
 }
 
-TEST(generated_logits_are_those_of_the_last_position)
+static void generated_logits_are_those_of_the_last_position(void **state)
 {
     check_generated_logits_are_those_of_the_last_position(*state, &tiny);
     for (size_t i = 0; i < COUNT(others); i++)
@@ -566,7 +566,7 @@ static void check_golden(test_pool *pool, const zero_backend *backend,
     zero_model_destroy(&m.model);
 }
 
-TEST(losses_and_gradients_are_those_of_transformers)
+static void losses_and_gradients_are_those_of_transformers(void **state)
 {
     static const struct {
         zero_shape shape;
@@ -593,5 +593,20 @@ TEST(losses_and_gradients_are_those_of_transformers)
 
 int main(void)
 {
-    return run_here(NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        test_with_pool(the_gradient_is_that_of_the_loss),
+        test_with_pool(the_gradient_is_that_of_the_loss_with_dropout),
+        test_with_pool(the_gradient_is_that_of_the_loss_over_chunks_of_the_head),
+        test_with_pool(gradients_add_up_where_the_call_says_so),
+        test_with_pool(a_forward_call_without_output_saves_the_same),
+        test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
+        test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
+        test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),
+        test_with_pool(activations_of_16_bits_give_nearly_the_gradient_of_fp32),
+        test_with_pool(the_head_takes_as_many_rows_as_suit_the_device),
+        test_with_pool(activations_are_of_a_type_that_all_units_heed),
+        test_with_pool(generated_logits_are_those_of_the_last_position),
+        test_with_pool(losses_and_gradients_are_those_of_transformers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
