@@ -214,16 +214,9 @@ static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
-
+#define FIELDS checkpoint_options
 static const zero_option rows[] = {
-    {.group = "Export",
-     .name = "to",
-     .kind = ZERO_OPTION_TEXT,
-     .offset = offsetof(checkpoint_options, to),
-     .argument = "OUT",
-     .absent = "none",
-     .help = "the directory that export makes"},
-    {.name = NULL},
+#include "cli/options/checkpoint.rows"
 };
 
 static const zero_option_table table = {.rows = rows};

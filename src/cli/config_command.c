@@ -15,24 +15,9 @@ typedef struct {
     const char *from;
     int64_t n_ranks;
 } config_options;
-
+#define FIELDS config_options
 static const zero_option rows[] = {
-    {.group = "Input",
-     .name = "from",
-     .kind = ZERO_OPTION_CHOICE,
-     .offset = offsetof(config_options, from),
-     .words = "deepspeed",
-     .absent = "it must be given",
-     .help = "whose configuration FILE is"},
-    {.name = "ranks",
-     .kind = ZERO_OPTION_WHOLE,
-     .offset = offsetof(config_options, n_ranks),
-     .min = 1,
-     .max = 1000000,
-     .argument = "N",
-     .absent = "any number",
-     .help = "ranks that will train, where a batch follows from them"},
-    {.name = NULL},
+#include "cli/options/config.rows"
 };
 
 static const zero_option_table table = {.rows = rows};

@@ -226,9 +226,9 @@ static zero_status close_all(job *j)
 static void show_notes(const job *j)
 {
     const zero_generate_options *o = &j->options;
-    const zero_generate_facts facts = {o, j->world.size};
-    const zero_notes notes = {.rows = zero_generate_table.rows, .values = o, .run = &facts};
-    if (zero_comm_is_root(&j->world)) zero_notes_show_all(&o->given, &notes);
+    if (zero_comm_is_root(&j->world))
+        zero_notes_show(&o->given, zero_generate_table.rows, o, 0,
+                        json_pack("{s:i}", "ranks", j->world.size));
 }
 
 static zero_status run_job(job *j, int argc, char **argv)

@@ -13,92 +13,10 @@
 #include "sharding/plan_input.h"
 #include "sharding/stages.h"
 
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .argument = "N", .min = (lo), .max = (hi)
-#define FIELD(name)   .offset = offsetof(zero_generate_options, name)
-
-#define MOST_TOKENS INT64_C(1000000000)
-
-/* ---- where options have no effect ---- */
-
-static bool is_alone(const void *run)
-{
-    return ((const zero_generate_facts *)run)->ranks == 1;
-}
-
-static bool prints_ids(const void *run)
-{
-    return ((const zero_generate_facts *)run)->options->prompt_ids;
-}
-
-/* clang-format off */
-#define IDLE(...)           .idle = {__VA_ARGS__}
-#define IF(condition, text) {.holds = (condition), .words = (text)}
-#define DRAWN               IDLE({.option = "temperature", .value = "0"})
-
+#define FIELDS zero_generate_options
 static const zero_option rows[] = {
-    {.group = "Text", .name = "prompt", TEXT, FIELD(prompt), .argument = "TEXT",
-     .absent = "an empty line",
-     .help = "what the text begins with"},
-    {.name = "prompt-tokens", TEXT, FIELD(prompt_ids), .argument = "IDS", .absent = "none",
-     .help = "the same as ids, 1,2,3; then ids are printed"},
-    {.name = "prompts", TEXT, FIELD(prompts), .argument = "FILE", .absent = "none",
-     .help = "a text begins with each line of it; each is the same as alone. An empty "
-         "line is a text without --prompt; those at the end are left out"},
-    {.name = "batch", WHOLE(1, ZERO_TEXTS), FIELD(batch), IDLE({.option = "prompts"}),
-     .standard = "16", .help = "texts that are generated at one time"},
-    {.name = "tokens", WHOLE(1, MOST_TOKENS), FIELD(tokens), .standard = "200",
-     .help = "tokens that follow the prompt; fewer, if one of them ends the text"},
-    {.name = "temperature", .kind = ZERO_OPTION_REAL, FIELD(temperature), .argument = "X",
-     .low = 0, .high = 1000, .standard = "0.8",
-     .help = "1: as the model says; below 1: likelier words; 0: the likeliest"},
-    {.name = "top-k", WHOLE(0, MOST_TOKENS), FIELD(top_k), DRAWN, .standard = "0",
-     .help = "draw among the N likeliest tokens; 0: among all"},
-    {.name = "top-p", .kind = ZERO_OPTION_REAL, FIELD(top_p), DRAWN, .argument = "P",
-     .low = 1e-6, .high = 1, .standard = "1",
-     .help = "draw among the fewest, likeliest first, whose probabilities reach P of "
-         "those of --top-k together; 1: among all"},
-    {.name = "ignore-end", FLAG, FIELD(ignore_end),
-     .help = "write on after a token that ends a text"},
-    {.name = "seed", WHOLE(0, INT64_MAX), FIELD(seed), DRAWN, .standard = "1337",
-     .help = "of the draws: the same seed gives the same text"},
-    {.name = "raw", FLAG, FIELD(raw), IDLE(IF(prints_ids,
-     "has no effect with --prompt-tokens: ids are printed")),
-     .help = "print all bytes, not only those harmless to a terminal"},
-    {.group = "Placement", .name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage),
-     IDLE(IF(is_alone, "has no effect on one rank")), .standard = "0",
-     .help = "where the model lies: 0 on every rank; 1, 2 once per node; 3 in shards on "
-         "all ranks"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype),
-     .name_at = zero_type_name_at, .absent = "the run's; of an imported model fp32",
-     .help = "of parameters and products"},
-    {.name = "activations", .kind = ZERO_OPTION_CHOICE, FIELD(activations),
-     .name_at = zero_type_name_at, .absent = "fp32; with --device what it likes",
-     .help = "what units hand on: of fp32, or of --dtype's 16 bits"},
-    {.name = "device", TEXT, FIELD(device), .argument = "cpu|cuda[:LIST]",
-     .standard = "cpu",
-     .help = "where it computes; cuda:0,2: on these GPUs of each machine, else on all"},
-    {.name = "tp", WHOLE(1, ZERO_TP_MOST), FIELD(tp.ranks), .standard = "1",
-     .help = "neighbouring ranks that share each product, and so the model"},
-    {.name = "tp-slices", WHOLE(1, ZERO_TP_MOST), FIELD(tp.slices), .absent = "--tp",
-     .help = "slices of a sum over what --tp cuts: the same text for every --tp that "
-         "divides N"},
-    {.name = "tp-across-nodes", FLAG, FIELD(tp.across_nodes), IDLE({.option = "tp"}),
-     .help = "let ranks of several nodes share a product"},
-    {.name = "threads", WHOLE(1, ZERO_MOST_THREADS), FIELD(threads),
-     .absent = "OMP_NUM_THREADS, or 1",
-     .help = "threads that compute in each rank; the same text with any number"},
-    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit),
-     .absent = "what is free",
-     .help = "bytes per rank that it may need; 0: do not check"},
-    {.group = "Diagnosis", .name = "watchdog", .kind = ZERO_OPTION_REAL, FIELD(watchdog),
-     .argument = "X", .low = 0, .high = 1e6, .standard = "120",
-     .help = "end a job in which nothing moves for X seconds, or a disk does not answer; "
-         "0: never. The default is five times as long while MPI starts"},
-    {.name = NULL},
+#include "cli/options/generate.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_generate_table = {.rows = rows};
 

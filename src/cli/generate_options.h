@@ -28,13 +28,6 @@ typedef struct {
 
 extern const zero_option_table zero_generate_table;
 
-/* The run that the conditions of these rows look at, to decide whether an option has an
- * effect (notes.h). */
-typedef struct {
-    const zero_generate_options *options;
-    int ranks;
-} zero_generate_facts;
-
 /* Reads what follows the subcommand. ZERO_ERR_INVALID, with *options untouched, on the
  * first mistake; the message names the option, the value and what is allowed. */
 ZERO_NODISCARD zero_status zero_generate_options_parse(zero_generate_options *options,

@@ -8,15 +8,9 @@
 typedef struct {
     bool man;
 } help_options;
-
+#define FIELDS help_options
 static const zero_option rows[] = {
-    {.group = "Output",
-     .name = "man",
-     .kind = ZERO_OPTION_FLAG,
-     .offset = offsetof(help_options, man),
-     .standard = "off",
-     .help = "a page of the manual, for man(1)"},
-    {.name = NULL},
+#include "cli/options/help.rows"
 };
 
 static const zero_option_table table = {.rows = rows};

@@ -33,26 +33,10 @@ typedef struct {
     const char *defaults, *offload;
 } info_options;
 
-/* clang-format off */
+#define FIELDS info_options
 static const zero_option rows[] = {
-    {.group = "Output", .name = "json", .kind = ZERO_OPTION_FLAG,
-     .offset = offsetof(info_options, json), .standard = "off",
-     .help = "one JSON object; sizes in bytes, null where the system does not say"},
-    {.name = "defaults", .kind = ZERO_OPTION_TEXT, .offset = offsetof(info_options,
-     defaults), .argument = "MODEL",
-     .absent = "not shown",
-     .help = "instead: every option of zero train with its default for a model, such as "
-         "gpt2"},
-    {.group = "Disk", .name = "offload", .kind = ZERO_OPTION_TEXT,
-     .offset = offsetof(info_options, offload), .argument = "DIR",
-     .absent = "not shown",
-     .help = "instead: what a directory can do as a place for scratch files"},
-    {.name = "trial", .kind = ZERO_OPTION_FLAG, .offset = offsetof(info_options, trial),
-     .standard = "off",
-     .help = "with --offload: measure its rates, in 1 to 2 s and a file of 252 MiB"},
-    {.name = NULL},
+#include "cli/options/info.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 

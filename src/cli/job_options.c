@@ -7,42 +7,10 @@
 #include "base/quantity.h"
 #include "sharding/stages.h"
 
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define FIELD(name)   .offset = offsetof(zero_job_options, name)
-
-/* clang-format off */
+#define FIELDS zero_job_options
 const zero_option zero_job_rows[] = {
-    {.group = "Job", .name = "ranks", WHOLE(1, ZERO_PLAN_RANKS), FIELD(ranks),
-     .argument = "N", .standard = "1",
-     .help = "how many ranks the job has"},
-    {.name = "stage", WHOLE(0, ZERO_STAGE_COUNT - 1), FIELD(stage), .argument = "N",
-     .words = "all", .absent = "0, or --config's",
-     .name_at = zero_stage_words,
-     .help = "ZeRO: all stages side by side, or what ranks hold in shards"},
-    {.name = "network", TEXT, FIELD(network), .argument = "LATENCY,BANDWIDTH",
-     .absent = "no times",
-     .help = "seconds per message and bytes per second, such as 1us,12.5G; with --flops: "
-         "the time of a step"},
-    {.name = "node-network", TEXT, FIELD(node_network), .argument = "LATENCY,BANDWIDTH",
-     .absent = "--network's",
-     .help = "the same between ranks of a node, for what --tp and --shard-ranks exchange "
-         "there"},
-    {.name = "machine", TEXT, FIELD(machine), .argument = "NAME|FILE", .absent = "none",
-     .help = "the numbers of a machine (help lists the names): whichever of --flops, "
-         "--network, --node-network, --fake-nodes and, of a plan, --memory-limit is not "
-         "given comes from it"},
-    {.name = "disk", TEXT, FIELD(disk), .argument = "READ,WRITE",
-     .absent = "no times of transfers",
-     .help = "bytes per second of the disk of a node, which its ranks share, such as "
-         "0.8G,1.2G (zero info --offload DIR --trial measures them); with --flops and "
-         "--offload: whether the step hides the transfers"},
-    {.name = "flops", .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30, FIELD(flops),
-     .argument = "RATE", .absent = "no times",
-     .help = "floating-point operations per second of one rank, such as 50G"},
-    {.name = NULL},
+#include "cli/options/job.rows"
 };
-/* clang-format on */
 
 const char *zero_job_cut(const char *text, char first[ZERO_JOB_PART])
 {

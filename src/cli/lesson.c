@@ -25,46 +25,10 @@ typedef struct {
     const char *save, *check, *grade;
 } lesson_options;
 
-#define FIELD(name) .offset = offsetof(lesson_options, name)
-#define FLAG        .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define TEXT        .kind = ZERO_OPTION_TEXT
-#define WHOLE(least, most) \
-    .kind = ZERO_OPTION_WHOLE, .min = (least), .max = (most), .argument = "N"
-
-/* clang-format off */
+#define FIELDS lesson_options
 static const zero_option rows[] = {
-    {.group = "Course", .name = "answers", FLAG, FIELD(answers),
-     .help = "for teachers: every question with its answer, why, and the usual mistakes"},
-    {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
-    {.name = "from", WHOLE(1, 99), FIELD(from), .absent = "1",
-     .help = "begin with question N of the lesson"},
-    {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1",
-     .help = "answers to a question before it is told"},
-    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved",
-     .help = "add the answers to a file that --check and --grade read, the last one to "
-         "each question"},
-    {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks),
-     .absent = "3, or --student's", .help = "ranks of the small model's job"},
-    {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers),
-     .absent = "1, or --student's", .help = "its transformer blocks"},
-    {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden),
-     .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
-    {.name = "microbatches", WHOLE(2, 8), FIELD(microbatches),
-     .absent = "2, or --student's", .help = "per rank, in the lesson about accumulation"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16",
-     .absent = "fp32", .help = "of lessons that do not name it"},
-    {.name = "student", TEXT, FIELD(student), .argument = "NAME",
-     .absent = "the course's numbers",
-     .help = "numbers drawn from this name: every student has questions of his own"},
-    {.group = "Grading", .name = "check", TEXT, FIELD(check), .argument = "FILE",
-     .absent = "none",
-     .help = "grade one file of answers, question by question; - for the standard input"},
-    {.name = "grade", TEXT, FIELD(grade), .argument = "FILE", .absent = "none",
-     .help = "grade a class: a row for each student, then the usual mistakes; - for the "
-         "standard input"},
-    {.name = NULL},
+#include "cli/options/lesson.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 

@@ -2,7 +2,7 @@
 #include "cli/plan_options.h"
 
 #include "base/fail.h"
-#include "cli/notes.h"
+#include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
 #include "report/chart.h"
@@ -45,9 +45,8 @@ static zero_status plan(const zero_plan_options *options)
     zero_plan_report report;
     const zero_plan_request *request = &options->request;
     ZERO_TRY(zero_plan_report_make(&report, request));
-    zero_run_facts facts = {&report.config, report.collectives, 0};
     if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_notes_show(&options->given, &facts);
+        zero_run_options_note(&options->given, &report.config, report.collectives, 0);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;

@@ -7,48 +7,10 @@
 #include "cli/list.h"
 #include "cli/run_options.h"
 
-#define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define FIELD(name)   .offset = offsetof(zero_plan_options, name)
-
-/* clang-format off */
+#define FIELDS zero_plan_options
 static const zero_option own[] = {
-    {.group = "Plan", .name = "rank", WHOLE(0, ZERO_PLAN_RANKS), FIELD(rank),
-     .argument = "R", .standard = "0", .help = "whose memory and messages are shown"},
-    {.name = "show-schedule", FLAG, FIELD(request.show_schedule),
-     .help = "the programs, one instruction per line; with --stage all the step's of all "
-         "stages side by side"},
-    {.name = "chart", FLAG, FIELD(chart),
-     .help = "bytes live over a step, drawn; all stages if --stage is not given"},
-    {.name = "peers", FLAG, FIELD(request.peers),
-     .help = "bytes that each rank sends to each other in a step, drawn; up to 64 ranks"},
-    {.name = "ablation", FLAG, FIELD(request.ablation),
-     .help = "what the plan would take without one part of ZeRO and ZeRO-R: --recompute, "
-         "P_a, a stage, small buckets, C_B"},
-    {.name = "fit", TEXT, FIELD(fit), .argument = "DRAM[,DISK]|batch",
-     .absent = "not asked",
-     .help = "how many layers fit that many bytes of memory per rank (with --device: of "
-         "the device's) and, with --offload, of its file; batch: the largest "
-         "--micro-batch that fits --memory-limit (with --device: --device-memory)"},
-    {.name = "pipeline", WHOLE(2, ZERO_GPT2_LAYERS), FIELD(pipeline), .argument = "P",
-     .absent = "none",
-     .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and "
-         "batch; with --show-schedule: their programs"},
-    {.name = "ranks-per-node", TEXT, FIELD(per_node), .argument = "N,...",
-     .absent = "not asked",
-     .help = "the same plan with N ranks on each node, of as many --threads as its cores "
-         "have room for: memory, messages and bytes of a node, and with --network and "
-         "--flops the time"},
-    {.name = "paper", TEXT, FIELD(paper), .argument = "NAME", .absent = "none",
-     .help = "the ZeRO paper's table1, table2, fig1, fig2, fig3, fig4, fig6, fig7, fig8, "
-         "turing-nlg or trillion beside ours"},
-    {.name = "models", FLAG, FIELD(models), .help = "all models that --model knows"},
-    {.name = "json", FLAG, FIELD(json),
-     .help = "one JSON object instead of tables; sizes in bytes"},
-    {.name = NULL},
+#include "cli/options/plan.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES] = {
     {.rows = zero_job_rows, .base = offsetof(zero_plan_options, job)},

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
-#include "cli/notes.h"
 #include "cli/output.h"
 #include "comm/launch.h"
 #include "math/blas.h"
@@ -95,8 +94,8 @@ static void tell(zero_session *s, const texts *t)
                 "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
                 "which rank computes what\n",
                 t->n_kinds);
-    zero_run_facts facts = {&s->config, s->engine.schedule.input.collectives, s->n_hosts};
-    zero_notes_show(&s->given, &facts);
+    zero_run_options_note(&s->given, &s->config, s->engine.schedule.input.collectives,
+                          s->n_hosts);
     if (s->saving.start >= s->config.steps) return;
     zero_metrics_begin(&s->metrics);
     zero_metrics_run_line(&s->metrics, &run);

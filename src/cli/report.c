@@ -20,26 +20,10 @@ typedef struct {
     bool csv, json;
 } report_options;
 
-#define FIELD(name) .offset = offsetof(report_options, name)
-
-/* clang-format off */
+#define FIELDS report_options
 static const zero_option rows[] = {
-    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out),
-     .argument = "FILE", .absent = "text, on the standard output",
-     .help = "writes a page there, one HTML file that needs no network and no script; "
-         "with --csv or --json that form"},
-    {.name = "trace", .kind = ZERO_OPTION_TEXT, FIELD(trace), .argument = "FILE",
-     .absent = "none",
-     .help = "a trace of zero train or zero simulate: where each rank's step went, and "
-         "who was late; on the page, a timeline of the first run"},
-    {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
-     .help = "a row per run and step, per study and point, or per rank and step of a "
-         "trace"},
-    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
-     .help = "one JSON object with everything"},
-    {.name = NULL},
+#include "cli/options/report.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 

@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
-#include "cli/notes.h"
+#include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"
 #include "report/plan_machine.h"
@@ -33,8 +33,9 @@ static zero_status simulate(zero_simulate_options *options, const char *command)
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
     ZERO_TRY(options->trace ? make_traced(options, command, &report)
                             : zero_simulation_report_make(&report, &options->request));
-    zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
-    if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
+    if (report.plan.n == 1 && is_first)
+        zero_run_options_note(&options->given, &report.plan.config, report.plan.collectives,
+                              0);
     zero_status st = ZERO_OK;
     if (options->json)
         st = zero_simulation_show_json(&report, stdout);

@@ -9,57 +9,12 @@
 #include "cli/run_options.h"
 #include "io/file.h"
 
-#define STEPS  1000   /* at most */
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
 
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
-#define FIELD(name)   .offset = offsetof(zero_simulate_options, name)
-
-/* clang-format off */
+#define FIELDS zero_simulate_options
 static const zero_option own[] = {
-    {.group = "Simulation", .name = "slow", TEXT, FIELD(slow),
-     .argument = "RANK:FACTOR,...", .absent = "none",
-     .help = "ranks that compute at another rate than --flops, such as 5:0.8 for a rank 5 "
-         "that is 20 % slower; at most 16"},
-    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
-     .help = "bytes per second and direction that the ranks of a node share for messages "
-         "to other nodes, such as 25G; --network has the rate of one rank"},
-    {.name = "switch", TEXT, FIELD(switches), .argument = "NODES[:RATIO]",
-     .absent = "one that limits nothing",
-     .help = "nodes below each switch; its uplink has the rate of their adapters (without "
-         "--adapter: of their ranks) / RATIO, which is 1 if not given"},
-    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE",
-     .absent = "sums take no time",
-     .help = "bytes per second at which a rank adds and copies what collectives bring, "
-         "such as 10G"},
-    {.name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
-     .help = "time between two looks at messages while a rank computes, such as 1ms; 0: "
-         "it sees them at once"},
-    {.name = "simulated-steps", WHOLE(2, STEPS), FIELD(steps), .argument = "N",
-     .standard = "2",
-     .help = "steps to simulate; the last one is shown, since the first is like no other"},
-    {.name = "trace", TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
-     .help = "writes the step that is shown, instruction by instruction, with collectives "
-         "in flight and bytes by class, in the format of Chrome's trace viewer; "
-         "ui.perfetto.dev opens it"},
-    {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST",
-     .absent = "0-63, if there are that many",
-     .help = "ranks in the --trace, such as 0-7,64"},
-    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .argument = "BYTES",
-     .standard = "8G",
-     .help = "memory that the simulation itself may take; refused if it needs more; 0: do "
-         "not check"},
-    {.name = "most-messages", WHOLE(1, INT64_MAX), FIELD(most_messages), .argument = "N",
-     .standard = "500M",
-     .help = "messages that may be simulated in all steps, half a million to a million "
-         "per second; refused if there are more"},
-    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
-     .help = "one JSON object instead of tables"},
-    {.name = NULL},
+#include "cli/options/simulate.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES] = {
     {.rows = zero_job_rows, .base = offsetof(zero_simulate_options, job)},

@@ -12,60 +12,10 @@
 #include "cli/run_options.h"
 #include "report/text.h"
 
-#define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
-#define FIELD(name)   .offset = offsetof(zero_sweep_options, name)
-#define MOST_STEPS    1000000
-#define STEPS         "20"
-
-/* clang-format off */
+#define FIELDS zero_sweep_options
 static const zero_option own[] = {
-    {.group = "Study", .name = "ranks", TEXT, FIELD(ranks_list), .argument = "LIST",
-     .absent = "must be given",
-     .help = "numbers of ranks, such as 1,2,4: each is a run"},
-    {.name = "stage", TEXT, FIELD(stage_list), .argument = "LIST",
-     .absent = "0, or --config's",
-     .help = "stages of ZeRO, such as 0,3, on each number of ranks"},
-    {.name = "weak", FLAG, FIELD(weak),
-     .help = "each rank has as much work on any number of ranks: give --micro-batch"},
-    {.name = "strong", FLAG, FIELD(strong),
-     .help = "all ranks share the same work: give --global-batch; with --micro-batch as "
-         "well, fewer ranks compute more of them per step"},
-    {.name = "launch", TEXT, FIELD(launch), .argument = "LINE",
-     .absent = "none: --ranks 1 alone",
-     .help = "what starts zero, with {} where the number of ranks goes: 'mpirun -n {}', "
-         "'srun --mpi=pmix -n {}'. Words and quotes are read as a shell reads them, but "
-         "no shell runs the line"},
-    {.name = "out", TEXT, FIELD(out), .argument = "DIR", .absent = "must be given",
-     .help = "the study: study.csv, study.json, and metrics and output of each point; "
-         "what is measured there is not run again"},
-    {.name = "steps", WHOLE(2, MOST_STEPS), FIELD(steps), .argument = "N",
-     .standard = STEPS, .help = "steps of each point"},
-    {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N",
-     .standard = "2",
-     .help = "first steps of each point that do not count"},
-    {.name = "keep-going", FLAG, FIELD(keep_going),
-     .help = "run the other points if one fails, such as a stage that does not fit"},
-    {.group = "Models of time", .name = "poll", TEXT, FIELD(poll), .argument = "TIME",
-     .standard = "0",
-     .help = "simulated: time between two looks at messages while a rank computes, such "
-         "as 1ms; 0: it sees them at once"},
-    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
-     .help = "simulated: bytes per second and direction that the ranks of a node share "
-         "for messages to other nodes, such as 25G"},
-    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE",
-     .absent = "sums take no time",
-     .help = "simulated: bytes per second at which a rank adds and copies what "
-         "collectives bring, such as 10G"},
-    {.name = "most-messages", WHOLE(0, INT64_MAX), FIELD(most_messages), .argument = "N",
-     .standard = "20M",
-     .help = "messages of a point that is simulated; one with more has no simulated time; "
-         "0: none has"},
-    {.name = NULL},
+#include "cli/options/sweep.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
     {.rows = own},
