@@ -61,20 +61,18 @@ static zero_status print(const char *path, const zero_deepspeed *found)
     return ZERO_OK;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    config_options options;
-    zero_options given;
-    ZERO_TRY(zero_options_read(&zero_command_config, argc, argv, &options, &given));
-    if (given.n_operands != 1 || !options.from)
+    const config_options *o = options;
+    if (given->n_operands != 1 || !o->from)
         return zero_fail(ZERO_ERR_INVALID,
                          "config needs --from deepspeed and one FILE, found %s and %d",
-                         options.from ? "it" : "no --from", given.n_operands);
-    const char *path = given.operands[0];
+                         o->from ? "it" : "no --from", given->n_operands);
+    const char *path = given->operands[0];
     json_t *file = NULL;
     zero_deepspeed found;
     ZERO_TRY(zero_config_file_load(NULL, path, &file));
-    zero_status st = zero_deepspeed_translate(path, file, options.n_ranks, &found);
+    zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
     json_decref(file);
     ZERO_TRY(st);
     if (zero_launch_rank_hint() <= 0 && found.notes.len > 0) {

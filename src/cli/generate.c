@@ -29,6 +29,7 @@
 
 typedef struct {
     zero_generate_options options;
+    const zero_options *given;
     zero_deadline deadline; /* of starting and ending MPI */
     zero_comm world;
     zero_trained from;
@@ -52,11 +53,12 @@ static bool speaks_tokens(const job *j)
 /* ---- start-up ---- */
 
 /* Ranks with different options would generate different texts, or deadlock. */
-static zero_status compare_arguments(job *j, int argc, char **argv)
+static zero_status compare_arguments(job *j)
 {
+    char **argv = j->given->argv;
     uint64_t mine = 0;
     bool same;
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < j->given->argc; i++)
         mine = XXH3_64bits_withSeed(argv[i], strlen(argv[i]) + 1, mine);
     ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
     if (same) return ZERO_OK;
@@ -218,34 +220,24 @@ static zero_status close_all(job *j)
     close_model(j);
     zero_trained_close(&j->from);
     free(j->lines);
-    zero_generate_options_destroy(&j->options);
     fflush(stdout); /* a deadline does not; main() reports a failure */
     return zero_launch_leave(&j->world);
 }
 
-static void show_notes(const job *j)
+static zero_status run_job(job *j)
 {
-    const zero_generate_options *o = &j->options;
-    if (zero_comm_is_root(&j->world))
-        zero_notes_show(&o->given, zero_generate_table.rows, o, 0,
-                        json_pack("{s:i}", "ranks", j->world.size));
-}
-
-static zero_status run_job(job *j, int argc, char **argv)
-{
-    ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
     ZERO_TRY(zero_machine_device(j->options.device, &j->backend));
     if (!j->backend) j->backend = &zero_backend_cpu;
     const zero_trained_user user = {j->options.checkpoint, use_model, j};
     double watchdog = j->options.watchdog;
-    bool is_given = zero_options_is_set(&j->options.given, "watchdog");
+    bool is_given = zero_options_is_set(j->given, "watchdog");
     ZERO_TRY(zero_launch_limit(&j->deadline, watchdog, is_given));
     zero_deadline_begin(&j->deadline, "starting MPI");
     ZERO_TRY(zero_launch_start(NULL, NULL));
     zero_deadline_begin(&j->deadline, "making the group of all ranks");
     ZERO_TRY(zero_comm_world(&j->world));
     zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
-    ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
+    ZERO_TRY(zero_agree(&j->world, compare_arguments(j)));
     zero_deadline_begin(&j->deadline, "dividing the ranks into groups");
     /* Before helpers start. */
     const zero_tp *tp = &j->options.tp;
@@ -260,8 +252,10 @@ static zero_status run_job(job *j, int argc, char **argv)
     ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
     ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
     ZERO_TRY(zero_trained_open(&j->world, &user, &j->from));
-    show_notes(j);
     const zero_generate_options *o = &j->options;
+    if (zero_comm_is_root(&j->world))
+        zero_notes_show(j->given, zero_generate_table.rows, o, 0,
+                        json_pack("{s:i}", "ranks", j->world.size));
     zero_sampling how = {.seed = o->seed,
                          .temperature = o->temperature,
                          .top_k = o->top_k,
@@ -293,10 +287,10 @@ static zero_status run_job(job *j, int argc, char **argv)
     return close_all(j);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    job j = {0};
-    zero_status st = run_job(&j, argc, argv);
+    job j = {.options = *(const zero_generate_options *)options, .given = given};
+    zero_status st = run_job(&j);
     zero_deadline_close(&j.deadline); /* its thread looks into this frame */
     return st;
 }
@@ -317,5 +311,6 @@ const zero_command zero_command_generate = {
     .n_tables = 1,
     .operand = "MODEL",
     .size = sizeof(zero_generate_options),
+    .check = zero_generate_options_check,
     .run = run,
 };

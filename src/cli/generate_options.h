@@ -5,11 +5,10 @@
 #include "train/tensor_parallel.h"
 
 typedef struct {
-    const char *checkpoint; /* the path; borrowed from argv, like all texts */
-    const char *prompt;     /* NULL: none */
-    const char *prompts;    /* a file; NULL: none */
-    int32_t *prompt_tokens; /* [n_prompt_tokens] owned; NULL: none */
-    int64_t n_prompt_tokens;
+    const char *checkpoint;    /* the path; borrowed from argv, like all texts */
+    const char *prompt;        /* NULL: none */
+    const char *prompts;       /* a file; NULL: none */
+    const char *prompt_tokens; /* ids, 1,2,3; NULL: none */
     int64_t tokens, top_k, seed, stage, batch;
     const char *activations; /* NULL: as the device likes */
     int64_t threads;         /* per rank; 0: 1, or what the environment says */
@@ -21,15 +20,14 @@ typedef struct {
     zero_tp tp;
 
     double watchdog; /* seconds; 0: none */
-
-    const char *prompt_ids; /* --prompt-tokens as given */
-    zero_options given;     /* owned */
 } zero_generate_options;
 
 extern const zero_option_table zero_generate_table;
 
-/* Reads what follows the subcommand. ZERO_ERR_INVALID, with *options untouched, on the
- * first mistake; the message names the option, the value and what is allowed. */
-ZERO_NODISCARD zero_status zero_generate_options_parse(zero_generate_options *options,
-                                                       int argc, char **argv);
-void zero_generate_options_destroy(zero_generate_options *options);
+/* The command's check(). */
+zero_status zero_generate_options_check(void *options, const zero_options *given);
+
+/* The ids of --prompt-tokens: *n of them; `ids` may be NULL. Whether the vocabulary has
+ * them is seen later. ZERO_ERR_INVALID. */
+ZERO_NODISCARD zero_status zero_generate_options_ids(const char *text, int32_t *ids,
+                                                     int64_t *n);

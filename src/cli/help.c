@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "cli/topics.h"
 #include "report/json_put.h"
+#include "train/config.h"
 
 #define WIDTH  80
 #define COLUMN 26 /* where explanations of options begin */
@@ -84,13 +85,17 @@ static void show_exits(const zero_command *command, FILE *out)
 
 /* ---- defaults ---- */
 
+/* Sets the model, and fills in what its preset decides. */
 static zero_status set_model(const zero_command *command, const char *model, void *defaults)
 {
     const zero_option_table *table;
     int i = zero_command_find_option(command, 0, "model", strlen("model"));
-    if (i < 0 || !model) return ZERO_OK;
+    if (i < 0) return ZERO_OK;
     const zero_option *option = zero_command_option(command, i, &table);
-    return zero_option_store(option, model, "--model", (char *)defaults + table->base);
+    void *config = (char *)defaults + table->base;
+    if (model) ZERO_TRY(zero_option_store(option, model, "--model", config));
+    return command->complete ? command->complete(defaults)
+                             : zero_config_take_preset(config);
 }
 
 zero_status zero_help_defaults(const zero_command *command, const char *model,
@@ -100,7 +105,6 @@ zero_status zero_help_defaults(const zero_command *command, const char *model,
     if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
     zero_options_reset(command, made);
     zero_status st = set_model(command, model, made);
-    if (st == ZERO_OK && command->complete) st = command->complete(made);
     if (st == ZERO_OK)
         *defaults = made;
     else

@@ -28,25 +28,22 @@ zero_status zero_help_unknown(const char *word)
     return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    help_options options;
-    zero_options given;
+    const help_options *o = options;
     const zero_command *command = NULL;
-    ZERO_TRY(zero_options_read(&zero_command_help, argc, argv, &options, &given));
-    if (given.n_operands > 1)
+    if (given->n_operands > 1)
         return zero_fail(ZERO_ERR_INVALID,
                          "help takes one command or topic, found %.80s and %.80s",
-                         given.operands[0], given.operands[1]);
-    if (given.n_operands == 1) {
-        command = zero_command_find(given.operands[0]);
-        bool is_command = command && command->run;
-        if (!is_command && !zero_topic_text(given.operands[0]))
-            return zero_help_unknown(given.operands[0]);
-        if (!is_command) zero_topic_show(given.operands[0], options.man, stdout);
-        if (!is_command) return ZERO_OK;
+                         given->operands[0], given->operands[1]);
+    if (given->n_operands == 1) {
+        command = zero_command_find(given->operands[0]);
+        if (!command && !zero_topic_text(given->operands[0]))
+            return zero_help_unknown(given->operands[0]);
+        if (!command) zero_topic_show(given->operands[0], o->man, stdout);
+        if (!command) return ZERO_OK;
     }
-    if (options.man) return zero_help_write_man(command, stdout);
+    if (o->man) return zero_help_write_man(command, stdout);
     if (command) return zero_help_show(command, 0, NULL, stdout);
     zero_help_show_all(stdout);
     return ZERO_OK;

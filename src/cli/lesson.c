@@ -250,21 +250,15 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
     return ZERO_OK;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    lesson_options options;
-    zero_options given;
     json_t *lessons;
     int number;
-    ZERO_TRY(zero_options_read(&zero_command_lesson, argc, argv, &options, &given));
-    zero_status st = zero_course_read(&lessons);
-    if (st == ZERO_OK) {
-        st = read_number(&given, (int)json_array_size(lessons), &number);
-        if (st == ZERO_OK) st = check_options(&options);
-        if (st == ZERO_OK) st = lesson(&options, lessons, number);
-        json_decref(lessons);
-    }
-    zero_options_destroy(&given);
+    ZERO_TRY(zero_course_read(&lessons));
+    zero_status st = read_number(given, (int)json_array_size(lessons), &number);
+    if (st == ZERO_OK) st = check_options(options);
+    if (st == ZERO_OK) st = lesson(options, lessons, number);
+    json_decref(lessons);
     return st;
 }
 

@@ -2,12 +2,14 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
+#include "cli/help.h"
 #include "comm/launch.h"
 #include "io/file.h"
 
@@ -161,13 +163,14 @@ void zero_options_reset(const zero_command *command, void *into)
 zero_status zero_options_read(const zero_command *command, int argc, char **argv,
                               void *into, zero_options *given)
 {
-    zero_options new = {.command = command};
+    const zero_options before = *given;
+    *given = (zero_options){.command = command, .argc = argc, .argv = argv};
     zero_options_reset(command, into);
-    zero_status st = read_line(command, argc, argv, into, &new);
-    if (st == ZERO_OK)
-        *given = new;
-    else
-        zero_options_destroy(&new);
+    zero_status st = read_line(command, argc, argv, into, given);
+    if (st == ZERO_OK && command->check) st = command->check(into, given);
+    if (st == ZERO_OK) return ZERO_OK;
+    zero_options_destroy(given);
+    *given = before;
     return st;
 }
 
@@ -192,11 +195,19 @@ const char *zero_options_find_given(const zero_options *given, const char *const
     return NULL;
 }
 
-bool zero_options_ask_for_help(int argc, char **argv)
+zero_status zero_options_run(const zero_command *command, int argc, char **argv)
 {
+    zero_options given = {.command = command};
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-    return false;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return zero_help_show(command, argc, argv, stdout);
+    void *options = malloc(command->size + 1);
+    if (!options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    zero_status st = zero_options_read(command, argc, argv, options, &given);
+    if (st == ZERO_OK) st = command->run(options, &given);
+    zero_options_destroy(&given);
+    free(options);
+    return st;
 }
 
 void zero_options_destroy(zero_options *given)

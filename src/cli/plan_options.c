@@ -21,12 +21,6 @@ const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES] = {
      .shown = ZERO_OPTION_PLANNED},
 };
 
-zero_status zero_plan_options_complete(void *options)
-{
-    zero_plan_options *o = options;
-    return zero_config_take_preset(&o->request.config);
-}
-
 /* ---- values ---- */
 
 static bool parse_fit(const char *text, zero_plan_request *r)
@@ -98,7 +92,7 @@ static zero_status check_picture(const zero_options *given, const char *picture,
                      other, why);
 }
 
-static zero_status check_pictures(const zero_plan_options *o)
+static zero_status check_pictures(const zero_plan_options *o, const zero_options *given)
 {
     static const char *const not_drawn[] = {"peers", "fit",   "network", "machine",
                                             "disk",  "flops", "json",    NULL};
@@ -108,13 +102,12 @@ static zero_status check_pictures(const zero_plan_options *o)
     static const char *const not_counted[] = {
         "show-schedule", "fit", "network", "machine", "disk", "flops", NULL};
     if (o->chart)
-        ZERO_TRY(
-            check_picture(&o->given, "chart", not_drawn, "the chart shows memory alone"));
+        ZERO_TRY(check_picture(given, "chart", not_drawn, "the chart shows memory alone"));
     if (o->request.peers && !o->json)
-        ZERO_TRY(check_picture(&o->given, "peers", not_counted,
+        ZERO_TRY(check_picture(given, "peers", not_counted,
                                "without --json it shows bytes between ranks alone"));
     if (!o->request.ablation) return ZERO_OK;
-    ZERO_TRY(check_picture(&o->given, "ablation", not_told,
+    ZERO_TRY(check_picture(given, "ablation", not_told,
                            "the ablation shows memory with and without a part"));
     if (!o->request.all_stages) return ZERO_OK;
     return zero_fail(
@@ -122,13 +115,13 @@ static zero_status check_pictures(const zero_plan_options *o)
         "--ablation with --stage all: it is shown for one stage, as in --stage 2");
 }
 
-static zero_status check_per_node(zero_plan_options *o)
+static zero_status check_per_node(zero_plan_options *o, const zero_options *given)
 {
     static const char *const others[] = {"show-schedule", "chart",    "peers",
                                          "fit",           "disk",     "ablation",
                                          "rank",          "pipeline", NULL};
     if (!o->per_node) return ZERO_OK;
-    ZERO_TRY(check_picture(&o->given, "ranks-per-node", others,
+    ZERO_TRY(check_picture(given, "ranks-per-node", others,
                            "it shows plans with other ranks per node alone"));
     if (!o->request.all_stages) {
         /* "1,2,8"; whether the cores of a node have room for them is seen later. */
@@ -150,25 +143,26 @@ static zero_status check_per_node(zero_plan_options *o)
         "--ranks-per-node with --stage all: it is shown for one stage, as in --stage 2");
 }
 
-static zero_status check(zero_plan_options *o)
+zero_status zero_plan_options_check(void *options, const zero_options *given)
 {
+    zero_plan_options *o = options;
     zero_plan_request *r = &o->request;
-    if (o->paper) ZERO_TRY(check_alone(&o->given, "paper"));
-    if (o->models) ZERO_TRY(check_alone(&o->given, "models"));
+    if (o->paper) ZERO_TRY(check_alone(given, "paper"));
+    if (o->models) ZERO_TRY(check_alone(given, "models"));
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
-    if (o->machines) return check_alone(&o->given, "machine");
+    if (o->machines) return check_alone(given, "machine");
     if (o->rank >= o->job.ranks)
         return zero_fail(ZERO_ERR_INVALID, "--rank %d: --ranks %d has ranks 0 to %d",
                          (int)o->rank, (int)o->job.ranks, (int)o->job.ranks - 1);
     r->rank = (int)o->rank;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1);
-    ZERO_TRY(check_pictures(o));
-    ZERO_TRY(check_per_node(o));
+    ZERO_TRY(check_pictures(o, given));
+    ZERO_TRY(check_per_node(o, given));
     if (o->pipeline > 0) {
         /* Refuses what a table of pipelines and all stages cannot show. */
         static const char *const others[] = {"stage", "chart",        "peers",    "fit",
                                              "disk",  "memory-limit", "ablation", NULL};
-        const char *other = zero_options_find_given(&o->given, others);
+        const char *other = zero_options_find_given(given, others);
         if (other)
             return zero_fail(ZERO_ERR_INVALID,
                              "--pipeline with --%s: it shows pipelines beside all stages "
@@ -179,22 +173,4 @@ static zero_status check(zero_plan_options *o)
     r->all_stages = r->all_stages || o->pipeline > 0;
     ZERO_TRY(read_fit(o));
     return zero_job_options_read(&o->job, r);
-}
-
-zero_status zero_plan_options_parse(zero_plan_options *options, int argc, char **argv)
-{
-    zero_plan_options read = {.json = false};
-    ZERO_TRY(zero_options_read(&zero_command_plan, argc, argv, &read, &read.given));
-    zero_status st = check(&read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read.given);
-    return st;
-}
-
-void zero_plan_options_destroy(zero_plan_options *options)
-{
-    zero_options_destroy(&options->given);
-    *options = (zero_plan_options){0};
 }

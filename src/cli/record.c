@@ -57,7 +57,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .commit = zero_build_commit(),
                               .build = ZERO_BUILD,
                               .command = s->facts.command,
-                              .has_file = s->given.file != NULL,
+                              .has_file = s->given->file != NULL,
                               .started = s->facts.started,
                               .id = s->facts.run,
                               .options = s->facts.options,
@@ -94,7 +94,7 @@ static void tell(zero_session *s, const texts *t)
                 "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
                 "which rank computes what\n",
                 t->n_kinds);
-    zero_run_options_note(&s->given, &s->config, s->engine.schedule.input.collectives,
+    zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
                           s->n_hosts);
     if (s->saving.start >= s->config.steps) return;
     zero_metrics_begin(&s->metrics);

@@ -232,15 +232,10 @@ static zero_status report(const report_options *o, const zero_options *given)
     return st;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    report_options o;
-    zero_options given;
-    ZERO_TRY(zero_options_read(&zero_command_report, argc, argv, &o, &given));
-    zero_status st = check(&o, &given);
-    if (st == ZERO_OK) st = report(&o, &given);
-    zero_options_destroy(&given);
-    return st;
+    ZERO_TRY(check(options, given));
+    return report(options, given);
 }
 
 const zero_command zero_command_report = {

@@ -24,12 +24,6 @@ const zero_option zero_run_options[] = {
 
 /* ---- values: for checkpoints, metrics and other ranks ---- */
 
-zero_status zero_run_options_complete(void *config)
-{
-    zero_config *c = config;
-    return zero_config_take_preset(c);
-}
-
 json_t *zero_run_options_identity(const zero_config *config)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];

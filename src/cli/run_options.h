@@ -9,10 +9,6 @@
 
 extern const zero_option zero_run_options[];
 
-/* The configuration with what the preset decides; what depends on ranks or data stays open.
- * For --help. `config` is a zero_config. */
-ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
-
 /* The options that are part of a run's identity, by name and as a user would write them;
  * what is left to the preset is left out. The caller's (json_decref); NULL without
  * memory. */

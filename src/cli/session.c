@@ -93,7 +93,7 @@ static zero_status name_source(const zero_session *s, zero_status st)
 static zero_status complete(zero_session *s)
 {
     if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
-    bool has_model = zero_options_is_set(&s->given, "model");
+    bool has_model = zero_options_is_set(s->given, "model");
     if (zero_config_resumes(&s->config)) ZERO_TRY(zero_config_check(&s->config));
     if (imports(s)) ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
     return zero_config_complete(&s->config, s->world.size);
@@ -106,7 +106,7 @@ static zero_status open_data(zero_session *s)
     const zero_config *c = &s->config;
     bool has_model = imports(s) || s->saving.resumed.is_there;
     bool is_chosen =
-        !s->saving.resumed.is_there || zero_options_is_set(&s->given, "tokenizer");
+        !s->saving.resumed.is_there || zero_options_is_set(s->given, "tokenizer");
     zero_shape shape;
     ZERO_TRY(zero_config_shape(c, has_model ? s->importing.shape.vocab : 0, &shape));
     zero_corpus_source from = {.data = c->data,
@@ -128,7 +128,7 @@ static zero_status open_model(zero_session *s)
     const zero_config *c = &s->config;
     const zero_corpus *corpus = &s->dataset.corpus;
     zero_shape shape;
-    if (zero_options_is_set(&s->given, "tokenizer"))
+    if (zero_options_is_set(s->given, "tokenizer"))
         ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
@@ -339,17 +339,15 @@ static zero_status check(const zero_config *c)
     return find_backend(c, &backend);
 }
 
-zero_status zero_session_open(zero_session *s, int argc, char **argv)
+zero_status zero_session_open(zero_session *s)
 {
-    *s = (zero_session){0};
-    ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
-    ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
+    ZERO_TRY(zero_facts_init(&s->facts, s->given, &s->config));
     ZERO_TRY(check(&s->config));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
     zero_requests_expect(s->config.checkpoint != NULL);
     zero_progress_view_open(&s->progress, &s->config);
-    bool is_given = zero_options_is_set(&s->given, "watchdog");
+    bool is_given = zero_options_is_set(s->given, "watchdog");
     ZERO_TRY(zero_launch_limit(&s->deadline, s->config.watchdog, is_given));
     zero_deadline_begin(&s->deadline, "starting MPI");
     if (s->config.progress_thread > 0.0)
@@ -417,6 +415,5 @@ zero_status zero_session_close(zero_session *s)
     free(s->hosts);
     json_decref(s->saving.resumed.options);
     zero_facts_destroy(&s->facts);
-    zero_options_destroy(&s->given);
     return zero_launch_leave(&s->world);
 }

@@ -72,7 +72,7 @@ typedef struct {
 } zero_telling;
 
 typedef struct {
-    zero_options given;
+    const zero_options *given;
     zero_facts facts;
     zero_config config;     /* completed */
     zero_deadline deadline; /* of starting and ending MPI */
@@ -103,10 +103,10 @@ typedef struct {
     zero_telling telling;
 } zero_session;
 
-/* Reads options (no MPI yet), then starts MPI. Collective over MPI_COMM_WORLD, like what
- * follows; every rank gets the same verdict. After a failure the caller closes `deadline`,
- * too. */
-ZERO_NODISCARD zero_status zero_session_open(zero_session *s, int argc, char **argv);
+/* Checks the options, which the caller has filled in, then starts MPI. Collective over
+ * MPI_COMM_WORLD, like what follows; every rank gets the same verdict. After a failure the
+ * caller closes `deadline`, too. */
+ZERO_NODISCARD zero_status zero_session_open(zero_session *s);
 /* Waits while another process writes a file of ours, "--metrics FILE", which `take` tries
  * to get for the session on rank 0 (await_lock.h). Collective, one verdict. */
 ZERO_NODISCARD zero_status zero_session_await(zero_session *s, const char *option,

@@ -25,12 +25,6 @@ const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES] = {
      .shown = ZERO_OPTION_PLANNED},
 };
 
-zero_status zero_simulate_options_complete(void *options)
-{
-    zero_simulate_options *o = options;
-    return zero_config_take_preset(&o->request.plan.config);
-}
-
 /* ---- --slow ---- */
 
 static zero_status bad_slow(const char *text)
@@ -115,9 +109,11 @@ static zero_status check_supported(const zero_config *c)
                      c->device);
 }
 
-static zero_status check(zero_simulate_options *o)
+zero_status zero_simulate_options_check(void *options, const zero_options *given)
 {
+    zero_simulate_options *o = options;
     zero_simulate_input *in = &o->request.input;
+    (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
     /* A machine that somebody wrote or measured is not replaced by a trace. */
@@ -159,23 +155,4 @@ static zero_status check(zero_simulate_options *o)
                ? zero_list_trace_ranks(o->trace_ranks,
                                        &(zero_list_job){"--ranks", o->job.ranks}, to)
                : ZERO_OK;
-}
-
-zero_status zero_simulate_options_parse(zero_simulate_options *options, int argc,
-                                        char **argv)
-{
-    zero_simulate_options read = {.json = false};
-    ZERO_TRY(zero_options_read(&zero_command_simulate, argc, argv, &read, &read.given));
-    zero_status st = check(&read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read.given);
-    return st;
-}
-
-void zero_simulate_options_destroy(zero_simulate_options *options)
-{
-    zero_options_destroy(&options->given);
-    *options = (zero_simulate_options){0};
 }

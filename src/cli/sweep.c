@@ -37,8 +37,10 @@ static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options
     return zero_failure_restore(&first);
 }
 
-static zero_status sweep(const zero_sweep_options *o)
+static zero_status run(void *options, const zero_options *given)
 {
+    const zero_sweep_options *o = options;
+    (void)given; /* the options have it */
     zero_sweep_study study;
     zero_status st;
     ZERO_TRY(zero_sweep_study_open(&study, o));
@@ -55,15 +57,6 @@ static zero_status sweep(const zero_sweep_options *o)
         if (st == ZERO_OK) st = zero_failure_restore(&failure);
     }
     zero_sweep_study_close(&study);
-    return st;
-}
-
-static zero_status run(int argc, char **argv)
-{
-    zero_sweep_options options;
-    ZERO_TRY(zero_sweep_options_parse(&options, argc, argv));
-    zero_status st = sweep(&options);
-    zero_sweep_options_destroy(&options);
     return st;
 }
 
@@ -93,6 +86,6 @@ const zero_command zero_command_sweep = {
     .tables = zero_sweep_tables,
     .n_tables = ZERO_SWEEP_TABLES,
     .size = sizeof(zero_sweep_options),
-    .complete = zero_sweep_options_complete,
+    .check = zero_sweep_options_check,
     .run = run,
 };

@@ -26,12 +26,6 @@ const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
      .shown = ZERO_OPTION_PLANNED},
 };
 
-zero_status zero_sweep_options_complete(void *options)
-{
-    zero_sweep_options *o = options;
-    return zero_config_take_preset(&o->request.config);
-}
-
 /* ---- lists ---- */
 
 static int by_size(const void *a, const void *b)
@@ -96,13 +90,13 @@ static zero_status check_run_options(const zero_sweep_options *o)
         "resume-older", "metrics",       "trace",        "trace-steps", "trace-ranks",
         "narrate",      "narrate-steps", "progress",     "quiet",       "expect-digest",
         "sample",       "save-required", "new-data",     NULL};
-    const char *other = zero_options_find_given(&o->given, not_here);
+    const char *other = zero_options_find_given(o->given, not_here);
     if (other)
         return zero_fail(ZERO_ERR_INVALID,
                          "--%s: a point of a study neither saves nor resumes, and its "
                          "output goes to --out; leave it out",
                          other);
-    if (!zero_options_is_set(&o->given, "warmup")) return ZERO_OK;
+    if (!zero_options_is_set(o->given, "warmup")) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "--warmup is about the learning rate, which changes no times; the "
                      "first steps, which do not count, are --warm-up N");
@@ -113,8 +107,8 @@ static zero_status check_own(const zero_sweep_options *o)
     if (!o->out)
         return zero_fail(ZERO_ERR_INVALID,
                          "sweep needs a directory for the study: give --out DIR");
-    bool has_micro = zero_options_is_set(&o->given, "micro-batch");
-    bool has_global = zero_options_is_set(&o->given, "global-batch");
+    bool has_micro = zero_options_is_set(o->given, "micro-batch");
+    bool has_global = zero_options_is_set(o->given, "global-batch");
     if (o->weak == o->strong)
         return zero_fail(ZERO_ERR_INVALID, "%s: give --weak or --strong",
                          o->weak ? "--weak with --strong" : "neither --weak nor --strong");
@@ -189,7 +183,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
 {
     char word[64];
     for (const zero_option *row = zero_run_options; row->name; row++)
-        if (!is_ours(row->name) && zero_options_is_set(&o->given, row->name))
+        if (!is_ours(row->name) && zero_options_is_set(o->given, row->name))
             ZERO_TRY(add_option(o, row, words));
     snprintf(word, sizeof word, "--stage=%d", stage);
     ZERO_TRY(zero_words_add(words, word));
@@ -235,13 +229,14 @@ bool zero_sweep_has_simulation(const zero_sweep_options *options)
 
 /* ---- all of it ---- */
 
-static zero_status check(zero_sweep_options *o)
+zero_status zero_sweep_options_check(void *options, const zero_options *given)
 {
+    zero_sweep_options *o = options;
+    o->given = given;
     ZERO_TRY(check_run_options(o));
     ZERO_TRY(read_lists(o));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
-    const zero_options *given = &o->given;
     int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
     if (!given->set[row] && c->steps >= 0) o->steps = c->steps;
     c->steps = o->steps;
@@ -269,22 +264,4 @@ static zero_status check(zero_sweep_options *o)
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     return zero_job_options_read(&o->job, &o->request);
-}
-
-zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc, char **argv)
-{
-    zero_sweep_options read = {.weak = false};
-    ZERO_TRY(zero_options_read(&zero_command_sweep, argc, argv, &read, &read.given));
-    zero_status st = check(&read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read.given);
-    return st;
-}
-
-void zero_sweep_options_destroy(zero_sweep_options *options)
-{
-    zero_options_destroy(&options->given);
-    *options = (zero_sweep_options){0};
 }

@@ -25,24 +25,18 @@ typedef struct {
     zero_simulate_input simulation;       /* but for the machine */
     int ranks[ZERO_SWEEP_RANKS], n_ranks; /* ascending */
     int stages[ZERO_STAGE_COUNT], n_stages;
-    zero_options given; /* owned */
+    const zero_options *given;
 } zero_sweep_options;
 
 #define ZERO_SWEEP_TABLES 3
 extern const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES];
 
-/* Fills in what a preset decides, for --help. */
-ZERO_NODISCARD zero_status zero_sweep_options_complete(void *options);
-
-/* Reads what follows the subcommand, and checks each point's configuration: what would be
- * refused for the last point is refused before the first one runs. ZERO_ERR_INVALID or
- * ZERO_ERR_UNSUPPORTED, with *options untouched. `argv` outlives *options. */
-ZERO_NODISCARD zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc,
-                                                    char **argv);
+/* The command's check(), of each point's configuration, too: what would be refused for the
+ * last point is refused before the first one runs. */
+zero_status zero_sweep_options_check(void *options, const zero_options *given);
 /* True if times are asked for from the plan, and from a simulation. */
 bool zero_sweep_has_plan(const zero_sweep_options *options);
 bool zero_sweep_has_simulation(const zero_sweep_options *options);
-void zero_sweep_options_destroy(zero_sweep_options *options);
 
 /* Adds the options of zero train for a point, as --name=value, without --metrics.
  * ZERO_ERR_NOMEM. */

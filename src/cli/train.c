@@ -275,9 +275,9 @@ static zero_status prepare(zero_session *s)
     return zero_tracing_open(s);
 }
 
-static zero_status run_session(zero_session *s, int argc, char **argv)
+static zero_status run_session(zero_session *s)
 {
-    ZERO_TRY(zero_session_open(s, argc, argv));
+    ZERO_TRY(zero_session_open(s));
     zero_status st = prepare(s);
     if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
@@ -285,10 +285,10 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
     return zero_session_close(s);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    zero_session s;
-    zero_status st = run_session(&s, argc, argv);
+    zero_session s = {.config = *(const zero_config *)options, .given = given};
+    zero_status st = run_session(&s);
     zero_deadline_close(&s.deadline); /* its thread looks into this frame */
     return st;
 }
@@ -308,6 +308,5 @@ const zero_command zero_command_train = {
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(zero_config),
-    .complete = zero_run_options_complete,
     .run = run,
 };
