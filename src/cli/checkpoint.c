@@ -223,9 +223,6 @@ static const zero_option_table table = {.rows = rows};
 
 static zero_status find_verb(const zero_options *given, int *verb)
 {
-    if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
     const char *name = given->operands[0];

@@ -193,9 +193,6 @@ static zero_status run(void *options, const zero_options *given)
 {
     pair p = {.a = {.path = NULL}};
     (void)options;
-    if (given->n_operands != 2)
-        return zero_fail(ZERO_ERR_INVALID, "compare needs two files of --metrics, found %d",
-                         given->n_operands);
     zero_status st = read_one(given->operands[0], &p.a);
     if (st == ZERO_OK) st = read_one(given->operands[1], &p.b);
     if (st == ZERO_OK) st = compare(&p);

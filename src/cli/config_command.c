@@ -64,10 +64,6 @@ static zero_status print(const char *path, const zero_deepspeed *found)
 static zero_status run(void *options, const zero_options *given)
 {
     const config_options *o = options;
-    if (given->n_operands != 1 || !o->from)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "config needs --from deepspeed and one FILE, found %s and %d",
-                         o->from ? "it" : "no --from", given->n_operands);
     const char *path = given->operands[0];
     json_t *file = NULL;
     zero_deepspeed found;

@@ -43,9 +43,6 @@ zero_status zero_generate_options_check(void *options, const zero_options *given
 {
     zero_generate_options *o = options;
     int64_t n;
-    if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID, "generate needs a checkpoint or a model, as in "
-                                           "zero generate DIR --prompt 'Once'");
     if (given->n_operands != 1)
         return zero_fail(ZERO_ERR_INVALID,
                          "expected one checkpoint, found %.200s and %.200s; quote a prompt "
@@ -60,12 +57,6 @@ zero_status zero_generate_options_check(void *options, const zero_options *given
                          " with --device %s: a device does not yet add up what several "
                          "ranks or slices compute; leave one of them out",
                          o->tp.ranks, o->tp.slices, o->device);
-    if (o->prompt && o->prompt_tokens)
-        return zero_fail(ZERO_ERR_INVALID, "give --prompt or --prompt-tokens, not both");
-    if (o->prompts && (o->prompt || o->prompt_tokens))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "give --prompts or %s, not both: a file's lines are all texts",
-                         o->prompt ? "--prompt" : "--prompt-tokens");
     return o->prompt_tokens ? zero_generate_options_ids(o->prompt_tokens, NULL, &n)
                             : ZERO_OK;
 }

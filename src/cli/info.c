@@ -224,10 +224,6 @@ static zero_status run(void *options, const zero_options *given)
 {
     const info_options *o = options;
     (void)given;
-    if (o->trial && !o->offload)
-        return zero_fail(ZERO_ERR_INVALID, "--trial needs --offload DIR");
-    if (o->offload && o->defaults)
-        return zero_fail(ZERO_ERR_INVALID, "give --offload or --defaults, not both");
     if (o->offload) return show_disk(o->offload, o->trial, o->json);
     if (!o->defaults) {
         zero_topology t;

@@ -45,26 +45,11 @@ static bool is_padded(const char *name)
 
 static zero_status check_options(const lesson_options *o)
 {
-    bool grades = o->check || o->grade;
-    if (o->hidden % 4 != 0)
-        return zero_fail(ZERO_ERR_INVALID, "--hidden %d is not a multiple of 4",
-                         (int)o->hidden);
     if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--student: expected a name of at most %d bytes, without blanks around it",
             NAME_BYTES - 1);
-    if (o->check && o->grade)
-        return zero_fail(ZERO_ERR_INVALID, "give --check or --grade, not both");
-    if (o->answers + o->no_questions + grades > 1)
-        return zero_fail(ZERO_ERR_INVALID, "give one of --answers, --no-questions%s",
-                         grades ? ", --check and --grade" : ", not both");
-    if (o->save && (o->answers || o->no_questions || grades))
-        return zero_fail(ZERO_ERR_INVALID, "--save: nothing is asked");
-    if (o->from > 0 && grades)
-        return zero_fail(ZERO_ERR_INVALID, "--from: nothing is asked");
-    if (o->tries > 0 && (o->answers || o->no_questions || grades))
-        return zero_fail(ZERO_ERR_INVALID, "--tries: nothing is asked");
     return ZERO_OK;
 }
 
@@ -236,11 +221,6 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
                                                .out = stdout});
     zero_course_numbers numbers =
         o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
-    if (number == 0 && (o->save || o->tries > 0 || o->from > 0))
-        return zero_fail(ZERO_ERR_INVALID, "--%s: give the number of a lesson, too",
-                         o->save        ? "save"
-                         : o->tries > 0 ? "tries"
-                                        : "from");
     if (number > 0 || o->answers || o->no_questions)
         return hold(o, lessons, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");

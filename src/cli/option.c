@@ -251,6 +251,7 @@ json_t *zero_option_typed(const zero_option *option, const void *from)
     const char *text = zero_option_value(option, from, buffer);
     const char *at = (const char *)from + option->offset;
     if (!text) return json_null();
+    if (text == option->words) return json_string(text);
     switch (option->kind) {
     case ZERO_OPTION_WHOLE: return json_integer(strtoll(text, NULL, 10));
     case ZERO_OPTION_REAL:

@@ -47,7 +47,3 @@ ZERO_NODISCARD zero_status zero_options_run(const zero_command *command, int arg
 /* True if the user chose a value, by flag or file. `name` is an option's, without
  * dashes. */
 bool zero_options_is_set(const zero_options *given, const char *name);
-
-/* The first option of the list (ended by NULL) that the user chose a value for; NULL:
- * none. */
-const char *zero_options_find_given(const zero_options *given, const char *const *list);

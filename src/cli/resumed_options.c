@@ -1,4 +1,4 @@
-#include "cli/resumed_options.h"
+#include "cli/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>

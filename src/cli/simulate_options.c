@@ -94,21 +94,6 @@ static zero_status read_switch(zero_simulate_options *o)
                      o->switches);
 }
 
-/* Refuses collectives without step lists, and devices, whose time the host does not
- * spend. */
-static zero_status check_supported(const zero_config *c)
-{
-    if (strcmp(c->collectives, "mpi") == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--collectives mpi: MPI chooses its own messages, so there is "
-                         "nothing to simulate; give --collectives p2p, shm or hier");
-    if (!zero_config_has_device(c)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--device %.40s: copies to a device are not simulated; leave out "
-                     "--device, and give --flops of a device",
-                     c->device);
-}
-
 zero_status zero_simulate_options_check(void *options, const zero_options *given)
 {
     zero_simulate_options *o = options;
@@ -122,15 +107,13 @@ zero_status zero_simulate_options_check(void *options, const zero_options *given
                          "--trace %.300s is a file of --machine as well, which would be "
                          "overwritten: give another name",
                          o->trace);
-    const char *missing = !o->job.network ? "network" : "flops";
-    const char *value =
-        !o->job.network ? "LATENCY,BANDWIDTH, such as 1us,12.5G" : "RATE, such as 1T";
-    if (!o->job.machine && (!o->job.network || o->job.flops <= 0.0))
+    /* The host does not spend the time of copies to a device. */
+    const zero_config *c = &o->request.plan.config;
+    if (zero_config_has_device(c))
         return zero_fail(ZERO_ERR_INVALID,
-                         "--%s is missing: give --%s %s, or --machine NAME for both "
-                         "--network and --flops",
-                         missing, missing, value);
-    ZERO_TRY(check_supported(&o->request.plan.config));
+                         "--device %.40s: copies to a device are not simulated; leave out "
+                         "--device, and give --flops of a device",
+                         c->device);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
     in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
@@ -144,12 +127,6 @@ zero_status zero_simulate_options_check(void *options, const zero_options *given
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     zero_trace_ranks *to = &o->traced;
-    if (o->trace_ranks && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (o->trace && o->request.plan.all_stages)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--trace with --stage all: it has the step of one stage, as in --stage 3");
     *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
     return o->trace_ranks
                ? zero_list_trace_ranks(o->trace_ranks,

@@ -1,4 +1,4 @@
-#include "cli/sweep_options.h"
+#include "cli/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "cli/list.h"
 #include "cli/overwriting.h"
 #include "cli/run_options.h"
 #include "report/text.h"
@@ -47,15 +48,12 @@ static zero_status wrong_list(const char *option, const char *list, int least, i
 static zero_status read_list(const char *option, const char *list, int least, int most,
                              int *numbers, int room, int *n)
 {
-    char one[32];
+    char one[ZERO_LIST_PART];
     int64_t value;
     *n = 0;
-    for (const char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
-        comma = strchr(at, ',');
-        size_t length = strcspn(at, ",");
-        snprintf(one, sizeof one, "%.*s", (int)length, at);
-        if (length >= sizeof one || *n == room || !zero_quantity_whole(one, &value) ||
-            value < least || value > most)
+    for (const char *rest = list; rest;) {
+        if (!zero_list_take(&rest, one) || *n == room ||
+            !zero_quantity_whole(one, &value) || value < least || value > most)
             return wrong_list(option, list, least, most, room);
         numbers[(*n)++] = (int)value;
     }
@@ -68,9 +66,6 @@ static zero_status read_list(const char *option, const char *list, int least, in
 
 static zero_status read_lists(zero_sweep_options *o)
 {
-    if (!o->ranks_list)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "sweep needs the numbers of ranks: give --ranks 1,2,4");
     ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
                        ZERO_SWEEP_RANKS, &o->n_ranks));
     o->stages[0] = (int)o->request.config.plan.stage;
@@ -82,45 +77,8 @@ static zero_status read_lists(zero_sweep_options *o)
 
 /* ---- what contradicts what ---- */
 
-/* A point has its own metrics and its own output, and saves nothing. */
-static zero_status check_run_options(const zero_sweep_options *o)
-{
-    static const char *const not_here[] = {
-        "checkpoint",   "save-every",    "save-minutes", "keep",        "resume",
-        "resume-older", "metrics",       "trace",        "trace-steps", "trace-ranks",
-        "narrate",      "narrate-steps", "progress",     "quiet",       "expect-digest",
-        "sample",       "save-required", "new-data",     NULL};
-    const char *other = zero_options_find_given(o->given, not_here);
-    if (other)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--%s: a point of a study neither saves nor resumes, and its "
-                         "output goes to --out; leave it out",
-                         other);
-    if (!zero_options_is_set(o->given, "warmup")) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--warmup is about the learning rate, which changes no times; the "
-                     "first steps, which do not count, are --warm-up N");
-}
-
 static zero_status check_own(const zero_sweep_options *o)
 {
-    if (!o->out)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "sweep needs a directory for the study: give --out DIR");
-    bool has_micro = zero_options_is_set(o->given, "micro-batch");
-    bool has_global = zero_options_is_set(o->given, "global-batch");
-    if (o->weak == o->strong)
-        return zero_fail(ZERO_ERR_INVALID, "%s: give --weak or --strong",
-                         o->weak ? "--weak with --strong" : "neither --weak nor --strong");
-    if (o->weak && (!has_micro || has_global))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--weak %s: each rank has the same work; give --micro-batch N alone",
-            has_global ? "with --global-batch" : "without --micro-batch");
-    if (o->strong && !has_global)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--strong without --global-batch: all ranks together have the "
-                         "same work; give --global-batch N");
     if (o->warm_up >= o->steps)
         return zero_fail(ZERO_ERR_INVALID,
                          "--warm-up %" PRId64 ": --steps %" PRId64
@@ -233,7 +191,6 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
 {
     zero_sweep_options *o = options;
     o->given = given;
-    ZERO_TRY(check_run_options(o));
     ZERO_TRY(read_lists(o));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;

@@ -58,11 +58,6 @@ static zero_status find_ranks(const zero_config *c, int ranks, zero_trace_ranks 
 zero_status zero_tracing_check(const zero_config *c)
 {
     zero_trace_ranks ranks;
-    if (!c->trace && c->trace_ranks)
-        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (!c->trace && c->trace_steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--trace-steps without --trace: give --trace FILE as well");
     if (!c->trace) return ZERO_OK;
     ZERO_TRY(check_steps(c));
     return find_ranks(c, INT_MAX, &ranks);
