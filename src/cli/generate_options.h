@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "train/tensor_parallel.h"
+#include "train/config.h"
 
 typedef struct {
     const char *checkpoint;    /* the path; borrowed from argv, like all texts */
@@ -10,16 +10,10 @@ typedef struct {
     const char *prompts;       /* a file; NULL: none */
     const char *prompt_tokens; /* ids, 1,2,3; NULL: none */
     int64_t tokens, top_k, seed, stage, batch;
-    const char *activations; /* NULL: as the device likes */
-    int64_t threads;         /* per rank; 0: 1, or what the environment says */
     double temperature, top_p;
     bool raw, ignore_end;
-    const char *dtype;    /* NULL: the checkpoint's */
-    const char *device;   /* cpu: none */
-    int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
-    zero_tp tp;
-
-    double watchdog; /* seconds; 0: none */
+    const char *dtype;  /* NULL: the checkpoint's */
+    zero_config config; /* where it computes: its device, tp, threads and the like alone */
 } zero_generate_options;
 
 extern const zero_option_table zero_generate_table;

@@ -214,8 +214,7 @@ zero_status zero_resumed_options_check(const zero_session *s, const zero_manifes
 static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 {
     char now[256];
-    zero_run_view view = zero_session_view(s);
-    zero_show_arithmetic(&view, now, sizeof now);
+    zero_show_arithmetic(&s->view, now, sizeof now);
     if (strcmp(now, m->arithmetic) != 0)
         fprintf(
             stderr,

@@ -208,9 +208,9 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
     /* Names of nodes: pretended ones are blocks of ranks of one machine, or of
      * several. */
     for (int k = 0; k < s->world.layout.n_nodes; k++)
-        names[k] = !s->fake_nodes    ? s->hosts[k].name
-                   : s->n_hosts == 1 ? s->hosts[0].name
-                                     : "pretended";
+        names[k] = !s->view.fake_nodes ? s->hosts[k].name
+                   : s->n_hosts == 1   ? s->hosts[0].name
+                                       : "pretended";
     return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,

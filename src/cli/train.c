@@ -46,10 +46,9 @@ static json_t *resolve(const zero_session *s)
 
 static zero_status fill_in(const zero_session *s, texts *t)
 {
-    zero_run_view view = zero_session_view(s);
     zero_launch_library(t->mpi, sizeof t->mpi);
     zero_blas_name(t->blas, sizeof t->blas);
-    zero_show_arithmetic(&view, t->arithmetic, sizeof t->arithmetic);
+    zero_show_arithmetic(&s->view, t->arithmetic, sizeof t->arithmetic);
     t->config = resolve(s);
     return t->config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
 }
@@ -79,7 +78,7 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
                               .plan = &s->engine.schedule.input,
                               .schedule = &s->engine.schedule,
                               .layout = &s->world.layout,
-                              .fake_nodes = s->fake_nodes,
+                              .fake_nodes = s->view.fake_nodes,
                               .hosts = s->hosts,
                               .n_hosts = s->n_hosts,
                               .mpi = t->mpi,
@@ -97,9 +96,8 @@ static zero_metrics_run describe(const zero_session *s, const texts *t)
 
 static void tell(zero_session *s, const texts *t)
 {
-    zero_run_view view = zero_session_view(s);
     zero_metrics_run run = describe(s, t);
-    zero_show_setup(&view, &run);
+    zero_show_setup(&s->view, &run);
     if (t->n_kinds > 1)
         fprintf(stderr,
                 "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
@@ -173,9 +171,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                                  : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
     st = zero_agree(&s->world, st);
     if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
-    zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
-        zero_show_sample(&view, title, text.tokens + text.n_known,
+        zero_show_sample(&s->view, title, text.tokens + text.n_known,
                          text.n_drawn - (tok && text.has_ended));
     free(text.tokens);
     return st;
@@ -261,8 +258,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
     /* Rank 0 may fail here alone; main() then ends the job. */
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    zero_run_view view = zero_session_view(s);
-    zero_progress_view_step(&s->progress, &view, &line, eval_seconds);
+    zero_progress_view_step(&s->progress, &s->view, &line, eval_seconds);
     zero_metrics_step_line(&s->metrics, &line);
     warn_of_lost_metrics(s);
     return zero_saving_check_output(s);
@@ -294,7 +290,7 @@ static zero_status write_final_line(zero_session *s, const zero_run_totals *tota
     zero_status st = ZERO_OK;
     zero_metrics_final line = {.engine = &s->engine,
                                .comm = &s->world,
-                               .fake_nodes = s->fake_nodes,
+                               .fake_nodes = s->view.fake_nodes,
                                .step_time = &totals->step_time,
                                .profile = &totals->profile,
                                .bytes = &ranks->bytes,
@@ -318,7 +314,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     /* Random weights write random bytes, which show nothing. */
-    if (zero_session_view(s).has_loaded || s->config.init_from)
+    if (s->view.has_loaded || s->config.init_from)
         ZERO_TRY(show_text(
             s, done, done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
@@ -345,8 +341,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     zero_rank_bytes_destroy(&ranks.bytes);
     zero_rank_seconds_destroy(&ranks.seconds);
     warn_of_lost_metrics(s);
-    zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && facts) zero_show_totals(&view, &sum->run, json_incref(facts));
+    if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
     json_decref(facts);
     zero_profile_ranks_destroy(&sum->run.profile);
     return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
@@ -364,8 +359,7 @@ static zero_status train(zero_session *s)
         char digest[33];
         ZERO_TRY(zero_saving_step(s, s->config.steps));
         ZERO_TRY(zero_engine_digest(&s->engine, digest));
-        zero_run_view view = zero_session_view(s);
-        if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
+        if (zero_comm_is_root(&s->world)) zero_show_finished(&s->view, digest);
         return check_digest(&s->config, digest);
     }
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
