@@ -19,13 +19,10 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 static zero_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        zero_help_show_all(stdout);
+        ZERO_TRY(zero_help_show_all(stdout));
         return zero_fail(ZERO_ERR_INVALID, "no command given");
     }
-    if (is_one_of(argv[1], "--help", "-h")) {
-        zero_help_show_all(stdout);
-        return ZERO_OK;
-    }
+    if (is_one_of(argv[1], "--help", "-h")) return zero_help_show_all(stdout);
     if (is_one_of(argv[1], "--version", "version")) {
         printf("zero %s\n", zero_version());
         return ZERO_OK;
