@@ -182,13 +182,10 @@ static json_t *describe_all(void)
 {
     json_t *commands = json_array(), *topics = json_array();
     const zero_command *command;
-    for (int i = 0; (command = zero_command_at(i)); i++) {
-        char page[32];
-        name_page(command, false, page);
-        json_array_append_new(commands,
-                              json_pack("{s:s, s:s, s:s}", "name", command->name, "summary",
-                                        command->summary, "page", page));
-    }
+    for (int i = 0; (command = zero_command_at(i)); i++)
+        json_array_append_new(commands, json_pack("{s:s, s:s, s:s}", "name", command->name,
+                                                  "summary", command->summary, "word",
+                                                  zero_command_word(command)));
     for (const zero_embedded *t = zero_topic_files; t->name; t++)
         json_array_append_new(topics,
                               json_pack("{s:s, s:o}", "name", t->name, "title",
