@@ -164,6 +164,42 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
     zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
+static void swiglu_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const zero_swiglu *s = arg;
+    const zero_type type = s->rows_type;
+    for (int64_t r = first; r < end; r++) {
+        const void *z = zero_type_at(type, s->x, 2 * r * s->F);
+        zero_row_swiglu(math, type, s->F, z, zero_type_at(type, z, s->F),
+                        zero_type_to(type, s->y, r * s->F));
+        poll_after(math, r, s->F);
+    }
+}
+
+static void swiglu(const zero_math *math, const zero_swiglu *s)
+{
+    zero_team_share(math, s->rows, 1, swiglu_rows, s);
+}
+
+static void swiglu_slopes(const zero_math *math, const void *arg, int64_t first,
+                          int64_t end)
+{
+    const zero_swiglu *s = arg;
+    const zero_type type = s->rows_type;
+    for (int64_t r = first; r < end; r++) {
+        const void *z = zero_type_at(type, s->x, 2 * r * s->F);
+        void *d = zero_type_to(type, s->d, 2 * r * s->F);
+        zero_row_swiglu_backward(math, type, s->F, z, zero_type_at(type, z, s->F), d,
+                                 zero_type_to(type, d, s->F));
+        poll_after(math, r, s->F);
+    }
+}
+
+static void swiglu_backward(const zero_math *math, const zero_swiglu *s)
+{
+    zero_team_share(math, s->rows, 1, swiglu_slopes, s);
+}
+
 /* The row of a token in a table of the words from `first` on, or -1: another rank has
  * it. */
 static int64_t row_of(int32_t token, int64_t first, int64_t words)
@@ -174,14 +210,14 @@ static int64_t row_of(int32_t token, int64_t first, int64_t words)
 
 static const float zeros[ZERO_VECTOR_TILE];
 
-/* out[C] = row `word` + position t; zeros are added if the words are shared. */
+/* out[C] = row `word` + position t, if there are any; zeros are added if the words are shared. */
 static void embed(const zero_embedding *e, int64_t word, int64_t t, void *out)
 {
     const int64_t step = e->words > 0 ? ZERO_VECTOR_TILE : e->C;
     for (int64_t c = 0; c < e->C; c += step) {
         zero_vector_sum pair = {.type = e->type,
-                                .a = zero_type_at(e->type, e->wte, word * e->C + c),
-                                .b = zero_type_at(e->type, e->wpe, t * e->C + c)};
+                                .a = zero_type_at(e->type, e->wte, word * e->C + c)};
+        if (e->wpe) pair.b = zero_type_at(e->type, e->wpe, t * e->C + c);
         if (e->words > 0) pair.pending[pair.depth++] = zeros;
         zero_vector_kernels_best()->sum(&pair, zero_min(e->C - c, step), e->rows_type,
                                         zero_type_to(e->rows_type, out, c), false);
@@ -218,7 +254,8 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
         const void *dout = zero_type_at(e->rows_type, e->dout, i * C + first);
         if (row >= 0) zero_row_sum(math, e->rows_type, n, dout, e->dwte + row * C + first);
-        zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
+        if (e->dwpe)
+            zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
         poll_after(math, i, n);
     }
 }
@@ -243,6 +280,10 @@ const zero_backend zero_backend_cpu = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = zero_cpu_layernorm,
     .layernorm_backward = zero_cpu_layernorm_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .turn = zero_cpu_turn,
+    .turn_backward = zero_cpu_turn_backward,
     .attention_workspace = zero_cpu_attention_workspace,
     .attention = zero_cpu_attention,
     .attention_backward = zero_cpu_attention_backward,

@@ -22,7 +22,7 @@ int64_t zero_row_piece(int64_t cols)
 const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
                               const void *x, int64_t at)
 {
-    if (type == ZERO_FP32) return x;
+    if (type == ZERO_FP32 || !x) return x;
     assert(at + n <= zero_math_scratch());
     zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
     return math->scratch + at;
@@ -86,6 +86,42 @@ void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, co
         zero_cpu_kernels_of(math)->half_gelu_backward(type, n, x, dy, dx, dbias);
 }
 
+void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
+                     const void *u, void *y)
+{
+    float wide[2][TILE];
+    if (type == ZERO_FP32) {
+        zero_cpu_kernels_of(math)->swiglu(n, z, u, y);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        zero_row_widen(type, len, zero_type_at(type, z, at), wide[0]);
+        zero_row_widen(type, len, zero_type_at(type, u, at), wide[1]);
+        zero_cpu_kernels_of(math)->swiglu(len, wide[0], wide[1], wide[0]);
+        zero_row_round(type, len, wide[0], zero_type_to(type, y, at));
+    }
+}
+
+void zero_row_swiglu_backward(const zero_math *math, zero_type type, int64_t n,
+                              const void *z, const void *u, void *d, void *du)
+{
+    float wide[3][TILE];
+    if (type == ZERO_FP32) {
+        zero_cpu_kernels_of(math)->swiglu_backward(n, z, u, d, du);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        zero_row_widen(type, len, zero_type_at(type, z, at), wide[0]);
+        zero_row_widen(type, len, zero_type_at(type, u, at), wide[1]);
+        zero_row_widen(type, len, zero_type_at(type, d, at), wide[2]);
+        zero_cpu_kernels_of(math)->swiglu_backward(len, wide[0], wide[1], wide[2], wide[0]);
+        zero_row_round(type, len, wide[2], zero_type_to(type, d, at));
+        zero_row_round(type, len, wide[0], zero_type_to(type, du, at));
+    }
+}
+
 /* ---- dropout ---- */
 
 /* y = x * the masks from element `at` of the row on. */
@@ -127,13 +163,13 @@ static void add_wide_branch(const zero_math *math, const zero_row_mask *mask, in
                             float *out)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    if (mask->p <= 0.0f) {
+    if (mask->p <= 0.0f && bias) {
         kernels->add_branch(n, bias, residual, in, out);
         return;
     }
-    kernels->add(n, in, bias, out);
-    drop(math, mask, 0, n, out, out);
-    kernels->add(n, residual, out, out);
+    if (bias) kernels->add(n, in, bias, out);
+    if (mask->p > 0.0f) drop(math, mask, 0, n, bias ? out : in, out);
+    kernels->add(n, residual, mask->p > 0.0f ? out : in, out);
 }
 
 void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
@@ -145,14 +181,15 @@ void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_m
         add_wide_branch(math, mask, n, bias, residual, in, out);
         return;
     }
-    if (mask->p <= 0.0f) {
+    if (mask->p <= 0.0f && bias) {
         zero_cpu_kernels_of(math)->half_add_branch(type, n, bias, residual, in, out);
         return;
     }
     for (int64_t at = 0; at < n; at += TILE) {
         const int64_t len = tile_len(n, at);
-        add(type, len, zero_type_at(type, in, at), bias + at, ZERO_FP32, tile);
-        drop(math, mask, at, len, tile, tile);
+        add(type, len, zero_type_at(type, in, at), bias ? bias + at : NULL, ZERO_FP32,
+            tile);
+        if (mask->p > 0.0f) drop(math, mask, at, len, tile, tile);
         add(type, len, zero_type_at(type, residual, at), tile, type,
             zero_type_to(type, out, at));
     }

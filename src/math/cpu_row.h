@@ -12,7 +12,8 @@
 /* Rows between two polls. */
 int64_t zero_row_piece(int64_t cols);
 
-/* A whole bias or gain as floats: in place, or in the scratch from `at` on. */
+/* A whole bias or gain as floats: in place, or in the scratch from `at` on. NULL stays
+ * NULL. */
 const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
                               const void *x, int64_t at);
 
@@ -34,6 +35,12 @@ void zero_row_gelu(const zero_math *math, zero_type type, int64_t n, const float
 void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, const void *x,
                             const void *dy, void *dx, float *dbias);
 
+/* zero_swiglu of one row; backward turns d into dz. */
+void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
+                     const void *u, void *y);
+void zero_row_swiglu_backward(const zero_math *math, zero_type type, int64_t n,
+                              const void *z, const void *u, void *d, void *du);
+
 /* A row's masks of a dropout: elements from `first` on. */
 typedef struct {
     zero_rng stream;
@@ -44,7 +51,7 @@ typedef struct {
 /* y = x * mask */
 void zero_row_drop(const zero_math *math, zero_type type, const zero_row_mask *mask,
                    int64_t n, const void *x, void *y);
-/* out = residual + (in + bias) * mask; residual must not be out */
+/* out = residual + (in + bias) * mask; residual must not be out, bias may be NULL */
 void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
                          int64_t n, const float *bias, const void *residual, const void *in,
                          void *out);

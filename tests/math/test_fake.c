@@ -157,7 +157,7 @@ static lab make_lab(const zero_backend *ops, const zero_math *math, zero_type ty
                     zero_type rows, char *memory)
 {
     space s = {memory};
-    const zero_attention shape = {.B = B, .T = T, .C = C, .H = H};
+    const zero_attention shape = {.B = B, .T = T, .H = H, .K = H, .D = C / H};
     lab l = {.ops = ops, .math = math, .type = type, .rows = rows};
     l.d = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST}, 0.25f};
     l.tokens = take(&s, ROWS * sizeof(int32_t));
@@ -178,6 +178,14 @@ static const void *weight(const lab *l, int64_t i)
     return zero_type_at(l->type, l->weights, i);
 }
 
+static zero_attention attention_of(const lab *l)
+{
+    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = C / H, .rows_type = l->rows};
+    a.dropout = l->d, a.lse = l->small[2], a.work = l->work;
+    zero_attention_rows(&a, l->big, l->wide);
+    return a;
+}
+
 static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
@@ -187,9 +195,9 @@ static void compute_forward(const lab *l)
                         l->x,      NULL};
     ops->embedding(l->math, &e);
     ops->dropout(l->math, &l->d, l->rows, B, T * C, l->x, l->x);
-    zero_layernorm_args n = {
-        ROWS,          C,    l->type,     l->rows,    l->x, weight(l, 7),
-        weight(l, 70), l->y, l->small[0], l->small[1]};
+    zero_layernorm_args n = {ROWS,  C,           l->type,      l->rows,
+                             1e-5f, l->x,        weight(l, 7), weight(l, 70),
+                             l->y,  l->small[0], l->small[1]};
     ops->layernorm(l->math, &n);
     zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
     g.b_type = l->type, g.c = l->big, g.factors = l->type;
@@ -201,8 +209,8 @@ static void compute_forward(const lab *l)
                                         .rows_type = l->rows,
                                         .bias = weight(l, 9),
                                         .x = l->big});
-    zero_attention a = {B,       T,      C,    H,           1,       l->d, g.factors,
-                        l->rows, l->big, l->z, l->small[2], l->work, l->y, l->big};
+    zero_attention a = attention_of(l);
+    a.first_head = 1, a.factors = g.factors, a.out = l->z;
     ops->attention(l->math, &a);
     zero_branch b = {l->d, B, T, C, l->type, l->rows, weight(l, 3), l->x, l->z, l->y};
     ops->add_branch(l->math, &b);
@@ -220,12 +228,67 @@ static void compute_forward(const lab *l)
                                          .y = l->dx});
 }
 
+/* What blocks of other architectures call: q and k of `big` turn, where v is left. */
+static void compute_others(const lab *l)
+{
+    const zero_backend *ops = l->ops;
+    zero_attention a = attention_of(l);
+    zero_turn t = {.B = B, .T = T, .H = H, .K = 1, .D = C / H, .R = 6, .type = l->type};
+    t.rows_type = l->rows, t.eps = 1e-6f, t.frequency[0] = 1.0f, t.frequency[1] = 0.25f;
+    t.gain_q = weight(l, 11), t.gain_k = weight(l, 30);
+    a.K = 1, a.out = l->y;
+    t.q = t.dq = a.q, t.k = t.dk = a.k, t.rstd = l->work;
+    t.to_q = zero_heads_of(l->rows, l->z, 0, C, C / H);
+    t.to_k = zero_heads_of(l->rows, l->dx, 0, C, C / H);
+    ops->turn(l->math, &t);
+    t.slices = 1, t.sums = l->small[4];
+    ops->turn_backward(l->math, &t);
+    a.q = t.to_q, a.k = t.to_k;
+    ops->attention(l->math, &a);
+    const zero_layernorm_args n = {.rows = ROWS,
+                                   .C = C,
+                                   .type = l->type,
+                                   .rows_type = l->rows,
+                                   .eps = 1e-6f,
+                                   .x = l->y,
+                                   .gain = weight(l, 7),
+                                   .y = l->x,
+                                   .rstd = l->small[1]};
+    ops->layernorm(l->math, &n);
+    const zero_layernorm_grad_args d = {.rows = ROWS,
+                                        .C = C,
+                                        .type = l->type,
+                                        .rows_type = l->rows,
+                                        .x = l->y,
+                                        .gain = weight(l, 7),
+                                        .rstd = l->small[1],
+                                        .dy = l->z,
+                                        .dx = l->dx,
+                                        .dgain = l->small[5]};
+    ops->layernorm_backward(l->math, &d);
+    const zero_swiglu s = {
+        .rows = ROWS, .F = C, .rows_type = l->rows, .x = l->big, .y = l->y};
+    ops->swiglu(l->math, &s);
+    zero_swiglu back = s;
+    back.y = NULL, back.d = l->wide;
+    ops->swiglu_backward(l->math, &back);
+    const zero_branch b = {.B = B,
+                           .T = T,
+                           .cols = C,
+                           .type = l->type,
+                           .rows_type = l->rows,
+                           .residual = l->x,
+                           .in = l->y,
+                           .out = l->y};
+    ops->add_branch(l->math, &b);
+}
+
 /* Not the backward pass of a model: every call once more, on what is there. */
 static void compute_backward(const lab *l)
 {
     const zero_backend *ops = l->ops;
-    zero_attention a = {B,       T,      C,    H,           0,       l->d,  ZERO_FP32,
-                        l->rows, l->big, l->y, l->small[2], l->work, l->dx, l->wide};
+    zero_attention a = attention_of(l);
+    a.out = l->y, a.dout = l->dx;
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
     ops->cross_entropy(l->math, &(zero_cross_entropy){.rows = ROWS,
@@ -284,6 +347,7 @@ static void compute_all(const lab *l)
 {
     compute_forward(l);
     compute_backward(l);
+    compute_others(l);
     compute_update(l);
 }
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const zero_gpt2_shape small = {
+static const zero_shape small = {
     .layers = 3, .hidden = 64, .heads = 4, .seq = 20, .vocab = 101};
 
 static void tensors_tile_the_flat_space_of_their_group(void **state)
@@ -26,7 +26,7 @@ static void tensors_tile_the_flat_space_of_their_group(void **state)
         total += at;
     }
     assert_int_equal(next_tensor, m.n_tensors);
-    assert_true(total == m.n_params && total == zero_gpt2_count(&small));
+    assert_true(total == m.n_params && total == zero_shape_count(&small));
     zero_model_destroy(&m);
 }
 
@@ -125,22 +125,26 @@ static void a_position_is_a_token_and_the_one_that_follows(void **state)
 static void impossible_shapes_are_refused_with_their_numbers(void **state)
 {
     (void)state;
+#define SHAPE(l, c, h, t, v) \
+    { \
+        .layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = (v) \
+    }
     static const struct {
-        zero_gpt2_shape shape;
+        zero_shape shape;
         const char *text[2];
     } bad[] = {
-        {{1, 100, 7, 8, 9, 0, 0}, {"--hidden 100", "--heads 7"}},
-        {{0, 8, 2, 8, 9, 0, 0}, {"--layers 0", "10000"}},
-        {{10001, 8, 2, 8, 9, 0, 0}, {"--layers 10001", "10000"}},
-        {{1, -8, 2, 8, 9, 0, 0}, {"--hidden -8", "131072"}},
-        {{1, 8, 0, 8, 9, 0, 0}, {"--heads 0", "65536"}},
-        {{1, 8, 2, 0, 9, 0, 0}, {"--seq 0", "16777216"}},
-        {{1, 8, 2, 8, 0, 0, 0}, {"--vocab 0", "16777216"}},
-        {{1, 8, 2, 8, INT64_MAX, 0, 0}, {"--vocab 9223372036854775807", "16777216"}},
+        {SHAPE(1, 100, 7, 8, 9), {"--hidden 100", "--heads 7"}},
+        {SHAPE(0, 8, 2, 8, 9), {"--layers 0", "10000"}},
+        {SHAPE(10001, 8, 2, 8, 9), {"--layers 10001", "10000"}},
+        {SHAPE(1, -8, 2, 8, 9), {"--hidden -8", "131072"}},
+        {SHAPE(1, 8, 0, 8, 9), {"--heads 0", "65536"}},
+        {SHAPE(1, 8, 2, 0, 9), {"--seq 0", "16777216"}},
+        {SHAPE(1, 8, 2, 8, 0), {"--vocab 0", "16777216"}},
+        {SHAPE(1, 8, 2, 8, INT64_MAX), {"--vocab 9223372036854775807", "16777216"}},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         zero_model model = {.n_units = 42};
-        assert_int_equal(zero_gpt2_describe(&bad[i].shape, &model), ZERO_ERR_INVALID);
+        assert_int_equal(zero_model_build(&bad[i].shape, &model), ZERO_ERR_INVALID);
         for (int k = 0; k < 2; k++)
             if (!strstr(zero_last_error(), bad[i].text[k]))
                 fail_msg("'%s' is not in '%s'", bad[i].text[k], zero_last_error());
@@ -151,10 +155,10 @@ static void impossible_shapes_are_refused_with_their_numbers(void **state)
 static void a_model_of_10_to_the_12_parameters_is_described(void **state)
 {
     (void)state;
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model m = describe(&shape);
-    assert_true(m.n_params == zero_gpt2_count(&shape) &&
+    assert_true(m.n_params == zero_shape_count(&shape) &&
                 m.n_params > INT64_C(1000000000000));
     assert_int_equal(m.n_units, 130);
     zero_model_destroy(&m);
@@ -176,7 +180,7 @@ static float *initial(test_pool *pool, const zero_model *m, int g, int64_t seed,
 static void initial_values_do_not_depend_on_the_range_asked_for(void **state)
 {
     static const int64_t steps[] = {1, 61, 64, 1000, 8192};
-    zero_gpt2_shape shape = {.layers = 1, .hidden = 12, .heads = 2, .seq = 7, .vocab = 31};
+    zero_shape shape = {.layers = 1, .hidden = 12, .heads = 2, .seq = 7, .vocab = 31};
     zero_model m = describe(&shape);
     for (int g = 0; g < m.n_groups; g++) {
         int64_t n = m.groups[g].n_params + PADDING;

@@ -144,7 +144,7 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
                                 .samples = 6 * step,
                                 .arithmetic = "a test's",
                                 .data = "0123456789abcdef0123456789abcdef",
-                                .gpt2 = run->model.shape,
+                                .shape = run->model.shape,
                                 .tokenizer = &tokenizer,
                                 .options = options};
     zero_status st = ZERO_OK;
@@ -160,7 +160,7 @@ static inline void write_run(int64_t seed, int n, const test_place *place)
 {
     test_run run;
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){
+    setup.shape = (zero_shape){
         .layers = 1, .hidden = 8, .heads = 2, .seq = 4, .vocab = 16, .seed = seed};
     setup.seed = seed;
     setup.plan.stage = 1;
