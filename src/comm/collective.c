@@ -6,8 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/grow.h"
-#include "comm/compare.h"
-#include "comm/device_copy.h"
+#include "comm/check.h"
 #include "comm/family.h"
 #include "comm/flight.h"
 #include "comm/local.h"
@@ -135,7 +134,8 @@ zero_status zero_collective_begin(zero_collective *op, const void *in, void *out
     }
     op->sequence = op->comm->sequence;
     zero_operation what = zero_flight_operation(op);
-    ZERO_TRY(zero_device_copy_place(op));
+    if (op->copier && op->copier->place)
+        ZERO_TRY(op->copier->place(op->copier->arg, &op->place));
     ZERO_TRY(zero_compare(op->comm, &what));
     zero_thread_lock(op->comm);
     zero_status st = zero_flight_begin(op);

@@ -8,8 +8,7 @@
 #include "comm/deadline.h"
 #include "comm/local.h"
 #include "comm/mpi_error.h"
-#include "comm/progress.h"
-#include "comm/stall.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "comm/window.h"
 
@@ -201,7 +200,7 @@ void zero_comm_destroy(zero_comm *comm)
 {
     zero_deadline *deadline = comm->deadline;
     if (!zero_mpi_is_up())
-        zero_stall_free(comm->watch);
+        zero_watch_free(comm->watch);
     else if (zero_comm_stop_helpers(comm) != ZERO_OK)
         return;
     zero_deadline_begin(deadline, "leaving the groups of ranks");

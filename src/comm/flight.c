@@ -5,15 +5,14 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "comm/device_copy.h"
-#include "comm/device_places.h"
+#include "comm/device.h"
 #include "comm/family.h"
 #include "comm/operation.h"
 #include "comm/signal.h"
 #include "comm/spans.h"
-#include "comm/stall.h"
 #include "comm/steps_run.h"
 #include "comm/thread.h"
+#include "comm/watch.h"
 
 /* ---- the list ---- */
 
@@ -91,7 +90,7 @@ zero_status zero_flight_begin(zero_collective *op)
     op->next_active = NULL;
     op->is_active = true;
     zero_operation what = zero_flight_operation(op);
-    zero_stall_note(whole, ZERO_WATCH_COMPUTING, &what);
+    zero_watch_note(whole, ZERO_WATCH_COMPUTING, &what);
     return advance(op);
 }
 
@@ -134,5 +133,5 @@ zero_status zero_flight_poll(zero_comm *comm, zero_collective *only)
         whole->last_poll = now;
     }
     ZERO_TRY(only ? advance_one(only) : advance_family(whole));
-    return zero_stall_look(whole);
+    return zero_watch_look(whole);
 }

@@ -9,8 +9,6 @@
 #include "comm/wait.h"
 #include "lists/small.h"
 
-#define TAG 0 /* nothing else sends point to point on the communicator for small messages */
-
 /* ---- one span ---- */
 
 /* n of a span that stands for two that do not adjoin: one ends at block `first`, the next
@@ -53,13 +51,13 @@ static zero_status exchange(zero_comm *comm, const zero_operation *what,
     MPI_Request arrives, leaves;
     int bytes = n * (int)sizeof *spans;
     if (round->receives)
-        ZERO_TRY(zero_mpi_check(MPI_Irecv(theirs, bytes, MPI_BYTE, round->partner, TAG,
-                                          comm->control, &arrives),
+        ZERO_TRY(zero_mpi_check(MPI_Irecv(theirs, bytes, MPI_BYTE, round->partner,
+                                          ZERO_WAIT_TAG, comm->control, &arrives),
                                 "MPI_Irecv of spans"));
     if (round->sends)
-        ZERO_TRY(zero_mpi_check(
-            MPI_Isend(spans, bytes, MPI_BYTE, round->partner, TAG, comm->control, &leaves),
-            "MPI_Isend of spans"));
+        ZERO_TRY(zero_mpi_check(MPI_Isend(spans, bytes, MPI_BYTE, round->partner,
+                                          ZERO_WAIT_TAG, comm->control, &leaves),
+                                "MPI_Isend of spans"));
     zero_small_add_round(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, round,
                          bytes);
     if (round->receives) ZERO_TRY(zero_wait_message(comm, what, &arrives));

@@ -1,4 +1,11 @@
-/* Two levels: neighbours read each other's memory, nodes exchange messages.
+/* Two levels: neighbours read each other's memory, nodes exchange messages. `shm` is the
+ * same on one node, where a rank reads data where its neighbour computed it:
+ *
+ *     reduce-scatter   one pass: the owner adds its piece of all neighbours' `in`
+ *     reduce           the root does so, and the others wait only for the root
+ *     all-gather       copies the neighbours' pieces, or nothing if the pieces adjoin
+ *                      already: then `out` is the window itself, and the gathered array a
+ *                      pointer
  *
  * Every rank works for its own piece and, as delegate, for the pieces of the same local
  * rank on all other nodes (zero_layout_delegate), so all ranks of a node drive its link
@@ -51,6 +58,7 @@ static int count_remote(const zero_layout *layout)
 static int64_t depth(const zero_collective_spec *spec, const zero_layout *layout)
 {
     int64_t most = ZERO_HIER_IN_FLIGHT / (zero_hier_is_bridged(spec, layout) ? 2 : 1);
+    if (spec->algorithm == ZERO_ALGORITHM_SHM) return 1;
     return zero_max(most / zero_max(count_remote(layout), 1), MIN_DEPTH);
 }
 
@@ -107,7 +115,8 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     size_t bytes = stays ? ZERO_DIRECT_CHUNK : ZERO_STEP_CHUNK;
     int64_t most = (int64_t)(bytes / zero_type_size(spec->type));
     if (spec->max_chunk > 0) most = spec->max_chunk;
-    most = zero_step_message(spec, most, largest_value(spec));
+    if (spec->algorithm == ZERO_ALGORITHM_HIER)
+        most = zero_step_message(spec, most, largest_value(spec));
     if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
     return zero_step_chunk(spec->count, most);
 }
@@ -118,6 +127,23 @@ static size_t staging(const zero_collective_spec *spec, const zero_layout *layou
     int64_t len = chunk(spec, layout);
     int64_t chunks = zero_min(depth(spec, layout), zero_divide_up(spec->count, len));
     return (size_t)(count_slots(spec, layout, chunks) * len) * largest_value(spec);
+}
+
+static zero_status check_shm(const zero_collective_spec *spec, const zero_layout *layout)
+{
+    if (layout->n_nodes > 1)
+        return zero_fail(ZERO_ERR_UNSUPPORTED,
+                         "shm works within one node, and %d ranks are on %d nodes: use "
+                         "hier, p2p or auto",
+                         layout->size, layout->n_nodes);
+    bool reads_out = spec->kind == ZERO_BROADCAST;
+    size_t apart = reads_out ? spec->out_apart : spec->in_apart;
+    bool reads = layout->size > 1 && spec->count > 0;
+    if (reads && apart == 0 && !(spec->one_out && reads_out))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "a %s through shared memory needs its '%s' in a window",
+                         zero_collective_kind_name(spec->kind), reads_out ? "out" : "in");
+    return ZERO_OK;
 }
 
 static zero_status check(const zero_collective_spec *spec, const zero_layout *layout)
@@ -146,7 +172,8 @@ static void write_steps(zero_steps *steps)
                    .local = steps->rank - layout->first[node],
                    .n_local = layout->first[node + 1] - layout->first[node],
                    .depth = depth(&steps->spec, layout),
-                   .bridged = zero_hier_is_bridged(&steps->spec, layout)};
+                   .bridged = zero_hier_is_bridged(&steps->spec, layout),
+                   .alone = steps->spec.algorithm == ZERO_ALGORITHM_SHM};
     switch (steps->spec.kind) {
     case ZERO_REDUCE_SCATTER: zero_hier_write_reduce_scatter(&w); break;
     case ZERO_ALL_GATHER: zero_hier_write_all_gather(&w); break;
@@ -155,12 +182,11 @@ static void write_steps(zero_steps *steps)
     }
 }
 
-const zero_algorithm_table zero_algorithm_hier = {
-    .check = check,
-    .chunk = chunk,
-    .staging = staging,
-    .write = write_steps,
-    .works_in_window = true,
-    .adds_along_tree = true,
-    .bounds_staging = true,
-};
+#define TABLE(check_layout) \
+    { \
+        .check = check_layout, .chunk = chunk, .staging = staging, .write = write_steps, \
+        .works_in_window = true, .adds_along_tree = true, .bounds_staging = true \
+    }
+
+const zero_algorithm_table zero_algorithm_hier = TABLE(check);
+const zero_algorithm_table zero_algorithm_shm = TABLE(check_shm);

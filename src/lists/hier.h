@@ -20,6 +20,7 @@ typedef struct {
     int node, local, n_local;
     int64_t depth; /* chunks in flight at once */
     bool bridged;  /* zero_hier_is_bridged() */
+    bool alone;    /* shm: one node, no messages */
 } zero_hier;
 
 /* The data of devices that reach each other passes through staging on its way to and from

@@ -150,7 +150,7 @@ static void copy_own(zero_hier *w)
     for (int64_t k = 0; k < zero_steps_chunks(s); k++)
         zero_steps_copy(s, k, zero_steps_in(w->s, s->rank, 0, k),
                         zero_steps_out(w->s, s->rank, s->rank, k));
-    zero_steps_signal(s, ZERO_HIER_WRITTEN);
+    if (!w->alone || s->spec.one_out) zero_steps_signal(s, ZERO_HIER_WRITTEN);
 }
 
 /* Copies the pieces of this node from their owners; with one_out they are in place
@@ -229,6 +229,8 @@ static void pass_on(gatherer *g, int64_t k, zero_spot from, int64_t received)
         g->sent[slot_of(g, k)] = w->s->n;
     }
     if (w->bridged && w->s->rank != w->s->spec.root) store_piece(g, k, 1, 0, received);
+    if (w->alone && k + 1 < zero_steps_chunks(w->s))
+        return; /* neighbours read all at once */
     zero_steps_signal(w->s, ZERO_HIER_WRITTEN + 1 + k);
     zero_hier_set_received(w, received);
 }
@@ -281,7 +283,9 @@ void zero_hier_write_broadcast(const zero_hier *from)
         write_leader(&g);
     else
         for (int64_t k = 0; k < zero_steps_chunks(w.s); k++) {
-            zero_steps_await(w.s, first, ZERO_HIER_WRITTEN + 1 + k, 0);
+            if (!w.alone || k == 0)
+                zero_steps_await(w.s, first, ZERO_HIER_WRITTEN + (w.alone ? chunks : 1 + k),
+                                 0);
             zero_steps_copy(w.s, k, zero_steps_out(w.s, first, 0, k),
                             zero_steps_out(w.s, w.s->rank, 0, k));
         }

@@ -88,7 +88,7 @@ static void add_sums(reducer *r)
         }
     }
     for (int t = 0; t < r->n_cover; t++)
-        if (r->cover[t].count > 1)
+        if (r->cover[t].count > 1 && !r->w.alone)
             r->partial[t] = add_local_sum(r, r->cover[t].first, r->cover[t].count);
 }
 
@@ -218,7 +218,7 @@ static void add_final(reducer *r, int64_t k)
 {
     zero_spot result = {ZERO_STAGING, r->w.s->rank,
                         staged_at(r, k) + (slots(r) - 1) * slot_bytes(r)};
-    int64_t posted = r->posted[k % r->w.depth];
+    int64_t posted = r->w.alone ? 0 : r->posted[k % r->w.depth];
     zero_steps_add(
         r->w.s,
         (zero_collective_step){
@@ -284,14 +284,17 @@ static void write_reduction(reducer *r)
     add_sums(r);
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < zero_steps_portions(s)) {
-            zero_hier_signal_portion(&r->w, k);
+            /* On its node, the root of a reduce tells nobody: it alone reads. */
+            if (!r->w.alone || s->spec.kind != ZERO_REDUCE)
+                zero_hier_signal_portion(&r->w, k);
             zero_steps_await(r->w.s, ZERO_ALL_NEIGHBOURS, ZERO_HIER_READY + k, 0);
         }
         if (k < chunks) reduce_chunk(r, k);
         if (k >= late && is_owner(r, s->rank)) add_final(r, k - late);
     }
     zero_steps_signal(s, zero_hier_read_phase(&r->w));
-    zero_steps_last(s)->sent = s->n; /* messages leave neighbours' memory */
+    if (!r->w.alone)
+        zero_steps_last(s)->sent = s->n; /* messages leave neighbours' memory */
 }
 
 /* A plan for a million ranks does this for each owner's reduce, so the one array that grows

@@ -179,24 +179,6 @@ bool zero_steps_is_near(const zero_steps *steps, const zero_collective_step *ste
 
 /* ---- counting ---- */
 
-static zero_reach reach(const zero_steps *steps, int peer)
-{
-    const int *node_of = steps->layout->node_of;
-    return node_of[peer] == node_of[steps->rank] ? ZERO_INSIDE : ZERO_ACROSS;
-}
-
-static void count_sends(zero_reach to, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_sent[to] += n * bytes;
-    t->messages_sent[to] += n;
-}
-
-static void count_receives(zero_reach from, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_received[from] += n * bytes;
-    t->messages_received[from] += n;
-}
-
 /* Bytes of neighbours' memory that the step reads: now, or later where data stays in
  * place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
@@ -212,20 +194,15 @@ static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic 
 {
     const zero_collective_spec *spec = &steps->spec;
     bool spreads = spec->kind == ZERO_BROADCAST, collects = spec->kind == ZERO_REDUCE;
-    bool is_root = steps->rank == spec->root;
-    if ((spreads || collects) && !is_root) {
-        zero_reach root = reach(steps, spec->root);
-        count_sends(root, collects, bytes, t);
-        count_receives(root, spreads, bytes, t);
+    if ((spreads || collects) && steps->rank != spec->root) {
+        zero_traffic_count(t, zero_reach_of(steps->layout, steps->rank, spec->root),
+                           collects, spreads, bytes);
         return;
     }
     int inside = zero_layout_local_size(steps->layout, steps->rank) - 1;
-    int others[ZERO_REACHES] = {
-        [ZERO_INSIDE] = inside, [ZERO_ACROSS] = steps->layout->size - 1 - inside};
-    for (int to = 0; to < ZERO_REACHES; to++) {
-        count_sends((zero_reach)to, collects ? 0 : others[to], bytes, t);
-        count_receives((zero_reach)to, spreads ? 0 : others[to], bytes, t);
-    }
+    int across = steps->layout->size - 1 - inside;
+    zero_traffic_count(t, ZERO_INSIDE, collects ? 0 : inside, spreads ? 0 : inside, bytes);
+    zero_traffic_count(t, ZERO_ACROSS, collects ? 0 : across, spreads ? 0 : across, bytes);
 }
 
 void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
@@ -234,11 +211,13 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
     switch (step->kind) {
     case ZERO_STEP_SEND:
-        count_sends(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, zero_reach_of(steps->layout, steps->rank, step->peer),
+                           1, 0, bytes);
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
     case ZERO_STEP_RECEIVE:
-        count_receives(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, zero_reach_of(steps->layout, steps->rank, step->peer),
+                           0, 1, bytes);
         break;
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:

@@ -13,7 +13,7 @@
 #include "comm/check.h"
 #include "comm/collective.h"
 #include "comm/launch.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "lists/small.h"
 #include "support/family_job.h"

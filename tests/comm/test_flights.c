@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "comm/deliver.h"
 #include "comm/divide.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/spans.h"
 
 #define COUNT 4096 /* elements of a rank */
