@@ -18,14 +18,6 @@
 
 /* ---- set-up ---- */
 
-static zero_status allocate_terms(zero_collective *op)
-{
-    int64_t most = 1;
-    for (int64_t i = 0; i < op->steps.n_sums; i++)
-        most = zero_max(most, op->steps.sums[i].n);
-    return zero_new(&op->terms, most, "terms of sums");
-}
-
 /* Threads of one process exchange messages of ours alone. */
 static zero_status allocate_messages(zero_collective *op)
 {
@@ -54,7 +46,10 @@ static zero_status build(zero_collective *op, zero_comm *comm,
                          zero_algorithm_name(spec->algorithm));
     ZERO_TRY(zero_steps_init(&new.steps, spec, &comm->layout, comm->rank));
     new.until_sent = zero_steps_until_sent(&new.steps);
-    zero_status st = allocate_terms(&new);
+    int64_t most = 1;
+    for (int64_t i = 0; i < new.steps.n_sums; i++)
+        most = zero_max(most, new.steps.sums[i].n);
+    zero_status st = zero_new(&new.terms, most, "terms of sums");
     if (st == ZERO_OK) st = allocate_messages(&new);
     if (st == ZERO_OK) st = zero_mpi_call_init(&new);
     if (st != ZERO_OK) {

@@ -12,11 +12,6 @@
 #include "comm/watch.h"
 #include "comm/window.h"
 
-static zero_status allocate_ids(int n, int **ids)
-{
-    return zero_new(ids, n, "ranks");
-}
-
 static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
 {
     *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
@@ -40,7 +35,7 @@ static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
     ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN),
                             "MPI_Comm_set_errhandler"));
     ZERO_TRY(zero_mpi_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node), "MPI_Bcast"));
-    ZERO_TRY(allocate_ids(comm->size, &ids));
+    ZERO_TRY(zero_new(&ids, comm->size, "ranks"));
     zero_status st = zero_mpi_check(
         MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi), "MPI_Allgather");
     if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
@@ -122,21 +117,13 @@ static zero_status make_wish(const zero_comm *comm, const int *ids, zero_layout 
     return ZERO_OK;
 }
 
-static zero_status take_layout(zero_comm *comm, const zero_layout *wish)
-{
-    zero_layout_destroy(&comm->layout);
-    comm->layout = *wish;
-    return ZERO_OK;
-}
-
 zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
 {
     zero_layout wish = {0};
-    MPI_Comm node;
+    MPI_Comm node = MPI_COMM_NULL;
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
-    if (st == ZERO_OK && comm->local) return take_layout(comm, &wish);
     zero_deadline_begin(comm->deadline, "making the groups of nodes");
-    if (st == ZERO_OK)
+    if (st == ZERO_OK && !comm->local)
         st = zero_mpi_check(
             MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
             "MPI_Comm_split");
@@ -145,9 +132,11 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
         zero_layout_destroy(&wish);
         return st;
     }
+    zero_layout_destroy(&comm->layout);
+    comm->layout = wish;
+    if (comm->local) return ZERO_OK;
     MPI_Comm_free(&comm->node);
     comm->node = node;
-    ZERO_TRY(take_layout(comm, &wish));
     return zero_mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
                           "MPI_Comm_set_errhandler");
 }

@@ -65,15 +65,6 @@ static zero_status make_part(zero_comm *world, zero_comm *part)
     return st;
 }
 
-/* A group may fail alone. Without a common verdict its ranks would leave, and the others
- * would wait for them in the next part. */
-static zero_status make_parts(zero_comm *world)
-{
-    for (int i = 0; i < world->n_parts; i++)
-        ZERO_TRY(zero_agree(world, make_part(world, &world->parts[i])));
-    return ZERO_OK;
-}
-
 zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
 {
     if (tp == 1 && (shard_ranks == 0 || shard_ranks == world->size)) return ZERO_OK;
@@ -83,7 +74,10 @@ zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
         .size = world->size, .tp = tp, .shard = shard_ranks == 0 ? n : shard_ranks};
     zero_status st = zero_agree(world, allocate(world, &divided));
     zero_deadline_begin(world->deadline, "dividing the ranks into groups");
-    if (st == ZERO_OK) st = make_parts(world);
+    /* A group may fail alone. Without a common verdict its ranks would leave, and the others
+     * would wait for them in the next part. */
+    for (int i = 0; st == ZERO_OK && i < world->n_parts; i++)
+        st = zero_agree(world, make_part(world, &world->parts[i]));
     zero_deadline_end(world->deadline);
     if (st != ZERO_OK) zero_comm_destroy_parts(world);
     return st;
@@ -91,20 +85,16 @@ zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
 
 /* ---- access ---- */
 
-static zero_comm *find_or(zero_comm *comm, zero_family_part part, zero_comm *otherwise)
-{
-    zero_comm *found = zero_family_find(comm, part);
-    return found ? found : otherwise;
-}
-
 zero_comm *zero_comm_data(zero_comm *comm)
 {
-    return find_or(comm, ZERO_DATA_GROUP, comm);
+    zero_comm *found = zero_family_find(comm, ZERO_DATA_GROUP);
+    return found ? found : comm;
 }
 
 zero_comm *zero_comm_shard(zero_comm *comm)
 {
-    return find_or(comm, ZERO_SHARD_GROUP, zero_comm_data(comm));
+    zero_comm *found = zero_family_find(comm, ZERO_SHARD_GROUP);
+    return found ? found : zero_comm_data(comm);
 }
 
 zero_comm *zero_comm_replicas(zero_comm *comm)

@@ -53,16 +53,6 @@ void zero_mpi_call_destroy(zero_collective *op)
     if (op->comm && op->add != MPI_OP_NULL && zero_mpi_is_up()) MPI_Op_free(&op->add);
 }
 
-/* MPI must be told if a piece is in place already. */
-static const void *gathered_from(const zero_collective *op,
-                                 const zero_collective_step *step, const void *from,
-                                 const void *to)
-{
-    size_t piece = (size_t)step->len * zero_type_size(step->type);
-    const void *mine = (const char *)to + (size_t)op->comm->rank * piece;
-    return from == mine ? MPI_IN_PLACE : from;
-}
-
 zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *step,
                                const void *from, void *to, MPI_Request *request)
 {
@@ -78,8 +68,11 @@ zero_status zero_mpi_call_post(zero_collective *op, const zero_collective_step *
         code = MPI_Ireduce(from, to, len, type, add, root, mpi, request);
         return zero_mpi_check(code, "MPI_Ireduce");
     case ZERO_ALL_GATHER:
-        code = MPI_Iallgather(gathered_from(op, step, from, to), len, type, to, len, type,
-                              mpi, request);
+        /* MPI must be told if a piece is in place already. */
+        if (from == (const char *)to + (size_t)op->comm->rank * (size_t)step->len *
+                                           zero_type_size(step->type))
+            from = MPI_IN_PLACE;
+        code = MPI_Iallgather(from, len, type, to, len, type, mpi, request);
         return zero_mpi_check(code, "MPI_Iallgather");
     case ZERO_BROADCAST:
         code = MPI_Ibcast(to, len, type, root, mpi, request);

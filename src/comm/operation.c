@@ -60,13 +60,6 @@ static const char *control_name(zero_operation_kind kind)
     return "unknown operation";
 }
 
-static const char *kind_name(int32_t kind)
-{
-    return kind < ZERO_COLLECTIVE_KINDS
-               ? zero_collective_kind_name((zero_collective_kind)kind)
-               : control_name((zero_operation_kind)kind);
-}
-
 __attribute__((format(printf, 2, 3))) static void add(char text[ZERO_OPERATION_TEXT],
                                                       const char *fmt, ...)
 {
@@ -81,7 +74,10 @@ static void add_numbers(const zero_operation *op, char text[ZERO_OPERATION_TEXT]
 {
     const char *unit = op->member.part == ZERO_TP_GROUP ? "JOIN" : "group";
     text[0] = '\0';
-    add(text, "%s", kind_name(op->kind));
+    add(text, "%s",
+        op->kind < ZERO_COLLECTIVE_KINDS
+            ? zero_collective_kind_name((zero_collective_kind)op->kind)
+            : control_name((zero_operation_kind)op->kind));
     if (op->kind == ZERO_OPERATION_NONE || op->kind == ZERO_OPERATION_END) return;
     add(text, " %" PRId64, op->sequence);
     if (op->unit != ZERO_NO_UNIT) add(text, " of %s %d", unit, (int)op->unit);

@@ -81,16 +81,6 @@ static int count_conflicts(const group *g, int class)
     return shared > 0 ? all / count(g, class) : 0;
 }
 
-static int find_most_conflicts(const group *g)
-{
-    int most = 0;
-    for (int r = 0; r < g->size && g->n_parts > 0 && !g->has_silent; r++) {
-        int n = g->class_of[r] == r ? count_conflicts(g, r) : 0;
-        if (n > most) most = n;
-    }
-    return most;
-}
-
 /* True if the class may be at fault, and does not just wait for a rank that is. */
 static bool is_suspect(const group *g, int class)
 {
@@ -119,14 +109,6 @@ static const char *find_fault(const group *g, int class)
     return NULL;
 }
 
-static double longest(const group *g, int class)
-{
-    double seconds = 0.0;
-    for (int r = 0; r < g->size; r++)
-        if (g->class_of[r] == class) seconds = fmax(seconds, g->all[r].seconds);
-    return seconds;
-}
-
 static void add_state(zero_sentence *report, const group *g, int class)
 {
     static const char *const doing[] = {
@@ -142,6 +124,9 @@ static void add_state(zero_sentence *report, const group *g, int class)
         return;
     }
     char name[ZERO_OPERATION_TEXT];
+    double longest = 0.0;
+    for (int r = 0; r < g->size; r++)
+        if (g->class_of[r] == class) longest = fmax(longest, g->all[r].seconds);
     zero_operation op = {.sequence = at->sequence,
                          .kind = at->kind,
                          .unit = at->unit,
@@ -149,19 +134,7 @@ static void add_state(zero_sentence *report, const group *g, int class)
     zero_operation_name(&op, name);
     zero_sentence_add(report, ": ");
     if (at->work >= 0) zero_sentence_add(report, "in %s %" PRId64 ", ", g->work, at->work);
-    zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest(g, class));
-}
-
-static void add_states(zero_sentence *report, const group *g)
-{
-    int listed = 0, left = g->size;
-    for (int r = 0; r < g->size && listed < MAX_CLASSES; r++) {
-        if (g->class_of[r] != r) continue;
-        zero_sentence_add(report, listed++ > 0 ? "; " : ". State: ");
-        add_state(report, g, r);
-        left -= count(g, r);
-    }
-    if (left > 0) zero_sentence_add(report, "; %d more ranks elsewhere", left);
+    zero_sentence_add(report, "%s %s (%.3g s)", doing[at->state], name, longest);
 }
 
 void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_sentence *report)
@@ -181,7 +154,10 @@ void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_senten
         if (g.all[r].reached > g.furthest) g.furthest = g.all[r].reached;
         if (!is_silent && g.all[r].reached < g.least) g.least = g.all[r].reached;
     }
-    g.most_conflicts = find_most_conflicts(&g);
+    for (int r = 0; r < g.size && g.n_parts > 0 && !g.has_silent; r++) {
+        int n = g.class_of[r] == r ? count_conflicts(&g, r) : 0;
+        if (n > g.most_conflicts) g.most_conflicts = n;
+    }
     zero_sentence_add(report, "no progress for %.3g s, longer than --watchdog allows",
                       job->stalled);
     int listed = 0;
@@ -194,5 +170,13 @@ void zero_verdict_write(const zero_stalled_job *job, int class_of[], zero_senten
     }
     if (listed == 0)
         zero_sentence_add(report, "; no rank is behind, so a message is missing");
-    add_states(report, &g);
+    int left = g.size;
+    listed = 0;
+    for (int r = 0; r < g.size && listed < MAX_CLASSES; r++) {
+        if (g.class_of[r] != r) continue;
+        zero_sentence_add(report, listed++ > 0 ? "; " : ". State: ");
+        add_state(report, &g, r);
+        left -= count(&g, r);
+    }
+    if (left > 0) zero_sentence_add(report, "; %d more ranks elsewhere", left);
 }

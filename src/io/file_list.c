@@ -133,12 +133,9 @@ static zero_status list(const char *option, const char *others, const char *spec
 zero_status zero_files_list(const char *option, const char *others, const char *spec,
                             zero_files *files)
 {
-    zero_files found = {0};
-    zero_status st = list(option, others, spec, &found);
-    if (st != ZERO_OK)
-        zero_files_destroy(&found);
-    else
-        *files = found;
+    *files = (zero_files){0};
+    zero_status st = list(option, others, spec, files);
+    if (st != ZERO_OK) zero_files_destroy(files);
     return st;
 }
 

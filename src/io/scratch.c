@@ -125,14 +125,6 @@ static zero_status start_threads(zero_scratch *s, int n)
 
 /* ---- opening and closing ---- */
 
-static zero_status allocate(zero_scratch *s, const zero_scratch_input *in)
-{
-    ZERO_TRY(zero_new(&s->blocks, in->n_blocks, "blocks of a scratch file"));
-    ZERO_TRY(zero_new(&s->transfers, in->depth, "transfers of a scratch file"));
-    ZERO_TRY(zero_new(&s->queue, in->depth, "transfers of a scratch file"));
-    return zero_new(&s->threads, in->threads, "threads of a scratch file");
-}
-
 /* Returns the file's bytes. */
 static uint64_t lay_out(zero_scratch *s, const zero_scratch_input *in)
 {
@@ -162,7 +154,13 @@ zero_status zero_scratch_open(const zero_scratch_input *input, zero_scratch **ou
     zero_scratch *s;
     ZERO_TRY(zero_new(&s, 1, "a scratch file"));
     s->depth = input->depth;
-    zero_status st = allocate(s, input);
+    zero_status st = zero_new(&s->blocks, input->n_blocks, "blocks of a scratch file");
+    if (st == ZERO_OK)
+        st = zero_new(&s->transfers, input->depth, "transfers of a scratch file");
+    if (st == ZERO_OK)
+        st = zero_new(&s->queue, input->depth, "transfers of a scratch file");
+    if (st == ZERO_OK)
+        st = zero_new(&s->threads, input->threads, "threads of a scratch file");
     if (st == ZERO_OK)
         st = zero_scratch_file_open(input->directory, lay_out(s, input), &s->file);
     if (st == ZERO_OK) {

@@ -129,22 +129,21 @@ zero_status zero_storage_make_public(const zero_storage_dir *parent, const char 
     return ZERO_OK;
 }
 
-/* With a slash at its end, a link would be followed. */
-static zero_status open_new(const char *path, zero_storage_dir *dir)
-{
-    char name[ZERO_STORAGE_PATH];
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') n--;
-    snprintf(name, sizeof name, "%.*s", (int)n, path);
-    return make_private(AT_FDCWD, name, path, dir);
-}
-
 zero_status zero_storage_open_or_make(const char *path, zero_storage_dir *dir)
 {
     struct stat info;
     ZERO_TRY(zero_storage_check_length(path, ZERO_STORAGE_PATH - 1));
     bool is_new = !zero_examine(path, &info) && errno == ENOENT;
-    ZERO_TRY(is_new ? open_new(path, dir) : zero_storage_open(path, dir));
+    if (is_new) {
+        /* With a slash at its end, a link would be followed. */
+        char name[ZERO_STORAGE_PATH];
+        size_t n = strlen(path);
+        while (n > 1 && path[n - 1] == '/') n--;
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        ZERO_TRY(make_private(AT_FDCWD, name, path, dir));
+    } else {
+        ZERO_TRY(zero_storage_open(path, dir));
+    }
     zero_status st = zero_storage_sync_parent(dir);
     if (st != ZERO_OK) zero_storage_close(dir);
     return st;

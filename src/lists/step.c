@@ -1,6 +1,6 @@
 #include "lists/step.h"
 
-#include <stdlib.h>
+#include "base/grow.h"
 
 void zero_steps_destroy(zero_steps *steps)
 {
@@ -12,20 +12,13 @@ void zero_steps_destroy(zero_steps *steps)
 
 /* ---- growing ---- */
 
-/* The array with room for one more element of `bytes`, or unchanged if there is no
- * memory. */
-static void *grow(zero_steps *steps, void *array, int64_t n, int64_t *capacity,
-                  size_t bytes)
-{
-    if (n < *capacity) return array;
-    int64_t wanted = 2 * n + 16;
-    void *larger = realloc(array, (size_t)wanted * bytes);
-    if (larger)
-        *capacity = wanted;
-    else
-        steps->failed = true;
-    return larger ? larger : array;
-}
+/* Sets an array to itself with room for one more element; a failure is kept. */
+#define GROW(steps, array, n, capacity) \
+    do { \
+        void *larger_ = zero_grow((array), (n), (capacity), sizeof *(array)); \
+        (steps)->failed = (steps)->failed || !larger_; \
+        if (larger_) (array) = larger_; \
+    } while (0)
 
 void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
@@ -34,7 +27,7 @@ void zero_steps_add(zero_steps *steps, zero_collective_step step)
         steps->last = step;
         return;
     }
-    steps->list = grow(steps, steps->list, steps->n, &steps->capacity, sizeof step);
+    GROW(steps, steps->list, steps->n, &steps->capacity);
     if (!steps->failed) steps->list[steps->n++] = step;
 }
 
@@ -46,8 +39,7 @@ zero_collective_step *zero_steps_last(zero_steps *steps)
 
 int zero_steps_add_sum(zero_steps *steps)
 {
-    steps->sums =
-        grow(steps, steps->sums, steps->n_sums, &steps->sum_capacity, sizeof *steps->sums);
+    GROW(steps, steps->sums, steps->n_sums, &steps->sum_capacity);
     if (steps->failed) return 0;
     steps->sums[steps->n_sums] = (zero_sum){0};
     return (int)steps->n_sums++;
@@ -58,7 +50,7 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
     if (steps->failed) return;
     zero_sum *s = &steps->sums[sum];
     if (!steps->counted) {
-        s->terms = grow(steps, s->terms, s->n, &s->capacity, sizeof term);
+        GROW(steps, s->terms, s->n, &s->capacity);
         if (steps->failed) return;
         s->terms[s->n] = term;
     }
