@@ -113,19 +113,14 @@ void zero_rng_dropout_plain(const zero_rng *rng, float p, uint64_t first, int64_
     }
 }
 
-/* An integer is below a number if it is below the next integer from there on. */
-static zero_vector_masks masks_of(const zero_rng *rng, float p)
-{
-    return (zero_vector_masks){.key = {rng->seed, (uint64_t)rng->purpose},
-                               .counter = {rng->tensor, rng->sample, rng->step},
-                               .threshold = (uint32_t)ceil((double)p * 0x1p32),
-                               .keep = 1.0f / (1.0f - p)};
-}
-
 void zero_rng_dropout_with(const zero_vector_kernels *kernels, const zero_rng *rng, float p,
                            uint64_t first, int64_t n, float *out)
 {
-    const zero_vector_masks m = masks_of(rng, p);
+    /* An integer is below a number if it is below the next integer from there on. */
+    const zero_vector_masks m = {.key = {rng->seed, (uint64_t)rng->purpose},
+                                 .counter = {rng->tensor, rng->sample, rng->step},
+                                 .threshold = (uint32_t)ceil((double)p * 0x1p32),
+                                 .keep = 1.0f / (1.0f - p)};
     const int64_t slot = (int64_t)(first % MASKS_PER_BLOCK);
     const int64_t head = slot > 0 ? zero_min(n, MASKS_PER_BLOCK - slot) : 0;
     if (head > 0) { /* the rest of a block that has begun */

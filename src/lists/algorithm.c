@@ -80,8 +80,9 @@ zero_status zero_collective_check(const zero_collective_spec *spec,
 
 size_t zero_collective_staging(const zero_collective_spec *spec, const zero_layout *layout)
 {
-    zero_collective_spec mirrored = zero_collective_mirrored(spec);
     if (zero_collective_is_nothing(spec, layout->size)) return 0;
+    if (!spec->on_device) return tables[spec->algorithm]->staging(spec, layout);
+    zero_collective_spec mirrored = zero_collective_mirrored(spec);
     return zero_collective_mirrors(spec, layout->size, 0).staged +
            tables[spec->algorithm]->staging(&mirrored, layout);
 }

@@ -34,8 +34,6 @@ size_t zero_plan_scarce(const zero_plan_input *input, const zero_plan_ledger *le
     return input->device ? ledger->device_needed : ledger->needed;
 }
 
-/* ---- memory ---- */
-
 /* ---- traffic ---- */
 
 /* REDUCE's or GATHER's part of what the formula says of both. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 /* No rank is more than two agreements ahead of another one: after one of all ranks, one of
@@ -48,13 +49,6 @@ static int size_of(const zero_agreements *a, const member *m)
     return m->gathers ? a->ranks / a->tp : a->ranks;
 }
 
-static int peer_of(const zero_agreements *a, const member *m, int rank, int64_t distance)
-{
-    int n = size_of(a, m), stride = m->gathers ? a->tp : 1;
-    int64_t at = rank / stride;
-    return (int)((at + distance) % n) * stride + rank % stride;
-}
-
 static double *joined_of(const zero_agreements *a, int rank)
 {
     const member *m = &a->members[rank];
@@ -73,7 +67,8 @@ static void send(zero_agreements *a, int rank)
     const member *m = &a->members[rank];
     int64_t distance = INT64_C(1) << m->round;
     int64_t times = m->gathers ? zero_min(distance, size_of(a, m) - distance) : 1;
-    int to = peer_of(a, m, rank, distance);
+    int stride = m->gathers ? a->tp : 1;
+    int to = (int)((rank / stride + distance) % size_of(a, m)) * stride + rank % stride;
     int64_t cookie = ((int64_t)to * WINDOW + (m->begun - 1) % WINDOW) * 32 + m->round;
     zero_exchange_send(a->x, rank, to, times * m->bytes, cookie);
 }
@@ -120,15 +115,13 @@ zero_status zero_agreements_open(zero_agreements **agreements, int ranks, int tp
                                  zero_exchanges *x, const zero_events *events,
                                  zero_agreement_ended *ended, void *arg)
 {
-    zero_agreements *a = calloc(1, sizeof *a);
-    *agreements = a;
-    if (!a) return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements");
+    static const char what[] = "agreements of simulated ranks";
+    ZERO_TRY(zero_new(agreements, 1, what));
+    zero_agreements *a = *agreements;
     *a = (zero_agreements){
         .ranks = ranks, .tp = tp, .x = x, .events = events, .ended = ended, .arg = arg};
-    a->members = calloc((size_t)ranks, sizeof *a->members);
-    a->joined = calloc((size_t)tp + 1, sizeof *a->joined);
-    if (!a->members || !a->joined)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for agreements of %d ranks", ranks);
+    ZERO_TRY(zero_new(&a->members, ranks, what));
+    ZERO_TRY(zero_new(&a->joined, tp + 1, what));
     for (int r = 0; r < ranks; r++) a->members[r].round = -1;
     zero_exchange_on_arrival(x, arrive, a);
     return ZERO_OK;

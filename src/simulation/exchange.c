@@ -317,8 +317,3 @@ bool zero_exchange_is_over(const zero_exchanges *x, int group, int64_t number, i
     const zero_call *call = find_call(g, number);
     return call ? call->members[member].is_over : number < g->oldest;
 }
-
-bool zero_exchange_is_busy(const zero_exchanges *x, int rank)
-{
-    return x->ranks[rank].first != NULL;
-}

@@ -23,16 +23,6 @@ typedef struct {
     int64_t sent, received, read, bytes; /* bytes: of the list */
 } list_size;
 
-static list_size size_of(const zero_packed_list *list, int64_t chunks)
-{
-    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
-    for (int64_t i = 0; i < list->n; i++) n[list->steps[i].kind] += chunks;
-    return (list_size){.sent = n[ZERO_PACKED_SEND],
-                       .received = n[ZERO_PACKED_RECEIVE],
-                       .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
-                       .bytes = chunks * list->n * (int64_t)sizeof *list->steps};
-}
-
 /* The list of this many chunks. */
 static zero_status pack_chunks(const zero_collective_spec *spec, const zero_layout *layout,
                                int member, int64_t chunk, int64_t chunks,
@@ -59,25 +49,14 @@ static zero_status measure(const zero_collective_spec *spec, const zero_layout *
         zero_packed_list_destroy(&list);
         ZERO_TRY(pack_chunks(spec, layout, member, chunk, chunks, &list));
     }
-    *size = size_of(&list, times);
+    int64_t n[ZERO_PACKED_AWAIT + 1] = {0};
+    for (int64_t i = 0; i < list.n; i++) n[list.steps[i].kind] += times;
+    *size = (list_size){.sent = n[ZERO_PACKED_SEND],
+                        .received = n[ZERO_PACKED_RECEIVE],
+                        .read = n[ZERO_PACKED_READ] + n[ZERO_PACKED_LEND],
+                        .bytes = times * list.n * (int64_t)sizeof *list.steps};
     zero_packed_list_destroy(&list);
     return ZERO_OK;
-}
-
-/* A broadcast is a chain over ranks, or over nodes; all messages of a reduce end at the
- * root. */
-static int64_t messages_of(const zero_collective_spec *spec, const zero_layout *layout,
-                           const list_size *first, const list_size *second)
-{
-    bool is_hier = spec->algorithm == ZERO_ALGORITHM_HIER;
-    switch (spec->kind) {
-    case ZERO_REDUCE: return first->received;
-    case ZERO_BROADCAST:
-        return first->sent * ((is_hier ? layout->n_nodes : layout->size) - 1);
-    case ZERO_REDUCE_SCATTER:
-    case ZERO_ALL_GATHER: break;
-    }
-    return layout->size * zero_max(first->sent, second->sent);
 }
 
 /* Messages and reads of one collective over all members, and bytes of its packed lists:
@@ -93,8 +72,14 @@ zero_status zero_exchange_estimate(const zero_collective_spec *spec,
     ZERO_TRY(measure(spec, layout, root, &first));
     ZERO_TRY(measure(spec, layout, (root + layout->size - 1) % layout->size, &second));
     int64_t written = zero_step_lists_distinct(spec, layout);
-    *messages = messages_of(spec, layout, &first, &second) +
-                layout->size * zero_max(first.read, second.read);
+    int chain = spec->algorithm == ZERO_ALGORITHM_HIER ? layout->n_nodes : layout->size;
+    if (spec->kind == ZERO_REDUCE) /* all messages end at the root */
+        *messages = first.received;
+    else if (spec->kind == ZERO_BROADCAST) /* a chain over ranks, or over nodes */
+        *messages = first.sent * (chain - 1);
+    else
+        *messages = layout->size * zero_max(first.sent, second.sent);
+    *messages += layout->size * zero_max(first.read, second.read);
     *bytes = has_root ? first.bytes + written * second.bytes
                       : written * zero_max(first.bytes, second.bytes);
     *bytes += layout->size * (int64_t)sizeof(int32_t);

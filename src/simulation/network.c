@@ -83,8 +83,8 @@ static void set_switches(zero_network *net)
 zero_status zero_network_open(zero_network **network, const zero_network_input *input,
                               zero_events *events, zero_message_arrived *arrived, void *arg)
 {
-    zero_network *net = calloc(1, sizeof *net);
-    if (!net) return zero_fail(ZERO_ERR_NOMEM, "no memory for a network");
+    zero_network *net;
+    ZERO_TRY(zero_new(&net, 1, "a network"));
     *net = (zero_network){.input = *input,
                           .events = events,
                           .arrived = arrived,
@@ -92,11 +92,10 @@ zero_status zero_network_open(zero_network **network, const zero_network_input *
                           .messages = {sizeof(message), NULL, NULL}};
     for (int kind = 0; kind < LINK_KINDS; kind++)
         net->first[kind + 1] = net->first[kind] + count_links(input, (zero_link_kind)kind);
-    net->links = calloc((size_t)net->first[LINK_KINDS], sizeof *net->links);
-    if (!net->links) {
+    zero_status st = zero_new(&net->links, net->first[LINK_KINDS], "links of a network");
+    if (st != ZERO_OK) {
         zero_network_close(net);
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for the links of %d ranks",
-                         input->layout->size);
+        return st;
     }
     const zero_network_input *in = &net->input;
     const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,

@@ -118,19 +118,6 @@ static void begin_step(zero_walkers *w, int rank)
     zero_network_forget(zero_exchanges_network(w->exchanges));
 }
 
-static void end_step(zero_walkers *w, int rank)
-{
-    zero_walker *k = &w->list[rank];
-    k->spent.step = w->events.now - k->step_began;
-    if (++k->step < w->input->steps) {
-        begin_step(w, rank);
-        return;
-    }
-    k->state = ZERO_WALKER_ENDED;
-    w->ended++;
-    zero_walker_order_look(w, rank);
-}
-
 /* Executes the present action, unless it takes time: then the state changes. */
 static void execute(zero_walkers *w, int rank, const zero_action *a)
 {
@@ -167,8 +154,15 @@ static void act(zero_walkers *w, int rank)
     k->state = ZERO_WALKER_ACTS;
     while (k->state == ZERO_WALKER_ACTS) {
         if (k->at == zero_walker_actions(w, rank)->n) {
-            end_step(w, rank);
-            continue;
+            k->spent.step = w->events.now - k->step_began;
+            if (++k->step < w->input->steps) {
+                begin_step(w, rank);
+                continue;
+            }
+            k->state = ZERO_WALKER_ENDED;
+            w->ended++;
+            zero_walker_order_look(w, rank);
+            return;
         }
         const zero_action *a = zero_walker_present(w, rank);
         zero_walker_run_ahead(w, rank);
@@ -185,12 +179,6 @@ static void act(zero_walkers *w, int rank)
     }
 }
 
-static void next_action(zero_walkers *w, int rank)
-{
-    pass(w, rank);
-    act(w, rank);
-}
-
 /* A rank that waits goes on if it can, after the arithmetic of its last look. */
 static void try_to_go_on(zero_walkers *w, int rank)
 {
@@ -202,7 +190,8 @@ static void try_to_go_on(zero_walkers *w, int rank)
         return;
     }
     note_wait(w, rank, a);
-    next_action(w, rank);
+    pass(w, rank);
+    act(w, rank);
 }
 
 static void rank_happens(zero_walkers *w, int rank)
@@ -217,7 +206,8 @@ static void rank_happens(zero_walkers *w, int rank)
     } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->until) {
         k->spent.compute += k->seconds;
         k->spent.sums += k->sums;
-        next_action(w, rank);
+        pass(w, rank);
+        act(w, rank);
     } else if (k->state == ZERO_WALKER_COMPUTES && w->events.now >= k->due) {
         k->due = k->until;
         zero_walker_order(w, rank, k->due);
