@@ -1,7 +1,6 @@
 #include "base/tree.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/number.h"
 #include "base/stream.h"

@@ -7,7 +7,6 @@
  * Constants: Salmon et al., SC'11, as in Random123's philox.h. */
 #pragma once
 
-#include "base/number.h"
 #include "base/vector.h"
 #include "base/vector_lanes.h"
 #include "base/vector_normals.h"

@@ -16,10 +16,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <mpi.h>
 
 #include "comm/group.h"
 #include "lists/algorithm.h"

@@ -8,7 +8,6 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "comm/comm.h"
 
 /* One rank after another tells the text of its kind. */
 static zero_status tell(zero_comm *comm, const char *mine, const int *class_of, int n,

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "comm/family.h"

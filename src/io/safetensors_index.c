@@ -1,5 +1,4 @@
 /* Tensors in several files, and the index that says which file has which. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

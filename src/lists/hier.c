@@ -62,18 +62,22 @@ static int64_t depth(const zero_collective_spec *spec, const zero_layout *layout
     return zero_max(most / zero_max(count_remote(layout), 1), MIN_DEPTH);
 }
 
-static int64_t smallest_node(const zero_layout *layout)
-{
-    int64_t least = layout->largest;
-    for (int k = 0; k < layout->n_nodes; k++)
-        least = zero_min(least, layout->first[k + 1] - layout->first[k]);
-    return least;
-}
-
 int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout *layout)
 {
+    int64_t least = layout->largest;
     if (zero_collective_has_root(spec->kind)) return 1;
-    return (layout->n_nodes - 1) * zero_divide_up(layout->largest, smallest_node(layout));
+    for (int k = 0; k < layout->n_nodes; k++)
+        least = zero_min(least, layout->first[k + 1] - layout->first[k]);
+    return (layout->n_nodes - 1) * zero_divide_up(layout->largest, least);
+}
+
+int64_t zero_hier_works_for(const zero_hier *w)
+{
+    int64_t pieces = 1;
+    for (int node = 0; node < w->layout->n_nodes; node++)
+        for (int l = 0; node != w->node && l < zero_hier_node_size(w, node); l++)
+            pieces += l % w->n_local == w->local;
+    return pieces;
 }
 
 int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout)
@@ -100,15 +104,6 @@ static size_t largest_value(const zero_collective_spec *spec)
     return zero_type_size(zero_collective_sums(spec->kind) ? ZERO_FP32 : spec->type);
 }
 
-static int64_t largest_staged_chunk(const zero_collective_spec *spec,
-                                    const zero_layout *layout)
-{
-    int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / largest_value(spec));
-    int64_t share = room / count_slots(spec, layout, depth(spec, layout)) /
-                    ZERO_STEP_ALIGN * ZERO_STEP_ALIGN;
-    return zero_max(share, ZERO_STEP_ALIGN);
-}
-
 static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout)
 {
     bool stays = spec->direct && layout->n_nodes == 1; /* on devices */
@@ -117,7 +112,11 @@ static int64_t chunk(const zero_collective_spec *spec, const zero_layout *layout
     if (spec->max_chunk > 0) most = spec->max_chunk;
     if (spec->algorithm == ZERO_ALGORITHM_HIER)
         most = zero_step_message(spec, most, largest_value(spec));
-    if (is_staged(spec, layout)) most = zero_min(most, largest_staged_chunk(spec, layout));
+    if (is_staged(spec, layout)) {
+        int64_t room = (int64_t)(ZERO_COLLECTIVE_STAGING / largest_value(spec));
+        int64_t slots = count_slots(spec, layout, depth(spec, layout));
+        most = zero_min(most, zero_step_share(room, slots));
+    }
     return zero_step_chunk(spec->count, most);
 }
 

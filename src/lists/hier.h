@@ -61,6 +61,9 @@ int64_t zero_hier_delegated(const zero_collective_spec *spec, const zero_layout 
 /* Partial sums of a chunk that a rank sends, at most. */
 int64_t zero_hier_sums_to_send(const zero_collective_spec *spec, const zero_layout *layout);
 
+/* Pieces for which this rank works: its own, and those of other nodes. */
+int64_t zero_hier_works_for(const zero_hier *w);
+
 void zero_hier_write_reduce_scatter(zero_hier *w);
 void zero_hier_write_all_gather(zero_hier *w);
 void zero_hier_write_reduce(zero_hier *w);

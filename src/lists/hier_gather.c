@@ -24,7 +24,7 @@ static zero_spot staged_piece(const zero_hier *w, int64_t k, int64_t n)
 {
     const zero_steps *s = w->s;
     int64_t bytes = s->chunk * (int64_t)zero_type_size(s->spec.type);
-    return (zero_spot){ZERO_STAGING, s->rank, (slot_of(w, k) * w->pieces + n) * bytes};
+    return zero_steps_staged(s, (slot_of(w, k) * w->pieces + n) * bytes);
 }
 
 /* Fetches this rank's piece, one chunk ahead of chunk k, which is sent next. */
@@ -34,12 +34,9 @@ static void fetch_ahead(zero_hier *w, int64_t k)
     int64_t until = zero_min(k + 2, zero_steps_chunks(s));
     for (; w->bridged && w->fetched_chunks < until; w->fetched_chunks++) {
         int64_t c = w->fetched_chunks, slot = slot_of(w, c);
-        zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_FETCH,
-                                                 .type = s->spec.type,
-                                                 .len = zero_steps_chunk_len(s, c),
-                                                 .from = zero_steps_in(s, s->rank, 0, c),
-                                                 .to = staged_piece(w, c, 0),
-                                                 .sent = w->sent[slot]});
+        zero_steps_put(s, ZERO_STEP_FETCH, c, zero_steps_in(s, s->rank, 0, c),
+                       staged_piece(w, c, 0))
+            ->sent = w->sent[slot];
         w->fetched[slot] = s->n;
     }
 }
@@ -48,12 +45,9 @@ static void fetch_ahead(zero_hier *w, int64_t k)
 static void store_piece(zero_hier *w, int64_t k, int64_t n, int piece, int64_t received)
 {
     zero_steps *s = w->s;
-    zero_steps_add(s, (zero_collective_step){.kind = ZERO_STEP_STORE,
-                                             .type = s->spec.type,
-                                             .len = zero_steps_chunk_len(s, k),
-                                             .from = staged_piece(w, k, n),
-                                             .to = zero_steps_out(s, s->rank, piece, k),
-                                             .received = received});
+    zero_steps_put(s, ZERO_STEP_STORE, k, staged_piece(w, k, n),
+                   zero_steps_out(s, s->rank, piece, k))
+        ->received = received;
 }
 
 /* ---- messages ---- */
@@ -157,16 +151,6 @@ static void copy_neighbours(zero_hier *w)
     }
 }
 
-/* Elements that neighbours read here: my piece, and the pieces I received as delegate. */
-static int64_t gathered_by_neighbours(const zero_hier *w)
-{
-    int64_t pieces = 1;
-    for (int node = 0; node < w->layout->n_nodes; node++)
-        for (int l = 0; node != w->node && l < zero_hier_node_size(w, node); l++)
-            pieces += l % w->n_local == w->local;
-    return (w->n_local - 1) * pieces * w->s->spec.count;
-}
-
 static void finish(zero_hier *w, int64_t phase, int64_t n_read)
 {
     zero_steps_signal(w->s, phase);
@@ -192,7 +176,8 @@ void zero_hier_write_all_gather(zero_hier *w)
         if (k == late) copy_neighbours(w);
         if (k >= late && w->layout->n_nodes > 1) finish_chunk(w, k - late);
     }
-    finish(w, ZERO_HIER_WRITTEN + chunks + 1, gathered_by_neighbours(w));
+    finish(w, ZERO_HIER_WRITTEN + chunks + 1,
+           (w->n_local - 1) * zero_hier_works_for(w) * s->spec.count);
 }
 
 /* ---- broadcast ---- */

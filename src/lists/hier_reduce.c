@@ -26,22 +26,18 @@ static bool is_owner(const zero_hier *w, int rank)
 }
 
 /* The sum over ranks first .. first+count-1 of this node. */
-static int add_local_sum(zero_hier *w, int first, int count)
+static void add_local(zero_hier *w, int sum, int first, int count)
 {
-    int sum = zero_steps_add_sum(w->s);
     for (int rank = first; rank < first + count; rank++)
         zero_steps_add_term(w->s, sum, (zero_term){rank, 1, w->s->spec.type, -1});
-    return sum;
 }
 
-/* Bridged: the node's devices have left their subtrees after those received. */
-static void add_own_subtrees(zero_hier *w)
+/* The sum over a subtree, which lies in a slot of staging. */
+static void add_staged(zero_hier *w, const zero_tree_term *term, int slot)
 {
-    for (int t = 0; t < w->n_cover; t++)
-        zero_steps_add_term(w->s, w->final,
-                            (zero_term){w->cover[t].first, w->cover[t].count,
-                                        type_of(w, &w->cover[t]),
-                                        (w->n_remote + t) * slot_bytes(w)});
+    zero_steps_add_term(
+        w->s, w->final,
+        (zero_term){term->first, term->count, type_of(w, term), slot * slot_bytes(w)});
 }
 
 static void add_sums(zero_hier *w)
@@ -58,22 +54,19 @@ static void add_sums(zero_hier *w)
             zero_tree_term terms[ZERO_TREE_COVER_MAX];
             int n = zero_hier_cover(layout, node, terms);
             w->slot[node] = slot;
-            if (node == w->node && w->bridged) add_own_subtrees(w);
-            if (node == w->node && !w->bridged)
-                for (int l = 0; l < w->n_local; l++)
-                    zero_steps_add_term(
-                        w->s, w->final,
-                        (zero_term){layout->first[node] + l, 1, w->s->spec.type, -1});
-            for (int t = 0; node != w->node && t < n; t++)
-                zero_steps_add_term(w->s, w->final,
-                                    (zero_term){terms[t].first, terms[t].count,
-                                                type_of(w, &terms[t]),
-                                                slot++ * slot_bytes(w)});
+            /* Bridged: this node's devices have left their subtrees after those
+             * received. */
+            bool is_staged = node != w->node || w->bridged;
+            if (!is_staged) add_local(w, w->final, layout->first[node], w->n_local);
+            for (int t = 0; is_staged && t < n; t++)
+                add_staged(w, &terms[t], node == w->node ? w->n_remote + t : slot++);
         }
     }
     for (int t = 0; t < w->n_cover; t++)
-        if (w->cover[t].count > 1 && !w->alone)
-            w->partial[t] = add_local_sum(w, w->cover[t].first, w->cover[t].count);
+        if (w->cover[t].count > 1 && !w->alone) {
+            w->partial[t] = zero_steps_add_sum(w->s);
+            add_local(w, w->partial[t], w->cover[t].first, w->cover[t].count);
+        }
 }
 
 /* Slots of a chunk in flight. */
@@ -94,7 +87,7 @@ static void receive_from(zero_hier *w, int64_t k, int node)
     for (int t = 0; t < n; t++) {
         int64_t at = staged_at(w, k) + (w->slot[node] + t) * slot_bytes(w);
         zero_steps_receive(w->s, k, zero_layout_delegate(w->layout, node, w->local),
-                           (zero_spot){ZERO_STAGING, w->s->rank, at});
+                           zero_steps_staged(w->s, at));
         zero_steps_last(w->s)->type = type_of(w, &terms[t]);
     }
 }
@@ -108,24 +101,20 @@ static zero_spot piece_of(const zero_hier *w, int rank, int owner, int64_t k)
 /* Subtree t of the owner's piece, to staging: a subtree of one rank is copied there. */
 static void make_subtree(zero_hier *w, int64_t k, int owner, int t, zero_spot to)
 {
-    if (w->cover[t].count == 1)
-        zero_steps_copy(w->s, k, piece_of(w, w->cover[t].first, owner, k), to);
-    else
-        zero_steps_add(w->s,
-                       (zero_collective_step){.kind = ZERO_STEP_ADD,
-                                              .type = ZERO_FP32,
-                                              .sum = w->partial[t],
-                                              .len = zero_steps_chunk_len(w->s, k),
-                                              .from = piece_of(w, w->s->rank, owner, k),
-                                              .to = to});
+    const zero_tree_term *term = &w->cover[t];
+    bool is_one = term->count == 1;
+    zero_collective_step *step =
+        zero_steps_put(w->s, is_one ? ZERO_STEP_COPY : ZERO_STEP_ADD, k,
+                       piece_of(w, is_one ? term->first : w->s->rank, owner, k), to);
+    step->type = type_of(w, term);
+    step->sum = is_one ? 0 : w->partial[t];
 }
 
 /* Where partial sum number `number` is staged. */
 static zero_spot place_of(const zero_hier *w, int64_t number)
 {
     int64_t before = zero_min(w->depth, zero_steps_chunks(w->s)) * slots(w);
-    return (zero_spot){ZERO_STAGING, w->s->rank,
-                       (before + number % w->n_places) * slot_bytes(w)};
+    return zero_steps_staged(w->s, (before + number % w->n_places) * slot_bytes(w));
 }
 
 /* Makes subtree t in the next place, once the last send from there has ended. */
@@ -190,55 +179,33 @@ static void make_round(zero_hier *w, int64_t k, int i)
             make_partial(w, k, w->layout->first[ahead] + l, t);
 }
 
-static int rounds_to(const zero_hier *w, int node)
-{
-    int n = w->layout->n_nodes;
-    return (node - w->node + n) % n;
-}
-
 /* Bridged: the host adds to the chunk's last slot, once its last store from there has
  * ended. */
 static void add_final(zero_hier *w, int64_t k)
 {
-    zero_spot result = {ZERO_STAGING, w->s->rank,
-                        staged_at(w, k) + (slots(w) - 1) * slot_bytes(w)};
+    zero_steps *s = w->s;
+    zero_spot out = zero_steps_out(s, s->rank, 0, k);
+    zero_spot result =
+        zero_steps_staged(s, staged_at(w, k) + (slots(w) - 1) * slot_bytes(w));
     int64_t posted = w->alone ? 0 : w->posted[k % w->depth];
-    zero_steps_add(w->s,
-                   (zero_collective_step){
-                       .kind = ZERO_STEP_ADD,
-                       .type = w->s->spec.result,
-                       .sum = w->final,
-                       .len = zero_steps_chunk_len(w->s, k),
-                       .from = piece_of(w, w->s->rank, w->s->rank, k),
-                       .to = w->bridged ? result : zero_steps_out(w->s, w->s->rank, 0, k),
-                       .staged = staged_at(w, k),
-                       .received = posted,
-                       .stored = w->bridged ? posted : 0});
+    zero_collective_step *add = zero_steps_put(
+        s, ZERO_STEP_ADD, k, piece_of(w, s->rank, s->rank, k), w->bridged ? result : out);
+    add->type = s->spec.result;
+    add->sum = w->final;
+    add->staged = staged_at(w, k);
+    add->received = posted;
+    add->stored = w->bridged ? posted : 0;
     if (w->bridged)
-        zero_steps_add(
-            w->s, (zero_collective_step){.kind = ZERO_STEP_STORE,
-                                         .type = w->s->spec.result,
-                                         .len = zero_steps_chunk_len(w->s, k),
-                                         .from = result,
-                                         .to = zero_steps_out(w->s, w->s->rank, 0, k)});
-}
-
-/* Elements of my `in` that neighbours read: all pieces but those that I am the delegate
- * for. */
-static int64_t read_by_neighbours(const zero_hier *w)
-{
-    int64_t others = 0;
-    for (int node = 0; node < w->layout->n_nodes; node++)
-        for (int l = 0; l < zero_hier_node_size(w, node); l++)
-            others += l % w->n_local != w->local;
-    return others * w->s->spec.count;
+        zero_steps_put(s, ZERO_STEP_STORE, k, result, out)->type = s->spec.result;
 }
 
 static void each_round(zero_hier *w, int64_t k, void (*one)(zero_hier *, int64_t, int))
 {
     int first = 1, last = w->layout->n_nodes - 1;
     if (!is_owner(w, w->s->rank)) /* sends to the root, and to nobody else */
-        first = last = rounds_to(w, w->layout->node_of[w->s->spec.root]);
+        first = last =
+            (w->layout->node_of[w->s->spec.root] - w->node + w->layout->n_nodes) %
+            w->layout->n_nodes;
     for (int i = first; i <= last; i++) one(w, k, i);
 }
 
@@ -253,8 +220,8 @@ static void reduce_chunk(zero_hier *w, int64_t k)
          * received. */
         for (int t = 0; t < w->n_cover; t++)
             make_subtree(w, k, w->s->rank, t,
-                         (zero_spot){ZERO_STAGING, w->s->rank,
-                                     staged_at(w, k) + (w->n_remote + t) * slot_bytes(w)});
+                         zero_steps_staged(w->s, staged_at(w, k) +
+                                                     (w->n_remote + t) * slot_bytes(w)));
     }
     w->posted[k % w->depth] = w->s->n;
 }
@@ -301,8 +268,9 @@ static void with_slots(zero_hier *w, void (*write_steps)(zero_hier *))
 static void write_reduce_scatter(zero_hier *w)
 {
     write_reduction(w);
+    /* Neighbours read all pieces here but those that this rank works for. */
     zero_steps_await(w->s, ZERO_ALL_NEIGHBOURS, zero_hier_read_phase(w),
-                     read_by_neighbours(w));
+                     (w->layout->size - zero_hier_works_for(w)) * w->s->spec.count);
 }
 
 void zero_hier_write_reduce_scatter(zero_hier *w)

@@ -89,30 +89,25 @@ int64_t zero_steps_chunk_at(const zero_steps *steps, int piece, int64_t k)
     return piece * steps->spec.stride + k * steps->chunk;
 }
 
-/* A step that moves the whole chunk k. */
-static void add_chunk(zero_steps *steps, int64_t k, zero_collective_step step)
+zero_collective_step *zero_steps_put(zero_steps *steps, zero_step_kind kind, int64_t k,
+                                     zero_spot from, zero_spot to)
 {
-    step.type = steps->spec.type;
-    step.len = zero_steps_chunk_len(steps, k);
-    zero_steps_add(steps, step);
+    zero_steps_add(steps, (zero_collective_step){.kind = kind,
+                                                 .type = steps->spec.type,
+                                                 .len = zero_steps_chunk_len(steps, k),
+                                                 .from = from,
+                                                 .to = to});
+    return zero_steps_last(steps);
 }
 
 void zero_steps_send(zero_steps *steps, int64_t k, int peer, zero_spot from)
 {
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_SEND, .peer = peer, .from = from});
+    zero_steps_put(steps, ZERO_STEP_SEND, k, from, (zero_spot){0})->peer = peer;
 }
 
 void zero_steps_receive(zero_steps *steps, int64_t k, int peer, zero_spot to)
 {
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_RECEIVE, .peer = peer, .to = to});
-}
-
-void zero_steps_copy(zero_steps *steps, int64_t k, zero_spot from, zero_spot to)
-{
-    add_chunk(steps, k,
-              (zero_collective_step){.kind = ZERO_STEP_COPY, .from = from, .to = to});
+    zero_steps_put(steps, ZERO_STEP_RECEIVE, k, (zero_spot){0}, to)->peer = peer;
 }
 
 void zero_steps_signal(zero_steps *steps, int64_t phase)

@@ -2,11 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "sharding/stages.h"
 
 const char *zero_ablation_name(zero_ablated part)
 {

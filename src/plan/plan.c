@@ -1,7 +1,5 @@
 #include "plan/plan.h"
 
-#include <string.h>
-
 #include "base/fail.h"
 #include "sharding/checks.h"
 #include "sharding/compile.h"

@@ -1,7 +1,6 @@
 #include "simulation/actions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/exact.h"
 #include "base/fail.h"

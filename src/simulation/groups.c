@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "lists/member.h"
-#include "sharding/schedule_exchange.h"
 
 static const zero_family_part parts[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
                                          ZERO_TP_GROUP};

@@ -6,7 +6,6 @@
 
 #include "base/fail.h"
 #include "lists/algorithm.h"
-#include "sharding/schedule_exchange.h"
 #include "simulation/agreements.h"
 #include "simulation/step_lists.h"
 

@@ -1,7 +1,6 @@
 #include "simulation/links.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #include "base/grow.h"
 

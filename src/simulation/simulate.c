@@ -9,7 +9,6 @@
 #include "base/grow.h"
 #include "base/number.h"
 #include "sharding/compile.h"
-#include "sharding/schedule_exchange.h"
 #include "simulation/limits.h"
 #include "simulation/walker.h"
 

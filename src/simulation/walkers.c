@@ -1,10 +1,8 @@
 #include "simulation/walker.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
-#include "base/number.h"
 
 void zero_walkers_stir(void *walkers, int rank)
 {
