@@ -74,8 +74,8 @@ zero_status zero_comm_divide(zero_comm *world, int tp, int shard_ranks)
         .size = world->size, .tp = tp, .shard = shard_ranks == 0 ? n : shard_ranks};
     zero_status st = zero_agree(world, allocate(world, &divided));
     zero_deadline_begin(world->deadline, "dividing the ranks into groups");
-    /* A group may fail alone. Without a common verdict its ranks would leave, and the others
-     * would wait for them in the next part. */
+    /* A group may fail alone. Without a common verdict its ranks would leave, and the
+     * others would wait for them in the next part. */
     for (int i = 0; st == ZERO_OK && i < world->n_parts; i++)
         st = zero_agree(world, make_part(world, &world->parts[i]));
     zero_deadline_end(world->deadline);

@@ -13,7 +13,8 @@
 
 #define SPINS 200 /* turns before a waiting rank yields the processor */
 
-/* One turn: *reached is set at the end of a collective or, if that is NULL, of a request. */
+/* One turn: *reached is set at the end of a collective or, if that is NULL, of a
+ * request. */
 static zero_status take_turn(zero_comm *comm, const zero_collective *op,
                              MPI_Request *request, bool *reached)
 {

@@ -133,9 +133,12 @@ static zero_status list(const char *option, const char *others, const char *spec
 zero_status zero_files_list(const char *option, const char *others, const char *spec,
                             zero_files *files)
 {
-    *files = (zero_files){0};
-    zero_status st = list(option, others, spec, files);
-    if (st != ZERO_OK) zero_files_destroy(files);
+    zero_files found = {0};
+    zero_status st = list(option, others, spec, &found);
+    if (st != ZERO_OK)
+        zero_files_destroy(&found);
+    else
+        *files = found;
     return st;
 }
 

@@ -261,9 +261,12 @@ static zero_status fill(const char *path, uint64_t file_bytes, const zero_bytes 
 zero_status zero_safetensors_parse(const char *path, uint64_t file_bytes,
                                    const zero_bytes *header, zero_safetensors *table)
 {
-    *table = (zero_safetensors){0};
-    zero_status st = fill(path, file_bytes, header, table);
-    if (st != ZERO_OK) zero_safetensors_destroy(table);
+    zero_safetensors read = {0};
+    zero_status st = fill(path, file_bytes, header, &read);
+    if (st == ZERO_OK)
+        *table = read;
+    else
+        zero_safetensors_destroy(&read);
     return st;
 }
 

@@ -58,9 +58,12 @@ static zero_status read_index(const char *path, const zero_bytes *text,
 zero_status zero_safetensors_read_index(const char *path, const zero_bytes *text,
                                         zero_safetensors_index *index)
 {
-    *index = (zero_safetensors_index){0};
-    zero_status st = read_index(path, text, index);
-    if (st != ZERO_OK) zero_safetensors_destroy_index(index);
+    zero_safetensors_index read = {0};
+    zero_status st = read_index(path, text, &read);
+    if (st == ZERO_OK)
+        *index = read;
+    else
+        zero_safetensors_destroy_index(&read);
     return st;
 }
 
