@@ -50,30 +50,21 @@ static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)
 
 /* ---- all ranks ---- */
 
-/* Neighbours have the clock of the rank that speaks for their node. */
-static void take(const zero_comm *comm, const double *all, zero_clock_reading *mine,
-                 double *worst)
-{
-    const double *theirs = &all[3 * (size_t)speaker(&comm->layout, comm->rank)];
-    *mine = (zero_clock_reading){theirs[0], theirs[1], theirs[2]};
-    *worst = 0.0;
-    for (int rank = 0; rank < comm->size; rank++)
-        *worst = fmax(*worst, all[3 * (size_t)rank + 2]);
-}
-
 zero_status zero_clock_offset_read(zero_comm *comm, zero_clock_reading *mine, double *worst)
 {
-    zero_clock_reading reading;
-    double *all;
-    zero_status st =
-        zero_agree(comm, zero_new(&all, 3 * (size_t)comm->size, "readings of clocks"));
+    zero_clock_reading reading = {.at = 0.0}, *all;
+    const int numbers = sizeof reading / sizeof(double);
+    zero_status st = zero_agree(comm, zero_new(&all, comm->size, "readings of clocks"));
     if (st == ZERO_OK) st = exchange(comm, &reading);
-    double sent[3] = {0.0};
+    if (st == ZERO_OK)
+        st = zero_comm_all_gather_doubles(comm, numbers, &reading.at, &all->at);
     if (st == ZERO_OK) {
-        sent[0] = reading.at, sent[1] = reading.offset, sent[2] = reading.uncertainty;
-        st = zero_comm_all_gather_doubles(comm, 3, sent, all);
+        /* Neighbours have the clock of the rank that speaks for their node. */
+        *mine = all[speaker(&comm->layout, comm->rank)];
+        *worst = 0.0;
+        for (int rank = 0; rank < comm->size; rank++)
+            *worst = fmax(*worst, all[rank].uncertainty);
     }
-    if (st == ZERO_OK) take(comm, all, mine, worst);
     free(all);
     return st;
 }

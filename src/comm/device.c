@@ -104,24 +104,19 @@ zero_status zero_device_window_init(zero_device_window *w, zero_comm *comm)
     return st;
 }
 
-static zero_status open_neighbours(zero_device_window *w)
-{
-    const zero_copier *c = w->copier;
-    for (int r = 0; r < w->comm->size; r++)
-        if (is_neighbour(w, r))
-            ZERO_TRY(c->open(c->arg, &card_of(w, r)->handle, &w->neighbour[r]));
-    return ZERO_OK;
-}
-
 /* The agreement makes every rank's handle visible to all. */
 zero_status zero_device_window_open(zero_device_window *w, const zero_copier *copier,
                                     void *memory)
 {
+    zero_status st = ZERO_OK;
     w->copier = copier;
     w->own = memory;
     ZERO_TRY(zero_agree(
         w->comm, copier->share(copier->arg, memory, &card_of(w, w->comm->rank)->handle)));
-    return zero_agree(w->comm, open_neighbours(w));
+    for (int r = 0; st == ZERO_OK && r < w->comm->size; r++)
+        if (is_neighbour(w, r))
+            st = copier->open(copier->arg, &card_of(w, r)->handle, &w->neighbour[r]);
+    return zero_agree(w->comm, st);
 }
 
 void zero_device_window_destroy(zero_device_window *w)

@@ -87,19 +87,15 @@ static void merge_local(int size, void *const *things, const void *arg)
     for (int r = 1; r < size; r++) memcpy(things[r], all, (size_t)n * sizeof *all);
 }
 
-/* Counts the messages that ranks in processes of their own would exchange. */
-static zero_status merge_here(zero_comm *comm, int n, zero_tree_span *spans)
-{
-    zero_small_add_merged(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, n,
-                          sizeof *spans);
-    return zero_local_meet(comm, merge_local, &n, spans);
-}
-
 /* Merging is exactly associative, so only the order of ranks matters, and no rounding. */
 zero_status zero_merge(zero_comm *comm, const zero_operation *what, int n,
                        zero_tree_span *spans)
 {
-    if (comm->local) return merge_here(comm, n, spans);
+    if (comm->local) { /* as many messages as between ranks in processes of their own */
+        zero_small_add_merged(&comm->traffic[ZERO_CONTROL], &comm->layout, comm->rank, n,
+                              sizeof *spans);
+        return zero_local_meet(comm, merge_local, &n, spans);
+    }
     int rounds = zero_small_rounds(comm->size);
     for (int at = 0; at < n; at += ZERO_SMALL_SPANS) {
         int len = n - at < ZERO_SMALL_SPANS ? n - at : ZERO_SMALL_SPANS;

@@ -21,20 +21,14 @@ static size_t element_size(const zero_collective *op, zero_place place)
     return zero_type_size(place == ZERO_OUT ? op->steps.spec.result : op->steps.spec.type);
 }
 
-/* In the memory of a neighbour's device. */
-static char *address_there(const zero_collective *op, zero_spot spot)
-{
-    int64_t size = (int64_t)element_size(op, spot.place);
-    return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
-                                   spot.place == ZERO_IN) +
-           spot.at * size;
-}
-
 static char *address(const zero_collective *op, zero_spot spot)
 {
     int64_t size = (int64_t)element_size(op, spot.place);
     int64_t away = spot.rank - op->comm->rank; /* parts of neighbours adjoin */
-    if (op->steps.spec.direct && away != 0) return address_there(op, spot);
+    if (op->steps.spec.direct && away != 0)    /* in the memory of a neighbour's device */
+        return zero_device_window_find(op->copier->window, spot.rank, op->sequence,
+                                       spot.place == ZERO_IN) +
+               spot.at * size;
     if (spot.place == ZERO_STAGING) return (char *)op->staging + spot.at;
     if (spot.place == ZERO_IN)
         return (char *)op->in + spot.at * size + away * (int64_t)op->in_apart;
@@ -91,20 +85,13 @@ static bool has_reached(const zero_collective *op, int peer, int64_t phase)
     return true;
 }
 
-static bool has_mpi_call_left(const zero_collective *op)
-{
-    if (!zero_algorithm_get(op->steps.spec.algorithm)->posts_mpi_collectives) return false;
-    for (int64_t i = op->next_step; i < op->steps.n; i++)
-        if (op->steps.list[i].kind == ZERO_STEP_MPI) return true;
-    return false;
-}
-
 /* MPI matches its collectives by their order, so all ranks post them in the order of
  * begin. */
 static bool may_call_mpi(const zero_collective *op)
 {
     for (const zero_collective *o = op->comm->active; o != op; o = o->next_active)
-        if (has_mpi_call_left(o)) return false;
+        for (int64_t i = o->next_step; i < o->steps.n; i++)
+            if (o->steps.list[i].kind == ZERO_STEP_MPI) return false;
     return true;
 }
 

@@ -36,16 +36,6 @@ static json_t *describe(const zero_safetensors_entry *entry)
                      "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
 }
 
-static zero_status add_texts(json_t *root, int n, const char *const (*texts)[2])
-{
-    if (n == 0) return ZERO_OK;
-    json_t *metadata = json_object();
-    ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, metadata));
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(add_member(metadata, texts[i][0], json_string(texts[i][1])));
-    return ZERO_OK;
-}
-
 /* Padded, so that the data begins at a multiple of 8. */
 static zero_status append_header(const json_t *root, zero_bytes *header)
 {
@@ -70,7 +60,10 @@ static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries
 {
     uint64_t at = 0;
     size_t begin = header->len;
-    ZERO_TRY(add_texts(root, n_texts, texts));
+    json_t *metadata = n_texts > 0 ? json_object() : NULL;
+    if (n_texts > 0) ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, metadata));
+    for (int i = 0; i < n_texts; i++)
+        ZERO_TRY(add_member(metadata, texts[i][0], json_string(texts[i][1])));
     for (int i = 0; i < n; i++) {
         /* begin and end become offsets in the data. */
         zero_safetensors_entry *entry = &entries[i];

@@ -37,25 +37,20 @@ static zero_status keep_layout(zero_groups *g, zero_family_part part, zero_layou
 
 /* ---- seats ---- */
 
-/* The group of the family that exchanges for a part; ZERO_FAMILY_PARTS if no group does. */
-static int group_for(zero_family_part part, const zero_division *d)
-{
-    if (zero_division_has(d, part)) return (int)part;
-    if (part != ZERO_SHARD_GROUP) return ZERO_FAMILY_PARTS;
-    return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
-}
-
 static zero_status seat_part(zero_groups *g, zero_family_part part, const zero_division *d,
                              const zero_layout *world)
 {
-    int of = group_for(part, d);
-    if (of == ZERO_FAMILY_PARTS) return ZERO_OK;
+    /* The group of the family that exchanges for the part; none may do. */
+    zero_family_part of = part;
+    if (part == ZERO_SHARD_GROUP && !zero_division_has(d, part))
+        of = zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
+    if (!zero_division_has(d, of)) return ZERO_OK;
     ZERO_TRY(zero_new(&g->seats[part], g->ranks, "ranks of groups"));
     for (int r = 0; r < g->ranks; r++) {
         zero_member m =
             of == ZERO_WHOLE
                 ? (zero_member){.part = ZERO_WHOLE, .stride = 1, .size = d->size}
-                : zero_member_of((zero_family_part)of, d, r);
+                : zero_member_of(of, d, r);
         if (m.first == r) {
             /* Seats of all members of the group that begins at `first`. */
             zero_layout layout;
