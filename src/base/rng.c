@@ -64,17 +64,6 @@ static void draw(const zero_rng *rng, uint64_t first, int64_t n, uint64_t *radii
     }
 }
 
-/* Numbers whose bounds differ lie next to a border between two floats, one in a million:
- * only there do the exact bits of log, sin and cos matter (Ziv's test). */
-static void settle(const zero_rng *rng, uint64_t first, int64_t n, const float *most,
-                   float *out)
-{
-    if (memcmp(out, most, (size_t)n * sizeof *out) == 0) return;
-    for (int64_t k = 0; k < n; k++)
-        if (memcmp(&out[k], &most[k], sizeof *out) != 0)
-            zero_rng_normal_plain(rng, first + (uint64_t)k, 1, &out[k]);
-}
-
 void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rng,
                           uint64_t first, int64_t n, float *out)
 {
@@ -87,7 +76,13 @@ void zero_rng_normal_with(const zero_vector_kernels *kernels, const zero_rng *rn
             zero_min(n - at, TILE) / (2 * ZERO_VECTOR_PAIRS) * 2 * ZERO_VECTOR_PAIRS;
         draw(rng, first + (uint64_t)at, len, radii, angles);
         kernels->normals(len / 2, radii, angles, out + at, most);
-        settle(rng, first + (uint64_t)at, len, most, out + at);
+        /* Numbers whose bounds differ lie next to a border between two floats, one in a
+         * million: only there do the exact bits of log, sin and cos matter (Ziv's
+         * test). */
+        bool differ = memcmp(out + at, most, (size_t)len * sizeof *out) != 0;
+        for (int64_t k = 0; differ && k < len; k++)
+            if (memcmp(&out[at + k], &most[k], sizeof *out) != 0)
+                zero_rng_normal_plain(rng, first + (uint64_t)(at + k), 1, &out[at + k]);
         at += len;
     }
     zero_rng_normal_plain(rng, first + (uint64_t)at, n - at, out + at);

@@ -174,24 +174,6 @@ INLINE void prefetch_block(zero_type type, const void *x, int64_t at)
         __builtin_prefetch(next + line, 0, 3);
 }
 
-/* The last block, of n elements. Zeros add nothing. */
-static double square_rest(zero_type type, int64_t n, const void *x, int64_t at)
-{
-    float rest[ZERO_TREE_BLOCK] = {0};
-    for (int64_t i = 0; i < n; i++) rest[i] = get(type, x, at + i);
-    return square_block(ZERO_FP32, rest, 0);
-}
-
-/* Siblings in pairs, level by level; one without a sibling moves up unchanged. */
-static double add_pairs(int64_t n, double *sum)
-{
-    for (; n > 1; n = (n + 1) / 2) {
-        for (int64_t i = 0; i < n / 2; i++) sum[i] = sum[2 * i] + sum[2 * i + 1];
-        if (n % 2) sum[n / 2] = sum[n - 1];
-    }
-    return n > 0 ? sum[0] : 0.0;
-}
-
 INLINE double squares_of(zero_type type, int64_t n, const void *x)
 {
     double sum[BLOCKS];
@@ -205,8 +187,16 @@ INLINE double squares_of(zero_type type, int64_t n, const void *x)
         }
     for (int64_t b = 4 * quarter; b < whole; b++)
         sum[b] = square_block(type, x, b * ZERO_TREE_BLOCK);
-    if (rest > 0) sum[whole] = square_rest(type, rest, x, n - rest);
-    return add_pairs(whole + (rest > 0), sum);
+    float last[ZERO_TREE_BLOCK] = {0}; /* zeros add nothing */
+    for (int64_t i = 0; i < rest; i++) last[i] = get(type, x, n - rest + i);
+    if (rest > 0) sum[whole] = square_block(ZERO_FP32, last, 0);
+    /* Siblings in pairs, level by level; one without a sibling moves up unchanged. */
+    int64_t blocks = whole + (rest > 0);
+    for (; blocks > 1; blocks = (blocks + 1) / 2) {
+        for (int64_t i = 0; i < blocks / 2; i++) sum[i] = sum[2 * i] + sum[2 * i + 1];
+        if (blocks % 2) sum[blocks / 2] = sum[blocks - 1];
+    }
+    return blocks > 0 ? sum[0] : 0.0;
 }
 
 static double squares(zero_type type, int64_t n, const void *x)
