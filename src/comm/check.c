@@ -125,8 +125,7 @@ zero_status zero_check_start(zero_comm *comm)
         if (group->size <= 1) continue; /* one rank has nothing to compare */
         if (group->check) return zero_fail(ZERO_ERR_INVALID, "the group checks already");
         zero_status st = zero_agree(group, make(group->size, &c));
-        if (st == ZERO_OK)
-            st = zero_mpi_check(MPI_Comm_dup(group->mpi, &c->mpi), "MPI_Comm_dup");
+        if (st == ZERO_OK) st = zero_mpi(MPI_Comm_dup(group->mpi, &c->mpi));
         if (st != ZERO_OK) {
             release(c);
             return st;

@@ -15,29 +15,25 @@
 static zero_status describe(MPI_Comm mpi, const char *name, zero_comm *comm)
 {
     *comm = (zero_comm){.mpi = mpi, .control = MPI_COMM_NULL, .node = MPI_COMM_NULL};
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN),
-                            "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(mpi, &comm->control), "MPI_Comm_dup"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_name(mpi, name), "MPI_Comm_set_name"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_rank(mpi, &comm->rank), "MPI_Comm_rank"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_size(mpi, &comm->size), "MPI_Comm_size"));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN)));
+    ZERO_TRY(zero_mpi(MPI_Comm_dup(mpi, &comm->control)));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_name(mpi, name)));
+    ZERO_TRY(zero_mpi(MPI_Comm_rank(mpi, &comm->rank)));
+    ZERO_TRY(zero_mpi(MPI_Comm_size(mpi, &comm->size)));
     int *limit = &comm->tag_limit;
     int *highest = NULL, found = 0;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found),
-                            "MPI_Comm_get_attr"));
+    ZERO_TRY(zero_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &highest, &found)));
     *limit = found ? *highest : 32767; /* the least that MPI promises */
     /* Every rank learns the lowest rank of each rank's node, and so which ranks share
      * one. */
     int lowest = comm->rank, *ids = NULL;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
-                                                MPI_INFO_NULL, &comm->node),
-                            "MPI_Comm_split_type"));
-    ZERO_TRY(zero_mpi_check(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN),
-                            "MPI_Comm_set_errhandler"));
-    ZERO_TRY(zero_mpi_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node), "MPI_Bcast"));
+    ZERO_TRY(zero_mpi(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank,
+                                          MPI_INFO_NULL, &comm->node)));
+    ZERO_TRY(zero_mpi(MPI_Comm_set_errhandler(comm->node, MPI_ERRORS_RETURN)));
+    ZERO_TRY(zero_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, comm->node)));
     ZERO_TRY(zero_new(&ids, comm->size, "ranks"));
-    zero_status st = zero_mpi_check(
-        MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi), "MPI_Allgather");
+    zero_status st =
+        zero_mpi(MPI_Allgather(&lowest, 1, MPI_INT, ids, 1, MPI_INT, comm->mpi));
     if (st == ZERO_OK) st = zero_layout_init(&comm->layout, comm->size, ids);
     free(ids);
     return st;
@@ -62,7 +58,7 @@ static zero_status adopt(MPI_Comm mpi, const char *name, zero_comm *out)
 static zero_status duplicate(MPI_Comm theirs, const char *name, zero_comm *out)
 {
     MPI_Comm mpi;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_dup(theirs, &mpi), "MPI_Comm_dup"));
+    ZERO_TRY(zero_mpi(MPI_Comm_dup(theirs, &mpi)));
     return adopt(mpi, name, out);
 }
 
@@ -77,7 +73,7 @@ zero_status zero_comm_from(MPI_Comm mpi, zero_comm *out)
     if (mpi == MPI_COMM_NULL)
         return zero_fail(ZERO_ERR_INVALID, "a group from MPI_COMM_NULL: expected a "
                                            "communicator that this rank belongs to");
-    ZERO_TRY(zero_mpi_check(MPI_Comm_test_inter(mpi, &joins_two), "MPI_Comm_test_inter"));
+    ZERO_TRY(zero_mpi(MPI_Comm_test_inter(mpi, &joins_two)));
     if (joins_two)
         return zero_fail(ZERO_ERR_INVALID,
                          "a group from an intercommunicator, which joins two groups: merge "
@@ -90,8 +86,7 @@ zero_status zero_comm_split(const zero_comm *parent, int color, int key, zero_co
     if (parent->local) return zero_local_split(parent, color, out);
     MPI_Comm mpi;
     int mpi_color = color < 0 ? MPI_UNDEFINED : color;
-    ZERO_TRY(zero_mpi_check(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi),
-                            "MPI_Comm_split"));
+    ZERO_TRY(zero_mpi(MPI_Comm_split(parent->mpi, mpi_color, key, &mpi)));
     if (color >= 0) return adopt(mpi, "zero group", out);
     *out = (zero_comm){0};
     return ZERO_OK;
@@ -124,9 +119,8 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
     zero_status st = zero_agree(comm, make_wish(comm, ids, &wish));
     zero_deadline_begin(comm->deadline, "making the groups of nodes");
     if (st == ZERO_OK && !comm->local)
-        st = zero_mpi_check(
-            MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node),
-            "MPI_Comm_split");
+        st = zero_mpi(
+            MPI_Comm_split(comm->mpi, wish.node_of[comm->rank], comm->rank, &node));
     zero_deadline_end(comm->deadline);
     if (st != ZERO_OK) {
         zero_layout_destroy(&wish);
@@ -137,8 +131,7 @@ zero_status zero_comm_pretend_nodes(zero_comm *comm, const int *ids)
     if (comm->local) return ZERO_OK;
     MPI_Comm_free(&comm->node);
     comm->node = node;
-    return zero_mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN),
-                          "MPI_Comm_set_errhandler");
+    return zero_mpi(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN));
 }
 
 zero_status zero_comm_pretend_blocks(zero_comm *comm, int n_nodes)

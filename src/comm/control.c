@@ -117,11 +117,9 @@ static zero_status all_reduce(zero_comm *comm, zero_operation_kind kind, MPI_Op 
             const local_reduction here = {op, size, len};
             ZERO_TRY(zero_local_meet(comm, reduce_local, &here, part));
         } else {
-            ZERO_TRY(
-                zero_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len,
-                                              size == sizeof(int) ? MPI_INT : MPI_INT64_T,
-                                              op, comm->control, &request),
-                               "MPI_Iallreduce"));
+            ZERO_TRY(zero_mpi(MPI_Iallreduce(MPI_IN_PLACE, part, (int)len,
+                                             size == sizeof(int) ? MPI_INT : MPI_INT64_T,
+                                             op, comm->control, &request)));
             ZERO_TRY(finish(comm, &what, &request));
         }
         count_exchange(comm, len * (int64_t)size);
@@ -284,9 +282,8 @@ zero_status zero_comm_broadcast(zero_comm *comm, int root, void *data, size_t by
             const local_broadcast here = {root, len};
             ZERO_TRY(zero_local_meet(comm, broadcast_local, &here, part));
         } else {
-            ZERO_TRY(zero_mpi_check(
-                MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request),
-                "MPI_Ibcast"));
+            ZERO_TRY(zero_mpi(
+                MPI_Ibcast(part, (int)len, MPI_BYTE, root, comm->control, &request)));
             ZERO_TRY(finish(comm, &what, &request));
         }
         count_broadcast(comm, root, (int64_t)len);
@@ -310,7 +307,7 @@ static zero_status barrier(zero_comm *comm, zero_operation_kind kind)
     if (comm->local) {
         ZERO_TRY(zero_local_meet(comm, NULL, NULL, NULL));
     } else {
-        ZERO_TRY(zero_mpi_check(MPI_Ibarrier(comm->control, &request), "MPI_Ibarrier"));
+        ZERO_TRY(zero_mpi(MPI_Ibarrier(comm->control, &request)));
         ZERO_TRY(finish(comm, &what, &request));
     }
     count_exchange(comm, 0);

@@ -155,13 +155,10 @@ static zero_status post(zero_collective *op, const zero_collective_step *step)
                         (size_t)step->len * zero_type_size(step->type));
         return ZERO_OK;
     }
-    if (!is_send)
-        return zero_mpi_check(MPI_Irecv(at, len, type, peer, tag, mpi, request),
-                              "MPI_Irecv");
+    if (!is_send) return zero_mpi(MPI_Irecv(at, len, type, peer, tag, mpi, request));
     if (op->steps.spec.kind == ZERO_REDUCE)
-        return zero_mpi_check(MPI_Issend(at, len, type, peer, tag, mpi, request),
-                              "MPI_Issend");
-    return zero_mpi_check(MPI_Isend(at, len, type, peer, tag, mpi, request), "MPI_Isend");
+        return zero_mpi(MPI_Issend(at, len, type, peer, tag, mpi, request));
+    return zero_mpi(MPI_Isend(at, len, type, peer, tag, mpi, request));
 }
 
 static const zero_sum *find_terms(zero_collective *op, const zero_collective_step *step)

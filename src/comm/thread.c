@@ -103,7 +103,7 @@ zero_status zero_progress_start(zero_comm *comm, double period_seconds)
                          "at most 1, and one thread per group",
                          period_seconds);
     int level = MPI_THREAD_SINGLE;
-    ZERO_TRY(zero_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread"));
+    ZERO_TRY(zero_mpi(MPI_Query_thread(&level)));
     if (level != MPI_THREAD_MULTIPLE)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "a progress thread needs MPI at thread level MULTIPLE (%d); it "

@@ -86,8 +86,7 @@ static zero_status find_message(const zero_comm *comm, int tag, int *rank)
 {
     int found = 0;
     MPI_Status status;
-    ZERO_TRY(zero_mpi_check(
-        MPI_Iprobe(MPI_ANY_SOURCE, tag, comm->watch->mpi, &found, &status), "MPI_Iprobe"));
+    ZERO_TRY(zero_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm->watch->mpi, &found, &status)));
     *rank = found ? status.MPI_SOURCE : -1;
     return ZERO_OK;
 }
@@ -354,8 +353,7 @@ zero_status zero_watch_start(zero_comm *comm, double seconds)
     if (seconds <= 0.0 || comm->size <= 1) return ZERO_OK;
     struct zero_watch *w;
     zero_status st = zero_agree(comm, make(comm->size, seconds, &w));
-    if (st == ZERO_OK)
-        st = zero_mpi_check(MPI_Comm_dup(comm->mpi, &w->mpi), "MPI_Comm_dup");
+    if (st == ZERO_OK) st = zero_mpi(MPI_Comm_dup(comm->mpi, &w->mpi));
     if (st != ZERO_OK) {
         zero_watch_free(w);
         return st;
@@ -380,15 +378,12 @@ static zero_status stop(zero_comm *comm)
         zero_operation_control(ZERO_OPERATION_END, comm->control_sequence - 1, 0, -1);
     zero_deadline_begin(comm->deadline, "ending the watchdog");
     w->is_closing = true;
-    ZERO_TRY(
-        zero_mpi_check(MPI_Ireduce_scatter_block(w->asked_of, &w->n_asked, 1, MPI_INT64_T,
-                                                 MPI_SUM, w->mpi, &request),
-                       "MPI_Ireduce_scatter_block"));
+    ZERO_TRY(zero_mpi(MPI_Ireduce_scatter_block(w->asked_of, &w->n_asked, 1, MPI_INT64_T,
+                                                MPI_SUM, w->mpi, &request)));
     ZERO_TRY(zero_wait_request(comm, ZERO_WATCH_WAITING, &end, &request));
     for (int r = 0; r < comm->size; r++) sent += w->asked_of[r];
     while (w->n_queries < w->n_asked || w->n_answers < sent) ZERO_TRY(look(comm));
-    ZERO_TRY(zero_mpi_check(
-        MPI_Waitall(TAGS * comm->size, w->requests, MPI_STATUSES_IGNORE), "MPI_Waitall"));
+    ZERO_TRY(zero_mpi(MPI_Waitall(TAGS * comm->size, w->requests, MPI_STATUSES_IGNORE)));
     comm->watch = NULL;
     int code = MPI_Comm_free(&w->mpi);
     zero_watch_free(w);
