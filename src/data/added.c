@@ -10,10 +10,8 @@
 
 zero_status zero_added_add(zero_added *a, zero_added_token token)
 {
-    zero_added_token *tokens = zero_grow(a->tokens, a->n, &a->capacity, sizeof *tokens);
-    if (!tokens)
+    if (!zero_grow(a->tokens, a->n, &a->capacity))
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " added tokens", a->n);
-    a->tokens = tokens;
     a->tokens[a->n++] = token;
     a->begins[token.text[0]] = true;
     return ZERO_OK;

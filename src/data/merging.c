@@ -127,11 +127,10 @@ static zero_status push(joiner *j, int32_t at)
     if (at < 0 || j->next[at] >= j->n) return ZERO_OK;
     const struct zero_merge_slot *slot = slot_at(j, at);
     if (slot->after == 0) return ZERO_OK;
-    uint64_t *heap = zero_grow(j->heap, j->n_heap, &j->capacity, sizeof *heap);
-    if (!heap)
+    if (!zero_grow(j->heap, j->n_heap, &j->capacity))
         return zero_fail(ZERO_ERR_NOMEM,
                          "no memory to merge a piece of text of %" PRId64 " bytes", j->n);
-    j->heap = heap;
+    uint64_t *heap = j->heap;
     int64_t k = j->n_heap++;
     uint64_t value = (uint64_t)slot->after << 32 | (uint32_t)at;
     for (; k > 0 && heap[(k - 1) / 2] > value; k = (k - 1) / 2) heap[k] = heap[(k - 1) / 2];

@@ -19,9 +19,7 @@ static zero_status no_memory(const char *path)
 
 static zero_status add_file(zero_files *files, const char *path)
 {
-    char **paths = zero_grow(files->paths, files->n, &files->capacity, sizeof *paths);
-    if (!paths) return no_memory(path);
-    files->paths = paths;
+    if (!zero_grow(files->paths, files->n, &files->capacity)) return no_memory(path);
     char *copy = strdup(path);
     if (!copy) return no_memory(path);
     files->paths[files->n++] = copy;

@@ -12,14 +12,6 @@ void zero_steps_destroy(zero_steps *steps)
 
 /* ---- growing ---- */
 
-/* Sets an array to itself with room for one more element; a failure is kept. */
-#define GROW(steps, array, n, capacity) \
-    do { \
-        void *larger_ = zero_grow((array), (n), (capacity), sizeof *(array)); \
-        (steps)->failed = (steps)->failed || !larger_; \
-        if (larger_) (array) = larger_; \
-    } while (0)
-
 void zero_steps_add(zero_steps *steps, zero_collective_step step)
 {
     if (steps->counted) {
@@ -27,8 +19,10 @@ void zero_steps_add(zero_steps *steps, zero_collective_step step)
         steps->last = step;
         return;
     }
-    GROW(steps, steps->list, steps->n, &steps->capacity);
-    if (!steps->failed) steps->list[steps->n++] = step;
+    if (zero_grow(steps->list, steps->n, &steps->capacity))
+        steps->list[steps->n++] = step;
+    else
+        steps->failed = true;
 }
 
 zero_collective_step *zero_steps_last(zero_steps *steps)
@@ -39,8 +33,10 @@ zero_collective_step *zero_steps_last(zero_steps *steps)
 
 int zero_steps_add_sum(zero_steps *steps)
 {
-    GROW(steps, steps->sums, steps->n_sums, &steps->sum_capacity);
-    if (steps->failed) return 0;
+    if (!zero_grow(steps->sums, steps->n_sums, &steps->sum_capacity)) {
+        steps->failed = true;
+        return 0;
+    }
     steps->sums[steps->n_sums] = (zero_sum){0};
     return (int)steps->n_sums++;
 }
@@ -50,7 +46,7 @@ void zero_steps_add_term(zero_steps *steps, int sum, zero_term term)
     if (steps->failed) return;
     zero_sum *s = &steps->sums[sum];
     if (!steps->counted) {
-        GROW(steps, s->terms, s->n, &s->capacity);
+        steps->failed = !zero_grow(s->terms, s->n, &s->capacity);
         if (steps->failed) return;
         s->terms[s->n] = term;
     }

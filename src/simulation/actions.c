@@ -46,12 +46,9 @@ static zero_status add_begin(builder *b, const zero_instruction *i, zero_action 
         x->first = (int)a->n_specs;
         x->n = zero_exchange_collectives(b->s, i->op, number); /* 0 without parameters */
         for (int k = 0; k < x->n; k++) {
-            zero_action_spec *specs =
-                zero_grow(a->specs, a->n_specs, &a->spec_capacity, sizeof *specs);
-            if (!specs)
+            if (!zero_grow(a->specs, a->n_specs, &a->spec_capacity))
                 return zero_fail(ZERO_ERR_NOMEM, "no memory for the collectives of a step");
-            a->specs = specs;
-            specs[a->n_specs++] =
+            a->specs[a->n_specs++] =
                 (zero_action_spec){.spec = zero_exchange_collective(b->s, i->op, number, k),
                                    .part = action->part};
         }

@@ -19,10 +19,9 @@ static bool is_before(const zero_event *a, const zero_event *b)
 void zero_events_add(zero_events *e, double time, zero_event_kind kind, int32_t which)
 {
     assert(time >= e->now);
-    zero_event *heap = zero_grow(e->heap, e->n, &e->capacity, sizeof *heap);
-    e->failed = e->failed || !heap;
+    e->failed = e->failed || !zero_grow(e->heap, e->n, &e->capacity);
     if (e->failed) return;
-    e->heap = heap;
+    zero_event *heap = e->heap;
     zero_event event = {time, e->added++, (int32_t)kind, which};
     int64_t i = e->n++;
     for (; i > 0 && is_before(&event, &heap[(i - 1) / 4]); i = (i - 1) / 4)

@@ -160,7 +160,6 @@ void zero_exchanges_close(zero_exchanges *x)
         zero_exchange_group *g = x->groups[i];
         for (int64_t k = g->oldest; k < g->next; k++) free(g->calls[k & (g->capacity - 1)]);
         free(g->calls);
-        free(g->ranks);
         free(g);
     }
     zero_network_close(x->network);
@@ -191,23 +190,19 @@ zero_network *zero_exchanges_network(zero_exchanges *x)
 zero_status zero_exchanges_add_group(zero_exchanges *x, const int *ranks,
                                      const zero_layout *layout, int *group)
 {
-    zero_exchange_group **groups =
-        zero_grow(x->groups, x->n_groups, &x->group_capacity, sizeof(void *));
-    zero_exchange_group *made = calloc(1, sizeof *made);
-    int *copy = malloc((size_t)layout->size * sizeof *copy);
-    if (groups) x->groups = groups;
-    if (!groups || !made || !copy) {
-        free(copy);
+    const size_t bytes = (size_t)layout->size * sizeof *ranks;
+    zero_exchange_group *made = calloc(1, sizeof *made + bytes);
+    if (!made || !zero_grow(x->groups, x->n_groups, &x->group_capacity)) {
         free(made);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d ranks", layout->size);
     }
-    memcpy(copy, ranks, (size_t)layout->size * sizeof *copy);
-    *made = (zero_exchange_group){.ranks = copy, .layout = layout};
+    made->layout = layout;
+    memcpy(made->ranks, ranks, bytes);
     for (int64_t i = 0; i < x->n_groups && made->layout == layout; i++)
-        if (zero_layout_are_equal(groups[i]->layout, layout))
-            made->layout = groups[i]->layout;
+        if (zero_layout_are_equal(x->groups[i]->layout, layout))
+            made->layout = x->groups[i]->layout;
     *group = (int)x->n_groups;
-    groups[x->n_groups++] = made;
+    x->groups[x->n_groups++] = made;
     return ZERO_OK;
 }
 

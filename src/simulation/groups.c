@@ -23,15 +23,12 @@ static zero_status keep_layout(zero_groups *g, zero_family_part part, zero_layou
             *number = (int)k;
             return ZERO_OK;
         }
-    zero_group_layout *layouts =
-        zero_grow(g->layouts, g->n_layouts, &g->layout_capacity, sizeof *layouts);
-    if (!layouts) {
+    if (!zero_grow(g->layouts, g->n_layouts, &g->layout_capacity)) {
         zero_layout_destroy(layout);
         return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of groups");
     }
-    g->layouts = layouts;
     *number = (int)g->n_layouts++;
-    layouts[*number] = (zero_group_layout){.layout = *layout, .part = part};
+    g->layouts[*number] = (zero_group_layout){.layout = *layout, .part = part};
     return ZERO_OK;
 }
 

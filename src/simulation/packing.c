@@ -52,11 +52,10 @@ typedef struct {
 static void append(packer *p, zero_packed_kind kind, int64_t peer, int64_t value)
 {
     zero_packed_list *to = p->to;
-    zero_packed_step *steps = zero_grow(to->steps, to->n, &to->capacity, sizeof *steps);
-    p->failed = p->failed || !steps || peer > INT32_MAX || to->n == INT32_MAX;
+    p->failed = p->failed || !zero_grow(to->steps, to->n, &to->capacity) ||
+                peer > INT32_MAX || to->n == INT32_MAX;
     if (p->failed) return;
-    to->steps = steps;
-    steps[to->n++] =
+    to->steps[to->n++] =
         (zero_packed_step){.kind = (int32_t)kind, .peer = (int32_t)peer, .value = value};
 }
 

@@ -28,11 +28,11 @@ typedef struct {
 } zero_call;
 
 typedef struct {
-    int *ranks;                /* [layout->size]; owned */
     const zero_layout *layout; /* borrowed: of groups with equal layouts, the first one's */
     int64_t oldest, next;      /* calls oldest to next - 1 are there */
     zero_call **calls;         /* [capacity]: call i at place i mod capacity; owned */
     int64_t capacity;          /* a power of two, or 0 */
+    int ranks[];               /* [layout->size] */
 } zero_exchange_group;
 
 struct zero_part {

@@ -127,17 +127,13 @@ zero_status zero_step_lists_add(zero_step_lists *l, const zero_collective_spec *
     ZERO_TRY(zero_new(&set, 1, "lists of steps"));
     *set = (zero_list_set){.spec = same, .peers = zero_peers_of(spec, layout)};
     zero_status st = make_set(l, set);
-    zero_list_set **sets = NULL;
-    if (st == ZERO_OK)
-        sets = zero_grow(l->sets, l->n_sets, &l->set_capacity, sizeof(void *));
-    if (st == ZERO_OK && !sets)
+    if (st == ZERO_OK && !zero_grow(l->sets, l->n_sets, &l->set_capacity))
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for lists of steps");
     if (st != ZERO_OK) {
         free(set->list_of);
         free(set);
         return st;
     }
-    l->sets = sets;
     *number = (int)l->n_sets;
     l->sets[l->n_sets++] = set;
     return ZERO_OK;
