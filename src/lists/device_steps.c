@@ -129,11 +129,8 @@ static void plan_fetches(writer *w)
             int64_t *have = &w->fetched_until[piece];
             while (*have < until) {
                 int64_t len = zero_min(w->s->spec.count - *have, w->grain);
-                part *larger =
-                    zero_grow(w->fetches, w->n_fetches, &w->fetch_capacity, sizeof *larger);
-                w->s->failed = !larger;
-                if (!larger) return;
-                w->fetches = larger;
+                w->s->failed = !zero_grow(w->fetches, w->n_fetches, &w->fetch_capacity);
+                if (w->s->failed) return;
                 w->fetches[w->n_fetches++] = (part){piece, *have, len, i, -1};
                 *have += len;
             }

@@ -38,24 +38,6 @@ struct zero_network {
 
 /* ---- links ---- */
 
-static int count_links(const zero_network_input *input, zero_link_kind kind)
-{
-    const zero_layout *layout = input->layout;
-    switch (kind) {
-    case ZERO_LINK_RANK_OUT:
-    case ZERO_LINK_RANK_IN:
-    case ZERO_LINK_INSIDE_OUT:
-    case ZERO_LINK_INSIDE_IN: return layout->size;
-    case ZERO_LINK_NODE_OUT:
-    case ZERO_LINK_NODE_IN: return isinf(input->adapter) ? 0 : layout->n_nodes;
-    case ZERO_LINK_SWITCH_UP:
-    case ZERO_LINK_SWITCH_DOWN:
-        if (input->switch_nodes == 0) return 0;
-        return (layout->n_nodes + input->switch_nodes - 1) / input->switch_nodes;
-    }
-    return 0;
-}
-
 static int switch_of(const zero_network *net, int rank)
 {
     return net->input.layout->node_of[rank] / net->input.switch_nodes;
@@ -68,7 +50,7 @@ static void set_switches(zero_network *net)
     const zero_network_input *in = &net->input;
     for (int kind = ZERO_LINK_SWITCH_UP; kind <= ZERO_LINK_SWITCH_DOWN; kind++) {
         zero_link *links = net->links + net->first[kind];
-        int n = count_links(in, (zero_link_kind)kind);
+        int n = net->first[kind + 1] - net->first[kind];
         for (int i = 0; i < n; i++) links[i].seconds_per_byte = 0.0;
         for (int rank = 0; n > 0 && rank < in->layout->size; rank++) {
             bool counts = isinf(in->adapter) || in->layout->local_of[rank] == 0;
@@ -90,22 +72,21 @@ zero_status zero_network_open(zero_network **network, const zero_network_input *
                           .arrived = arrived,
                           .arg = arg,
                           .messages = {sizeof(message), NULL, NULL}};
+    /* In the order of zero_link_kind. */
+    const int ranks = input->layout->size, all_nodes = input->layout->n_nodes;
+    const int nodes = isinf(input->adapter) ? 0 : all_nodes, below = input->switch_nodes;
+    const int switches = below > 0 ? (all_nodes + below - 1) / below : 0;
+    const int n[] = {ranks, ranks, ranks, ranks, nodes, nodes, switches, switches};
+    const double across = input->across.bandwidth, inside = input->inside.bandwidth;
+    const double rates[] = {across,         across,         inside,   inside,
+                            input->adapter, input->adapter, INFINITY, INFINITY};
     for (int kind = 0; kind < LINK_KINDS; kind++)
-        net->first[kind + 1] = net->first[kind] + count_links(input, (zero_link_kind)kind);
+        net->first[kind + 1] = net->first[kind] + n[kind];
     zero_status st = zero_new(&net->links, net->first[LINK_KINDS], "links of a network");
     if (st != ZERO_OK) {
         zero_network_close(net);
         return st;
     }
-    const zero_network_input *in = &net->input;
-    const double rates[] = {[ZERO_LINK_RANK_OUT] = in->across.bandwidth,
-                            [ZERO_LINK_RANK_IN] = in->across.bandwidth,
-                            [ZERO_LINK_INSIDE_OUT] = in->inside.bandwidth,
-                            [ZERO_LINK_INSIDE_IN] = in->inside.bandwidth,
-                            [ZERO_LINK_NODE_OUT] = in->adapter,
-                            [ZERO_LINK_NODE_IN] = in->adapter,
-                            [ZERO_LINK_SWITCH_UP] = INFINITY,
-                            [ZERO_LINK_SWITCH_DOWN] = INFINITY};
     for (int kind = 0; kind < LINK_KINDS; kind++)
         for (int i = net->first[kind]; i < net->first[kind + 1]; i++)
             net->links[i] = (zero_link){.seconds_per_byte = 1.0 / rates[kind], .event = -1};
