@@ -9,6 +9,13 @@
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_vector_kernels ZERO_KERNELS;
 
+/* f with a type that is known when it is compiled: every mixture of types becomes a separate
+ * loop. */
+#define BY_TYPE(type, f, ...) \
+    ((type) == ZERO_FP32   ? f(ZERO_FP32, __VA_ARGS__) \
+     : (type) == ZERO_BF16 ? f(ZERO_BF16, __VA_ARGS__) \
+                           : f(ZERO_FP16, __VA_ARGS__))
+
 /* One number, as half.h defines it: for the rest after the last whole register. */
 static float get(zero_type type, const void *in, int64_t i)
 {
@@ -59,8 +66,8 @@ INLINE void sum_loop(zero_type type, bool pair, int depth, const zero_vector_sum
     }
 }
 
-INLINE void sum_as(zero_type type, bool pair, const zero_vector_sum *sum, int64_t n,
-                   zero_type to, void *out, bool streaming)
+INLINE void sum_to(zero_type to, zero_type type, bool pair, const zero_vector_sum *sum,
+                   int64_t n, void *out, bool streaming)
 {
     if (sum->depth == 0)
         sum_loop(type, pair, 0, sum, n, to, out, streaming);
@@ -68,35 +75,19 @@ INLINE void sum_as(zero_type type, bool pair, const zero_vector_sum *sum, int64_
         sum_loop(type, pair, sum->depth, sum, n, to, out, streaming);
 }
 
-INLINE void sum_to(zero_type type, bool pair, const zero_vector_sum *sum, int64_t n,
-                   zero_type to, void *out, bool streaming)
-{
-    if (to == ZERO_FP32)
-        sum_as(type, pair, sum, n, ZERO_FP32, out, streaming);
-    else if (to == ZERO_BF16)
-        sum_as(type, pair, sum, n, ZERO_BF16, out, streaming);
-    else
-        sum_as(type, pair, sum, n, ZERO_FP16, out, streaming);
-}
-
 INLINE void sum_of(zero_type type, const zero_vector_sum *sum, int64_t n, zero_type to,
                    void *out, bool streaming)
 {
     if (sum->b)
-        sum_to(type, true, sum, n, to, out, streaming);
+        BY_TYPE(to, sum_to, type, true, sum, n, out, streaming);
     else
-        sum_to(type, false, sum, n, to, out, streaming);
+        BY_TYPE(to, sum_to, type, false, sum, n, out, streaming);
 }
 
 static void sum(const zero_vector_sum *sum, int64_t n, zero_type to, void *out,
                 bool streaming)
 {
-    if (sum->type == ZERO_FP32)
-        sum_of(ZERO_FP32, sum, n, to, out, streaming);
-    else if (sum->type == ZERO_BF16)
-        sum_of(ZERO_BF16, sum, n, to, out, streaming);
-    else
-        sum_of(ZERO_FP16, sum, n, to, out, streaming);
+    BY_TYPE(sum->type, sum_of, sum, n, to, out, streaming);
 }
 
 INLINE void add_rounded_as(zero_type type, bool add, int64_t n, const float *sum_to,
@@ -131,12 +122,7 @@ INLINE void add_rounded_to(zero_type type, int64_t n, const float *sum_to,
 static void add_rounded(zero_type type, int64_t n, const float *sum_to, const float *leaf,
                         float *out)
 {
-    if (type == ZERO_FP32)
-        add_rounded_to(ZERO_FP32, n, sum_to, leaf, out);
-    else if (type == ZERO_BF16)
-        add_rounded_to(ZERO_BF16, n, sum_to, leaf, out);
-    else
-        add_rounded_to(ZERO_FP16, n, sum_to, leaf, out);
+    BY_TYPE(type, add_rounded_to, n, sum_to, leaf, out);
 }
 
 /* ---- sums of squares ---- */
@@ -201,8 +187,7 @@ INLINE double squares_of(zero_type type, int64_t n, const void *x)
 
 static double squares(zero_type type, int64_t n, const void *x)
 {
-    if (type == ZERO_FP32) return squares_of(ZERO_FP32, n, x);
-    return type == ZERO_BF16 ? squares_of(ZERO_BF16, n, x) : squares_of(ZERO_FP16, n, x);
+    return BY_TYPE(type, squares_of, n, x);
 }
 
 /* Whole registers, and one with the rest and zeros. Numbers are read twice, so the next
@@ -232,9 +217,7 @@ INLINE bool exact_squares_of(zero_type type, int64_t n, const void *x,
 static bool exact_squares(zero_type type, int64_t n, const void *x,
                           zero_vector_windows *sum)
 {
-    if (type == ZERO_FP32) return exact_squares_of(ZERO_FP32, n, x, sum);
-    return type == ZERO_BF16 ? exact_squares_of(ZERO_BF16, n, x, sum)
-                             : exact_squares_of(ZERO_FP16, n, x, sum);
+    return BY_TYPE(type, exact_squares_of, n, x, sum);
 }
 
 static void copy_lines(int64_t lines, const void *in, void *out)
