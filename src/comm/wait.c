@@ -13,20 +13,6 @@
 
 #define SPINS 200 /* turns before a waiting rank yields the processor */
 
-/* One turn: *reached is set at the end of a collective or, if that is NULL, of a
- * request. */
-static zero_status take_turn(zero_comm *comm, const zero_collective *op,
-                             MPI_Request *request, bool *reached)
-{
-    ZERO_TRY(zero_flight_poll(comm, NULL));
-    int ended = op && !op->is_active;
-    if (!op)
-        ZERO_TRY(zero_mpi_check(MPI_Test(request, &ended, MPI_STATUS_IGNORE),
-                                "a message to all ranks"));
-    *reached = ended != 0;
-    return *reached ? ZERO_OK : zero_watch_turn(comm);
-}
-
 static void note(zero_comm *comm, zero_watch_state state, const zero_operation *what)
 {
     zero_thread_lock(comm);
@@ -34,7 +20,8 @@ static void note(zero_comm *comm, zero_watch_state state, const zero_operation *
     zero_thread_unlock(comm);
 }
 
-/* Between threads of one process it sleeps if nothing could move. */
+/* Waits for the end of a collective or, if that is NULL, of a request. Between threads of
+ * one process it sleeps if nothing could move. */
 static zero_status wait_for(const zero_collective *op, MPI_Request *request,
                             zero_comm *group, zero_watch_state state,
                             const zero_operation *what)
@@ -47,7 +34,13 @@ static zero_status wait_for(const zero_collective *op, MPI_Request *request,
         int64_t moves = comm->local ? zero_local_moves(comm) : 0;
         int64_t advanced = comm->advanced;
         zero_thread_lock(comm);
-        zero_status st = take_turn(comm, op, request, &reached);
+        zero_status st = zero_flight_poll(comm, NULL);
+        int ended = op && !op->is_active;
+        if (st == ZERO_OK && !op)
+            st = zero_mpi_check(MPI_Test(request, &ended, MPI_STATUS_IGNORE),
+                                "a message to all ranks");
+        reached = st == ZERO_OK && ended;
+        if (st == ZERO_OK && !reached) st = zero_watch_turn(comm);
         if (turns == SPINS && !reached)
             zero_sigterm_turn(&sigterm, comm->advanced, comm->patience);
         zero_thread_unlock(comm);

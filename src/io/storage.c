@@ -305,19 +305,6 @@ zero_status zero_storage_room(const zero_storage_dir *dir, uint64_t *bytes)
     return ZERO_OK;
 }
 
-static zero_status visit_all(DIR *stream, const char *path,
-                             zero_status (*visit)(void *arg, const char *name), void *arg)
-{
-    for (;;) {
-        const struct dirent *entry;
-        errno = 0;
-        ZERO_WATCHED(path, "listed", entry = readdir(stream));
-        if (!entry) return errno == 0 ? ZERO_OK : zero_cannot(ZERO_ERR_IO, path, "listed");
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        ZERO_TRY(visit(arg, entry->d_name));
-    }
-}
-
 zero_status zero_storage_list(const zero_storage_dir *dir,
                               zero_status (*visit)(void *arg, const char *name), void *arg)
 {
@@ -330,7 +317,16 @@ zero_status zero_storage_list(const zero_storage_dir *dir,
         close(fd);
         return zero_fail(ZERO_ERR_NOMEM, "no memory to list %s", dir->path);
     }
-    zero_status st = visit_all(stream, dir->path, visit, arg);
+    zero_status st = ZERO_OK;
+    while (st == ZERO_OK) {
+        const struct dirent *entry;
+        errno = 0;
+        ZERO_WATCHED(dir->path, "listed", entry = readdir(stream));
+        if (!entry && errno != 0) st = zero_cannot(ZERO_ERR_IO, dir->path, "listed");
+        if (!entry) break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            st = visit(arg, entry->d_name);
+    }
     closedir(stream);
     return st;
 }

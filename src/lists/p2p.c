@@ -84,19 +84,6 @@ static int64_t staged_at(const zero_steps *s, int64_t k)
     return k % depth(s->layout) * staged_in_round(s, s->layout->size);
 }
 
-/* The root of a reduce has nothing to send. */
-static void exchange(zero_steps *s, int64_t k)
-{
-    int size = s->layout->size;
-    bool sends = s->spec.kind == ZERO_REDUCE_SCATTER;
-    for (int round = 1; round < size; round++) {
-        int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
-        int64_t at = staged_at(s, k) + staged_in_round(s, round);
-        zero_steps_receive(s, k, from, zero_steps_staged(s, at));
-        if (sends) zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
-    }
-}
-
 static void write_owner(zero_steps *s)
 {
     int64_t chunks = zero_steps_chunks(s), late = depth(s->layout) - 1;
@@ -110,7 +97,13 @@ static void write_owner(zero_steps *s)
     }
     for (int64_t k = 0; k < chunks + late; k++) {
         if (k < chunks) {
-            exchange(s, k);
+            for (int round = 1; round < size; round++) {
+                int from = (s->rank - round + size) % size, to = (s->rank + round) % size;
+                int64_t at = staged_at(s, k) + staged_in_round(s, round);
+                zero_steps_receive(s, k, from, zero_steps_staged(s, at));
+                if (s->spec.kind == ZERO_REDUCE) continue; /* the root sends nothing */
+                zero_steps_send(s, k, to, zero_steps_in(s, s->rank, to, k));
+            }
             exchanged[k % (late + 1)] = s->n;
         }
         if (k < late) continue;

@@ -43,22 +43,18 @@ int zero_small_rounds(int size)
     return rounds;
 }
 
-static zero_small_round pair_up(int rank, bool is_last)
-{
-    bool is_lower = rank % 2 == 0;
-    return (zero_small_round){.partner = is_lower ? rank + 1 : rank - 1,
-                              .sends = is_lower == is_last,
-                              .receives = is_lower != is_last,
-                              .is_result = is_last};
-}
-
 zero_small_round zero_small_round_of(int size, int rank, int round)
 {
     int paired = 2 * (size - largest_power(size)), last = zero_small_rounds(size) - 1;
     bool is_paired = rank < paired;
-    if (round == 0 || round == last)
-        return is_paired ? pair_up(rank, round == last) : (zero_small_round){0};
-    if (is_paired && rank % 2 == 1) return (zero_small_round){0};
+    bool is_lower = rank % 2 == 0, is_last = round == last;
+    if ((round == 0 || is_last) && is_paired)
+        return (zero_small_round){.partner = is_lower ? rank + 1 : rank - 1,
+                                  .sends = is_lower == is_last,
+                                  .receives = is_lower != is_last,
+                                  .is_result = is_last};
+    if (round == 0 || is_last) return (zero_small_round){0};
+    if (is_paired && !is_lower) return (zero_small_round){0};
 
     /* The number among those that speak, from 0 on, in the order of ranks. */
     int number = is_paired ? rank / 2 : rank - paired / 2;

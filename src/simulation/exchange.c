@@ -37,20 +37,15 @@ static void travel(zero_exchanges *x, transfer *t)
                       zero_parts_cookie(ZERO_COOKIE_TRANSFER, t));
 }
 
-static int take_request(zero_part *p, bool is_send)
+/* Makes the part an end of the message. */
+static void join(transfer *t, zero_part *p, bool is_send)
 {
     int i = __builtin_ctz(~p->pending);
     p->pending |= 1u << i;
     p->sends = is_send ? p->sends | 1u << i : p->sends & ~(1u << i);
     p->step_of[i] = p->next_step;
-    return i;
-}
-
-/* Makes the part an end of the message. */
-static void join(transfer *t, zero_part *p, bool is_send)
-{
     *(is_send ? &t->sender : &t->receiver) = p;
-    *(is_send ? &t->send_request : &t->receive_request) = take_request(p, is_send);
+    *(is_send ? &t->send_request : &t->receive_request) = i;
 }
 
 /* A queue of a pair holds those that have not met their other end: all sends, or all
