@@ -144,29 +144,27 @@ typedef struct {
     zero_status status;
 } wish;
 
-static void make_color(int size, void *const *things, const zero_comm *parent, int color)
-{
-    int members = 0, rank = 0;
-    for (int r = 0; r < size; r++) members += ((const wish *)things[r])->color == color;
-    struct zero_local *group = make_group(parent->local->house, members);
-    for (int r = 0; r < size; r++) {
-        wish *w = things[r];
-        if (w->color != color) continue;
-        w->status = group ? describe(w->out, group, rank++)
-                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a group of %d threads",
-                                      members);
-    }
-}
-
 /* The first rank of each color makes its group. */
 static void divide(int size, void *const *things, const void *arg)
 {
+    const zero_comm *parent = arg;
     for (int r = 0; r < size; r++) {
-        const wish *mine = things[r];
-        bool is_first = mine->color >= 0;
-        for (int q = 0; q < r; q++)
-            is_first = is_first && ((const wish *)things[q])->color != mine->color;
-        if (is_first) make_color(size, things, arg, mine->color);
+        const int color = ((const wish *)things[r])->color;
+        int before = 0, members = 0, rank = 0;
+        for (int q = 0; q < size; q++) {
+            bool is_one = ((const wish *)things[q])->color == color;
+            members += is_one;
+            before += is_one && q < r;
+        }
+        if (color < 0 || before > 0) continue;
+        struct zero_local *group = make_group(parent->local->house, members);
+        for (int q = r; q < size; q++) {
+            wish *w = things[q];
+            if (w->color != color) continue;
+            w->status = group ? describe(w->out, group, rank++)
+                              : zero_fail(ZERO_ERR_NOMEM,
+                                          "no memory for a group of %d threads", members);
+        }
     }
 }
 

@@ -160,19 +160,17 @@ static zero_status count_steps(const zero_collective_spec *spec, const zero_layo
 static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec *spec,
                              const zero_layout *layout, int rank)
 {
-    bool is_known = memo->layout == layout && memo->rank == rank;
-    /* True if only the lengths of steps can tell the two apart. */
-    if (is_known && memo->spec.kind == spec->kind &&
-        memo->spec.algorithm == spec->algorithm && memo->spec.type == spec->type &&
-        memo->spec.result == spec->result && memo->spec.root == spec->root &&
-        (memo->spec.in_apart > 0) == (spec->in_apart > 0) &&
-        (memo->spec.out_apart > 0) == (spec->out_apart > 0) &&
-        memo->spec.one_out == spec->one_out && memo->spec.on_device == spec->on_device &&
-        memo->spec.in_place == spec->in_place && memo->spec.direct == spec->direct)
-        return ZERO_OK;
     zero_collective_spec unit = *spec;
     zero_traffic traffic = {0};
-    unit.count = unit.max_chunk = 1;
+    unit.count = unit.stride = unit.max_chunk = 1;
+    unit.message = 0;
+    unit.in_apart = unit.in_apart > 0;
+    unit.out_apart = unit.out_apart > 0;
+    unit.in_turn = false;
+    unit.unit = ZERO_NO_UNIT;
+    if (memo->layout == layout && memo->rank == rank &&
+        memcmp(&memo->spec, &unit, sizeof unit) == 0)
+        return ZERO_OK;
     ZERO_TRY(count_steps(&unit, layout, rank, &traffic));
     *memo = (zero_traffic_memo){unit, layout, rank, traffic};
     return ZERO_OK;
