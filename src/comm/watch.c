@@ -272,9 +272,10 @@ static zero_status fail(zero_comm *comm)
                             .size = comm->size,
                             .n_parts = comm->n_parts,
                             .work = w->work,
-                            .stalled = w->stalled};
+                            .stalled = w->stalled,
+                            .class_of = w->class_of};
     for (int i = 0; i < comm->n_parts; i++) job.parts[i] = comm->parts[i].member;
-    zero_verdict_write(&job, w->class_of, &report);
+    zero_verdict_write(&job, &report);
     return zero_fail(ZERO_ERR_STALLED, "%s", report.chars);
 }
 
