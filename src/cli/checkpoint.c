@@ -214,25 +214,15 @@ static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
-
+#define FIELDS checkpoint_options
 static const zero_option rows[] = {
-    {.group = "Export",
-     .name = "to",
-     .kind = ZERO_OPTION_TEXT,
-     .offset = offsetof(checkpoint_options, to),
-     .argument = "OUT",
-     .absent = "none",
-     .help = "the directory that export makes"},
-    {.name = NULL},
+#include "cli/options/checkpoint.rows"
 };
 
 static const zero_option_table table = {.rows = rows};
 
 static zero_status find_verb(const zero_options *given, int *verb)
 {
-    if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
     const char *name = given->operands[0];
@@ -245,24 +235,22 @@ static zero_status find_verb(const zero_options *given, int *verb)
         "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    checkpoint_options options;
-    zero_options given;
+    const char *to = ((const checkpoint_options *)options)->to;
     int verb;
-    ZERO_TRY(zero_options_read(&zero_command_checkpoint, argc, argv, &options, &given));
-    ZERO_TRY(find_verb(&given, &verb));
-    if (given.n_operands == 1)
+    ZERO_TRY(find_verb(given, &verb));
+    if (given->n_operands == 1)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
-    if (given.n_operands > 2)
+    if (given->n_operands > 2)
         return zero_fail(ZERO_ERR_INVALID,
                          "checkpoint %s: expected one directory, found %.200s and %.200s",
-                         verbs[verb], given.operands[1], given.operands[2]);
-    if ((options.to != NULL) != (verb == EXPORT))
+                         verbs[verb], given->operands[1], given->operands[2]);
+    if ((to != NULL) != (verb == EXPORT))
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                         options.to ? ": --to is for export alone"
-                                    : " needs --to OUT, the directory to make");
-    const char *path = given.operands[1];
+                         to ? ": --to is for export alone"
+                            : " needs --to OUT, the directory to make");
+    const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
         zero_storage_dir dir;
@@ -277,7 +265,7 @@ static zero_status run(int argc, char **argv)
         zero_storage_close(&dir);
         return st;
     }
-    return use_newest(path, options.to, verb == SHOW ? show : export_to);
+    return use_newest(path, to, verb == SHOW ? show : export_to);
 }
 
 const zero_command zero_command_checkpoint = {

@@ -1,4 +1,4 @@
-#include "cli/resumed_options.h"
+#include "cli/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static bool has_changed(const zero_session *s, const json_t *saved, const char *
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
     const zero_option *row = zero_option_named(zero_run_options, name);
-    return zero_options_is_set(&s->given, name) &&
+    return zero_options_is_set(s->given, name) &&
            !was(saved, name, zero_option_value(row, &s->config, buffer));
 }
 
@@ -131,7 +131,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         return zero_fail(ZERO_ERR_INVALID,
                          "%s holds another program's model, not a GPT-2 of zero train",
                          r->path);
-    if (c.new_data && !zero_options_is_set(&s->given, "data"))
+    if (c.new_data && !zero_options_is_set(s->given, "data"))
         return zero_fail(ZERO_ERR_INVALID,
                          "--new-data continues on other data: give --data SPEC as well");
     size_t size = sizeof taken;
@@ -140,7 +140,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     for (const zero_option *row = zero_run_options; row->name; row++) {
         const char *text = saved_as(m->options, row->name, NULL);
         if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
-        if (zero_options_is_set(&s->given, row->name) || is_free(s, m->options, row->name))
+        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row->name))
             continue;
         ZERO_TRY(store(s, row, text, &c));
         char buffer[ZERO_OPTION_TEXT_BYTES];
@@ -214,8 +214,7 @@ zero_status zero_resumed_options_check(const zero_session *s, const zero_manifes
 static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 {
     char now[256];
-    zero_run_view view = zero_session_view(s);
-    zero_show_arithmetic(&view, now, sizeof now);
+    zero_show_arithmetic(&s->view, now, sizeof now);
     if (strcmp(now, m->arithmetic) != 0)
         fprintf(
             stderr,
