@@ -110,8 +110,7 @@ static zero_status open_ranks(zero_walkers *w)
     if (files > 0 && w->input->machine.disk_read > 0.0)
         ZERO_TRY(zero_disks_open(&w->disks, zero_schedule_world_layout(w->s), files,
                                  &w->events, zero_walkers_stir, w));
-    return zero_agreements_open(&w->agreements, w->ranks, w->groups.tp, w->exchanges,
-                                &w->events, zero_walkers_agreed, w);
+    return zero_agreements_open(&w->agreements, w);
 }
 
 /* ---- results ---- */

@@ -50,7 +50,7 @@ typedef struct {
     zero_simulated_rank spent; /* in this step */
 } zero_walker;
 
-typedef struct {
+typedef struct zero_walkers {
     const zero_schedule *s;           /* borrowed: rank 0's */
     const zero_simulate_input *input; /* borrowed */
     zero_groups groups;
@@ -75,7 +75,7 @@ typedef struct {
 /* To be called by exchanges and disks: the rank could go on. */
 void zero_walkers_stir(void *walkers, int rank);
 /* The rank's agreement has ended. */
-void zero_walkers_agreed(void *walkers, int rank);
+void zero_walkers_agreed(zero_walkers *w, int rank);
 
 /* Walks all ranks to the end. ZERO_ERR_NOMEM; ZERO_ERR_STALLED if ranks wait for ever,
  * which would be a mistake in this simulator or a program. */

@@ -212,9 +212,8 @@ static void rank_happens(zero_walkers *w, int rank)
     }
 }
 
-void zero_walkers_agreed(void *walkers, int rank)
+void zero_walkers_agreed(zero_walkers *w, int rank)
 {
-    zero_walkers *w = walkers;
     end_agreement(w, rank);
     zero_walker_order(w, rank, fmax(w->events.now, w->list[rank].busy));
 }
