@@ -155,6 +155,10 @@ TEST(what_may_see_past_a_border_is_not_cut)
     /* After the token a part would begin with a blank. */
     zero_tokenizer ends = changed("llama2.json", "\"x \\n\",", "");
     ends.added[0].tokens[0].text[ends.added[0].tokens[0].len - 1] = 's';
+    /* Nor into pieces: the merge that has a blank in its middle is applied. */
+    int32_t tokens[16];
+    assert_int_equal(encoded(&words, (const unsigned char *)"ha o", 4, tokens), 2);
+    assert_int_equal(tokens[1], words.vocab - 1);
     assert_false(zero_encode_may_cut(&with_border));
     assert_false(zero_encode_may_cut(&other));
     assert_false(zero_encode_may_cut(&lines));
