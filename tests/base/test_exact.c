@@ -215,8 +215,3 @@ TEST(every_instruction_set_gives_the_same_counts)
             assert_true(fits || range > 30);
         }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

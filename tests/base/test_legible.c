@@ -104,8 +104,3 @@ TEST(json_stays_what_it_is)
     fclose(out);
     assert_string_equal(text, "{\n \"a\\u009B\": \"\\u202E\\uDB40\\uDC20\xc3\xa9\"\n}");
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

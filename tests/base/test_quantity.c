@@ -144,8 +144,3 @@ TEST(seconds_have_units_and_the_suffixes_of_rates)
         if (zero_quantity_seconds(not_seconds[i], &x))
             fail_msg("'%s' is a time", not_seconds[i]);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -247,8 +247,3 @@ TEST(sums_of_squares_do_not_depend_on_aligned_cuts)
         assert_true(fabs(whole - serial) <= 1e-13 * serial);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -409,8 +409,3 @@ TEST(copies_past_the_caches_copy_and_touch_nothing_else)
         }
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

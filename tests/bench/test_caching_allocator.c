@@ -372,8 +372,3 @@ TEST(a_plan_needs_less_than_the_allocator)
         zero_model_destroy(&model);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

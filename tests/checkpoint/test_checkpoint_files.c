@@ -1,6 +1,4 @@
 /* The contents of a checkpoint's files, and refusals that all ranks share. */
-#include "support/test.h"
-
 #include "support/resume_test.h"
 
 #include <fcntl.h>
@@ -241,10 +239,4 @@ TEST(a_shard_that_one_rank_finds_broken_is_refused_by_all)
         test_run_close(&run);
         test_place_close(&place);
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,7 +1,5 @@
 /* Checkpoints of shared models, whose shards TP and ZeRO groups of any sizes wrote, are read into
  * groups of any others. */
-#include "support/test.h"
-
 #include "support/shared_checkpoint.h"
 
 #include <sys/types.h>

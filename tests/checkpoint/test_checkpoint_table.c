@@ -342,8 +342,3 @@ TEST(work_without_limit_is_refused)
     assert_non_null(strstr(zero_last_error(), "and 4194304 in a TP group"));
     free(more);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

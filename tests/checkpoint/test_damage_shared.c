@@ -1,7 +1,5 @@
 /* Damage of a shared model's checkpoint is found by some rank of any groups, and named; manifests that
  * lie about groups and cuts are refused. */
-#include "support/test.h"
-
 #include "support/shared_checkpoint.h"
 
 /* ---- damage ---- */

@@ -1,7 +1,5 @@
 /* Files that lie are refused although their checksums are right: forgers can compute checksums,
  * too. */
-#include "support/test.h"
-
 #include "support/damage_test.h"
 
 /* ---- manifests ---- */

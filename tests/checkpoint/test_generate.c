@@ -1,10 +1,6 @@
 /* Text from a model in training, and from an engine that only generates. */
-#include "support/test.h"
-
 #include "support/generate_test.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -304,10 +300,4 @@ TEST(logits_that_are_not_finite_are_an_error)
     all_ok(zero_engine_set_weights(&run.engine, &weights));
     assert_all(test_generate_text(&run.engine, &how, 1, 1, text) == ZERO_ERR_DIVERGED);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

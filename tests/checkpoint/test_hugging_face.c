@@ -1,7 +1,5 @@
 /* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and exist
  * completely or not at all. */
-#include "support/test.h"
-
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>

@@ -1,11 +1,8 @@
 /* GPT-2 from Hugging Face's files: files of other programs are read correctly, and mismatches are
  * named. */
-#include "support/test.h"
-
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <sys/stat.h>
 
 #include "base/half.h"

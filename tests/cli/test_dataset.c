@@ -2,8 +2,6 @@
 #include "support/mpi_cmocka.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -89,9 +87,8 @@ static void check(zero_corpus_source from, int nodes)
     zero_comm_destroy(&world);
 }
 
-static void every_rank_has_the_corpus_of_its_node_s_first(void **state)
+TEST(every_rank_has_the_corpus_of_its_node_s_first)
 {
-    (void)state;
     const zero_corpus_source sources[] = {
         {.data = TEST_SOURCE_DIR "/CHANGELOG.md", .tokenizer = "byte"},
         {.data = TEST_SOURCE_DIR "/CHANGELOG.md", .tokenizer = "char"},
@@ -129,9 +126,8 @@ static double pss(void)
 #define FREES_MEMORY true
 #endif
 
-static void tokens_are_resident_once_per_node(void **state)
+TEST(tokens_are_resident_once_per_node)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50257};
@@ -150,9 +146,8 @@ static void tokens_are_resident_once_per_node(void **state)
 
 /* ---- failures ---- */
 
-static void a_mistake_has_one_message_without_a_rank(void **state)
+TEST(a_mistake_has_one_message_without_a_rank)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50000};
@@ -164,9 +159,8 @@ static void a_mistake_has_one_message_without_a_rank(void **state)
 }
 
 /* A node that cannot share memory: no file may be as long as the tokens. */
-static void ranks_that_cannot_share_open_their_own(void **state)
+TEST(ranks_that_cannot_share_open_their_own)
 {
-    (void)state;
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus alone;
@@ -190,15 +184,9 @@ static void ranks_that_cannot_share_open_their_own(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_are_resident_once_per_node),
-        cmocka_unit_test(every_rank_has_the_corpus_of_its_node_s_first),
-        cmocka_unit_test(a_mistake_has_one_message_without_a_rank),
-        cmocka_unit_test(ranks_that_cannot_share_open_their_own),
-    };
     test_begin(&argc, &argv);
     write_tokens();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     if (test_rank == 0) unlink(path_bin);
     return test_end(failed);
 }

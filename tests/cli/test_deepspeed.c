@@ -376,8 +376,3 @@ TEST(keys_that_nobody_knows_are_refused)
     assert_non_null(strstr(zero_last_error(), "g, h, ...; take them out"));
     zero_deepspeed_destroy(&d);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -119,8 +119,3 @@ TEST(a_key_with_the_words_of_an_option_is_taken_or_names_it)
         }
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

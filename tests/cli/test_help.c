@@ -139,8 +139,3 @@ TEST(edit_distance_is_a_distance)
     assert_int_equal(zero_suggest_distance("kitten", "sitting"), 3);
     assert_int_equal(zero_suggest_distance("", "seed"), 4);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -3,7 +3,6 @@
 #include "cli/generate_options.h"
 #include "support/options_test.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -227,8 +227,3 @@ TEST(a_measured_step_is_met_within_a_tenth)
         destroy(&o, &r);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

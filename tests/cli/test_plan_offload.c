@@ -389,8 +389,3 @@ TEST(mistakes_are_refused_with_what_is_expected)
     };
     assert_refused(lines, COUNT(lines));
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

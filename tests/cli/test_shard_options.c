@@ -193,8 +193,3 @@ TEST(defaults_of_later_options_are_what_older_runs_did)
     assert_false(zero_run_options_is_as_ever("recompute", "off"));
     json_decref(now);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -139,8 +139,3 @@ TEST(mistakes_name_the_option)
             fail_msg("%s: %s", lines[i][0], zero_last_error());
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

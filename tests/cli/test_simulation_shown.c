@@ -185,8 +185,3 @@ TEST(every_link_has_a_name)
             assert_string_not_equal(names[before], names[k]);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -69,8 +69,3 @@ TEST(quoted_words_are_split_into_themselves)
         zero_bytes_destroy(&text);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,7 +1,5 @@
 /* The same sums and copies from every algorithm under MPI, on pretended nodes. test_steps.c runs
  * the step lists in any order of events. */
-#include "support/test.h"
-
 #include "support/collective_shapes.h"
 
 #define TRIALS      12 /* per layout, algorithm and kind */
@@ -311,10 +309,4 @@ TEST(nonsense_leaves_the_struct_as_it_was)
     assert_int_equal(zero_collective_init(&op, &world, &spec), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "299"));
     assert_int_equal(op.sequence, 42);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

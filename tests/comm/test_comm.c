@@ -1,9 +1,4 @@
-#include "support/test.h"
-
 #include "comm/comm.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include <unistd.h>
 

@@ -1,6 +1,4 @@
 /* Planned traffic is counted while steps are written; what runs is a list. Both are the same. */
-#include "support/test.h"
-
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
@@ -153,9 +151,4 @@ TEST(a_million_devices_are_counted)
     assert_int_equal(t.bytes_fetched, 4 * COUNT);
     assert_int_equal(t.bytes_stored, (NODES - 1) * INT64_C(4) * COUNT);
     zero_layout_destroy(&layout);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

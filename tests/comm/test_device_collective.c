@@ -1,7 +1,5 @@
 /* Collectives on data of a device under MPI, on pretended nodes. test_device_steps.c runs the step
  * lists in any order of events. */
-#include "support/test.h"
-
 #include "support/collective_shapes.h"
 #include "support/late.h"
 
@@ -256,10 +254,4 @@ TEST(a_device_is_not_used_by_a_progress_thread)
         assert_int_equal(st, ZERO_ERR_UNSUPPORTED); /* MPI has no threads */
     zero_comm_destroy(&comm);
     free(d);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(set_up, tear_down));
 }

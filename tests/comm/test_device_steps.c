@@ -1,10 +1,4 @@
 /* The step lists of collectives whose data is a device's, run by the machine of step_machine.h. */
-#include "support/test.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "lists/mirror.h"
 #include "support/share.h"
 #include "support/step_cases.h"
@@ -408,9 +402,4 @@ TEST(one_array_for_several_devices_is_refused)
     spec = spec_of(ZERO_ALGORITHM_MPI, ZERO_REDUCE);
     spec.direct = true;
     refuse(spec, "neighbours read its memory");
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,5 +1,3 @@
-#include "support/test.h"
-
 #include "support/collective_cases.h"
 #include "support/within.h"
 
@@ -89,9 +87,4 @@ TEST(a_zeroed_layout_can_be_destroyed)
     zero_layout layout = {0};
     zero_layout_destroy(&layout);
     assert_null(layout.node_of);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -178,8 +178,3 @@ TEST(only_subtrees_and_all_ranks_can_shard)
         assert_string_equal(found, known[i].choices);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

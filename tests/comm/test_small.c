@@ -78,8 +78,3 @@ TEST(a_rank_sends_few_messages)
         zero_layout_destroy(&layout);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

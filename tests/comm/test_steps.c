@@ -1,11 +1,5 @@
 /* The step lists of all algorithms but `mpi`, run by the machine of step_machine.h. */
-#include "support/test.h"
-
 #include "support/step_print.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "support/share.h"
 #include "support/step_cases.h"
@@ -368,9 +362,4 @@ TEST(algorithms_keep_the_promises_of_their_tables)
         for (int rank = 0; rank < layout.size; rank++) check_all_promises(&layout, rank);
         zero_layout_destroy(&layout);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* Traffic and staging of collectives, against formulas written down here. */
-#include "support/test.h"
-
 #include "lists/algorithm.h"
 
 #include "support/collective_cases.h"
@@ -249,9 +247,4 @@ TEST(staging_is_bounded_and_never_shrinks_with_the_count)
                                                     .max_chunk = run & 8 ? 1000 : 0});
             zero_layout_destroy(&layout);
         }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* Windows. `test_window small` expects a private /dev/shm of 1 MiB (small_shm.sh). */
-#include "support/test.h"
-
 #include "comm/window.h"
 
 #include <dirent.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include <sys/statvfs.h>
 #include <unistd.h>

@@ -4,8 +4,6 @@
 
 #include "support/options_test.h"
 
-#include <stdlib.h>
-
 #include "course/machine.h"
 #include "course/narrate.h"
 #include "sharding/schedule_exchange.h"
@@ -246,9 +244,4 @@ TEST(every_instruction_has_words)
         free(text);
     }
     finish(&m, &p);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

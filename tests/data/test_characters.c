@@ -123,8 +123,3 @@ TEST(texts_without_characters_are_refused)
     zero_tokenizer_destroy(&tok);
     free(text);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -211,8 +211,3 @@ TEST(merges_do_not_depend_on_threads)
     assert_true(n_want > 20);
     zero_bytes_destroy(&text);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

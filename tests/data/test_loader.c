@@ -175,8 +175,3 @@ TEST(splits_too_short_for_a_sample_are_refused)
     assert_int_equal(loader.T, 42);
     zero_corpus_close(&corpus);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -121,8 +121,3 @@ TEST(llama3s_pieces_are_those_of_its_expression)
 {
     check(ZERO_PATTERN_LLAMA3);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -401,8 +401,3 @@ TEST(entropy_and_tokens_are_the_means_of_a_long_sample)
     zero_stories_destroy(&stories);
     zero_bytes_destroy(&text);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -250,8 +250,3 @@ TEST(unknown_tokenizers_are_refused)
     assert_ok(zero_tokenizer_parse("bpe:65536", &vocab));
     assert_int_equal(vocab, 65536);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,7 +1,4 @@
 /* What lies beside a tokenizer: ids are those of transformers, or the reason is named. */
-#include "support/test.h"
-
-#include <inttypes.h>
 
 #include "data/tokenizer_file.h"
 #include "data/tokenizer_find.h"
@@ -83,9 +80,8 @@ static void check_written(const zero_tokenizer *tok, const char *text, const cha
     zero_bytes_destroy(&file);
 }
 
-static void ids_are_those_of_transformers(void **state)
+TEST(ids_are_those_of_transformers)
 {
-    (void)state;
     static char text[1000], line[10000], parts[10000];
     int n = 0;
     FILE *file = fopen(GOLDEN "beside.txt", "r");
@@ -112,9 +108,8 @@ static void ids_are_those_of_transformers(void **state)
 
 /* ---- byte for byte ---- */
 
-static void a_file_to_which_nothing_is_added_stays_as_it_is(void **state)
+TEST(a_file_to_which_nothing_is_added_stays_as_it_is)
 {
-    (void)state;
     zero_bytes before = {0};
     put_tokenizer("gpt2");
     write_text(names[0],
@@ -146,9 +141,8 @@ static void refused(const char *base, const char *name, const char *text, zero_s
     remove_all();
 }
 
-static void flags_that_change_ids_are_refused_by_their_names(void **state)
+TEST(flags_that_change_ids_are_refused_by_their_names)
 {
-    (void)state;
     static const char *const flags[] = {"add_prefix_space", "add_bos_token",
                                         "add_eos_token",    "do_lower_case",
                                         "strip_accents",    "split_special_tokens"};
@@ -175,9 +169,8 @@ static void flags_that_change_ids_are_refused_by_their_names(void **state)
             ZERO_ERR_UNSUPPORTED, "Qwen2Tokenizer");
 }
 
-static void what_contradicts_itself_is_refused(void **state)
+TEST(what_contradicts_itself_is_refused)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"added_tokens.json", "{\"<|user|>\": 331}",
          "added_tokens.json: \"<|user|>\" has the id 331: expected 330"},
@@ -228,9 +221,8 @@ static void named_beside(const char *name, const char *bytes, size_t len,
 
 #define BYTES(text) (text), sizeof(text) - 1
 
-static void tokenizers_of_other_programs_are_named(void **state)
+TEST(tokenizers_of_other_programs_are_named)
 {
-    (void)state;
     zero_tokenizer tok;
     named_beside("tokenizer.model", BYTES("\n\x0e\n\x05<unk>\x15\0\0\0\0"),
                  "this is a SentencePiece model");
@@ -247,9 +239,8 @@ static void tokenizers_of_other_programs_are_named(void **state)
 
 /* ---- around a text ---- */
 
-static void what_a_post_processor_adds_is_said(void **state)
+TEST(what_a_post_processor_adds_is_said)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"{\"type\": \"ByteLevel\", \"trim_offsets\": false}", ""},
         {"{\"type\": \"TemplateProcessing\", \"single\": [{\"Sequence\": {\"id\": "
@@ -300,9 +291,8 @@ static void write_alphabet(const char *missing)
     assert_int_equal(fclose(file), 0);
 }
 
-static void an_alphabet_may_lack_bytes_that_do_not_occur(void **state)
+TEST(an_alphabet_may_lack_bytes_that_do_not_occur)
 {
-    (void)state;
     static const int32_t expected[] = {25, 4, 24, 5, 14};
     int32_t tokens[5];
     write_alphabet("xz");
@@ -315,9 +305,8 @@ static void an_alphabet_may_lack_bytes_that_do_not_occur(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void a_byte_that_the_alphabet_lacks_is_named_with_its_place(void **state)
+TEST(a_byte_that_the_alphabet_lacks_is_named_with_its_place)
 {
-    (void)state;
     write_alphabet("xz");
     write_text("text", "the fox");
     assert_refused("text", ".", 0, ZERO_ERR_INVALID,
@@ -336,9 +325,8 @@ static void a_byte_that_the_alphabet_lacks_is_named_with_its_place(void **state)
 }
 
 /* Far into a long text, by one thread and by several. */
-static void the_place_does_not_depend_on_threads(void **state)
+TEST(the_place_does_not_depend_on_threads)
 {
-    (void)state;
     enum { LEN = 400000 };
     char *text = malloc(LEN);
     assert_non_null(text);
@@ -371,9 +359,8 @@ static void remember(void *arg, const char *text)
     snprintf(arg, 600, "%s", text);
 }
 
-static void tokens_keep_their_tokenizer(void **state)
+TEST(tokens_keep_their_tokenizer)
 {
-    (void)state;
     char heard[600] = "";
     zero_corpus corpus;
     zero_corpus_source from = {.data = "t.bin", .listener = {remember, heard}};
@@ -418,9 +405,8 @@ static void tokens_keep_their_tokenizer(void **state)
     zero_corpus_close(&corpus);
 }
 
-static void tokens_of_another_tokenizer_are_refused(void **state)
+TEST(tokens_of_another_tokenizer_are_refused)
 {
-    (void)state;
     write_ids(330);
     put_tokenizer("gpt2");
     assert_refused(
@@ -428,22 +414,4 @@ static void tokens_of_another_tokenizer_are_refused(void **state)
         "token 39 has the id 330, but the tokenizer tokenizer.json has only 330");
     assert_refused("t.bin", "tokenizer.json", 300, ZERO_ERR_INVALID, "too small");
     assert_refused("t.bin", "bpe:300", 512, ZERO_ERR_INVALID, "cannot be honoured");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        in_directory(ids_are_those_of_transformers),
-        in_directory(a_file_to_which_nothing_is_added_stays_as_it_is),
-        in_directory(flags_that_change_ids_are_refused_by_their_names),
-        in_directory(what_contradicts_itself_is_refused),
-        in_directory(tokenizers_of_other_programs_are_named),
-        cmocka_unit_test(what_a_post_processor_adds_is_said),
-        in_directory(an_alphabet_may_lack_bytes_that_do_not_occur),
-        in_directory(a_byte_that_the_alphabet_lacks_is_named_with_its_place),
-        in_directory(the_place_does_not_depend_on_threads),
-        in_directory(tokens_keep_their_tokenizer),
-        in_directory(tokens_of_another_tokenizer_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

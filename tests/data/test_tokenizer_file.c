@@ -229,8 +229,3 @@ TEST(damaged_files_are_refused_or_sound)
     zero_bytes_destroy(&text);
     zero_tokenizer_destroy(&tok);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -1,8 +1,5 @@
 /* Tokenizers of other programs: ids are theirs, any bytes come back, anything that would change ids
  * and is not supported is refused by its name. */
-#include "support/test.h"
-
-#include <inttypes.h>
 
 #include "data/encode.h"
 #include "data/tokenizer_file.h"
@@ -51,9 +48,8 @@ static void check_line(char *line)
     zero_tokenizer_destroy(&tok);
 }
 
-static void ids_are_those_of_the_reference_implementation(void **state)
+TEST(ids_are_those_of_the_reference_implementation)
 {
-    (void)state;
     static char line[50000];
     int n = 0;
     FILE *file = fopen(FILES "golden.txt", "r");
@@ -64,9 +60,8 @@ static void ids_are_those_of_the_reference_implementation(void **state)
 }
 
 /* The cache and the heap give what short texts and scans give. */
-static void a_long_text_encodes_as_its_parts(void **state)
+TEST(a_long_text_encodes_as_its_parts)
 {
-    (void)state;
     static const char line[] = "The fox saw the grapes; 12345 of them'll hang high.\n\n";
     enum { TIMES = 300, LEN = sizeof line - 1 };
     static unsigned char text[TIMES * LEN];
@@ -80,9 +75,8 @@ static void a_long_text_encodes_as_its_parts(void **state)
     zero_tokenizer_destroy(&tok);
 }
 
-static void any_bytes_come_back(void **state)
+TEST(any_bytes_come_back)
 {
-    (void)state;
     enum { LEN = 5000 };
     static unsigned char text[LEN];
     zero_tokenizer tok = open_file("llama3.json");
@@ -97,9 +91,8 @@ static void any_bytes_come_back(void **state)
 
 /* ---- files ---- */
 
-static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **state)
+TEST(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer)
 {
-    (void)state;
     zero_tokenizer tok = open_file("");
     assert_string_equal(tok.name, "vocab.json and merges.txt");
     zero_tokenizer other = open_file("merges.txt");
@@ -117,9 +110,8 @@ static void a_folder_and_either_file_of_a_pair_are_the_same_tokenizer(void **sta
     zero_tokenizer_destroy(&tok);
 }
 
-static void a_text_becomes_the_tokens_of_a_file(void **state)
+TEST(a_text_becomes_the_tokens_of_a_file)
 {
-    (void)state;
     int32_t tokens[8];
     write_text("text", "the grapes<|endoftext|>the");
     zero_corpus corpus = opened("text", FILES "gpt2.json", 0);
@@ -170,9 +162,8 @@ static void refused(const char *name, const char *from, const char *to, zero_sta
     zero_bytes_destroy(&text);
 }
 
-static void what_would_change_ids_is_refused_by_its_name(void **state)
+TEST(what_would_change_ids_is_refused_by_its_name)
 {
-    (void)state;
     static const struct {
         const char *from, *to, *reason;
     } cases[] = {
@@ -207,9 +198,8 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
         refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
 }
 
-static void what_contradicts_itself_is_refused(void **state)
+TEST(what_contradicts_itself_is_refused)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"\"!\": 1", "\"!\": 2", "each once"},
         {"\"!\": 1", "\"!\": -1", "each once"},
@@ -231,9 +221,8 @@ static void what_contradicts_itself_is_refused(void **state)
 }
 
 /* \s*\s*x tries all cuts of the blanks at each of them. */
-static void a_pattern_that_would_take_hours_gives_up(void **state)
+TEST(a_pattern_that_would_take_hours_gives_up)
 {
-    (void)state;
     enum { LEN = 100000 };
     static char blanks[LEN];
     static int32_t tokens[LEN];
@@ -251,19 +240,4 @@ static void a_pattern_that_would_take_hours_gives_up(void **state)
     assert_non_null(strstr(zero_last_error(), "at byte"));
     zero_tokenizer_destroy(&tok);
     zero_bytes_destroy(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_those_of_the_reference_implementation),
-        cmocka_unit_test(a_long_text_encodes_as_its_parts),
-        cmocka_unit_test(any_bytes_come_back),
-        cmocka_unit_test(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer),
-        in_directory(a_text_becomes_the_tokens_of_a_file),
-        cmocka_unit_test(what_would_change_ids_is_refused_by_its_name),
-        cmocka_unit_test(what_contradicts_itself_is_refused),
-        cmocka_unit_test(a_pattern_that_would_take_hours_gives_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

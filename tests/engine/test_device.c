@@ -5,13 +5,8 @@
  *     test_device               every pair of stage and type, and every place of states and of their
  *                               UPDATE; other settings drawn at random
  *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
-#include "support/test.h"
-
 #include "support/offload_test.h"
 #include "support/twin_test.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "fake/fake.h"
 
@@ -105,7 +100,7 @@ static test_setup setup_of(dice *d, int stage, zero_type type)
     return setup;
 }
 
-static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
+TEST(each_stage_and_type_has_the_bits_of_the_cpu)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
@@ -120,7 +115,7 @@ static void each_stage_and_type_has_the_bits_of_the_cpu(void **state)
             }
 }
 
-static void each_place_of_states_has_the_bits_of_the_cpu(void **state)
+TEST(each_place_of_states_has_the_bits_of_the_cpu)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 3}};
@@ -137,9 +132,8 @@ static void each_place_of_states_has_the_bits_of_the_cpu(void **state)
 }
 
 /* A plan with a device needs a backend with memory of its own, and the other way round. */
-static void plan_and_backend_agree_on_the_device(void **state)
+TEST(plan_and_backend_agree_on_the_device)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         test_run run = {.setup = test_standard, .comm = &run.own};
         if (k == 0) run.setup.backend = &zero_backend_fake;
@@ -155,7 +149,7 @@ static void plan_and_backend_agree_on_the_device(void **state)
 
 /* In fp32 masters are filled block by block, in a run without training 16-bit parameters piece by
  * piece. The third block and the third piece use the host's memory of the first. */
-static void long_groups_pass_through_two_chunks(void **state)
+TEST(long_groups_pass_through_two_chunks)
 {
     const rounds *r = *state;
     for (int k = 0; k < 2; k++) {
@@ -196,7 +190,7 @@ static void diverge(const test_setup *setup, char *told, size_t size)
     test_run_close(&run);
 }
 
-static void a_divergence_is_told_as_on_the_cpu(void **state)
+TEST(a_divergence_is_told_as_on_the_cpu)
 {
     char want[512], got[512];
     (void)state;
@@ -268,9 +262,8 @@ static int64_t check_waits(const test_setup *setup)
     return all;
 }
 
-static void a_step_waits_in_overflow_and_for_what_is_not_over(void **state)
+TEST(a_step_waits_in_overflow_and_for_what_is_not_over)
 {
-    (void)state;
     int64_t waits = 0;
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         test_setup setup = on_device(test_standard);
@@ -297,16 +290,9 @@ int main(int argc, char **argv)
         r.count = strtoll(argv[1], NULL, 10);
         r.seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_and_backend_agree_on_the_device),
-        cmocka_unit_test_prestate(each_stage_and_type_has_the_bits_of_the_cpu, &r),
-        cmocka_unit_test_prestate(each_place_of_states_has_the_bits_of_the_cpu, &r),
-        cmocka_unit_test_prestate(long_groups_pass_through_two_chunks, &r),
-        cmocka_unit_test(a_divergence_is_told_as_on_the_cpu),
-        cmocka_unit_test(a_step_waits_in_overflow_and_for_what_is_not_over),
-    };
+    around.state = &r;
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     failed += test_place_close();
     return test_end(failed);
 }

@@ -231,9 +231,3 @@ TEST(a_rank_that_cannot_read_its_states_ends_the_digest_on_all)
     }
     zero_comm_destroy(&world);
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
-}

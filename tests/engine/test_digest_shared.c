@@ -213,9 +213,3 @@ TEST(a_rank_that_cannot_read_its_part_ends_the_digest_on_all)
     zero_model_destroy(&whole);
     zero_comm_destroy(&world);
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
-}

@@ -1,6 +1,4 @@
 /* Numbers that are not finite: steps that all ranks skip, and runs that all ranks end. */
-#include "support/test.h"
-
 #include "support/faulty_unit.h"
 
 enum { FAULTY_STEP = 2 };                   /* from 0 */
@@ -219,10 +217,4 @@ TEST(a_sum_that_is_not_finite_names_no_rank)
         assert_all(strstr(zero_last_error(), "but not their sum") != NULL);
     }
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

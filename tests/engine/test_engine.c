@@ -1,6 +1,4 @@
 /* Training runs as a whole: all ranks hold one model, and many settings change no bit of it. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include <unistd.h>
@@ -238,10 +236,4 @@ TEST(microbatches_here_or_on_other_ranks_give_the_same_bits)
         assert_all(test_same(test_digest_after(&one, pairs[i].ranks, STEPS),
                              test_digest_after(&other, pairs[i].others, STEPS)));
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,4 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
-#include "support/test.h"
-
 #include "engine/file_ledger.h"
 #include "fake/fake.h"
 #include "io/scratch_file.h"

@@ -3,8 +3,6 @@
  *
  * Which words are expected follows from stage, type and nodes; the test does not ask
  * sharding/checks.h. */
-#include "support/test.h"
-
 #include "comm/sentence.h"
 #include "sharding/checks.h"
 #include "state/replicas.h"
@@ -361,10 +359,4 @@ TEST(a_number_that_is_not_finite_is_told_with_its_rank)
             assert_all(strstr(zero_last_error(), said) != NULL);
             test_run_close(&run);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

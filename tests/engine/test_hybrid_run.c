@@ -2,8 +2,6 @@
  * all ranks.
  *
  * Losses, norms, an evaluation, generated words and the digest are compared. */
-#include "support/test.h"
-
 #include "comm/check.h"
 #include "support/offload_test.h"
 #include "support/share.h"

@@ -1,8 +1,6 @@
 /* --partition-activations: the ranks of a TP group keep pieces of what --recompute keeps. Memory and
  * traffic change, bits do not. Each run has a twin on the same ranks that keeps whole outputs in
  * memory. */
-#include "support/test.h"
-
 #include "engine/file_ledger.h"
 #include "sharding/formula.h"
 #include "sharding/offload.h"

@@ -7,8 +7,6 @@
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same types. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 #include "support/pairs.h"
 
@@ -153,7 +151,7 @@ static pairs pairs_of(uint64_t seed, int64_t sample)
     return p;
 }
 
-static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
+TEST(every_pair_of_settings_gives_the_bits_of_stage_0)
 {
     for (int k = 0; k < KINDS; k++) {
         const pairs_choice base = {{0}};
@@ -165,7 +163,7 @@ static void every_pair_of_settings_gives_the_bits_of_stage_0(void **state)
     }
 }
 
-static void random_settings_give_the_bits_of_stage_0(void **state)
+TEST(random_settings_give_the_bits_of_stage_0)
 {
     matrix *m = *state;
     test_outcome want[KINDS];
@@ -185,13 +183,10 @@ int main(int argc, char **argv)
         m.count = strtoll(argv[1], NULL, 10);
         m.seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_pair_of_settings_gives_the_bits_of_stage_0, &m),
-        cmocka_unit_test_prestate(random_settings_give_the_bits_of_stage_0, &m),
-    };
+    around.state = &m;
     for (int k = 0; k < NODES; k++)
         test_split(test_size, k < test_size ? k + 1 : 1, &m.comm[k]);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     for (int k = 0; k < NODES; k++) zero_comm_destroy(&m.comm[k]);
     return test_end(failed);
 }

@@ -111,7 +111,7 @@ static bool is_chosen(const rounds *r, int stage, zero_type type, zero_offload w
     return is_legal && (r->has_all_triples || (stage + (int)type + (int)when) % 3 == 0);
 }
 
-static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(void **state)
+TEST(each_stage_type_and_place_of_the_update_gives_the_bits_of_memory)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
@@ -125,7 +125,7 @@ static void each_stage_type_and_place_of_the_update_gives_the_bits_of_memory(voi
 }
 
 /* UPDATE looks for flipped bits in groups that stay in memory, not in the slots of those in the file. */
-static void whole_groups_beside_parameters_in_the_file_raise_no_alarm(void **state)
+TEST(whole_groups_beside_parameters_in_the_file_raise_no_alarm)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
@@ -166,7 +166,7 @@ static int most_blocks(const test_setup *setup)
     return most;
 }
 
-static void groups_of_several_blocks_give_the_bits_of_memory(void **state)
+TEST(groups_of_several_blocks_give_the_bits_of_memory)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 1}};
@@ -201,7 +201,7 @@ static bool owns_nothing(const test_setup *setup)
     return n > 0;
 }
 
-static void ranks_that_own_nothing_of_a_group_give_the_bits_of_memory(void **state)
+TEST(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory)
 {
     const rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 2}};
@@ -232,17 +232,9 @@ int main(int argc, char **argv)
         r.count = strtoll(argv[1], NULL, 10);
         r.seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(
-            each_stage_type_and_place_of_the_update_gives_the_bits_of_memory, &r),
-        cmocka_unit_test_prestate(whole_groups_beside_parameters_in_the_file_raise_no_alarm,
-                                  &r),
-        cmocka_unit_test_prestate(groups_of_several_blocks_give_the_bits_of_memory, &r),
-        cmocka_unit_test_prestate(ranks_that_own_nothing_of_a_group_give_the_bits_of_memory,
-                                  &r),
-    };
+    around.state = &r;
     test_place_open();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     failed += test_place_close();
     return test_end(failed);
 }

@@ -1,8 +1,6 @@
 /* Optimizer states in the host's memory beside a device (offload_host): where they lie, what a step
  * copies, and that every reader and writer of states finds them. That they have the bits of the CPU in
  * all stages is shown by test_device.c. */
-#include "support/test.h"
-
 #include "support/faulty_unit.h"
 
 #include "fake/fake.h"
@@ -247,10 +245,4 @@ TEST(flipped_bits_of_states_are_found)
         for (zero_type type = ZERO_FP32; type <= ZERO_BF16; type++)
             for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
                 check_flip(stage, type, &cases[k]);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

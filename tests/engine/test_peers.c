@@ -1,12 +1,8 @@
 /* Bytes from rank to rank: what ranks count where it moves is what each has planned, in every stage,
  * by every algorithm, in shards of all ranks, by owners, over replicas and in TP groups. */
-#include "support/test.h"
-
 #include "engine/ranks.h"
 #include "sharding/schedule_peers.h"
 #include "support/engine_test.h"
-
-#include <stdlib.h>
 
 typedef struct {
     zero_algorithm algorithm;
@@ -147,10 +143,4 @@ TEST(the_parts_of_a_step_add_up_on_every_rank)
     assert_all(s.most[ZERO_RANK_IN_FLIGHT] > 0.0 || test_size == 1);
     zero_rank_seconds_destroy(&s);
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,7 +1,5 @@
 /* Pipelines as programs: their order, messages and time, against closed forms. */
 
-#include "support/test.h"
-
 #include "sharding/compile.h"
 #include "support/pipeline_test.h"
 
@@ -415,9 +413,4 @@ TEST(impossible_pipelines_are_refused)
     }
     assert_int_equal(zero_pipeline_most_stages(&model), LAYERS);
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -197,8 +197,3 @@ TEST(without_shards_more_ranks_gain_nothing)
     assert_within(b.micro_batch, 3, 4);
     close_case(&c);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -3,8 +3,6 @@
  * fewer ranks than there are.
  *
  *     test_plan_equals_run [COUNT SEED] */
-#include "support/test.h"
-
 #include "base/fail.h"
 #include "plan/plan.h"
 #include "sharding/checks.h"
@@ -334,7 +332,7 @@ static bool can_be_cut(const zero_plan_input *plan)
            zero_unit_room(unit, out) % plan->model->share.ranks == 0;
 }
 
-static void every_run_moves_and_uses_what_was_planned(void **state)
+TEST(every_run_moves_and_uses_what_was_planned)
 {
     job *j = *state;
     for (int64_t i = 0; i < j->count; i++) {
@@ -360,7 +358,7 @@ static void every_run_moves_and_uses_what_was_planned(void **state)
 }
 
 /* Six ranks on two nodes: a TP group of two lies in one node, the next one in both. */
-static void tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned(void **state)
+TEST(tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned)
 {
     job *j = *state;
     zero_comm *comm = &j->comm[1][1][0];
@@ -394,7 +392,7 @@ static size_t needed_in_stage(zero_plan_input plan, int stage)
 }
 
 /* A model of many layers, so that what stage 2 shards outweighs a group's gradient in flight. */
-static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **state)
+TEST(between_the_needs_of_two_stages_only_the_higher_one_trains)
 {
     job *j = *state;
     zero_comm *comm = &j->comm[0][0][0];
@@ -455,14 +453,9 @@ int main(int argc, char **argv)
         j.count = strtoll(argv[1], NULL, 10);
         j.seed = strtoull(argv[2], NULL, 10);
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_run_moves_and_uses_what_was_planned, &j),
-        cmocka_unit_test_prestate(
-            tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned, &j),
-        cmocka_unit_test_prestate(
-            between_the_needs_of_two_stages_only_the_higher_one_trains, &j)};
+    around.state = &j;
     open_groups(&j);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_here(NULL, NULL);
     close_groups(&j);
     return test_end(failed);
 }

@@ -5,8 +5,6 @@
  * Every two of the settings meet in some run. Compared are all losses, norms,
  * an evaluation, generated text and the digest of the states, with those of one thread that has
  * everything in memory. */
-#include "support/test.h"
-
 #include "support/offload_test.h"
 #include "support/pairs.h"
 

@@ -1,7 +1,5 @@
 /* --check-replicas of shared models: what each rank of a TP group computes for itself is compared over
  * the group, a planted difference is found and named, and this moves what was planned. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 #include "state/replicas.h"
@@ -201,10 +199,4 @@ TEST(a_wrong_copy_within_a_zero_group_is_found_as_without_tp)
     if (test_rank == test_size - 1) *param ^= 1;
     all_ok(zero_engine_check(&run.engine));
     test_run_close(&run);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

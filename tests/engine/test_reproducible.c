@@ -2,8 +2,6 @@
  *
  * A launch has one world size, so groups of its first 1, 2, 4 and 8 ranks train one after the
  * other. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
@@ -105,10 +103,4 @@ TEST(without_it_stages_1_and_2_differ_on_several_ranks)
         assert_all(test_same_outcome(&a, &b) == (n == 1));
         assert_all(fabs(a.norm[0] - b.norm[0]) < 1e-5 * a.norm[0]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

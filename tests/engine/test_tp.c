@@ -1,8 +1,6 @@
 /* Tensor parallelism: with S slices every number of ranks that shares a model has the same bits.
  *
  * A launch has one world size, so groups of its first ranks train one after the other. */
-#include "support/test.h"
-
 #include "support/engine_test.h"
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
@@ -227,10 +225,4 @@ TEST(a_weight_that_is_not_finite_is_told_with_its_place)
             assert_all(strstr(zero_last_error(), "forward pass of block 1") != NULL);
             test_run_close(&run);
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

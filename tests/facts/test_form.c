@@ -100,8 +100,3 @@ TEST(errors_name_section_and_line)
         free(text);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -121,15 +121,13 @@ static void check_sizes(float p, zero_type type)
             type);
 }
 
-static void attention_agrees_with_the_oracle(void **state)
+TEST(attention_agrees_with_the_oracle)
 {
-    (void)state;
     check_sizes(0.0f, ZERO_BF16);
 }
 
-static void attention_with_dropout_agrees_with_the_oracle(void **state)
+TEST(attention_with_dropout_agrees_with_the_oracle)
 {
-    (void)state;
     check_sizes(0.3f, ZERO_FP16);
 }
 
@@ -152,7 +150,7 @@ static void check_values(test_pool *pool, int capability, zero_type factors, int
     assert_same(size, x.s.out, rounded);
 }
 
-static void values_are_rounded_where_the_device_has_the_type(void **state)
+TEST(values_are_rounded_where_the_device_has_the_type)
 {
     check_values(*state, 90, ZERO_FP32, 35, ZERO_FP32);
     check_values(*state, 80, ZERO_BF16, 35, ZERO_BF16);
@@ -184,7 +182,7 @@ static void check_batch(test_pool *pool, zero_type factors)
     }
 }
 
-static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+TEST(a_sample_has_the_bits_of_its_own_in_any_batch)
 {
     check_batch(*state, ZERO_FP32);
     check_batch(*state, ZERO_FP16);
@@ -210,7 +208,7 @@ static void check_past(test_pool *pool, zero_type factors)
     }
 }
 
-static void an_output_depends_on_the_past_alone(void **state)
+TEST(an_output_depends_on_the_past_alone)
 {
     check_past(*state, ZERO_FP32);
     check_past(*state, ZERO_FP16);
@@ -230,7 +228,7 @@ static void check_future(test_pool *pool, zero_type factors)
     assert_true(((float *)x.s.dqkv)[t * 3 * C - 1] != 0.0f);
 }
 
-static void positions_that_no_loss_uses_have_no_gradient(void **state)
+TEST(positions_that_no_loss_uses_have_no_gradient)
 {
     check_future(*state, ZERO_FP32);
     check_future(*state, ZERO_FP16);
@@ -238,7 +236,7 @@ static void positions_that_no_loss_uses_have_no_gradient(void **state)
 }
 
 /* Arrays need not be aligned to 16 bytes; that changes how they are loaded, and no bit. */
-static void alignment_changes_no_bit(void **state)
+TEST(alignment_changes_no_bit)
 {
     const zero_type types[] = {ZERO_FP32, ZERO_FP16, ZERO_BF16};
     for (size_t i = 0; i < COUNT(types); i++) {
@@ -255,7 +253,7 @@ static void alignment_changes_no_bit(void **state)
 }
 
 /* Scores whose exponentials, or their sum, leave the range of floats. */
-static void large_scores_neither_overflow_nor_vanish(void **state)
+TEST(large_scores_neither_overflow_nor_vanish)
 {
     problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
     for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
@@ -303,7 +301,7 @@ static void check_wrong(test_pool *pool, zero_type factors, float wrong)
     assert_true(is_wrong(((float *)dout.s.dqkv)[LAST * 3 * SIZE]));
 }
 
-static void infinity_and_nan_show(void **state)
+TEST(infinity_and_nan_show)
 {
     check_wrong(*state, ZERO_FP32, NAN);
     check_wrong(*state, ZERO_FP32, INFINITY);
@@ -311,20 +309,4 @@ static void infinity_and_nan_show(void **state)
     check_wrong(*state, ZERO_BF16, -INFINITY);
     check_wrong(*state, ZERO_FP16, NAN);
     check_wrong(*state, ZERO_FP16, 1e6f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(attention_agrees_with_the_oracle),
-        test_with_pool(attention_with_dropout_agrees_with_the_oracle),
-        test_with_pool(values_are_rounded_where_the_device_has_the_type),
-        test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
-        test_with_pool(an_output_depends_on_the_past_alone),
-        test_with_pool(positions_that_no_loss_uses_have_no_gradient),
-        test_with_pool(alignment_changes_no_bit),
-        test_with_pool(large_scores_neither_overflow_nor_vanish),
-        test_with_pool(infinity_and_nan_show),
-    };
-    return cmocka_run_group_tests(tests, test_gpu_open_group, test_gpu_close_group);
 }

@@ -1,8 +1,6 @@
 /* The CUDA backend's glue, on the emulated device or on a GPU: memory, copies and their tickets,
  * products in pieces, and failures. The emulator's streams run late and in random orders, so a wait
  * that is missing changes numbers. */
-#include "support/test.h"
-
 #include "gpu/open_device.h"
 
 /* ---- memory and copies ---- */
@@ -325,9 +323,4 @@ TEST(devices_have_numbers)
     assert_fails(of->accepts(&d.math, ZERO_BF16), ZERO_ERR_UNSUPPORTED, "use --dtype fp16");
     assert_ok(of->accepts(&d.math, ZERO_FP16));
     close_device(&d);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

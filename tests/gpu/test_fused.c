@@ -1,10 +1,6 @@
 /* Products and what follows them as one call, against the oracle's two calls: rounded once where
  * cuBLASLt makes both, and the bits of the device's two calls elsewhere. */
-#include "support/test.h"
-
 #include "gpu/open_device.h"
-
-#include <math.h>
 
 #include "base/half.h"
 

@@ -92,8 +92,3 @@ TEST(devices_that_a_machine_lacks_are_refused)
     assert_true(about.bytes >= about.bytes_free && about.bytes_free > about.bytes_own);
     assert_true(strlen(about.bus) > 0 && strlen(about.name) > 0);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -247,8 +247,3 @@ TEST(long_names_are_cut_in_messages)
     name[ZERO_JSON_SHOWN - 1] = '\0';
     assert_string_equal(zero_json_shown(name, shown), name);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -445,8 +445,3 @@ TEST(lengths_are_checked_before_memory_is_taken)
         zero_bytes_destroy(&file);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

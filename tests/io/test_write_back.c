@@ -116,8 +116,3 @@ TEST(what_the_disk_says_is_heard)
     assert_int_equal(write_file(100 * MIB, MIB, EIO), ZERO_ERR_ENV);
     assert_non_null(strstr(zero_last_error(), "/f: cannot be written back: Input/output"));
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

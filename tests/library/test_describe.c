@@ -1,6 +1,4 @@
 /* Models and specs of other people's programs, described well and badly. */
-#include "support/test.h"
-
 #include "support/library_test.h"
 
 /* ---- describing ---- */
@@ -183,10 +181,4 @@ TEST(a_group_needs_a_communicator)
     zero_comm_close(&comm);
     zero_comm_close(NULL);
     zero_trainer_close(NULL);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,6 +1,4 @@
 /* Trainers on a device, the fake one: every number that a program can read is the CPU's. */
-#include "support/test.h"
-
 #include "support/device_fault.h"
 #include "support/library_test.h"
 
@@ -297,10 +295,4 @@ TEST(units_with_loops_are_refused)
     assert_refusal("flag", 0, st, &(refusal){ZERO_ERR_INVALID, "computes_by_layers"});
     zero_model_destroy(&model);
     zero_comm_close(&comm);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,9 +1,5 @@
 /* Trainers whose optimizer states lie in a scratch file. */
-#include "support/test.h"
-
 #include "support/library_test.h"
-
-#include <string.h>
 
 #define DIR   "." /* the build tree, on a disk */
 #define STEPS 4
@@ -184,10 +180,4 @@ TEST(a_refused_step_updates_nothing)
     zero_trainer_close(&t);
     zero_model_destroy(&model);
     zero_comm_close(&comm);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,7 +1,5 @@
 /* Programs that call the library wrongly, on all ranks alike: a status and a message for each, and
  * afterwards everything works on. */
-#include "support/test.h"
-
 #include "support/library_test.h"
 
 #include <zero/check.h>
@@ -389,10 +387,4 @@ TEST(numbers_out_of_range_are_refused_with_the_range)
     refuse_all("optimizers", bad_optimizer, COUNT(bad_optimizer_texts),
                bad_optimizer_texts);
     refuse_all("models", bad_model, COUNT(bad_model_texts), bad_model_texts);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -1,7 +1,5 @@
 /* Programs that call the library in a wrong order, or differently on one rank: the same status and
  * message on all ranks, no signal, and nobody waits. */
-#include "support/test.h"
-
 #include "support/library_test.h"
 
 #include <unistd.h>

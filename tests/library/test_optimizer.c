@@ -241,9 +241,3 @@ TEST(a_spec_that_cannot_be_is_refused)
     if (test_size > 1)
         assert_refused(&s, params, ZERO_ERR_INVALID, "rank 1: the spec's n_params is 3");
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
-}

@@ -206,9 +206,3 @@ TEST(each_mistake_is_found_and_named)
         zero_model_destroy(&model);
     }
 }
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
-}

@@ -1,6 +1,4 @@
 /* Tensors that are written, gradients that are read, and models that are checked by them. */
-#include "support/test.h"
-
 #include "support/library_test.h"
 
 #include <zero/check.h>
@@ -355,10 +353,4 @@ TEST(random_numbers_depend_on_their_place_alone)
     zero_random_normal(&stream, 0, 1000, all);
     zero_random_normal(&stream, 500, 10, part);
     assert_memory_equal(all + 500, part, sizeof part);
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    return test_end(run_here(NULL, NULL));
 }

@@ -93,9 +93,8 @@ static const int64_t sizes[][4] = {
     {1, 65, 34, 2}, {1, 95, 256, 1}, {1, 130, 20, 4}, {2, 200, 14, 2},
 };
 
-static void attention_agrees_with_and_without_dropout(void **state)
+TEST(attention_agrees_with_and_without_dropout)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int p = 0; p < 2; p++)
             check_against_oracle((zero_attention){
@@ -107,14 +106,13 @@ static void attention_agrees_with_and_without_dropout(void **state)
 }
 
 /* More than one chunk of the sums of exponentials. */
-static void attention_agrees_over_long_rows(void **state)
+TEST(attention_agrees_over_long_rows)
 {
-    (void)state;
     check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
 }
 
 /* The output of a query that sees one key is its value, rounded if the kernels round. */
-static void values_are_rounded_where_factors_are_bf16(void **state)
+TEST(values_are_rounded_where_factors_are_bf16)
 {
     zero_math math = test_opened(cpu);
     problem x = make_problem(
@@ -153,7 +151,7 @@ static void check_batch(void **state, zero_type factors)
     }
 }
 
-static void a_sample_has_the_bits_of_its_own_in_any_batch(void **state)
+TEST(a_sample_has_the_bits_of_its_own_in_any_batch)
 {
     check_batch(state, ZERO_FP32);
     check_batch(state, ZERO_BF16);
@@ -179,14 +177,14 @@ static void check_past(void **state, zero_type factors)
     }
 }
 
-static void an_output_depends_on_the_past_alone(void **state)
+TEST(an_output_depends_on_the_past_alone)
 {
     check_past(state, ZERO_FP32);
     check_past(state, ZERO_BF16);
 }
 
 /* Scores whose exponentials, or their sum, leave the range of floats. */
-static void large_scores_neither_overflow_nor_vanish(void **state)
+TEST(large_scores_neither_overflow_nor_vanish)
 {
     zero_math slow = test_opened(naive), fast = test_opened(cpu);
     problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
@@ -205,7 +203,7 @@ static bool is_wrong(float x)
     return isnan(x) || isinf(x);
 }
 
-static void nan_and_infinity_show(void **state)
+TEST(nan_and_infinity_show)
 {
     const zero_backend *const both[] = {cpu, naive};
     for (int i = 0; i < 2; i++) {
@@ -221,18 +219,4 @@ static void nan_and_infinity_show(void **state)
                     is_wrong(((float *)y.s.out)[29 * 4 + 1]));
         assert_true(!is_wrong(y.s.lse[29]));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(attention_agrees_with_and_without_dropout),
-        test_with_pool(attention_agrees_over_long_rows),
-        test_with_pool(values_are_rounded_where_factors_are_bf16),
-        test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
-        test_with_pool(an_output_depends_on_the_past_alone),
-        test_with_pool(large_scores_neither_overflow_nor_vanish),
-        test_with_pool(nan_and_infinity_show),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

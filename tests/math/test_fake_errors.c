@@ -1,6 +1,4 @@
 /* The fake device refuses what a device would, names the call, and keeps its first failure. */
-#include "support/test.h"
-
 #include "support/device_test.h"
 
 #include "math/backends.h"
@@ -266,9 +264,4 @@ TEST(devices_are_found_by_name)
     assert_string_equal(zero_device_name_at(0), "cpu");
     assert_string_equal(zero_device_name_at(1), "cuda");
     assert_string_equal(zero_device_name_at(2), "fake");
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void embedding_backward(layer *l)
                                                           .dwpe = l->grad[1]});
 }
 
-static void embedding_has_the_gradient_of_its_forward(void **state)
+TEST(embedding_has_the_gradient_of_its_forward)
 {
     layer l = {embedding_forward, embedding_backward, .B = 3, .T = 7, .C = 5, .V = 11};
     l.tokens = test_tokens(*state, l.B * l.T, l.V);
@@ -156,7 +156,7 @@ static void linear_layer_backward(layer *l)
                     l->grad[1], l->grad[2]);
 }
 
-static void linear_has_the_gradient_of_its_forward(void **state)
+TEST(linear_has_the_gradient_of_its_forward)
 {
     layer l = {linear_layer_forward, linear_layer_backward, .B = 2, .T = 5, .C = 7, .V = 9};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -192,7 +192,7 @@ static void layernorm_backward(layer *l)
                                                                .dbias = l->grad[2]});
 }
 
-static void layernorm_has_the_gradient_of_its_forward(void **state)
+TEST(layernorm_has_the_gradient_of_its_forward)
 {
     layer l = {layernorm_forward, layernorm_backward, .B = 2, .T = 5, .C = 24};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -225,7 +225,7 @@ static void bias_gelu_backward(layer *l)
                                                      .dbias = l->grad[1]});
 }
 
-static void bias_and_gelu_have_the_gradient_of_their_forward(void **state)
+TEST(bias_and_gelu_have_the_gradient_of_their_forward)
 {
     layer l = {bias_gelu_forward, bias_gelu_backward, .T = 7, .C = 33};
     add_input(*state, &l, l.T * l.C);
@@ -259,12 +259,12 @@ static void check_attention(test_pool *pool, float p)
     check(pool, &l);
 }
 
-static void attention_has_the_gradient_of_its_forward(void **state)
+TEST(attention_has_the_gradient_of_its_forward)
 {
     check_attention(*state, 0.0f);
 }
 
-static void attention_with_dropout_has_the_gradient_of_its_forward(void **state)
+TEST(attention_with_dropout_has_the_gradient_of_its_forward)
 {
     check_attention(*state, 0.4f);
 }
@@ -299,7 +299,7 @@ static void mlp_backward(layer *l)
     product(l->in[0], true, d, false, (const int64_t[]){l->C, l->V, rows}, l->grad[1]);
 }
 
-static void mlp_has_the_gradient_of_its_forward(void **state)
+TEST(mlp_has_the_gradient_of_its_forward)
 {
     layer l = {mlp_forward, mlp_backward, .B = 2, .T = 3, .C = 6, .V = 24};
     add_input(*state, &l, l.B * l.T * l.C);
@@ -334,7 +334,7 @@ static void cross_entropy_backward(layer *l)
                                                     .loss = l->out});
 }
 
-static void cross_entropy_has_the_gradient_of_its_forward(void **state)
+TEST(cross_entropy_has_the_gradient_of_its_forward)
 {
     layer l = {cross_entropy_forward, cross_entropy_backward, .B = 6, .V = 19};
     l.tokens = test_tokens(*state, l.B, l.V);
@@ -342,19 +342,4 @@ static void cross_entropy_has_the_gradient_of_its_forward(void **state)
     set_output(*state, &l, l.B);
     for (int64_t r = 0; r < l.B; r++) l.dout[r] = 0.75f;
     check(*state, &l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(embedding_has_the_gradient_of_its_forward),
-        test_with_pool(linear_has_the_gradient_of_its_forward),
-        test_with_pool(layernorm_has_the_gradient_of_its_forward),
-        test_with_pool(bias_and_gelu_have_the_gradient_of_their_forward),
-        test_with_pool(attention_has_the_gradient_of_its_forward),
-        test_with_pool(attention_with_dropout_has_the_gradient_of_its_forward),
-        test_with_pool(mlp_has_the_gradient_of_its_forward),
-        test_with_pool(cross_entropy_has_the_gradient_of_its_forward),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

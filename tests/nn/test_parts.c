@@ -1,12 +1,8 @@
 /* GPT-2's units in parts: however many ranks share a model in S slices, all results have the same
  * bits, and without slices nearly these. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
 #include "support/lockstep.h"
 #include "support/share.h"
-
-#include <stdio.h>
 
 #define MAX_TENSORS 40
 
@@ -286,9 +282,4 @@ TEST(three_ranks_share_in_multiples_of_three)
     check_team(&six, &zero_backend_naive, ZERO_FP32);
     check_team(&twelve, &zero_backend_cpu, ZERO_FP32);
     check_team(&twelve, &zero_backend_cpu, ZERO_BF16);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

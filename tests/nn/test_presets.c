@@ -1,9 +1,5 @@
 /* The models that have a name: their shapes, sizes and flops, and messages about others. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
-
-#include <stdio.h>
 
 TEST(presets_have_the_published_parameter_counts)
 {
@@ -126,9 +122,4 @@ TEST(unknown_presets_are_answered_with_those_that_exist)
     assert_non_null(strstr(zero_last_error(), "gpt3"));
     assert_non_null(strstr(zero_last_error(), "gpt2-medium"));
     assert_true(shape.layers == 77);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* The parts of ranks tile the whole model, whatever is cut and however; and which shares of a GPT-2
  * are refused. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
 
 #include "base/fail.h"
@@ -228,9 +226,4 @@ TEST(the_papers_models_can_be_shared_as_the_paper_did)
         zero_model_destroy(&part);
         zero_model_destroy(&whole);
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

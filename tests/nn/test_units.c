@@ -1,10 +1,6 @@
 /* The units of GPT-2 as a whole model: its gradient against finite differences of its loss, on the
  * oracle; dropout, 16-bit weights, generation. */
-#include "support/test.h"
-
 #include "support/gpt2_test.h"
-
-#include <inttypes.h>
 
 #include "base/number.h"
 #include "math/cpu_state.h"
@@ -176,12 +172,12 @@ static void check_gradient(test_pool *pool, const zero_gpt2_shape *shape, int64_
 static const zero_gpt2_shape tiny = {
     .layers = 2, .hidden = 12, .heads = 3, .seq = 6, .vocab = 17};
 
-static void the_gradient_is_that_of_the_loss(void **state)
+TEST(the_gradient_is_that_of_the_loss)
 {
     check_gradient(*state, &tiny, 3, 6);
 }
 
-static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
+TEST(the_gradient_is_that_of_the_loss_with_dropout)
 {
     zero_gpt2_shape shape = tiny;
     shape.dropout = 0.3f;
@@ -190,13 +186,13 @@ static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
 }
 
 /* The head takes rows in chunks of 256: 280 rows are two. */
-static void the_gradient_is_that_of_the_loss_over_chunks_of_the_head(void **state)
+TEST(the_gradient_is_that_of_the_loss_over_chunks_of_the_head)
 {
     zero_gpt2_shape shape = {.layers = 1, .hidden = 12, .heads = 1, .seq = 70, .vocab = 5};
     check_gradient(*state, &shape, 4, 70);
 }
 
-static void gradients_add_up_where_the_call_says_so(void **state)
+TEST(gradients_add_up_where_the_call_says_so)
 {
     machine m;
     make_machine(*state, &m, &tiny, 2, 5);
@@ -224,7 +220,7 @@ static void gradients_add_up_where_the_call_says_so(void **state)
     zero_model_destroy(&m.model);
 }
 
-static void a_forward_call_without_output_saves_the_same(void **state)
+TEST(a_forward_call_without_output_saves_the_same)
 {
     int without = 0;
     machine m;
@@ -246,7 +242,7 @@ static void a_forward_call_without_output_saves_the_same(void **state)
     zero_model_destroy(&m.model);
 }
 
-static void without_dropout_training_and_evaluation_have_one_loss(void **state)
+TEST(without_dropout_training_and_evaluation_have_one_loss)
 {
     machine m;
     make_machine(*state, &m, &tiny, 3, 6);
@@ -255,7 +251,7 @@ static void without_dropout_training_and_evaluation_have_one_loss(void **state)
     zero_model_destroy(&m.model);
 }
 
-static void dropout_acts_in_training_only_and_by_step_and_sample(void **state)
+TEST(dropout_acts_in_training_only_and_by_step_and_sample)
 {
     zero_gpt2_shape shape = tiny;
     machine plain, m;
@@ -322,7 +318,7 @@ static void check_half(test_pool *pool, const zero_backend *backend, zero_type t
     zero_model_destroy(&m.model);
 }
 
-static void weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32(void **state)
+TEST(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32)
 {
     check_half(*state, &zero_backend_naive, ZERO_BF16);
     check_half(*state, &zero_backend_naive, ZERO_FP16);
@@ -375,7 +371,7 @@ static void check_activations(test_pool *pool, const zero_backend *backend, zero
     zero_model_destroy(&m.model);
 }
 
-static void activations_of_16_bits_give_nearly_the_gradient_of_fp32(void **state)
+TEST(activations_of_16_bits_give_nearly_the_gradient_of_fp32)
 {
     const zero_backend *backends[] = {&zero_backend_naive, &zero_backend_cpu};
     for (int k = 0; k < 2; k++)
@@ -387,7 +383,7 @@ static void activations_of_16_bits_give_nearly_the_gradient_of_fp32(void **state
 
 /* Rows of logits may lie apart, with anything between them; how many are computed at a time changes the
  * order of sums alone. */
-static void the_head_takes_as_many_rows_as_suit_the_device(void **state)
+TEST(the_head_takes_as_many_rows_as_suit_the_device)
 {
     const zero_gpt2_shape shape = {
         .layers = 1, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
@@ -418,9 +414,8 @@ static void the_head_takes_as_many_rows_as_suit_the_device(void **state)
     }
 }
 
-static void activations_are_of_a_type_that_all_units_heed(void **state)
+TEST(activations_are_of_a_type_that_all_units_heed)
 {
-    (void)state;
     zero_model model = describe(&tiny);
     zero_unit *block = &model.units[1];
     assert_int_equal(zero_unit_room(block, 7), 7);
@@ -437,7 +432,7 @@ static void activations_are_of_a_type_that_all_units_heed(void **state)
 }
 
 /* Generating gives the logits of the last position only; they must reproduce its loss. */
-static void generated_logits_are_those_of_the_last_position(void **state)
+TEST(generated_logits_are_those_of_the_last_position)
 {
     machine m;
     make_machine(*state, &m, &tiny, 1, 6);
@@ -449,23 +444,4 @@ static void generated_logits_are_those_of_the_last_position(void **state)
     for (int64_t v = 0; v < tiny.vocab; v++) sum += exp((double)m.logits[v]);
     assert_true(fabs(log(sum) - (double)m.logits[target] - loss) < 1e-5);
     zero_model_destroy(&m.model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test_with_pool(the_gradient_is_that_of_the_loss),
-        test_with_pool(the_gradient_is_that_of_the_loss_with_dropout),
-        test_with_pool(the_gradient_is_that_of_the_loss_over_chunks_of_the_head),
-        test_with_pool(gradients_add_up_where_the_call_says_so),
-        test_with_pool(a_forward_call_without_output_saves_the_same),
-        test_with_pool(without_dropout_training_and_evaluation_have_one_loss),
-        test_with_pool(dropout_acts_in_training_only_and_by_step_and_sample),
-        test_with_pool(weights_of_16_bits_give_the_bits_of_the_same_weights_in_fp32),
-        test_with_pool(the_head_takes_as_many_rows_as_suit_the_device),
-        test_with_pool(activations_of_16_bits_give_nearly_the_gradient_of_fp32),
-        test_with_pool(activations_are_of_a_type_that_all_units_heed),
-        test_with_pool(generated_logits_are_those_of_the_last_position),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include "small_run.h"
 #include "well_formed.h"
 
-#include <math.h>
-
 #include "pages/page.h"
 #include "pages/study.h"
 
@@ -261,9 +259,4 @@ TEST(a_trace_without_spans_says_so)
     char *text = page_of("small.jsonl", SMALL_FILE, &trace);
     assert_has(text, "The trace has no spans");
     free(text);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -2,8 +2,6 @@
 
 #include "small_run.h"
 
-#include <math.h>
-
 #include "base/fail.h"
 #include "pages/run.h"
 
@@ -328,9 +326,4 @@ TEST(what_is_no_file_is_refused)
     assert_int_equal(parse(&r, ""), ZERO_ERR_FORMAT);
     assert_int_equal(parse(&r, SMALL_RUN), ZERO_ERR_FORMAT);
     assert_non_null(strstr(zero_last_error(), "no line of a step"));
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -247,8 +247,3 @@ TEST(instructions_have_colours_and_short_names)
         assert_int_equal(zero_kind_of(rows[k].name), rows[k].kind);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -238,8 +238,3 @@ TEST(the_table_names_what_cannot_be_compared)
     free(text);
     json_decref(s);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

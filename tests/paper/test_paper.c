@@ -2,8 +2,6 @@
 
 #include <jansson.h>
 
-#include "support/test.h"
-
 #include "nn/gpt2.h"
 #include "paper/paper_tree.h"
 #include "report/models.h"
@@ -233,9 +231,4 @@ TEST(the_table_of_models_has_a_line_for_each)
         const char *line = strstr(text, start) + 1, *found = strstr(line, psi);
         assert_true(found && found < line + strcspn(line, "\n"));
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -201,8 +201,3 @@ TEST(another_machine_is_met_by_one_fitted_number)
         if (fabs(ratio - 1.0) > 0.08) fail_msg("%d x %d: ratio %.3f", r[2], r[1], ratio);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -177,8 +177,3 @@ TEST(a_peak_outside_the_step_is_told)
         strstr(text, "stage 1 needs more to evaluate: 1.00 GiB (1073741824 bytes)\n"));
     zero_plan_report_destroy(&r);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -177,8 +177,3 @@ TEST(only_the_last_steps_count)
     for (int i = 0; i < ZERO_LIVE_STEPS / 2 + 1; i++) zero_live_add_step(&times, 2.0);
     assert_true(zero_live_left(&times, &rest) == 2.0);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

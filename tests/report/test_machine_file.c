@@ -248,8 +248,3 @@ TEST(a_path_is_read_and_a_bad_one_is_a_usage_error)
     assert_non_null(strstr(zero_last_error(), path));
     assert_int_equal(zero_machine_file_find("/tmp", &m), ZERO_ERR_INVALID);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -208,8 +208,3 @@ TEST(every_word_has_a_line_that_fits)
     }
     assert_true(strlen(ZERO_FREED_MEANING) <= ZERO_LEGEND_TEXT);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -118,8 +118,3 @@ TEST(what_cannot_be_compared_is_said)
     assert_non_null(strstr(zero_last_error(), "9 ranks on 2 nodes"));
     zero_plan_report_destroy(&r);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -130,8 +130,3 @@ TEST(more_ranks_are_refused)
     assert_int_equal(zero_plan_report_make(&r, &asked), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "up to 64 ranks"));
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

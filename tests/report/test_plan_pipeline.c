@@ -142,8 +142,3 @@ TEST(time_has_messages_and_the_bubble_has_not)
         zero_plan_report_destroy(&report);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -140,8 +140,3 @@ TEST(what_replicas_move_completes_an_all_reduce)
 {
     for_all(check_replicas);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

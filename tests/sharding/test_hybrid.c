@@ -1,9 +1,5 @@
 /* Hybrid sharding: groups cut over R of N_d ranks, with replicas that add their sums; and
  * parameters that stay in node memory. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "nn/gpt2.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
@@ -414,9 +410,4 @@ TEST(comparing_replicas_as_well_takes_no_other_message)
     }
     assert_true(sent[0] == 3 * 16 && sent[1] == sent[0]);
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -139,8 +139,3 @@ TEST(laws_hold_under_any_order_of_overflows)
         }
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

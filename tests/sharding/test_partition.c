@@ -218,8 +218,3 @@ TEST(shards_of_replicas_are_neighbouring_shards_of_all)
             }
         }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

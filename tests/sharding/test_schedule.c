@@ -1,11 +1,6 @@
 /* The compiled programs: what they compute, in which order, and where their memory lies. */
-#include "support/test.h"
-
 #include "support/schedule_laws.h"
 #include "support/shadow.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "nn/gpt2.h"
 #include "support/made_model.h"
@@ -354,9 +349,4 @@ TEST(reproducible_sums_need_powers_of_two_and_a_tree_of_ours)
         assert_refused(input, "adds in an order of its own");
     }
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* Plans with a device: bytes there and on the host by hand-made formulas, and what it changes. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "base/number.h"
 #include "math/backend.h"
 #include "nn/gpt2.h"
@@ -310,9 +306,4 @@ TEST(squares_in_two_halves_are_the_same)
     assert_int_equal(zero_gradient_pieces((zero_range){0, 0}), 0);
     assert_int_equal(zero_gradient_pieces((zero_range){0, 64 * 8}), 1);
     assert_int_equal(zero_gradient_pieces((zero_range){64, 64 * 8}), 3);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

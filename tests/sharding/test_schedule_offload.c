@@ -1,8 +1,4 @@
 /* Programs whose optimizer states lie in a slower tier: any model, however far ranks run ahead. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "sharding/offload.h"
 #include "support/made_model.h"
 #include "support/random_plan.h"
@@ -136,9 +132,4 @@ TEST(plans_that_a_file_cannot_serve_are_refused)
     for (input.stage = 0; input.stage < 3; input.stage++)
         assert_refused(input, "needs --stage 3");
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

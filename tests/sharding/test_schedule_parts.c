@@ -1,15 +1,10 @@
 /* Shared models: parts of passes and the JOINs between them. */
-#include "support/test.h"
-
 #include "base/exact.h"
 #include "base/number.h"
 #include "lists/small.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
 #include "support/schedule_laws.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* ---- the order of parallel.md ---- */
 
@@ -362,9 +357,4 @@ TEST(shared_plans_that_make_no_sense_are_refused)
     model.units[1].part = NULL;
     assert_refused(job_input(&model, 0, 1), "cannot be shared by 1 ranks in 2 slices");
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* Shared models, made at random and GPT-2: their schedules keep all laws, on all ranks. */
-#include "support/test.h"
-
-#include <string.h>
-
 #include "base/fail.h"
 #include "nn/gpt2.h"
 #include "nn/share.h"
@@ -231,9 +227,4 @@ TEST(gpt2_in_parts_keeps_all_laws)
 TEST(any_shared_model_keeps_all_laws)
 {
     for (uint64_t trial = 0; trial < 200; trial += TEST_SHARE(4)) check_trial(trial);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -67,8 +67,3 @@ TEST(queues_are_found_until_they_are_empty)
     }
     zero_queues_destroy(&q);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

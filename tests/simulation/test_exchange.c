@@ -1,10 +1,5 @@
 /* One collective alone takes what the alpha-beta model says, and a broadcast the filling of its
  * chain besides. */
-#include "support/test.h"
-
-#include <math.h>
-#include <stdio.h>
-
 #include "lists/algorithm.h"
 #include "support/exchange_run.h"
 
@@ -156,9 +151,4 @@ TEST(between_nodes_of_several_ranks)
 {
     shapes_take(ZERO_ALGORITHM_HIER, several_each, LENGTH(several_each), 1.02);
     shapes_take(ZERO_ALGORITHM_P2P, several_each, LENGTH(several_each), 1.06);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

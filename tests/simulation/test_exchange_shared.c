@@ -1,9 +1,5 @@
 /* Collectives share adapters, the memory of a rank, and turns; and how much they take is
  * estimated. */
-#include "support/test.h"
-
-#include <math.h>
-
 #include "simulation/limits.h"
 #include "simulation/step_lists.h"
 #include "support/exchange_run.h"
@@ -237,9 +233,4 @@ TEST(what_is_not_simulated_is_refused)
                      ZERO_ERR_UNSUPPORTED);
     zero_step_lists_destroy(&lists);
     zero_layout_destroy(&layout);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* zero_simulate: its times against the alpha-beta model, its accounts, and its refusals. */
-#include "support/test.h"
-
 #include "support/simulate_job.h"
 
 #include "base/fail.h"
@@ -331,9 +329,4 @@ TEST(what_cannot_be_simulated_is_refused)
     refused(&job, ZERO_ERR_INVALID, "rank 4");
     simulate_close(&job);
     zero_model_destroy(&model);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Collectives in flight, as a simulation tells them: each of the program once on each rank, on all ranks
  * of its group at once, with the bytes that the plan counts. */
-#include "support/test.h"
-
 #include "support/simulate_job.h"
-
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "lists/algorithm.h"
@@ -154,9 +150,4 @@ TEST(so_they_are_in_groups)
     }
     zero_model_destroy(&model);
     zero_model_destroy(&whole);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

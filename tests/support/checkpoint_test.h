@@ -2,8 +2,6 @@
 #pragma once
 
 #include "support/engine_test.h"
-#include "support/test.h"
-
 #include <unistd.h>
 
 #include "base/fail.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "support/collective_job.h"
-#include "support/test.h"
 #include "support/test_world.h"
 
 #include <unistd.h>

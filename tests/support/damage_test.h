@@ -3,8 +3,6 @@
 #pragma once
 
 #include "support/checkpoint_test.h"
-#include "support/test.h"
-
 #include <fcntl.h>
 #include <time.h>
 

@@ -4,9 +4,6 @@
 #include "support/mpi_cmocka.h"
 #include "support/states_test.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"

@@ -30,6 +30,12 @@ static inline int test_end(int failed)
     return failed != 0;
 }
 
+__attribute__((constructor)) static void test_has_ranks(void)
+{
+    around.begin = test_begin;
+    around.end = test_end;
+}
+
 /* Passes or fails on every rank alike, and prints the ranks on which `ok` is false. Collective. */
 #define assert_all(ok) assert_all_at((ok) ? 1 : 0, #ok, __FILE__, __LINE__)
 static inline void assert_all_at(int ok, const char *text, const char *file, int line)

@@ -6,8 +6,6 @@
 #include "sharding/schedule_peers.h"
 #include "support/mpi_cmocka.h"
 
-#include <string.h>
-
 /* Adds what this rank has moved in the group, by rank of the world. */
 static inline void add_peers(const zero_comm *group, zero_peer_bytes *sum)
 {

@@ -1,9 +1,4 @@
-#include "support/test.h"
-
 #include "support/schedule_laws.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "sharding/schedule_live.h"
 

@@ -1,8 +1,5 @@
 #include "support/shadow.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "support/shadow_ops.h"
 
 int64_t *shadow_index_of(const shadow *w, int rank, int microbatch)

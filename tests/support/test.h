@@ -31,11 +31,36 @@ static size_t n_tests_here __attribute__((unused));
     } \
     static void law(void **state __attribute__((unused)))
 
+/* What the headers that a file includes, or its main(), want done around its tests. */
+static struct {
+    void (*begin)(int *argc, char ***argv);
+    int (*end)(int failed);
+    CMFixtureFunction set_up, tear_down; /* of all tests */
+    CMFixtureFunction before, after;     /* of each */
+    void *state;                         /* of each, unless `before` sets one */
+} around __attribute__((unused));
+
 /* Runs the file's tests, between `set_up` and `tear_down` (NULL: none). Returns how many failed; a
  * file without tests fails. */
-#define run_here(set_up, tear_down) \
-    (n_tests_here > 0 \
-         ? _cmocka_run_group_tests("tests", tests_here, n_tests_here, set_up, tear_down) \
-         : 1)
+static inline int run_here(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    for (size_t i = 0; i < n_tests_here; i++) {
+        tests_here[i].setup_func = around.before;
+        tests_here[i].teardown_func = around.after;
+        tests_here[i].initial_state = around.state;
+    }
+    return n_tests_here > 0 ? _cmocka_run_group_tests("tests", tests_here, n_tests_here,
+                                                      set_up, tear_down)
+                            : 1;
+}
+
+#ifdef TEST_MAIN /* zero_test() sets it for a file without a main() */
+int main(int argc, char **argv)
+{
+    if (around.begin) around.begin(&argc, &argv);
+    int failed = run_here(around.set_up, around.tear_down);
+    return around.end ? around.end(failed) : failed;
+}
+#endif
 
 #define assert_ok(call) assert_int_equal(call, ZERO_OK)

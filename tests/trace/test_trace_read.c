@@ -151,8 +151,3 @@ TEST(a_file_that_is_not_there_is_an_error)
     assert_int_equal(zero_traced_read(&t, "no/such/t.json"), ZERO_ERR_IO);
     assert_non_null(strstr(zero_last_error(), "no/such/t.json"));
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -303,8 +303,3 @@ TEST(a_rate_for_random_weights_is_known_as_one)
     c.lr = 1e-5;
     assert_true(zero_config_scratch_rate(&c) == 6e-4);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

@@ -107,8 +107,3 @@ TEST(other_files_are_refused_with_their_line)
     zero_metrics_file file;
     assert_int_equal(zero_metrics_read(&file, "nosuch.jsonl"), ZERO_ERR_IO);
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}

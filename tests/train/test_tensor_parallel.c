@@ -183,8 +183,3 @@ TEST(a_reproducible_batch_is_cut_alike_for_all_tp)
         assert_true(c.global_batch == one.global_batch);
     }
 }
-
-int main(void)
-{
-    return run_here(NULL, NULL);
-}
