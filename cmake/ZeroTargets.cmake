@@ -278,9 +278,10 @@ function(zero_mpi_command out n)
 endfunction()
 
 # Open MPI refuses to run as root unless two variables allow it, and does not notice when a
-# container forbids processes to read each other's memory. Other MPIs ignore these variables.
+# container forbids processes to read each other's memory. Two ranks on two cores would poll without
+# giving way to the tests beside them. Other MPIs ignore these variables.
 set(ZERO_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  OMPI_MCA_btl_vader_single_copy_mechanism=none)
+  OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1)
 
 function(zero_test_settings name ranks timeout labels)
   # In a bare chroot the host name does not resolve, and MPI would wait 5 s at each start. Without
