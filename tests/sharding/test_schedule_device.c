@@ -1,7 +1,7 @@
 /* Plans with a device: bytes there and on the host by hand-made formulas, and what it changes. */
 #include "base/number.h"
 #include "math/backend.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
@@ -17,10 +17,10 @@ static zero_schedule compiled(const zero_plan_input *input)
 
 static zero_model preset(const char *name)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_model model;
-    assert_ok(zero_gpt2_preset(name, &shape));
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_preset(name, &shape));
+    assert_ok(zero_model_build(&shape, &model));
     return model;
 }
 
