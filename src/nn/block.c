@@ -150,35 +150,41 @@ static zero_layer_norm norm(const pass *p, int gain)
         .unit = p->unit, .call = p->call, .gain = gain, .rows = p->rows};
 }
 
-/* The forward call; backward adds dout and dqkv. */
+/* The forward call; backward adds dout. */
 static zero_attention attention_of(const pass *p)
 {
-    return (zero_attention){.B = p->call->batch->B,
-                            .T = p->call->batch->T,
-                            .C = own_channels(p->unit),
-                            .H = own_heads(p->unit),
-                            .first_head = p->unit->share.rank * own_heads(p->unit),
-                            .dropout = mask(p, DROP_ATTENTION),
-                            .factors = p->call->type,
-                            .rows_type = p->unit->activations,
-                            .qkv = p->s.qkv,
-                            .out = p->s.attended,
-                            .lse = p->s.lse,
-                            .work = p->attending};
+    const int64_t H = own_heads(p->unit);
+    zero_attention a = {.B = p->call->batch->B,
+                        .T = p->call->batch->T,
+                        .H = H,
+                        .K = H,
+                        .D = own_channels(p->unit) / H,
+                        .first_head = p->unit->share.rank * H,
+                        .dropout = mask(p, DROP_ATTENTION),
+                        .factors = p->call->type,
+                        .rows_type = p->unit->activations,
+                        .out = p->s.attended,
+                        .lse = p->s.lse,
+                        .work = p->attending};
+    zero_attention_rows(&a, p->s.qkv, p->wide);
+    return a;
 }
 
 /* The keys and values of earlier positions: NULL as long as nothing is kept. */
-static zero_cached cached_of(const pass *p)
+static zero_cached cached_of(const pass *p, const zero_attention *a)
 {
     const zero_batch *b = p->call->batch;
     return (zero_cached){.B = b->B,
                          .T = b->T,
-                         .C = own_channels(p->unit),
-                         .H = own_heads(p->unit),
+                         .H = a->H,
+                         .K = a->K,
+                         .D = a->D,
                          .room = b->room,
                          .past = b->past,
                          .rows_type = p->unit->activations,
-                         .qkv = p->s.qkv,
+                         .q = a->q,
+                         .k = a->k,
+                         .v = a->v,
                          .cache = p->call->cache,
                          .out = p->s.attended};
 }
@@ -190,7 +196,7 @@ static void mix(const pass *p)
 {
     const zero_call *c = p->call;
     const zero_attention attention = attention_of(p);
-    const zero_cached cached = cached_of(p);
+    const zero_cached cached = cached_of(p, &attention);
     if (c->cache) c->backend->remember(c->math, &cached);
     if (c->batch->past)
         c->backend->recall(c->math, &cached);
@@ -304,7 +310,6 @@ static void attend_input(const pass *p)
     const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
     zero_attention attention = attention_of(p);
     attention.dout = p->joint;
-    attention.dqkv = p->wide;
     zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, take_joined(p, p->masked),
                              c->stream);
     mask_branch_gradient(p, DROP_PROJ);
@@ -356,23 +361,20 @@ static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
     int64_t n = B * T * zero_shape_of(u)->hidden, own = B * T * own_channels(u);
-    int64_t attention =
-        zero_attention_workspace(&(zero_attention){.B = B,
-                                                   .T = T,
-                                                   .C = own_channels(u),
-                                                   .H = own_heads(u),
-                                                   .rows_type = u->activations});
+    const int64_t H = own_heads(u), D = own_channels(u) / H;
+    int64_t attention = zero_attention_workspace(&(zero_attention){
+        .B = B, .T = T, .H = H, .K = H, .D = D, .rows_type = u->activations});
     const int64_t room = zero_unit_room(u, n);
     int64_t joint = zero_share_has_parts(&u->share) ? 0 : room; /* that is the caller's */
-    return (zero_unit_sizes){
-        .out = n,
-        .saved = saved_floats(u, B * T),
-        .forward_work = attention,
-        .cache = zero_cache_floats(u->activations, T, own_channels(u), own_heads(u)),
-        .backward_work = zero_unit_room(u, 4 * own) + joint + room + attention,
-        .thread_work = attention,
-        .flops = flops(u, B, T),
-        .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
+    return (zero_unit_sizes){.out = n,
+                             .saved = saved_floats(u, B * T),
+                             .forward_work = attention,
+                             .cache = zero_cache_floats(u->activations, T, H, H, D),
+                             .backward_work =
+                                 zero_unit_room(u, 4 * own) + joint + room + attention,
+                             .thread_work = attention,
+                             .flops = flops(u, B, T),
+                             .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
 static void forward(const zero_unit *u, const zero_call *c)
