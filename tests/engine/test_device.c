@@ -5,15 +5,11 @@
  *     test_device               every pair of stage and type, and every place of states and of their
  *                               UPDATE; other settings drawn at random
  *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
-#include "support/offload_test.h"
+#include "support/job_place.h"
+#include "support/same_bits.h"
 #include "support/twin_test.h"
 
 #include "fake/fake.h"
-
-typedef struct {
-    int64_t count;
-    uint64_t seed;
-} rounds;
 
 static void set_order(uint64_t order)
 {
@@ -29,30 +25,13 @@ static test_setup on_device(test_setup setup)
     return setup;
 }
 
-static void describe(const test_setup *setup)
-{
-    const zero_plan_input *p = &setup->plan;
-    print_error("%d ranks on %d nodes, stage %d, %s, M %d, partition %d, collectives %d, "
-                "bucket %d, prefetch %d, persist %d%s%s%s%s%s, offload %s, order %s: other "
-                "bits than on the CPU\n",
-                test_size, setup->fake_nodes, p->stage, zero_type_name(p->type),
-                p->accumulation, (int)p->partition, (int)p->collectives, (int)p->bucket,
-                (int)p->prefetch, (int)p->persist, p->serial ? ", serial" : "",
-                p->recompute ? ", recompute" : "", p->reproducible ? ", reproducible" : "",
-                p->check_memory ? ", check_memory" : "",
-                p->offload_host ? ", offload_host" : "", zero_offload_name(p->offload),
-                getenv("ZERO_FAKE_ORDER"));
-}
-
 static void check(const test_setup *setup)
 {
     test_setup device = on_device(*setup), cpu = *setup;
     cpu.plan.offload_host = 0;
     if (cpu.plan.offload != ZERO_OFFLOAD_DELAYED) cpu.plan.offload = ZERO_OFFLOAD_OFF;
     twin_outcome want = twin_run(&cpu, NULL), got = twin_run(&device, NULL);
-    bool is_same = memcmp(&want, &got, sizeof want) == 0;
-    if (!is_same && test_rank == 0) describe(setup);
-    assert_all(is_same);
+    test_expect(setup, memcmp(&want, &got, sizeof want) == 0);
 }
 
 /* ---- settings ---- */
@@ -102,7 +81,7 @@ static test_setup setup_of(dice *d, int stage, zero_type type)
 
 TEST(each_stage_and_type_has_the_bits_of_the_cpu)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed}};
     for (int64_t i = 0; i < r->count; i++)
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
@@ -117,7 +96,7 @@ TEST(each_stage_and_type_has_the_bits_of_the_cpu)
 
 TEST(each_place_of_states_has_the_bits_of_the_cpu)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = r->seed, .sample = 3}};
     for (int64_t i = 0; i < r->count; i++)
         for (int when = ZERO_OFFLOAD_END; when < ZERO_OFFLOAD_PLACES; when++)
@@ -151,7 +130,7 @@ TEST(plan_and_backend_agree_on_the_device)
  * piece. The third block and the third piece use the host's memory of the first. */
 TEST(long_groups_pass_through_two_chunks)
 {
-    const rounds *r = *state;
+    const test_rounds *r = *state;
     for (int k = 0; k < 2; k++) {
         test_setup setup = test_standard;
         setup.shape.hidden = 12;
@@ -284,15 +263,8 @@ TEST(a_step_waits_in_overflow_and_for_what_is_not_over)
 
 int main(int argc, char **argv)
 {
-    rounds r = {.count = 1, .seed = 1};
-    test_begin(&argc, &argv);
-    if (argc == 3) {
-        r.count = strtoll(argv[1], NULL, 10);
-        r.seed = strtoull(argv[2], NULL, 10);
-    }
+    test_rounds r = test_rounds_of(argc, argv, 1);
     around.state = &r;
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
+    around.begin(&argc, &argv);
+    return around.end(run_here(NULL, NULL));
 }

@@ -2,7 +2,7 @@
  * some moment. All ranks get the failure, which names rank, block and byte, and no rank waits for
  * ever. Short transfers are continued. Steps without an update write nothing. */
 #include "support/faulty_unit.h"
-#include "support/offload_test.h"
+#include "support/job_place.h"
 
 #include "base/range.h"
 
@@ -377,13 +377,4 @@ TEST(a_step_that_overflows_writes_nothing)
             test_digest want = digest_after_overflow(&twin);
             assert_all(test_same(digest_after_overflow(&setup), want));
         }
-}
-
-int main(int argc, char **argv)
-{
-    test_begin(&argc, &argv);
-    test_place_open();
-    int failed = run_here(NULL, NULL);
-    failed += test_place_close();
-    return test_end(failed);
 }

@@ -17,8 +17,7 @@ enum { NODES = 3, DEGREES = 4, SHARDS = 3 };
 typedef struct {
     /* The same ranks, on 1, 2 and 3 nodes, in TP groups, in shard groups of all, 1 and 2 */
     zero_comm comm[NODES][DEGREES][SHARDS];
-    int64_t count;
-    uint64_t seed;
+    test_rounds rounds;
 } job;
 
 /* The source of random numbers. */
@@ -335,9 +334,10 @@ static bool can_be_cut(const zero_plan_input *plan)
 TEST(every_run_moves_and_uses_what_was_planned)
 {
     job *j = *state;
-    for (int64_t i = 0; i < j->count; i++) {
-        dice d = {
-            .rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed, .sample = (uint64_t)i}};
+    for (int64_t i = 0; i < j->rounds.count; i++) {
+        dice d = {.rng = {.purpose = ZERO_RNG_TEST,
+                          .seed = j->rounds.seed,
+                          .sample = (uint64_t)i}};
         zero_model model, part = {0};
         bool is_shared = i % 4 == 2; /* perhaps by one rank alone */
         int64_t k = roll(&d, NODES), degree = is_shared ? 1 + roll(&d, DEGREES) : 1;
@@ -362,7 +362,7 @@ TEST(tp_groups_that_lie_otherwise_on_nodes_send_what_was_planned)
 {
     job *j = *state;
     zero_comm *comm = &j->comm[1][1][0];
-    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->seed}};
+    dice d = {.rng = {.purpose = ZERO_RNG_TEST, .seed = j->rounds.seed}};
     zero_model model, part;
     if (comm->size != 6) return;
     draw_gpt2(&d, 2, ZERO_FP32, &model);
@@ -447,12 +447,8 @@ static void close_groups(job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.count = 200, .seed = 1};
+    job j = {.rounds = test_rounds_of(argc, argv, 200)};
     test_begin(&argc, &argv);
-    if (argc == 3) {
-        j.count = strtoll(argv[1], NULL, 10);
-        j.seed = strtoull(argv[2], NULL, 10);
-    }
     around.state = &j;
     open_groups(&j);
     int failed = run_here(NULL, NULL);

@@ -63,4 +63,17 @@ int main(int argc, char **argv)
 }
 #endif
 
+/* Arguments COUNT SEED of tests with random cases. */
+typedef struct {
+    int64_t count;
+    uint64_t seed;
+    bool is_given;
+} test_rounds;
+
+static inline test_rounds test_rounds_of(int argc, char **argv, int64_t count)
+{
+    if (argc != 3) return (test_rounds){count, 1, false};
+    return (test_rounds){strtoll(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), true};
+}
+
 #define assert_ok(call) assert_int_equal(call, ZERO_OK)
