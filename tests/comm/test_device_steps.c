@@ -2,7 +2,6 @@
 #include "lists/mirror.h"
 #include "support/share.h"
 #include "support/step_cases.h"
-#include "support/step_print.h"
 
 #define TRIALS 5 /* per layout, algorithm and kind */
 
@@ -345,34 +344,7 @@ TEST(copies_go_on_while_other_chunks_travel)
     }
 }
 
-/* ---- printing, nonsense ---- */
-
-TEST(copies_are_printed)
-{
-    zero_layout layout = layout_of((node_sizes){2});
-    zero_collective_spec spec = spec_of(ZERO_ALGORITHM_P2P, ZERO_ALL_GATHER);
-    zero_steps steps;
-    char line[256];
-    int fetches = 0, stores = 0, waits = 0;
-    assert_ok(zero_steps_init(&steps, &spec, &layout, 1));
-    FILE *file = tmpfile();
-    assert_non_null(file);
-    zero_steps_print(&steps, file);
-    rewind(file);
-    assert_non_null(fgets(line, sizeof line, file));
-    assert_non_null(strstr(line, "on a device"));
-    while (fgets(line, sizeof line, file)) {
-        fetches += strstr(line, "fetch [") != NULL;
-        stores += strstr(line, "store out of 1 [") != NULL;
-        waits += strstr(line, "fetched before") != NULL;
-    }
-    assert_int_equal(fetches, count_kind(&steps, ZERO_STEP_FETCH));
-    assert_int_equal(stores, count_kind(&steps, ZERO_STEP_STORE));
-    assert_true(fetches > 0 && stores > 0 && waits == fetches);
-    fclose(file);
-    zero_steps_destroy(&steps);
-    zero_layout_destroy(&layout);
-}
+/* ---- nonsense ---- */
 
 static void refuse(zero_collective_spec spec, const char *words)
 {
