@@ -1,6 +1,7 @@
 /* The conversions of half.h against a second way to round, for a sample of all floats, or for all
  * of them: test_half all. */
 
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "base/half.h"

@@ -1,5 +1,6 @@
 /* Damage of a shared model's checkpoint is found by some rank of any groups, and named; manifests that
  * lie about groups and cuts are refused. */
+#define TEST_HAS_MAIN
 #include "support/shared_checkpoint.h"
 
 /* ---- damage ---- */

@@ -1,5 +1,6 @@
 /* Files that lie are refused although their checksums are right: forgers can compute checksums,
  * too. */
+#define TEST_HAS_MAIN
 #include "support/damage_test.h"
 
 /* ---- manifests ---- */

@@ -1,5 +1,6 @@
 /* GPT-2 to Hugging Face's files: they have the right names and shapes, are read back, and exist
  * completely or not at all. */
+#define TEST_HAS_MAIN
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* The files of a model are found where users have them: in a folder, in several files, in the hub's
  * cache. Files of other formats are named, with what to do. */
+#define TEST_HAS_MAIN
 #include "support/hugging_face_test.h"
 
 #include <sys/stat.h>

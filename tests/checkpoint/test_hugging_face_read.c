@@ -1,5 +1,6 @@
 /* GPT-2 from Hugging Face's files: files of other programs are read correctly, and mismatches are
  * named. */
+#define TEST_HAS_MAIN
 #include "support/hugging_face_test.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* The corpus of a run is opened once per node, and is everywhere the same as one opened alone. */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "cli/generate_options.h"

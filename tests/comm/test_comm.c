@@ -1,3 +1,4 @@
+#define TEST_HAS_MAIN
 #include "comm/comm.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
 /* Families: a group divided into TP, ZeRO, shard and replica groups, which make progress together. */
+#define TEST_HAS_MAIN
 #include "comm/divide.h"
 
 #include <unistd.h>

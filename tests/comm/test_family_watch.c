@@ -1,5 +1,6 @@
 /* The watchdog, the check and the progress thread of a family. faults.sh has the cases that end a
  * job; test_verdict.c has the watchdog's judgement. */
+#define TEST_HAS_MAIN
 #include "comm/divide.h"
 
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* When collectives were in flight (comm/spans.h), clocks of nodes (comm/clock_offset.h) and bytes
  * that rank 0 takes of all (comm/deliver.h). */
+#define TEST_HAS_MAIN
 #include "support/mpi_cmocka.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 /* The watchdog, the check and the progress thread of a family with shard groups and replica groups:
  * T = 1, R = 2, K = 3 on 6 ranks, and T = R = K = 2 on 8 ranks. */
+#define TEST_HAS_MAIN
 #include "comm/divide.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 /* Runs alone, or (test_launch.foreign) as two processes under the launcher of another MPI, where
  * the environment promises two ranks and each process finds itself alone. */
+#define TEST_HAS_MAIN
 #include "comm/launch.h"
 
 #include <sys/wait.h>
@@ -139,9 +140,4 @@ TEST(mpi_stops)
     assert_ok(zero_launch_stop());
     MPI_Finalized(&is_down);
     assert_true(is_down);
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The watchdog, the check and the progress thread of a group. faults.sh has the cases that end a
  * job. */
+#define TEST_HAS_MAIN
 #include "comm/watch.h"
 
 #include <unistd.h>

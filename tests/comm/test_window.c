@@ -1,4 +1,5 @@
 /* Windows. `test_window small` expects a private /dev/shm of 1 MiB (small_shm.sh). */
+#define TEST_HAS_MAIN
 #include "comm/window.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* Answers as people write them, grades, and all questions of all lessons in many
  * variants. */
 
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "base/fail.h"

@@ -5,6 +5,7 @@
  *     test_device               every pair of stage and type, and every place of states and of their
  *                               UPDATE; other settings drawn at random
  *     test_device COUNT SEED    COUNT rounds of the same, each in another order of the queues */
+#define TEST_HAS_MAIN
 #include "support/job_place.h"
 #include "support/same_bits.h"
 #include "support/twin_test.h"

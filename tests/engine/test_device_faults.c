@@ -4,6 +4,7 @@
  *
  *     test_device_faults           every 13th call
  *     test_device_faults EVERY     every EVERY-th call */
+#define TEST_HAS_MAIN
 #include "support/device_fault.h"
 #include "support/engine_test.h"
 

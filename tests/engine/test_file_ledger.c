@@ -1,4 +1,5 @@
 /* The ledger of the scratch file: bytes read and written are those planned, and the formula's. */
+#define TEST_HAS_MAIN
 #include "engine/file_ledger.h"
 #include "fake/fake.h"
 #include "io/scratch_file.h"

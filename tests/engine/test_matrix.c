@@ -7,6 +7,7 @@
  *
  * Compared are all losses, norms, an evaluation, generated text and the digest of the states,
  * with those of stage 0 on the same ranks and with the same types. */
+#define TEST_HAS_MAIN
 #include "support/pairs.h"
 #include "support/same_bits.h"
 

@@ -5,6 +5,7 @@
  *     test_offload               every pair of stage, type and place of UPDATE, with other settings
  *                                drawn at random; large groups; ranks without states
  *     test_offload COUNT SEED    COUNT rounds with every triple of them */
+#define TEST_HAS_MAIN
 #include "support/job_place.h"
 #include "support/same_bits.h"
 #include "support/twin_test.h"

@@ -3,6 +3,7 @@
  * fewer ranks than there are.
  *
  *     test_plan_equals_run [COUNT SEED] */
+#define TEST_HAS_MAIN
 #include "base/fail.h"
 #include "plan/plan.h"
 #include "sharding/checks.h"

@@ -1,4 +1,5 @@
 /* Expressions over a tree: each line is an expression and what it gives. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "facts/facts.h"

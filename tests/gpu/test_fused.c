@@ -1,5 +1,6 @@
 /* Products and what follows them as one call, against the oracle's two calls: rounded once where
  * cuBLASLt makes both, and the bits of the device's two calls elsewhere. */
+#define TEST_HAS_MAIN
 #include "gpu/open_device.h"
 
 #include "base/half.h"

@@ -1,4 +1,5 @@
 /* A disk's trial gives rates and leaves nothing; blocks are moved as asked and keep their bytes. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/disk_trial.h"

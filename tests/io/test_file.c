@@ -1,4 +1,5 @@
 /* One reader of files: a mistake has one status and one wording, whatever reads. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/bytes.h"

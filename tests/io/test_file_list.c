@@ -1,4 +1,5 @@
 /* Whether a path is, or would be, among the files that a path, a directory or a pattern stands for. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/file_list.h"

@@ -1,4 +1,5 @@
 /* Lines of a file or a pipe are there completely or not at all, and lost ones are counted. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/line_file.h"

@@ -1,4 +1,5 @@
 /* A scratch file returns what was written, names what a disk got wrong, and leaves nothing. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/scratch.h"

@@ -1,5 +1,6 @@
 /* A scratch file where the file system lacks something, or the disk fails. Each case runs in a
  * child whose system calls the kernel refuses. */
+#define TEST_HAS_MAIN
 #define _GNU_SOURCE /* O_TMPFILE, O_DIRECT */
 #include "support/test.h"
 

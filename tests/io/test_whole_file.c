@@ -1,4 +1,5 @@
 /* A file that is there completely or not at all. */
+#define TEST_HAS_MAIN
 #include "support/test.h"
 
 #include "io/whole_file.h"

@@ -1,5 +1,6 @@
 /* Programs that call the library in a wrong order, or differently on one rank: the same status and
  * message on all ranks, no signal, and nobody waits. */
+#define TEST_HAS_MAIN
 #include "support/library_test.h"
 
 #include <unistd.h>

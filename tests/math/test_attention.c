@@ -112,7 +112,7 @@ TEST(attention_agrees_with_and_without_dropout)
 /* More than one chunk of the sums of exponentials. */
 TEST(attention_agrees_over_long_rows)
 {
-    check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
+    check_against_oracle((zero_attention){.B = 1, .T = 1100, .H = 1, .K = 1, .D = 8});
 }
 
 /* The output of a query that sees one key is its value, rounded if the kernels round. */

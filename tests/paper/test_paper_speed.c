@@ -1,6 +1,7 @@
 /* Figures 2, 3, 4 and 8 of the paper beside the model of time: every cell is there, and the shapes are
  * the paper's. */
 
+#define TEST_HAS_MAIN
 #include "paper/paper_tree.h"
 
 /* The runs, typed a second time: tables 5, 6, 9, 10 and figures 2, 3, 4, 8; Turing-NLG and a trillion parameters, of the text. */

@@ -54,7 +54,8 @@ static inline int run_here(CMFixtureFunction set_up, CMFixtureFunction tear_down
                             : 1;
 }
 
-#ifdef TEST_MAIN /* zero_test() sets it for a file without a main() */
+/* zero_test() sets the first; a file with a main() of its own defines the other one. */
+#if defined(TEST_MAIN) && !defined(TEST_HAS_MAIN)
 int main(int argc, char **argv)
 {
     if (around.begin) around.begin(&argc, &argv);

@@ -1,4 +1,5 @@
 /* The trace of a simulation has the ranks that were asked for, and each rank's own plan. */
+#define TEST_HAS_MAIN
 #include <unistd.h>
 
 #include "support/test.h"

@@ -1,4 +1,5 @@
 /* A trace that is written and read again has every number and every name. */
+#define TEST_HAS_MAIN
 #include <unistd.h>
 
 #include "support/test.h"
