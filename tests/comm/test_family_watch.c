@@ -231,47 +231,7 @@ TEST(waits_after_files_are_longer_in_a_part_too)
     assert_all(world.patience <= 1.0);
 }
 
-/* ---- polls and the thread ---- */
-
-TEST(a_poll_of_any_group_moves_all)
-{
-    family *f = *state;
-    zero_comm *groups[] = {&world, f->tp.comm, f->data.comm};
-    for (int i = 0; i < 3; i++) {
-        double seconds = 0.0, end = zero_clock_seconds() + 30.0;
-        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
-        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
-        family_begin(&a);
-        family_begin(&b);
-        while ((is_active(&a) || is_active(&b)) && zero_clock_seconds() < end)
-            assert_ok(zero_collective_poll_timed(groups[i], &seconds));
-        assert_all(!is_active(&a) && !is_active(&b) && seconds > 0.0);
-        assert_all(family_is_right(&a) && family_is_right(&b));
-        family_destroy(&a);
-        family_destroy(&b);
-    }
-    assert_all(world.largest_gap > 0.0 && world.advanced > 0);
-    assert_all(f->tp.comm->largest_gap <= 0.0 && f->data.comm->advanced == 0);
-}
-
-TEST(one_thread_moves_the_whole_family)
-{
-    family *f = *state;
-    all_ok(zero_progress_start(&world, 1e-3));
-    for (int i = 0; i < 3; i++) {
-        family_job a = make(&f->tp, ZERO_ALL_GATHER, i, 0);
-        family_job b = make(&f->data, ZERO_REDUCE_SCATTER, i, 0);
-        family_begin(i == 1 ? &b : &a);
-        family_begin(i == 1 ? &a : &b);
-        for (int naps = 0; naps < 600 && (is_active(&a) || is_active(&b)); naps++)
-            sleep_for(0.05);
-        assert_all(!is_active(&a) && !is_active(&b));
-        assert_all(family_is_right(&a) && family_is_right(&b));
-        sleep_for(0.02); /* the thread goes to sleep, and is woken again */
-        family_destroy(&a);
-        family_destroy(&b);
-    }
-}
+/* ---- the thread; that polls and the thread move all groups is shown by test_hybrid_watch.c ---- */
 
 /* While this rank holds the lock of one group, the thread moves none of the others. */
 TEST(the_family_has_one_lock)
