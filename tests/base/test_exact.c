@@ -10,8 +10,6 @@
 #include "base/vector.h"
 #include "support/tree_oracle.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { MOST = 5 * ZERO_VECTOR_EXACT + 77 };
 
 static float x[MOST];

@@ -38,8 +38,7 @@ static zero_status open_it(const char *path, zero_directory_wish wish,
 
 static void says(const char *text)
 {
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
+    assert_told(text);
 }
 
 /* PLACE/NAME. */

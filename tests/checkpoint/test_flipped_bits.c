@@ -43,7 +43,7 @@ static const memory memories[] = {
     ROW(1, BF16, SHM, 0, 0, OWNER),  ROW(2, FP32, P2P, 0, 0, OWNER),
     ROW(3, BF16, HIER, 2, 0, OWNER),
 };
-enum { MEMORIES = sizeof memories / sizeof memories[0] };
+enum { MEMORIES = COUNT(memories) };
 
 /* A bit in the memory of one rank. */
 typedef struct {

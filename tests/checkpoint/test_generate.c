@@ -6,8 +6,6 @@
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 TEST(generated_text_is_the_same_on_all_ranks_and_of_known_ids)
 {
     static const int64_t prompts[] = {1, 5, 12, 13, 30}; /* T = 12 */

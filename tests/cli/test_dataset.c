@@ -103,7 +103,7 @@ TEST(every_rank_has_the_corpus_of_its_node_s_first)
         {.data = "stories:64KiB", .seed = 3},
         {.data = path_bin, .vocab = 50257},
     };
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
+    for (size_t i = 0; i < COUNT(sources); i++)
         for (int nodes = 1; nodes <= test_size; nodes++) check(sources[i], nodes);
 }
 

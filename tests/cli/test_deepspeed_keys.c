@@ -97,7 +97,7 @@ static bool is_by_chance(const char *path, const char *option)
         {"data_efficiency", "data"},
         {"checkpoint", "checkpoint"},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    for (size_t i = 0; i < COUNT(pairs); i++)
         if (strcmp(pairs[i][0], path) == 0 && strcmp(pairs[i][1], option) == 0) return true;
     return false;
 }

@@ -77,7 +77,7 @@ TEST(binary_suffixes_are_powers_of_1024)
     assert_true(o.config.memory_limit == INT64_C(8000000000) &&
                 o.config.plan.bucket == 1500);
     const char *wrong[] = {"1Ki", "1kiB", "1iB", "1GiBs", "1KK", "1MBB", "8388608TiB"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         char line[64];
         snprintf(line, sizeof line, "--memory-limit %s", wrong[i]);
         refused(ZERO_ERR_INVALID, line, wrong[i], "64KiB is 65536");
@@ -101,14 +101,14 @@ TEST(bad_numbers_are_refused_with_option_value_and_range)
                            "2000G",
                            "9223372036854775808",
                            "9223372036854775807K"};
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+    for (size_t i = 0; i < COUNT(whole); i++) {
         char line[128];
         snprintf(line, sizeof line, "--steps=%s", whole[i]);
         refused(ZERO_ERR_INVALID, line, whole[i], "whole number from 0 to 1000000000000");
     }
     const char *real[] = {"nan", "inf",  "-inf", "abc",    "1e400", "-1",
                           "0x1", "1.5x", "101",  "1e-400", ".",     "1,5"};
-    for (size_t i = 0; i < sizeof real / sizeof *real; i++) {
+    for (size_t i = 0; i < COUNT(real); i++) {
         char line[128];
         snprintf(line, sizeof line, "--lr %s", real[i]);
         refused(ZERO_ERR_INVALID, line, line, "decimal number from 0 to 100");
@@ -165,7 +165,7 @@ TEST(tp_is_checked_before_ranks_are_known)
         {"--tp 2 --device cuda", "--tp 2 with --device cuda"},
         {"--tp-slices 2 --device cuda", "--tp-slices 2 with --device cuda"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         accepted(wrong[i].line, &o);
         assert_int_equal(zero_config_check(&o.config), ZERO_ERR_INVALID);
         must_contain(wrong[i].line, wrong[i].said);
@@ -330,7 +330,7 @@ TEST(a_runs_identity_is_what_decides_its_numbers)
     assert_null(json_object_get(values, "layers")); /* the preset's */
     const char *others[] = {"checkpoint", "keep",     "resume", "metrics", "log-every",
                             "progress",   "watchdog", "check",  "config"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         assert_null(json_object_get(values, others[i]));
     json_decref(values);
 }
@@ -347,13 +347,13 @@ TEST(ranks_may_differ_in_what_is_theirs_alone)
                            "--checkpoint d", "--shuffle",    "--collectives p2p",
                            "--sample 3",     "--tp 2",       "--tp-slices 2"};
     uint64_t hash = zero_run_options_fingerprint(&a.config);
-    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+    for (size_t i = 0; i < COUNT(same); i++) {
         char line[64];
         snprintf(line, sizeof line, "--steps 7 %s", same[i]);
         accepted(line, &b);
         assert_true(zero_run_options_fingerprint(&b.config) == hash);
     }
-    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+    for (size_t i = 0; i < COUNT(other); i++) {
         char line[64];
         snprintf(line, sizeof line, "--steps 7 %s", other[i]);
         accepted(line, &b);

@@ -168,7 +168,7 @@ TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
     char words[512];
     make(RATES "--ranks 8 --slow 5:0.8", &example, &o, words, &r);
     char *text = text_of(&r, false);
-    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
+    for (size_t k = 0; k < COUNT(lines); k++)
         if (!strstr(text, lines[k])) fail_msg("no '%s' in\n%s", lines[k], text);
     free(text);
     destroy(&o, &r);

@@ -65,7 +65,7 @@ TEST(blocks_are_as_equal_as_possible)
  * the work evenly. */
 TEST(delegates_share_the_work)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         for (int node = 0; node < layout.n_nodes; node++) {
             int work[12] = {0}, n = layout.first[node + 1] - layout.first[node];

@@ -15,7 +15,7 @@ static void run_layout(zero_algorithm algorithm, zero_collective_kind kind,
 
 static void run_all(zero_algorithm algorithm)
 {
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         bool runs = algorithm != ZERO_ALGORITHM_SHM || layout.n_nodes == 1;
         for (int kind = 0; runs && kind < ZERO_COLLECTIVE_KINDS; kind++)
@@ -96,14 +96,14 @@ TEST(messages_are_bounded_and_keep_pace)
 {
     static const node_sizes some[] = {{2}, {4}, {2, 2}, {3, 2, 1}, {1, 1, 1, 1}, {5, 3, 2}};
     static const int64_t sizes[] = {ZERO_LEAST_MESSAGE, 1000, 60 << 10, 1 << 30};
-    for (size_t i = 0; i < LENGTH(some) * LENGTH(sizes) * ZERO_COLLECTIVE_KINDS; i++) {
-        zero_layout layout = layout_of(some[i % LENGTH(some)]);
+    for (size_t i = 0; i < COUNT(some) * COUNT(sizes) * ZERO_COLLECTIVE_KINDS; i++) {
+        zero_layout layout = layout_of(some[i % COUNT(some)]);
         zero_collective_spec spec = {
-            .kind = (zero_collective_kind)(i / LENGTH(some) % ZERO_COLLECTIVE_KINDS),
+            .kind = (zero_collective_kind)(i / COUNT(some) % ZERO_COLLECTIVE_KINDS),
             .type = i % 2 ? ZERO_BF16 : ZERO_FP32,
             .count = 40000,
             .stride = 40000,
-            .message = sizes[i / LENGTH(some) / ZERO_COLLECTIVE_KINDS],
+            .message = sizes[i / COUNT(some) / ZERO_COLLECTIVE_KINDS],
             .in_apart = 1 << 20,
             .out_apart = 1 << 20};
         spec.result = spec.type;
@@ -154,7 +154,7 @@ TEST(nonsense_is_refused_with_numbers)
          .count = 1 << 24,
          .stride = 1 << 24},
     };
-    for (size_t i = 0; i < LENGTH(nonsense); i++) {
+    for (size_t i = 0; i < COUNT(nonsense); i++) {
         refuse(nonsense[i], &layout, ZERO_ERR_INVALID);
         assert_non_null(strpbrk(zero_last_error(), "0123456789"));
     }
@@ -205,7 +205,7 @@ TEST(algorithms_have_names_and_fit_their_layouts)
     assert_false(zero_algorithm_find("", &found) || zero_algorithm_find("p2", &found));
     assert_string_equal(zero_algorithm_name_at(0), "p2p");
     assert_null(zero_algorithm_name_at(ZERO_ALGORITHMS));
-    for (size_t i = 0; i < LENGTH(test_layouts); i++) {
+    for (size_t i = 0; i < COUNT(test_layouts); i++) {
         zero_layout layout = layout_of(test_layouts[i]);
         zero_collective_spec spec = {.in_apart = 64, .out_apart = 64};
         spec.algorithm = zero_algorithm_choose(&layout, &why);
@@ -285,7 +285,7 @@ static void check_all_promises(const zero_layout *layout, int rank)
 TEST(algorithms_keep_the_promises_of_their_tables)
 {
     static const node_sizes some[] = {{2}, {5}, {2, 2}, {3, 2, 1}, {1, 1, 1}};
-    for (size_t i = 0; i < LENGTH(some); i++) {
+    for (size_t i = 0; i < COUNT(some); i++) {
         zero_layout layout = layout_of(some[i]);
         for (int rank = 0; rank < layout.size; rank++) check_all_promises(&layout, rank);
         zero_layout_destroy(&layout);

@@ -17,7 +17,7 @@
 #include "support/late.h"
 #include "support/test_world.h"
 
-#define COUNT 1000 /* elements of a piece */
+#define ELEMENTS 1000 /* elements of a piece */
 
 static bool am_last(void)
 {
@@ -69,10 +69,10 @@ static void destroy(job *j)
 }
 
 static const zero_collective_spec all_gather = {
-    .kind = ZERO_ALL_GATHER, .count = COUNT, .stride = COUNT, .unit = 5};
+    .kind = ZERO_ALL_GATHER, .count = ELEMENTS, .stride = ELEMENTS, .unit = 5};
 static const zero_collective_spec reduce_scatter = {.kind = ZERO_REDUCE_SCATTER,
-                                                    .count = COUNT,
-                                                    .stride = COUNT,
+                                                    .count = ELEMENTS,
+                                                    .stride = ELEMENTS,
                                                     .max_chunk = 64,
                                                     .unit = 6};
 
@@ -115,8 +115,8 @@ TEST(a_rank_that_begins_something_else_is_named)
     for (int i = 0; i < 8; i++) other[i] = all_gather;
     other[0].kind = ZERO_REDUCE_SCATTER;
     other[1].unit = ZERO_NO_UNIT;
-    other[2].count = COUNT - 1;
-    other[3].stride = COUNT + 64;
+    other[2].count = ELEMENTS - 1;
+    other[3].stride = ELEMENTS + 64;
     other[4].type = other[4].result = ZERO_BF16;
     other[5].algorithm = ZERO_ALGORITHM_MPI;
     other[6].max_chunk = 10;
@@ -185,7 +185,7 @@ static void run_everything(float *sums, zero_traffic *traffic)
     assert_all(zero_tree_span_sum(&span) == 0.25 * test_size);
     all_ok(zero_comm_barrier(&world));
     all_ok(zero_collective_wait(&a.op));
-    memcpy(sums, a.out, COUNT * sizeof *sums);
+    memcpy(sums, a.out, ELEMENTS * sizeof *sums);
     for (int k = 0; k < ZERO_TRAFFIC_KINDS; k++) {
         traffic[k] = world.traffic[k];
         zero_traffic_add(&traffic[k], -1, &before[k]);
@@ -197,7 +197,7 @@ static void run_everything(float *sums, zero_traffic *traffic)
 
 TEST(a_checked_and_watched_group_works_as_any)
 {
-    float plain[COUNT], checked[COUNT];
+    float plain[ELEMENTS], checked[ELEMENTS];
     zero_traffic before[ZERO_TRAFFIC_KINDS], after[ZERO_TRAFFIC_KINDS];
     run_everything(plain, before);
     all_ok(zero_check_start(&world));
@@ -408,15 +408,15 @@ TEST(collectives_end_while_the_program_does_not_poll)
 static void sum_often(int times, float *sums, zero_traffic *traffic)
 {
     job a = make(&reduce_scatter), b = make(&all_gather);
-    memset(sums, 0, COUNT * sizeof *sums);
+    memset(sums, 0, ELEMENTS * sizeof *sums);
     world.traffic[ZERO_REDUCE_SCATTER] = (zero_traffic){0};
     for (int i = 0; i < times; i++) {
-        a.in[i % COUNT] += (float)i;
+        a.in[i % ELEMENTS] += (float)i;
         assert_ok(begin(&a));
         assert_ok(begin(&b));
         if (i % 3 == test_rank % 3) sleep_for(1e-4);
         assert_ok(zero_collective_wait(&a.op));
-        for (int e = 0; e < COUNT; e++) sums[e] += a.out[e];
+        for (int e = 0; e < ELEMENTS; e++) sums[e] += a.out[e];
         assert_ok(zero_collective_wait(&b.op));
     }
     *traffic = world.traffic[ZERO_REDUCE_SCATTER];
@@ -426,7 +426,7 @@ static void sum_often(int times, float *sums, zero_traffic *traffic)
 
 TEST(a_thread_changes_neither_bits_nor_counters)
 {
-    float plain[COUNT], with_thread[COUNT];
+    float plain[ELEMENTS], with_thread[ELEMENTS];
     zero_traffic before, after;
     sum_often(500, plain, &before);
     all_ok(zero_progress_start(&world, 1e-4));

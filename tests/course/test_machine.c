@@ -115,7 +115,7 @@ TEST(events_are_the_schedules_instructions)
                                         LESSON "--stage 1 --partition owner --dtype bf16",
                                         LESSON
                                         "--stage 2 --global-batch 6 --micro-batch 1"};
-    for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++) {
+    for (size_t k = 0; k < COUNT(lines); k++) {
         parsed p;
         zero_lesson_machine *m = begin(lines[k], 3, &p);
         walk(m);

@@ -10,8 +10,7 @@
 #include "data/tokenizer_find.h"
 #include "support/encode_test.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define FILES        TEST_SOURCE_DIR "/tests/golden/tokenizers/"
+#define FILES TEST_SOURCE_DIR "/tests/golden/tokenizers/"
 
 static const char fable[] = "The fox saw the grapes. The grapes hung high, and the fox'd "
                             "jumped 12 or 120 times.\n\n"

@@ -48,7 +48,7 @@ static const char *const alphabet[] = {
     "\xff",
     "\xc3",
 };
-enum { LETTERS = sizeof alphabet / sizeof alphabet[0], ASCII = 26 };
+enum { LETTERS = COUNT(alphabet), ASCII = 26 };
 
 static size_t draw(zero_rng *rng, uint64_t text, unsigned char out[ROOM])
 {

@@ -60,7 +60,7 @@ static void assert_decode_alike(const zero_tokenizer *a, const zero_tokenizer *b
 TEST(what_is_written_reads_back_and_works_alike)
 {
     static const char *const specs[] = {"byte", "bpe:257", "bpe:512", "bpe:1000", "char"};
-    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+    for (size_t i = 0; i < COUNT(specs); i++) {
         zero_tokenizer tok = learn(specs[i]);
         zero_bytes text = written(&tok);
         zero_tokenizer back = read_back(&text);
@@ -146,7 +146,7 @@ TEST(attacks_are_refused)
         {HEAD "\"byte\", \"name\": \"byte\"}", "duplicate object key"},
         {HEAD "\"byte\"}}", "end of file expected"},
     };
-    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+    for (size_t i = 0; i < COUNT(attacks); i++)
         refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
 }
 
@@ -179,7 +179,7 @@ TEST(lists_that_are_no_characters_are_refused)
         {"Isolated", "Removed", "WordLevel is not supported", ZERO_ERR_UNSUPPORTED},
         {"<unk>", "b", "WordLevel is not supported", ZERO_ERR_UNSUPPORTED},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         zero_tokenizer tok, made;
         char file[2000];
         assert_int_equal(zero_tokenizer_init(&tok, "char", (unsigned char *)"ab", 2), 0);
@@ -192,8 +192,7 @@ TEST(lists_that_are_no_characters_are_refused)
                      at + strlen(cases[i].from));
         assert_int_equal(zero_tokenizer_parse_file(F, file, (size_t)len, &made),
                          cases[i].code);
-        if (!strstr(zero_last_error(), cases[i].text))
-            fail_msg("'%s' lacks '%s'", zero_last_error(), cases[i].text);
+        assert_told(cases[i].text);
         zero_bytes_destroy(&text);
         zero_tokenizer_destroy(&tok);
     }
@@ -202,9 +201,8 @@ TEST(lists_that_are_no_characters_are_refused)
 TEST(huge_files_are_refused_unread)
 {
     zero_tokenizer tok;
-    assert_int_equal(zero_tokenizer_parse_file(F, "{", ZERO_TOKENIZER_FILE_MAX + 1, &tok),
-                     ZERO_ERR_FORMAT);
-    assert_non_null(strstr(zero_last_error(), "at most 67108864 bytes, found 67108865"));
+    assert_fails(zero_tokenizer_parse_file(F, "{", ZERO_TOKENIZER_FILE_MAX + 1, &tok),
+                 ZERO_ERR_FORMAT, "at most 67108864 bytes, found 67108865");
 }
 
 /* A file that is cut, or has one bit changed, is refused or a tokenizer: never a crash. */

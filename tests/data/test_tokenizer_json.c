@@ -179,7 +179,7 @@ TEST(what_would_change_ids_is_refused_by_its_name)
         {"\"lstrip\": false", "\"lstrip\": true", "lstrip"},
         {"\"single_word\": false", "\"single_word\": true", "single_word"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         refused("gpt2.json", cases[i].from, cases[i].to, ZERO_ERR_UNSUPPORTED,
                 cases[i].reason);
     static const char *const steps[][2] = {
@@ -194,7 +194,7 @@ TEST(what_would_change_ids_is_refused_by_its_name)
         {"\\\\p{N}{1,3}", "\\\\p{N}*"},
         {"\\\\p{N}{1,3}", "a.b"},
         {"\\\\p{N}{1,3}", "(*COMMIT)"}};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+    for (size_t i = 0; i < COUNT(steps); i++)
         refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
 }
 
@@ -216,7 +216,7 @@ TEST(what_contradicts_itself_is_refused)
         {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|new|>\"", "and the id 330"},
         {"\"version\"", "\"other\"", "no such key"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         refused("gpt2.json", cases[i][0], cases[i][1], ZERO_ERR_FORMAT, cases[i][2]);
 }
 
@@ -235,9 +235,8 @@ TEST(a_pattern_that_would_take_hours_gives_up)
     int len = snprintf(made, sizeof made, "%.*s\\\\s*\\\\s*x|\\\\s|%s", (int)(at - whole),
                        whole, at);
     assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
-    assert_int_equal(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
-                     ZERO_ERR_UNSUPPORTED);
-    assert_non_null(strstr(zero_last_error(), "at byte"));
+    assert_fails(zero_tokenizer_encode(&tok, (unsigned char *)blanks, LEN, tokens, &n),
+                 ZERO_ERR_UNSUPPORTED, "at byte");
     zero_tokenizer_destroy(&tok);
     zero_bytes_destroy(&text);
 }

@@ -120,7 +120,7 @@ TEST(plan_and_backend_agree_on_the_device)
         if (k == 1) run.setup.plan.device = 1;
         test_split(test_size, 0, &run.own);
         assert_all(test_run_init(&run) == ZERO_ERR_INVALID);
-        assert_non_null(strstr(zero_last_error(), "device"));
+        assert_told("device");
         test_run_close(&run);
     }
 }

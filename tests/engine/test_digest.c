@@ -187,7 +187,7 @@ TEST(the_digest_is_its_definition_however_states_are_cut_and_read)
     zero_comm world;
     all_ok(zero_comm_world(&world));
     for (zero_partition_scheme s = 0; s < ZERO_PARTITION_SCHEMES; s++)
-        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+        for (size_t w = 0; w < COUNT(ways); w++)
             check_cut(&world, s, test_size, ways[w].lengths, ways[w].n);
     zero_comm_destroy(&world);
 }

@@ -3,8 +3,7 @@
 
 #include <unistd.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define STEPS        3
+#define STEPS 3
 
 static test_setup with_accumulation(int M)
 {

@@ -32,7 +32,7 @@ static const memory memories[] = {
     {3, ZERO_FP32, ZERO_ALGORITHM_HIER, 2, 0},
     {3, ZERO_BF16, ZERO_ALGORITHM_HIER, 2, 1 << 20},
 };
-enum { MEMORIES = sizeof memories / sizeof memories[0] };
+enum { MEMORIES = COUNT(memories) };
 
 /* An element on one rank. */
 typedef struct {

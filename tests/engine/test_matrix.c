@@ -37,7 +37,7 @@ static const types kinds[] = {{ZERO_FP32, ZERO_FP32},
                               {ZERO_FP16, ZERO_FP32},
                               {ZERO_BF16, ZERO_BF16},
                               {ZERO_FP16, ZERO_FP16}};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = COUNT(kinds) };
 
 typedef struct {
     zero_comm comm[NODES]; /* the same ranks, on 1, 2 and 3 nodes */

@@ -267,7 +267,7 @@ static void check_failure(const test_setup *setup, disk_fault fault, moment *the
 
 static const disk_fault faults[] = {ERROR_IN_READ, ERROR_IN_WRITE, ENDS_IN_READ,
                                     ENDS_IN_WRITE, WRONG_BIT};
-enum { FAULTS = sizeof faults / sizeof *faults };
+enum { FAULTS = COUNT(faults) };
 
 TEST(a_fault_in_a_step_ends_the_run_on_all_ranks)
 {

@@ -85,7 +85,7 @@ static const route routes[] = {{ZERO_ALGORITHM_P2P, 2},
                                {ZERO_ALGORITHM_HIER, 2},
                                {ZERO_ALGORITHM_HIER, 1},
                                {ZERO_ALGORITHM_MPI, 2}};
-enum { ROUTES = sizeof routes / sizeof routes[0] };
+enum { ROUTES = COUNT(routes) };
 
 TEST(every_rank_sends_each_other_what_was_planned)
 {

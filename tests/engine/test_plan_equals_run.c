@@ -222,7 +222,7 @@ static const struct {
     {ZERO_OP_GATHER, "gathers move something else"},
     {ZERO_OP_JOIN, "joins move something else"},
 };
-enum { LINES = sizeof ledger / sizeof ledger[0] };
+enum { LINES = COUNT(ledger) };
 
 static bool check_traffic(const zero_engine *e, zero_op op, zero_traffic before,
                           zero_traffic after)

@@ -22,7 +22,7 @@ enum { CPU, DEVICE_AND_FILE, DEVICE_AND_HOST };
 static const struct {
     zero_type type, activations;
 } kinds[] = {{ZERO_FP32, ZERO_FP32}, {ZERO_BF16, ZERO_FP32}, {ZERO_BF16, ZERO_BF16}};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum { KINDS = COUNT(kinds) };
 
 /* ---- updates in calls ---- */
 

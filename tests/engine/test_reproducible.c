@@ -61,7 +61,7 @@ TEST(without_it_stages_0_and_1_agree_and_2_and_3)
 {
     static const int ranks[] = {1, 2, 3, 4};
     for (zero_type type = ZERO_FP32; type <= ZERO_FP16; type++)
-        for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        for (size_t i = 0; i < COUNT(ranks); i++)
             for (int stage = 0; stage <= 2; stage += 2) {
                 test_setup one = setup_of(ranks[i], stage, type, false);
                 test_setup other = setup_of(ranks[i], stage + 1, type, false);

@@ -76,7 +76,7 @@ static const struct {
 
 TEST(expressions_give_their_values)
 {
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    for (size_t i = 0; i < COUNT(numbers); i++)
         if (zero_fact_number(tree, numbers[i].expression) != numbers[i].value)
             fail_msg("%s: %g", numbers[i].expression,
                      zero_fact_number(tree, numbers[i].expression));
@@ -94,7 +94,7 @@ TEST(errors_say_what_is_wrong)
         {"\"a", "has no end"},         {"1 ? 2", "expected :"},
         {"sum(stages, x)", "missing"}, {"min(1)", "expected ,"},
         {"stages + 1", "no number"},   {"", "expected a fact"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         zero_fact fact;
         zero_status st = zero_fact_of(cases[i][0], strlen(cases[i][0]),
                                       &(zero_scope){.node = tree}, &fact);
@@ -154,7 +154,7 @@ TEST(units_write_numbers)
                  {0.5, "+.1f", "+0.5"},
                  {0.25, "", "0.25"}};
     char text[80];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         zero_fact fact = {.kind = ZERO_FACT_NUMBER, .number = cases[i].value};
         assert_true(zero_unit_write(&fact, cases[i].unit, text, sizeof text));
         assert_string_equal(text, cases[i].text);

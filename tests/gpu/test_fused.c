@@ -304,8 +304,7 @@ TEST(other_products_are_two_calls)
         }
         others[12].dropout = 0.5f;
         if (end != ADD_BRANCH) others[12].k = 44;
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-            assert_true(are_same(&d, &others[i]));
+        for (size_t i = 0; i < COUNT(others); i++) assert_true(are_same(&d, &others[i]));
         const int64_t so_far = inside(&d)->n_choices;
         assert_false(are_same(&d, &s)); /* this one is rounded once */
         assert_int_equal(inside(&d)->n_choices, so_far + 1);

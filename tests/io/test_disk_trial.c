@@ -103,7 +103,7 @@ TEST(wrong_loads_are_refused)
         {.n_blocks = BLOCKS, .threads = 2, .seconds = -1.0},
         {.n_blocks = BLOCKS, .threads = 2, .seconds = NAN},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         if (zero_disk_move(&file, &wrong[i], &moved) != ZERO_ERR_INVALID)
             fail_msg("load %zu", i);
     zero_scratch_file_close(&file);
@@ -127,9 +127,9 @@ static void expect_refusal(const char *directory, zero_status status, const char
     zero_disk_rates rates;
     zero_scratch_place found;
     assert_int_equal(zero_scratch_place_read(directory, &found), status);
-    assert_non_null(strstr(zero_last_error(), text));
+    assert_told(text);
     assert_int_equal(zero_disk_trial(directory, &rates), status);
-    assert_non_null(strstr(zero_last_error(), text));
+    assert_told(text);
 }
 
 TEST(wrong_directories_are_refused)

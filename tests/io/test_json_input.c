@@ -8,9 +8,8 @@
 
 static void assert_says(const char *text)
 {
-    if (!strstr(zero_last_error(), text))
-        fail_msg("'%s' lacks '%s'", zero_last_error(), text);
-    if (!strstr(zero_last_error(), F)) fail_msg("'%s' lacks the file", zero_last_error());
+    assert_told(text);
+    assert_told(F);
     for (const char *c = zero_last_error(); *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             fail_msg("'%s' holds a control character", zero_last_error());
@@ -63,8 +62,7 @@ TEST(what_is_json_is_read)
         "\"[[[{{{\\\"[[[\"",
         "9223372036854775807",
         "-9223372036854775808"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        json_decref(taken(texts[i]));
+    for (size_t i = 0; i < COUNT(texts); i++) json_decref(taken(texts[i]));
 }
 
 static const struct {
@@ -122,7 +120,7 @@ static const struct {
 
 TEST(texts_that_are_not_json_are_refused_with_place_and_reason)
 {
-    for (size_t i = 0; i < sizeof attacks / sizeof attacks[0]; i++)
+    for (size_t i = 0; i < COUNT(attacks); i++)
         refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
     refused("[1,\0 2]", 7, "at byte 3 of the JSON: expected text, found a NUL byte");
     refused("{}\0", 3, "at byte 2 of the JSON: expected text, found a NUL byte");

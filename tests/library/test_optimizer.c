@@ -5,8 +5,6 @@
 
 #include <zero/optimizer.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 enum { STEPS = 5, ROWS = 3 };
 
 static const zero_step_input hyper = {

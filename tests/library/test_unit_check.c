@@ -6,8 +6,6 @@
 #include <zero/check.h>
 #include <zero/gpt2.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const zero_source tied_source = {.sample = tied_sample};
 
 /* ---- sound units ---- */

@@ -175,8 +175,7 @@ TEST(larger_sizes_and_empty_sums_agree_with_the_oracle)
 {
     const int64_t sizes[][3] = {
         {517, 35, 769}, {40, 1025, 65}, {3, 7, 2051}, {16, 32, 0}, {97, 129, 1000}};
-    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        check_sizes(sizes[s], TEST_SHARE(5));
+    for (size_t s = 0; s < COUNT(sizes); s++) check_sizes(sizes[s], TEST_SHARE(5));
 }
 
 /* fp32 weights and the same weights in bf16; c zero and added to, or not. */
@@ -261,7 +260,7 @@ TEST(factors_are_rounded_as_half_h_says)
     const float odd[] = {0.0f,        1.0f,        1e-39f,         -1e-39f,  1.00390625f,
                          1.01171875f, 1.00390637f, 3.4e38f,        INFINITY, NAN,
                          -INFINITY,   -2.5f,       1.17549421e-38f};
-    enum { ODD = sizeof odd / sizeof odd[0] };
+    enum { ODD = COUNT(odd) };
     machine m[ZERO_PACKED_VARIANTS];
     int n = make_machines(*state, m);
     for (int i = 0; i < n; i++)

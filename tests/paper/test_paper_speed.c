@@ -65,15 +65,15 @@ static const char *const names[] = {"fig2", "fig3",       "fig4",
                                     "fig8", "turing-nlg", "trillion"};
 
 /* All figures, in the order of `names`, and the machine; made before the tests. */
-static figure figures[COUNT(names)];
-static json_t *trees[COUNT(names)];
+static figure figures[(int)COUNT(names)];
+static json_t *trees[(int)COUNT(names)];
 static zero_machine_file machine;
 
 static int set_up(void **state)
 {
     (void)state;
     machine = dgx2();
-    for (int k = 0; k < COUNT(names); k++) {
+    for (int k = 0; k < (int)COUNT(names); k++) {
         figures[k] = figure_of(names[k]);
         trees[k] = tree_of(names[k]);
     }
@@ -83,7 +83,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (int k = 0; k < COUNT(names); k++) {
+    for (int k = 0; k < (int)COUNT(names); k++) {
         json_decref(figures[k].data);
         json_decref(trees[k]);
     }
@@ -143,7 +143,7 @@ static bool is_zero(const zero_paper_run *run)
 TEST(every_run_of_the_paper_is_there)
 {
     int n = 0;
-    for (int i = 0; i < COUNT(rows); i++) {
+    for (int i = 0; i < (int)COUNT(rows); i++) {
         const row *r = &rows[i];
         const zero_paper_run *run = run_of(i);
         const zero_paper_setup *s = &run->setup;
@@ -158,8 +158,8 @@ TEST(every_run_of_the_paper_is_there)
         assert_int_equal(s->batch * s->n_ranks, r->total);
         assert_true(run->paper == r->paper);
     }
-    for (int k = 0; k < COUNT(names); k++) n += figures[k].n;
-    assert_int_equal(n, COUNT(rows));
+    for (int k = 0; k < (int)COUNT(names); k++) n += figures[k].n;
+    assert_int_equal(n, (int)COUNT(rows));
 }
 
 TEST(speed_ups_and_totals_are_the_papers)
@@ -167,9 +167,9 @@ TEST(speed_ups_and_totals_are_the_papers)
     static const double ups[] = {1.15, 1.6, 7.2, 5.7, 7.2, 10.2, 7.4, 6.9, 9.3};
     static const double totals[] = {1642, 4806, 9994, 14635};
     static const double linear[] = {1642, 3283, 6567, 10260};
-    for (int i = 0; i < COUNT(ups); i++)
+    for (int i = 0; i < (int)COUNT(ups); i++)
         assert_true(figures[figure_number("fig2")].runs[2 * i].speed_up == ups[i]);
-    for (int i = 0; i < COUNT(totals); i++) {
+    for (int i = 0; i < (int)COUNT(totals); i++) {
         assert_true(figures[figure_number("fig3")].runs[i].total == totals[i]);
         assert_true(figures[figure_number("fig3")].runs[i].linear == linear[i]);
     }
@@ -179,7 +179,7 @@ TEST(speed_ups_and_totals_are_the_papers)
 TEST(systems_have_their_stages)
 {
     static const int stages[] = {1, 1, 2, 2, 2};
-    for (int i = 0; i < COUNT(rows); i++) {
+    for (int i = 0; i < (int)COUNT(rows); i++) {
         const zero_paper_run *run = run_of(i);
         int expected = is_zero(run) ? 2 : 0;
         if (run->system[0] == 'C') expected = stages[run->system[1] - '1'];
@@ -191,7 +191,7 @@ TEST(systems_have_their_stages)
 
 TEST(what_the_paper_ran_fits_and_what_it_could_not_does_not)
 {
-    for (int i = 0; i < COUNT(rows); i++) {
+    for (int i = 0; i < (int)COUNT(rows); i++) {
         bool fits = zero_paper_memory_of(&run_of(i)->setup).all <= 32e9;
         if (fits != (rows[i].paper != 0)) fail_msg("%s %s", rows[i].figure, rows[i].size);
     }
@@ -200,7 +200,7 @@ TEST(what_the_paper_ran_fits_and_what_it_could_not_does_not)
 TEST(a_cell_that_is_far_off_is_explained)
 {
     zero_machine_file m = machine;
-    for (int i = 0; i < COUNT(rows); i++) {
+    for (int i = 0; i < (int)COUNT(rows); i++) {
         const zero_paper_run *run = run_of(i);
         if (run->paper <= 0) continue;
         double off = fabs(zero_paper_time(run, &m).rate / TERA / run->paper - 1.0);
@@ -213,7 +213,7 @@ TEST(a_cell_that_is_far_off_is_explained)
 TEST(most_cells_are_near)
 {
     double cells = 0, near = 0;
-    for (int k = 0; k < COUNT(names); k++) {
+    for (int k = 0; k < (int)COUNT(names); k++) {
         cells += fact(names[k], "counts/rates");
         near += fact(names[k], "counts/near");
         assert_true(fact(names[k], "typically_off") < 0.285);
@@ -226,7 +226,7 @@ TEST(most_cells_are_near)
 TEST(zero_is_flat_at_30_and_more_up_to_100b)
 {
     static const char *const sizes[] = {"1.5B", "8B", "40B", "60B", "80B", "100B"};
-    for (int i = 0; i < COUNT(sizes); i++) {
+    for (int i = 0; i < (int)COUNT(sizes); i++) {
         double r = rate("fig2", sizes[i], "ZeRO");
         if (r < 30.0 || r > 42.0) fail_msg("%s: %.1f", sizes[i], r);
     }
@@ -248,8 +248,8 @@ TEST(megatron_falls_where_it_leaves_the_node)
     zero_machine_file m = machine;
     static const char *const sizes[] = {"40B", "60B", "80B", "100B", "120B", "140B"};
     double sum = 0.0;
-    for (int i = 0; i < COUNT(sizes); i++) sum += rate("fig2", sizes[i], "Megatron");
-    assert_true(fabs(sum / COUNT(sizes) - 5.0) < 0.5); /* the paper: about 5 */
+    for (int i = 0; i < (int)COUNT(sizes); i++) sum += rate("fig2", sizes[i], "Megatron");
+    assert_true(fabs(sum / (int)COUNT(sizes) - 5.0) < 0.5); /* the paper: about 5 */
     assert_true(rate("fig2", "40B", "Megatron") < 8.0);
     assert_true(megatron_falls(&m));
     /* The counterfactual: it is the link. */
@@ -257,7 +257,7 @@ TEST(megatron_falls_where_it_leaves_the_node)
     m.between.latency = m.inside.latency;
     assert_false(megatron_falls(&m));
     m = dgx2();
-    for (int i = 0; i < COUNT(sizes); i++) {
+    for (int i = 0; i < (int)COUNT(sizes); i++) {
         const zero_paper_run *run = named("fig2", sizes[i], "Megatron");
         double faster =
             zero_paper_time_inside(run, &m).rate / zero_paper_time(run, &m).rate;
@@ -383,7 +383,7 @@ static void assert_shown(const char *text, int i)
 TEST(a_terminal_shows_every_cell_and_the_fit)
 {
     char text[TEXT_SIZE], words[64];
-    for (int k = 0; k < COUNT(names); k++) {
+    for (int k = 0; k < (int)COUNT(names); k++) {
         show(names[k], false, text, TEXT_SIZE);
         assert_fits_a_terminal(text);
         assert_non_null(strstr(text, "v100-dgx2, 2026-11-23: a fit of ours"));
@@ -391,7 +391,7 @@ TEST(a_terminal_shows_every_cell_and_the_fit)
         snprintf(words, sizeof words, "typically off by %.0f %%",
                  100.0 * fact(names[k], "typically_off"));
         if (strstr(text, "typically off")) assert_non_null(strstr(text, words));
-        for (int i = 0; i < COUNT(rows); i++)
+        for (int i = 0; i < (int)COUNT(rows); i++)
             if (strcmp(rows[i].figure, names[k]) == 0) assert_shown(text, i);
     }
 }
@@ -412,7 +412,7 @@ TEST(the_papers_two_nodes_alone_are_shown)
 TEST(json_holds_every_cell_and_the_counterfactual)
 {
     char text[TEXT_SIZE];
-    for (int k = 0, i = 0; k < COUNT(names); k++) {
+    for (int k = 0, i = 0; k < (int)COUNT(names); k++) {
         show(names[k], true, text, TEXT_SIZE);
         json_t *object = json_loads(text, 0, NULL), *cell;
         size_t at;

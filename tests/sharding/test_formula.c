@@ -9,8 +9,6 @@ static const int64_t models[] = {
     0, 1, 1000, 124439808, INT64_C(7500000000), INT64_C(1000000000000)};
 static const zero_type types[] = {ZERO_FP32, ZERO_BF16, ZERO_FP16};
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-13 * fmax(fabs(a), fabs(b));

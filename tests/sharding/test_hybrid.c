@@ -29,7 +29,7 @@ TEST(each_replica_has_the_sum_of_all_ranks)
                                    {6, 2}, {6, 1}, {8, 2}, {8, 4}};
     zero_model model;
     assert_ok(zero_model_build(&shape, &model));
-    for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
+    for (size_t k = 0; k < COUNT(ranks); k++)
         for (int bits = 0; bits < 4 * 3 * 2 * ZERO_ALGORITHMS; bits += TEST_SHARE(5)) {
             zero_plan_input input = job_input(&model, bits % 4, ranks[k][0]);
             input.shard_ranks = ranks[k][1];
@@ -111,14 +111,6 @@ TEST(as_many_shards_as_ranks_change_nothing)
 }
 
 /* ---- refusals ---- */
-
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
 
 static void assert_spread_refused(zero_plan_input input, int nodes, const char *text)
 {

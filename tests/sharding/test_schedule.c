@@ -6,8 +6,6 @@
 #include "support/made_model.h"
 #include "support/random_plan.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static void check(zero_plan_input input, int nodes)
 {
     schedule_job job;
@@ -284,14 +282,6 @@ TEST(a_model_of_10_to_the_12_parameters_is_compiled)
         job_close(&job);
     }
     zero_model_destroy(&model);
-}
-
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
 }
 
 /* A valid plan, with one number changed. */

@@ -78,14 +78,6 @@ TEST(any_model_keeps_all_laws_with_a_slower_tier)
 
 /* ---- refusals ---- */
 
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
-
 static zero_plan_input valid(const zero_model *model, zero_offload place)
 {
     zero_plan_input input = job_input(model, 3, 4);

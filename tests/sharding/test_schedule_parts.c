@@ -273,14 +273,6 @@ TEST(the_bucket_bounds_what_a_join_stages)
 
 /* ---- refusals ---- */
 
-static void assert_refused(zero_plan_input input, const char *text)
-{
-    zero_schedule s;
-    assert_int_equal(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID);
-    if (!strstr(zero_last_error(), text)) fail_msg("%s", zero_last_error());
-    zero_schedule_destroy(&s);
-}
-
 /* A model whose only unit goes through its forward pass like this. */
 static void assert_pass_refused(made_pass pass, const char *text)
 {

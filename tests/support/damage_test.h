@@ -10,8 +10,6 @@
 #include "io/bytes.h"
 #include "support/share.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* About every n-th byte is damaged; all of them with EVERY=1 in the environment (ctest -L long).
  * Reading takes a hundred times as long with sanitizers. */
 static inline uint64_t every(void)

@@ -7,8 +7,6 @@
 
 #include <zero/optimizer.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const zero_source tied_source = {.sample = tied_sample};
 static const zero_step_input tied_input = {
     .lr = 2e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip = 1.0};

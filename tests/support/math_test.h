@@ -7,8 +7,6 @@
 #include "base/rng.h"
 #include "math/backend.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define assert_same(n, got, want) \
     assert_memory_equal(got, want, (size_t)(n) * sizeof(float))
 

@@ -60,7 +60,7 @@ static inline void test_tell(const test_setup *setup)
                 zero_type_name(p->type), zero_type_name(p->activations),
                 zero_algorithm_name(p->collectives), zero_offload_name(p->offload),
                 order ? order : "none");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i].value) print_error(", %s %" PRId64, rows[i].name, rows[i].value);
     print_error(": other bits\n");
 }

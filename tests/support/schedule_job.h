@@ -52,3 +52,11 @@ static inline zero_plan_input job_input(const zero_model *model, int stage, int 
                              .accumulation = 1,
                              .bucket = 5000};
 }
+
+/* A plan that is not compiled, and why. */
+static inline void assert_refused(zero_plan_input input, const char *text)
+{
+    zero_schedule s;
+    assert_fails(zero_schedule_compile(&s, &input), ZERO_ERR_INVALID, text);
+    zero_schedule_destroy(&s); /* a failed one may be destroyed like any other */
+}

@@ -2,8 +2,6 @@
 
 #include "sharding/schedule_live.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 int64_t laws_padded(const zero_schedule *s)
 {
     int64_t sum = 0;

@@ -11,8 +11,7 @@
 #include "checkpoint/shard_write.h"
 #include "support/cut_model.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define DIGEST       "0123456789abcdef0123456789abcdef"
+#define DIGEST "0123456789abcdef0123456789abcdef"
 
 /* ---- states ---- */
 

@@ -77,4 +77,21 @@ static inline test_rounds test_rounds_of(int argc, char **argv, int64_t count)
     return (test_rounds){strtoll(argv[1], NULL, 10), strtoull(argv[2], NULL, 10), true};
 }
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The last failure's message has this text. */
+#define assert_told(text) test_told_at(text, __FILE__, __LINE__)
+static inline void test_told_at(const char *text, const char *file, int line)
+{
+    if (strstr(zero_last_error(), text)) return;
+    print_error("'%s' is not in '%s'\n", text, zero_last_error());
+    _fail(file, line);
+}
+
+/* A call that fails, and says why. */
+#define assert_fails(call, status, text) \
+    do { \
+        assert_int_equal(call, status); \
+        assert_told(text); \
+    } while (0)
 #define assert_ok(call) assert_int_equal(call, ZERO_OK)

@@ -175,8 +175,7 @@ TEST(a_failure_leaves_no_file)
     assert_int_equal(access("t.json", F_OK), -1);
     request = request_of(3, 3);
     input.path = "no/such/t.json";
-    assert_int_equal(make(&report, &request, &input), ZERO_ERR_INVALID);
-    assert_non_null(strstr(zero_last_error(), "--trace no/such"));
+    assert_fails(make(&report, &request, &input), ZERO_ERR_INVALID, "--trace no/such");
 }
 
 int main(void)

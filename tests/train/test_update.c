@@ -3,8 +3,6 @@
 
 #include "train/learning_rate.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static bool close_to(double a, double b, double tolerance)
 {
     return fabs(a - b) <= tolerance * fabs(b);
