@@ -1,4 +1,5 @@
-/* table.h - the rows of a text file of the tests: fields between tabs, in which %0a is a byte. */
+/* table.h - the rows of a text file of the tests: fields between tabs, in which %0a is a byte. Lines that
+ * begin with "# " are titles. */
 #pragma once
 
 #include "support/test.h"
@@ -22,7 +23,9 @@ static inline test_table table_open(const char *path)
 static inline bool table_next(test_table *t)
 {
     int n = 0;
-    if (!fgets(t->line, sizeof t->line, t->file)) return fclose(t->file) > 0;
+    do
+        if (!fgets(t->line, sizeof t->line, t->file)) return fclose(t->file) > 0;
+    while (strncmp(t->line, "# ", 2) == 0);
     char *to = t->field[n++] = t->line;
     for (const char *at = t->line; *at != '\n'; at++) {
         char code[3] = "";
