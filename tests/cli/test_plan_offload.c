@@ -367,19 +367,3 @@ TEST(a_disk_and_two_numbers_are_read)
     assert_true(o.request.fit == 4000000000 && o.request.fit_disk == 1 << 30);
     zero_plan_options_destroy(&o);
 }
-
-TEST(mistakes_are_refused_with_what_is_expected)
-{
-    static const char *const lines[][2] = {
-        {"--offload /x --flops 1G --disk 1G", "READ,WRITE"},
-        {"--offload /x --flops 1G --disk 0,1G", "READ,WRITE"},
-        {"--offload /x --flops 1G --disk 1G,-1", "READ,WRITE"},
-        {"--offload /x --disk 1G,1G", "give --flops"},
-        {"--flops 1G --disk 1G,1G", "give --offload DIR"},
-        {"--fit 1G,1G", "give --offload DIR"},
-        {"--offload /x --fit 1G,", "DRAM,DISK"},
-        {"--offload /x --fit 1G,0", "DRAM,DISK"},
-        {"--chart --disk 1G,1G --offload /x --flops 1G", "--chart with --disk"},
-    };
-    assert_refused(lines, COUNT(lines));
-}

@@ -1,6 +1,6 @@
 
 
-#include "support/test.h"
+#include "support/table.h"
 
 #include "data/self_text.h"
 #include "data/tokenizer_file.h"
@@ -109,45 +109,8 @@ static void refused(const char *text, size_t len, const char *reason)
 
 TEST(attacks_are_refused)
 {
-    static const struct {
-        const char *text, *reason;
-    } attacks[] = {
-        {"", "found nothing"},
-        {"[]", "expected an object with \"model\" in it, found a list"},
-        {"{}", "\"model\" is missing"},
-        {"{\"format\": \"tokenizers\"}", "found \"tokenizers\""},
-        {"{\"format\": \"zero tokenizer\"}", "\"version\" is missing"},
-        {"{\"format\": \"zero tokenizer\", \"version\": 0}", "found 0"},
-        {"{\"format\": \"zero tokenizer\", \"version\": \"1\"}", "found a text"},
-        {"{\"format\": \"zero tokenizer\", \"version\": 2, \"new\": 1}",
-         "has version 2, but this program knows versions up to 1"},
-        {HEAD "\"byte\", \"new\": 1}", "\"new\": no such key"},
-        {HEAD "1}", "\"name\": expected a text"},
-        {HEAD "\"gpt2\"}", "found \"gpt2\""},
-        {HEAD "\"bpe:256\"}", "with 257 to 65536 tokens, found \"bpe:256\""},
-        {HEAD "\"bpe:65537\"}", "found \"bpe:65537\""},
-        {HEAD "\"bpe:99999999999999999999\"}", "found \"bpe:9"},
-        {HEAD "\"byte\", \"merges\": [[1, 2]]}", "has 0, found 1"},
-        {HEAD "\"bpe:257\"}", "\"merges\" is missing"},
-        {HEAD "\"bpe:257\", \"merges\": {}}", "\"merges\": expected a list"},
-        {HEAD "\"bpe:257\", \"merges\": []}", "has 1, found 0"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 2], [3, 4]]}", "has 1, found 2"},
-        {HEAD "\"bpe:257\", \"merges\": [7]}", "but [0] is not one"},
-        {HEAD "\"bpe:257\", \"merges\": [[1]]}", "but [0] is not one"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 2, 3]]}", "but [0] is not one"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 2.0]]}", "but [0] is not one"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, \"2\"]]}", "but [0] is not one"},
-        {HEAD "\"bpe:257\", \"merges\": [[1, 256]]}", "from 0 to 255"},
-        {HEAD "\"bpe:257\", \"merges\": [[-1, 2]]}", "found -1 and 2"},
-        {HEAD "\"bpe:257\", \"merges\": [[4294967297, 2]]}", "found 4294967297 and 2"},
-        {HEAD "\"bpe:258\", \"merges\": [[1, 2], [256, 257]]}", "from 0 to 256"},
-        {HEAD "\"bpe:258\", \"merges\": [[1, 2], [1, 2]]}",
-         "an earlier merge already joins"},
-        {HEAD "\"byte\", \"name\": \"byte\"}", "duplicate object key"},
-        {HEAD "\"byte\"}}", "end of file expected"},
-    };
-    for (size_t i = 0; i < COUNT(attacks); i++)
-        refused(attacks[i].text, strlen(attacks[i].text), attacks[i].reason);
+    for (test_table t = table_open("data/not_tokenizers.txt"); table_next(&t);)
+        refused(t.field[0], strlen(t.field[0]), t.field[1]);
 }
 
 /* Each merge joins the last token with itself: 60 of them would make 2^60 bytes. */
