@@ -1,5 +1,6 @@
 /* Numbers that are not finite: steps that all ranks skip, and runs that all ranks end. */
 #include "support/faulty_unit.h"
+#include "support/gpt2_test.h"
 
 enum { FAULTY_STEP = 2 };                   /* from 0 */
 enum { UNIT = 2, TENSOR = ZERO_FC_WEIGHT }; /* of the second block */

@@ -2,6 +2,7 @@
  * some moment. All ranks get the failure, which names rank, block and byte, and no rank waits for
  * ever. Short transfers are continued. Steps without an update write nothing. */
 #include "support/faulty_unit.h"
+#include "support/gpt2_test.h"
 #include "support/job_place.h"
 
 #include "base/range.h"

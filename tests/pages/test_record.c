@@ -1,5 +1,3 @@
-#include "support/test.h"
-
 #include "small_run.h"
 
 #include "base/fail.h"

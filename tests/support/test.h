@@ -37,7 +37,7 @@ static struct {
     int (*end)(int failed);
     CMFixtureFunction set_up, tear_down; /* of all tests */
     CMFixtureFunction before, after;     /* of each */
-    void *state;                         /* of each, unless `before` sets one */
+    void *state; /* of each; then nothing is done before and after */
 } around __attribute__((unused));
 
 /* Runs the file's tests, between `set_up` and `tear_down` (NULL: none). Returns how many failed; a
@@ -45,8 +45,8 @@ static struct {
 static inline int run_here(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
     for (size_t i = 0; i < n_tests_here; i++) {
-        tests_here[i].setup_func = around.before;
-        tests_here[i].teardown_func = around.after;
+        tests_here[i].setup_func = around.state ? NULL : around.before;
+        tests_here[i].teardown_func = around.state ? NULL : around.after;
         tests_here[i].initial_state = around.state;
     }
     return n_tests_here > 0 ? _cmocka_run_group_tests("tests", tests_here, n_tests_here,
