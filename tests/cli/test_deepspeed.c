@@ -41,7 +41,7 @@ static void gives(const char *text, int64_t n_ranks, const char *expected)
                                            : json_equal(value, found);
         if (!equal) fail_msg("%s: expected another %s", text, key);
     }
-    if (zero_deepspeed_check("ds.json", &d) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_deepspeed_check("ds.json", &d));
     json_decref(options);
     zero_deepspeed_destroy(&d);
 }

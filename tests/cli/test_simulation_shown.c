@@ -26,12 +26,10 @@ static void make(const char *line, const zero_simulated *results, zero_simulate_
     int argc = 0;
     snprintf(words, 512, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    if (zero_options_read(&zero_command_simulate, argc, argv, o, &given) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_options_read(&zero_command_simulate, argc, argv, o, &given));
     *r = (zero_simulation_report){.request = o->request, .input = o->request.input};
     r->request.plan.simulated = true;
-    if (zero_plan_report_make(&r->plan, &r->request.plan) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(&r->plan, &r->request.plan));
     r->input.machine = r->plan.request.machine;
     r->results = calloc((size_t)r->plan.n, sizeof *r->results);
     assert_non_null(r->results);

@@ -208,7 +208,7 @@ TEST(progress_in_one_group_counts_for_all)
         sleep_for(0.002);
     }
     if (is_late) family_begin(&join);
-    if (zero_collective_wait(&join.op) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_collective_wait(&join.op));
     bool right = family_is_right(&join);
     for (int i = 0; i < SUMS; i++) {
         assert_ok(zero_collective_wait(&sums[i].op));

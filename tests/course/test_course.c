@@ -170,9 +170,8 @@ static json_t *lessons; /* owned by main() */
 static json_t *fill(int lesson, const zero_course_numbers *numbers)
 {
     json_t *held = NULL;
-    if (zero_course_fill(json_array_get(lessons, (size_t)lesson), numbers,
-                         &zero_lesson_planner, &held) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_course_fill(json_array_get(lessons, (size_t)lesson), numbers,
+                               &zero_lesson_planner, &held));
     return held;
 }
 
@@ -396,9 +395,8 @@ static zero_status fill_text(const char *text)
 
 TEST(a_lesson_is_a_file)
 {
-    if (fill_text(HEAD ASKS "answer twice\nmistake psi\n    Half.\nbecause {twice}\n"
-                            "shows small model states\n") != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(fill_text(HEAD ASKS "answer twice\nmistake psi\n    Half.\nbecause {twice}\n"
+                                  "shows small model states\n"));
 }
 
 TEST(wrong_files_are_refused_with_their_line)

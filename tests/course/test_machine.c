@@ -28,7 +28,7 @@ static void finish(zero_lesson_machine **m, parsed *p)
 static zero_lesson_step walk(zero_lesson_machine *m)
 {
     zero_lesson_step step;
-    if (zero_lesson_walk(m, &step) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_lesson_walk(m, &step));
     return step;
 }
 

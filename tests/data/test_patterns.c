@@ -79,16 +79,14 @@ static zero_status note(void *arg, const unsigned char *piece, size_t len)
 static pieces cut(zero_pattern *pattern, const unsigned char *text, size_t len)
 {
     pieces p = {0};
-    if (zero_pattern_split(&pattern, 1, text, len, note, &p) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_pattern_split(&pattern, 1, text, len, note, &p));
     return p;
 }
 
 static zero_pattern *compiled(const char *regex)
 {
     zero_pattern *p = NULL;
-    if (zero_pattern_compile("test", regex, &p) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_pattern_compile("test", regex, &p));
     return p;
 }
 

@@ -19,8 +19,7 @@ static const char fable[] =
 static zero_tokenizer learn(const char *spec, const void *text, size_t len)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_init(&tok, spec, text, len) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_init(&tok, spec, text, len));
     return tok;
 }
 

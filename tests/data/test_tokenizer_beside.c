@@ -45,7 +45,7 @@ static void remove_all(void)
 static zero_tokenizer open_here(void)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_open(".", &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_open(".", &tok));
     return tok;
 }
 
@@ -368,7 +368,7 @@ TEST(tokens_keep_their_tokenizer)
     for (int64_t vocab = 0; vocab <= 512; vocab += 512) {
         from.tokenizer = "tokenizer.json";
         from.vocab = vocab;
-        if (zero_corpus_open(&from, &corpus) != ZERO_OK) fail_msg("%s", zero_last_error());
+        assert_ok(zero_corpus_open(&from, &corpus));
         assert_int_equal(corpus.vocab, vocab ? vocab : 330);
         assert_int_equal(corpus.tokenizer->vocab, 330);
         assert_int_equal(corpus.n_tokens, 40);

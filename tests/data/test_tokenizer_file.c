@@ -13,8 +13,7 @@
 static zero_tokenizer learn(const char *spec)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_init(&tok, spec, SELF, zero_self_len) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_init(&tok, spec, SELF, zero_self_len));
     return tok;
 }
 
@@ -28,8 +27,7 @@ static zero_bytes written(const zero_tokenizer *tok)
 static zero_tokenizer read_back(const zero_bytes *text)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_parse_file(F, text->bytes, text->len, &tok) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_parse_file(F, text->bytes, text->len, &tok));
     return tok;
 }
 

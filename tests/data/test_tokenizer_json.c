@@ -14,7 +14,7 @@ static zero_tokenizer open_file(const char *name)
     char path[500];
     zero_tokenizer tok;
     snprintf(path, sizeof path, FILES "%s", name);
-    if (zero_tokenizer_open(path, &tok) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_tokenizer_open(path, &tok));
     return tok;
 }
 

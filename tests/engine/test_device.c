@@ -146,8 +146,7 @@ TEST(long_groups_pass_through_two_chunks)
         for (int d = 0; d < 2; d++) {
             test_run run;
             test_run_open(&run, d == 0 ? &setup : &device, test_size);
-            if (test_generate_text(&run.engine, &how, 1, TEST_WORDS, text[d]) != ZERO_OK)
-                fail_msg("%s", zero_last_error());
+            assert_ok(test_generate_text(&run.engine, &how, 1, TEST_WORDS, text[d]));
             test_run_close(&run);
         }
         assert_all(memcmp(text[0], text[1], sizeof text[0]) == 0);

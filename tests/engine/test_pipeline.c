@@ -235,7 +235,7 @@ static zero_pipeline_time walk(const zero_pipeline *p, const double *forward,
         flops[s == 0 ? 1 : p->stages[s].schedule.pipe.first_unit] = forward[s];
     zero_status st = zero_pipeline_walk(p, machine, &t);
     for (int u = 0; u < n; u++) all[u].sizes = sizes[u];
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
     return t;
 }
 

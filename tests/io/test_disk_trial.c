@@ -25,14 +25,14 @@ static zero_scratch_file opened(void)
 {
     zero_scratch_file file;
     zero_status st = zero_scratch_file_open(place, BLOCKS * ZERO_DISK_BLOCK, &file);
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
     return file;
 }
 
 static zero_disk_moved moved_by(const zero_scratch_file *file, zero_disk_load load)
 {
     zero_disk_moved moved;
-    if (zero_disk_move(file, &load, &moved) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_disk_move(file, &load, &moved));
     assert_true(moved.seconds > 0.0);
     return moved;
 }
@@ -114,7 +114,7 @@ TEST(wrong_loads_are_refused)
 TEST(a_trial_gives_rates_and_leaves_nothing)
 {
     zero_disk_rates rates;
-    if (zero_disk_trial(place, &rates) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_disk_trial(place, &rates));
     assert_true(rates.read > 0.0 && rates.write > 0.0 && rates.mixed > 0.0);
     assert_true(isfinite(rates.read) && isfinite(rates.write) && isfinite(rates.mixed));
     assert_true(rates.bytes >= ZERO_DISK_LEAST_BLOCKS * ZERO_DISK_BLOCK);

@@ -57,7 +57,7 @@ TEST(a_table_is_in_the_order_of_the_data)
         "\"__metadata__\":{\"format\":\"pt\",\"#\":\"no index\"},"
         "\"empty\":{\"dtype\":\"I64\",\"shape\":[4,0],\"data_offsets\":[2,2]},"
         "\"one\":{\"data_offsets\":[0,2],\"shape\":[],\"dtype\":\"BF16\"}}   ";
-    if (parse(json, 26, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(json, 26, &table));
     uint64_t data = 8 + strlen(json);
     assert_int_equal(table.n, 3);
     const zero_safetensors_entry *e = table.entries;
@@ -81,7 +81,7 @@ TEST(a_table_is_in_the_order_of_the_data)
 TEST(a_file_may_hold_no_tensor)
 {
     zero_safetensors table;
-    if (parse("{}", 0, &table) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse("{}", 0, &table));
     assert_int_equal(table.n, 0);
     assert_null(zero_safetensors_find(&table, "a"));
     assert_null(zero_safetensors_metadata(&table, "a"));
@@ -100,16 +100,14 @@ TEST(what_is_written_is_read_back)
     zero_bytes header = {0};
     zero_safetensors table;
     append(&header, "before", 6); /* the header is appended */
-    if (zero_safetensors_write_header(4, entries, 2, texts, &header) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_safetensors_write_header(4, entries, 2, texts, &header));
     assert_memory_equal(header.bytes, "before", 6);
     header.len -= 6;
     memmove(header.bytes, header.bytes + 6, header.len);
     assert_int_equal(header.len % 8, 0);
     assert_int_equal(entries[0].begin, header.len);
     assert_int_equal(entries[3].end, header.len + 60 + 56 + 1);
-    if (zero_safetensors_parse(F, entries[3].end, &header, &table) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(zero_safetensors_parse(F, entries[3].end, &header, &table));
     assert_int_equal(table.n, 4);
     for (int i = 0; i < 4; i++) {
         const zero_safetensors_entry *e = zero_safetensors_find(&table, entries[i].name);
@@ -257,8 +255,7 @@ TEST(tensors_of_several_files_make_one_table)
     assert_string_equal(index.files[0], "one");
     assert_string_equal(index.files[1], "two");
     zero_safetensors_destroy_index(&index);
-    if (join(MAP("\"b\":\"two\",\"a\":\"one\""), A, NAMED("b"), &all) != ZERO_OK)
-        fail_msg("%s", zero_last_error());
+    assert_ok(join(MAP("\"b\":\"two\",\"a\":\"one\""), A, NAMED("b"), &all));
     assert_int_equal(all.n, 2);
     const zero_safetensors_entry *a = zero_safetensors_find(&all, "a"),
                                  *b = zero_safetensors_find(&all, "b");

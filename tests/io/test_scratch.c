@@ -34,7 +34,7 @@ static zero_scratch_input input(void)
 static zero_scratch *opened(zero_scratch_input in)
 {
     zero_scratch *s = NULL;
-    if (zero_scratch_open(&in, &s) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_scratch_open(&in, &s));
     return s;
 }
 

@@ -62,7 +62,7 @@ static void read_all(zero_trainer *t, const zero_model *model, read_function *re
     assert_true(model->n_params <= MOST_PARAMS);
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *tensor = &model->tensors[i];
-        if (read(t, tensor->name, values) != ZERO_OK) fail_msg("%s", zero_last_error());
+        assert_ok(read(t, tensor->name, values));
         values += tensor->rows * tensor->cols;
     }
 }

@@ -15,8 +15,7 @@ static void check_all(const zero_model *model, const zero_source *source,
 {
     for (int u = 0; u < model->n_units; u++) {
         zero_unit_check_result worst;
-        if (zero_unit_check(model, u, source, spec, &worst) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_unit_check(model, u, source, spec, &worst));
         assert_true(worst.deviation <= 0.02);
     }
 }

@@ -11,7 +11,7 @@ static void share_of(const zero_model *whole, int ranks, int rank, int slices,
                      zero_model *part)
 {
     zero_status st = zero_model_share(whole, (zero_share){ranks, rank, slices}, part);
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
 }
 
 /* Marks the whole elements that a rank has, from its own elements `begin` to `end`; each once. */

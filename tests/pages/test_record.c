@@ -14,7 +14,7 @@ static zero_status parse(zero_run *run, const char *text)
 static zero_run parsed(const char *text)
 {
     zero_run run;
-    if (parse(&run, text) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(&run, text));
     return run;
 }
 

@@ -202,8 +202,7 @@ TEST(a_study_is_read_from_either_file)
     zero_study_compare(s);
     char *texts[] = {text_of(s, NULL, false), json_dumps(s, 0)};
     for (int i = 0; i < 2; i++) {
-        if (zero_study_parse(&reports[i], "s", texts[i], strlen(texts[i])) != ZERO_OK)
-            fail_msg("%s", zero_last_error());
+        assert_ok(zero_study_parse(&reports[i], "s", texts[i], strlen(texts[i])));
         json_object_del(reports[i], "more");
         free(texts[i]);
     }

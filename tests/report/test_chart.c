@@ -25,7 +25,7 @@ static void draw(const zero_plan_report *report, char text[TEXT_SIZE])
 static void make(zero_plan_report *report, const zero_plan_request *asked,
                  char text[TEXT_SIZE])
 {
-    if (zero_plan_report_make(report, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, asked));
     draw(report, text);
 }
 

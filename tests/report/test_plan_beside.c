@@ -58,7 +58,7 @@ enum { REQUESTS = 6 };
 static void make(zero_plan_report *report, size_t i)
 {
     zero_plan_request asked = requests(i);
-    if (zero_plan_report_make(report, &asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, &asked));
 }
 
 /* ---- laws ---- */

@@ -25,7 +25,7 @@ static zero_plan_request ask(int nodes, int stage, const char *collectives)
 
 static void make(const zero_plan_request *asked, zero_plan_report *r)
 {
-    if (zero_plan_report_make(r, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(r, asked));
 }
 
 /* Messages of node 0 are reduces and gathers of the padded model, (N-1)/N of it each. */

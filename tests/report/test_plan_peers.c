@@ -11,7 +11,7 @@ enum { ALGORITHMS = 3 };
 
 static void make(zero_plan_report *report, const zero_plan_request *asked)
 {
-    if (zero_plan_report_make(report, asked) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_plan_report_make(report, asked));
 }
 
 static zero_volume ledger_of(const zero_plan_stage *stage)

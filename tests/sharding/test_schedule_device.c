@@ -11,7 +11,7 @@
 static zero_schedule compiled(const zero_plan_input *input)
 {
     zero_schedule s;
-    if (zero_schedule_compile(&s, input) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_schedule_compile(&s, input));
     return s;
 }
 

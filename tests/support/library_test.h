@@ -34,7 +34,6 @@ static inline zero_trainer *open_trainer(const zero_trainer_spec *spec, zero_com
 {
     zero_trainer *t = NULL;
     zero_status st = zero_trainer_open(spec, comm, &t);
-    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     all_ok(st);
     return t;
 }

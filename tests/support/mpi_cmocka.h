@@ -48,4 +48,9 @@ static inline void assert_all_at(int ok, const char *text, const char *file, int
     assert_true(all);
 }
 
-#define all_ok(call) assert_all((call) == ZERO_OK)
+#define all_ok(call) all_ok_at(call, #call, __FILE__, __LINE__)
+static inline void all_ok_at(zero_status st, const char *text, const char *file, int line)
+{
+    if (st != ZERO_OK) print_error("%s\n", zero_last_error());
+    assert_all_at(st == ZERO_OK, text, file, line);
+}

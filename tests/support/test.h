@@ -94,4 +94,11 @@ static inline void test_told_at(const char *text, const char *file, int line)
         assert_int_equal(call, status); \
         assert_told(text); \
     } while (0)
-#define assert_ok(call) assert_int_equal(call, ZERO_OK)
+
+#define assert_ok(call) test_ok_at(call, __FILE__, __LINE__)
+static inline void test_ok_at(zero_status st, const char *file, int line)
+{
+    if (st == ZERO_OK) return;
+    print_error("status %d: %s\n", (int)st, zero_last_error());
+    _fail(file, line);
+}

@@ -121,10 +121,8 @@ TEST(each_rank_has_its_own_plan)
             zero_simulation_report report;
             zero_traced t;
             if (owner) request.plan.config.plan.partition = ZERO_PARTITION_OWNER;
-            if (make(&report, &request, &input) != ZERO_OK)
-                fail_msg("%s", zero_last_error());
-            if (zero_traced_read(&t, "t.json") != ZERO_OK)
-                fail_msg("%s", zero_last_error());
+            assert_ok(make(&report, &request, &input));
+            assert_ok(zero_traced_read(&t, "t.json"));
             assert_true(t.is_simulated && !t.is_cut && t.n_ranks == 3 && t.world == 3);
             assert_true(t.first_step == 3 && t.last_step == 3);
             assert_string_equal(t.command, "zero simulate");

@@ -39,12 +39,12 @@ static zero_trace_file *begin(const char *path, const zero_trace_head *head)
 
 static void end(zero_trace_file *file)
 {
-    if (zero_trace_file_end(file, ZERO_OK) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_trace_file_end(file, ZERO_OK));
 }
 
 static void read_back(zero_traced *trace)
 {
-    if (zero_traced_read(trace, "t.json") != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(zero_traced_read(trace, "t.json"));
 }
 
 static zero_trace_span span_of(int rank, int64_t step, const char *name, double from,

@@ -52,7 +52,7 @@ static zero_status parse(zero_traced *t, const char *text, size_t len)
 TEST(a_good_one_is_read)
 {
     zero_traced t;
-    if (parse(&t, GOOD, strlen(GOOD)) != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(parse(&t, GOOD, strlen(GOOD)));
     assert_false(t.is_cut);
     assert_int_equal(t.n_ranks, 1);
     assert_true(t.ranks[0].spans[0].waited == 1 && t.ranks[0].spans[0].begin == 1500);
