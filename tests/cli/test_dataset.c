@@ -152,8 +152,8 @@ TEST(a_mistake_has_one_message_without_a_rank)
     zero_comm world = world_of(1);
     zero_dataset d;
     zero_corpus_source from = {.data = path_bin, .vocab = 50000};
-    assert_all(zero_dataset_open(&d, &world, &from, test_size) == ZERO_ERR_FORMAT);
-    assert_all(strstr(zero_last_error(), "the vocabulary has only 50000"));
+    all_fail(zero_dataset_open(&d, &world, &from, test_size), ZERO_ERR_FORMAT,
+             "the vocabulary has only 50000");
     assert_all(!strstr(zero_last_error(), "rank"));
     zero_dataset_close(&d);
     zero_comm_destroy(&world);

@@ -243,8 +243,7 @@ TEST(a_plan_runs_on_its_own_shard_groups_only)
     test_run run = {.setup = setup_of(0), .comm = &run.own};
     run.setup.plan.shard_ranks = 2;
     test_split(test_size, 1, &run.own);
-    assert_all(test_run_init(&run) == ZERO_ERR_INVALID);
-    assert_all(strstr(zero_last_error(), "shards over 2 ranks") != NULL);
+    all_fail(test_run_init(&run), ZERO_ERR_INVALID, "shards over 2 ranks");
     zero_model_destroy(&run.model);
     zero_comm_destroy(&run.own);
 }

@@ -54,3 +54,19 @@ static inline void all_ok_at(zero_status st, const char *text, const char *file,
     if (st != ZERO_OK) print_error("%s\n", zero_last_error());
     assert_all_at(st == ZERO_OK, text, file, line);
 }
+
+/* The last failure's message has this text on every rank. */
+#define all_told(text) all_told_at(text, __FILE__, __LINE__)
+static inline void all_told_at(const char *text, const char *file, int line)
+{
+    bool is_told = strstr(zero_last_error(), text) != NULL;
+    if (!is_told) print_error("'%s' is not in '%s'\n", text, zero_last_error());
+    assert_all_at(is_told, text, file, line);
+}
+
+/* A call that fails on every rank, and says why. */
+#define all_fail(call, status, text) \
+    do { \
+        assert_all((call) == (status)); \
+        all_told(text); \
+    } while (0)
