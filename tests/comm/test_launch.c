@@ -140,3 +140,8 @@ TEST(mpi_stops)
     MPI_Finalized(&is_down);
     assert_true(is_down);
 }
+
+int main(void)
+{
+    return run_here(NULL, NULL);
+}
