@@ -19,7 +19,7 @@ static const char fable[] =
 static zero_tokenizer learn(const char *spec, const void *text, size_t len)
 {
     zero_tokenizer tok;
-    assert_ok(zero_tokenizer_init(&tok, spec, text, len));
+    assert_ok(zero_tokenizer_init(1, &tok, spec, text, len));
     return tok;
 }
 
@@ -225,10 +225,11 @@ TEST(merges_from_outside_are_checked)
 TEST(a_text_too_poor_names_what_it_can_give)
 {
     zero_tokenizer tok;
-    assert_fails(zero_tokenizer_init(&tok, "bpe:512", (const unsigned char *)"abcabc", 6),
-                 ZERO_ERR_INVALID, "only 2 merges");
+    assert_fails(
+        zero_tokenizer_init(1, &tok, "bpe:512", (const unsigned char *)"abcabc", 6),
+        ZERO_ERR_INVALID, "only 2 merges");
     assert_told("bpe:258");
-    assert_fails(zero_tokenizer_init(&tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID,
+    assert_fails(zero_tokenizer_init(1, &tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID,
                  "has no pair to merge");
     tok = learn("bpe:258", "abcabc", 6);
     zero_tokenizer_destroy(&tok);
