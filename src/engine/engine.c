@@ -281,8 +281,7 @@ zero_status zero_engine_gradient(zero_engine *e, int group, zero_range range, fl
                               .out = out};
     assert(e->has_gradient);
     return zero_inspect(r, zero_runner_element(r, buffer, range.begin),
-                        (size_t)zero_range_len(range) * zero_type_size(reading.type),
-                        read_piece, &reading);
+                        zero_range_bytes(range, reading.type), read_piece, &reading);
 }
 
 /* ---- without training ---- */

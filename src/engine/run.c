@@ -11,9 +11,9 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
     [ZERO_OP_GATHER] = zero_run_exchange,
     [ZERO_OP_GATHER_WAIT] = zero_run_exchange_wait,
-    [ZERO_OP_FORWARD] = zero_run_forward,
-    [ZERO_OP_RECOMPUTE] = zero_run_forward,
-    [ZERO_OP_BACKWARD] = zero_run_backward,
+    [ZERO_OP_FORWARD] = zero_run_pass,
+    [ZERO_OP_RECOMPUTE] = zero_run_pass,
+    [ZERO_OP_BACKWARD] = zero_run_pass,
     [ZERO_OP_JOIN] = zero_run_join,
     [ZERO_OP_JOIN_WAIT] = zero_run_exchange_wait,
     [ZERO_OP_KEEP] = zero_run_keep,
@@ -146,17 +146,17 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
                             zero_run_output *output)
 {
     const zero_schedule *s = r->schedule;
-    *output = (zero_run_output){.origin.at = -1, .undefined.unit = -1};
+    *output = (zero_run_output){.origin.at = -1, .undefined.at = -1};
     zero_walk w = {.r = r, .in = input, .out = output, .plan = &s->input};
     w.update = take_update(r, input);
     if (r->link.memory && s->input.offload == ZERO_OFFLOAD_LAZY)
         w.begin = zero_link_place(&r->link);
     w.batch = make_batch(w.plan, input, r->data->size);
-    w.search = zero_origin_open(input->finds_origin, r);
+    if (input->finds_origin) w.origin = &output->origin;
     r->exact_squares = (zero_exact){0};
     /* A search for the origin meets the numbers that the first step met. */
-    w.finds_undefined = input->program == ZERO_PROGRAM_STEP &&
-                        (!r->units_are_checked || input->finds_origin);
+    if (input->program == ZERO_PROGRAM_STEP && (w.origin || !r->units_are_checked))
+        w.undefined = &output->undefined;
     zero_lifetimes_open(r, input->program);
     zero_traffic control = control_of(r);
     r->walk = &w;
@@ -174,6 +174,5 @@ zero_status zero_runner_run(zero_runner *r, const zero_run_input *input,
     zero_traffic_add(&r->control, -1, &control);
     if (input->program == ZERO_PROGRAM_STEP && output->verdict < ZERO_STEP_UNDEFINED)
         r->units_are_checked = true;
-    output->origin = w.search.first;
     return ZERO_OK;
 }

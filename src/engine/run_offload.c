@@ -37,15 +37,11 @@ static int params_of(const zero_walk *w, const zero_instruction *i)
     return state->first_param_block + (i->file - state->first_block);
 }
 
-static void begin(zero_walk *w, const zero_instruction *i, zero_moved as, int file,
-                  void *memory)
+static void begin(zero_walk *w, const zero_instruction *i, int file, void *memory)
 {
-    zero_tier *t = &w->r->tier;
-    t->label = zero_walk_label(w, i);
-    if (i->op == ZERO_OP_STORE || i->op == ZERO_OP_SAVE)
-        zero_tier_begin_write(t, as, file, memory);
-    else
-        zero_tier_begin_read(t, as, file, memory);
+    const zero_op_row *row = &zero_ops[i->op];
+    w->r->tier.label = zero_walk_label(w, i);
+    zero_tier_begin(&w->r->tier, row->moves, file, row->writes, memory);
 }
 
 /* ---- optimizer states ---- */
@@ -59,10 +55,9 @@ zero_status zero_run_block(zero_walk *w, const zero_instruction *i)
     int params = params_of(w, i), k = i->file - s->groups[i->group].first_block;
     if (!w->update.is_due) return ZERO_OK;
     void *slot = zero_use(w, i->buffer);
-    begin(w, i, ZERO_MOVED_STATES, i->file, slot);
+    begin(w, i, i->file, slot);
     if (params != ZERO_NO_BUFFER && moves_params)
-        begin(w, i, ZERO_MOVED_STATES, params,
-              zero_offload_params_in(s, i->group, k, slot));
+        begin(w, i, params, zero_offload_params_in(s, i->group, k, slot));
     return ZERO_OK;
 }
 
@@ -84,7 +79,7 @@ zero_status zero_run_fetch_param(zero_walk *w, const zero_instruction *i)
     char *piece = zero_use(w, i->buffer);
     for (int k = 0; k < state->n_blocks; k++) {
         int block = state->first_param_block + k;
-        begin(w, i, ZERO_MOVED_PARAMETERS, block, piece);
+        begin(w, i, block, piece);
         piece += r->schedule->buffers[block].bytes;
     }
     return ZERO_OK;
@@ -102,7 +97,7 @@ zero_status zero_run_fetch_param_wait(zero_walk *w, const zero_instruction *i)
 
 zero_status zero_run_activation(zero_walk *w, const zero_instruction *i)
 {
-    begin(w, i, ZERO_MOVED_ACTIVATIONS, i->file, zero_use(w, i->buffer));
+    begin(w, i, i->file, zero_use(w, i->buffer));
     return ZERO_OK;
 }
 
@@ -197,8 +192,7 @@ zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
     zero_runner *r = w->r;
     zero_link_fetch(&r->link, zero_use_element(w, i->host, i->range.begin),
                     zero_use_element(w, i->in, i->range.begin),
-                    (size_t)zero_range_len(i->range) *
-                        zero_type_size(r->schedule->input.type),
+                    zero_range_bytes(i->range, r->schedule->input.type),
                     &r->grad_copies[i->group]);
     return ZERO_OK;
 }

@@ -102,7 +102,7 @@ static zero_status allocate_tables(zero_runner *r)
     r->gather = r->reduce + groups;
     r->all_reduce = r->gather + groups;
     r->joins = r->all_reduce + groups;
-    for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_touch){-1, -1};
+    for (size_t i = 0; i < buffers; i++) r->touched[i] = (zero_life){-1, -1};
     return ZERO_OK;
 }
 

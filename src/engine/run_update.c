@@ -17,8 +17,9 @@
 
 static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {
-    zero_origin_look_at_sum(&w->search, i, zero_walk_type(w, i->buffer),
-                            zero_use_element(w, i->buffer, i->range.begin));
+    if (w->origin)
+        zero_origin_look_at_sum(w->r, i, zero_walk_type(w, i->buffer),
+                                zero_use_element(w, i->buffer, i->range.begin), w->origin);
 }
 
 zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
@@ -163,12 +164,12 @@ zero_status zero_run_overflow(zero_walk *w, const zero_instruction *i)
     out->grad_norm = sqrt(squares) / w->in->loss_scale;
     bool is_finite = isfinite(squares) && isfinite(out->loss);
     bool has_failed = w->r->tier.has_failed || w->r->link.has_failed;
-    zero_step_verdict mine = has_failed                 ? ZERO_STEP_FAILED
-                             : w->in->is_refused        ? ZERO_STEP_REFUSED
-                             : w->r->changed > 0        ? ZERO_STEP_CORRUPTED
-                             : out->undefined.unit >= 0 ? ZERO_STEP_UNDEFINED
-                             : !is_finite               ? ZERO_STEP_OVERFLOW
-                                                        : ZERO_STEP_FINE;
+    zero_step_verdict mine = has_failed               ? ZERO_STEP_FAILED
+                             : w->in->is_refused      ? ZERO_STEP_REFUSED
+                             : w->r->changed > 0      ? ZERO_STEP_CORRUPTED
+                             : out->undefined.at >= 0 ? ZERO_STEP_UNDEFINED
+                             : !is_finite             ? ZERO_STEP_OVERFLOW
+                                                      : ZERO_STEP_FINE;
     int64_t gravest;
     bool same;
     ZERO_TRY(zero_comm_vote(w->r->comm, mine, w->in->arguments, &gravest, &same));

@@ -10,7 +10,6 @@
 #pragma once
 
 #include "engine/origin.h"
-#include "engine/undefined.h"
 #include "state/runner.h"
 #include "zero/train.h"
 
@@ -49,7 +48,7 @@ typedef struct {
     zero_step_verdict verdict; /* STEP, of all ranks */
     bool differs;              /* STEP: ranks have different arguments */
     bool overflow;             /* STEP: a gradient was not finite, nothing was updated */
-    zero_undefined undefined;  /* of the first STEP on this rank */
+    zero_origin undefined;     /* of the first STEP on this rank */
     zero_origin origin;        /* STEP with finds_origin */
     /* GENERATE: [V] of the last position; TOKEN: [texts,V]; valid until the next walk */
     const float *logits;
@@ -67,8 +66,8 @@ struct zero_walk {
     zero_call_place begin;
     int ahead;         /* instructions of the stream before this one are executed */
     bool is_in_stream; /* one of them is being executed */
-    bool finds_undefined;
-    zero_origin_search search;
+    /* Where the walk notes such numbers (origin.h); NULL: it does not look. */
+    zero_origin *origin, *undefined;
     zero_status status; /* of the instructions so far */
 };
 
@@ -82,7 +81,7 @@ static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 
-zero_execute zero_run_load, zero_run_forward, zero_run_backward; /* run_units.c */
+zero_execute zero_run_load, zero_run_pass; /* run_units.c */
 zero_execute zero_run_exchange, zero_run_exchange_wait,
     zero_run_release; /* run_exchange.c */
 zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;

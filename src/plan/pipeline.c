@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 
 /* Forward passes of all units in a step. The programs of a pipeline with that many take 1
  * GB. */

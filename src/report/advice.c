@@ -8,7 +8,7 @@
 #include "report/plan_report.h"
 #include "report/text.h"
 #include "sharding/compile.h"
-#include "sharding/schedule_places.h"
+#include "sharding/schedule_memory.h"
 #include "sharding/stages.h"
 #include "train/config.h"
 
@@ -41,7 +41,7 @@ typedef struct {
 
 /* With `is_row` the exact bytes are wanted of a plan that does not fit, too. Compiling
  * takes time with the square of the number of instructions while these are few
- * (schedule_places.h), then in proportion. */
+ * (schedule_memory.h), then in proportion. */
 static need need_of(const advice *a, const zero_plan_input *in, bool is_row)
 {
     const zero_advice_room *room = &a->room;

@@ -15,15 +15,9 @@ const char *zero_array_name(zero_array array)
     return names[array];
 }
 
-int zero_array_buffer(const zero_group_state *group, zero_array array)
-{
-    const int buffers[] = {
-        [ZERO_ARRAY_PARAMETERS] = group->param,  [ZERO_ARRAY_MASTERS] = group->master,
-        [ZERO_ARRAY_MOMENTUM] = group->momentum, [ZERO_ARRAY_VARIANCE] = group->variance,
-        [ZERO_ARRAY_GRADIENTS] = group->grad,
-    };
-    return buffers[array];
-}
+_Static_assert(offsetof(zero_group_state, grad) ==
+                   offsetof(zero_group_state, buffers[ZERO_ARRAY_GRADIENTS]),
+               "an array of states is the number of its buffer");
 
 int zero_master_buffer(const zero_schedule *s, int g)
 {
@@ -48,7 +42,7 @@ static zero_copies copies_of_pieces(const zero_schedule *s)
 zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 {
     const zero_group_state *group = &s->groups[g];
-    int buffer = zero_array_buffer(group, array);
+    int buffer = group->buffers[array];
     if (s->input.n_ranks == 1 || buffer == ZERO_NO_BUFFER) return ZERO_COPIES_NONE;
     if (array == ZERO_ARRAY_PARAMETERS) {
         /* A shard group on one node has one copy in its window; each replica has another
@@ -234,24 +228,19 @@ zero_check_space zero_check_space_at(const zero_schedule *s, void *buffer)
 }
 
 /* The host hashes and compares, also beside a device. */
-static int for_the_run(zero_schedule *s, size_t bytes)
-{
-    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
-    return zero_schedule_add_buffer(s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                                                     .program = ZERO_PROGRAM_ALL,
-                                                     .space = space,
-                                                     .bytes = bytes});
-}
-
 void zero_hold_checks(zero_schedule *s)
 {
+    zero_space space = s->input.device ? ZERO_SPACE_HOST : ZERO_SPACE_OWN;
     size_t block =
         zero_has_rounded(s) ? ZERO_CHECK_BLOCK * zero_type_size(s->input.type) : 0;
     if (zero_is_checked(s) || s->input.check_memory)
-        s->check = for_the_run(s, words_bytes(s) + classes_bytes(s) + block);
+        s->check = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, space,
+                                      words_bytes(s) + classes_bytes(s) + block);
     for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++) {
         size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
-        if (n > 0) s->groups[g].records = for_the_run(s, n * sizeof(uint64_t));
+        if (n > 0)
+            s->groups[g].records =
+                zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, space, n * sizeof(uint64_t));
     }
 }
 

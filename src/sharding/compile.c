@@ -90,12 +90,7 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
     for (int g = 0; g < model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         state->partition = parts[g];
-        state->param = state->grad = state->sum = ZERO_NO_BUFFER;
-        state->master = state->momentum = state->variance = ZERO_NO_BUFFER;
-        state->gather_staging = state->records = ZERO_NO_BUFFER;
-        state->first_block = state->first_param_block = ZERO_NO_BUFFER;
-        state->late_grad = state->late_param = ZERO_NO_BUFFER;
-        state->host_grad = state->host_param = ZERO_NO_BUFFER;
+        for (int k = 0; k < ZERO_GROUP_BUFFERS; k++) state->buffers[k] = ZERO_NO_BUFFER;
     }
     return ZERO_OK;
 }
@@ -212,10 +207,8 @@ static zero_status hold(zero_schedule *s)
         for (int k = 0; k < s->input.model->units[u].n_groups; k++)
             s->groups[s->input.model->units[u].groups[k]].is_here = true;
     int64_t scratch = zero_math_scratch() * zero_plan_threads(&s->input);
-    s->scratch = zero_schedule_add_buffer(
-        s, (zero_buffer){.class = ZERO_CLASS_WORKSPACE,
-                         .program = ZERO_PROGRAM_ALL,
-                         .bytes = (size_t)scratch * sizeof(float)});
+    s->scratch = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, ZERO_SPACE_OWN,
+                                    (size_t)scratch * sizeof(float));
     /* The samples of a run have a cache if its steps need that memory anyway. All ranks
      * decide alike: the bounds do not depend on their pieces. */
     const zero_plan_input *in = &s->input;
@@ -246,22 +239,19 @@ static zero_status compile(zero_schedule *s)
     return zero_schedule_count_traffic(s);
 }
 
-zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
+zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
+                                        const zero_pipeline_place *place)
 {
     *s = begin(input);
+    if (place) s->pipe = *place;
     zero_status st = compile(s);
     if (st != ZERO_OK) zero_schedule_destroy(s);
     return st;
 }
 
-zero_status zero_schedule_compile_stage(zero_schedule *s, const zero_plan_input *input,
-                                        const zero_pipeline_place *place)
+zero_status zero_schedule_compile(zero_schedule *s, const zero_plan_input *input)
 {
-    *s = begin(input);
-    s->pipe = *place;
-    zero_status st = compile(s);
-    if (st != ZERO_OK) zero_schedule_destroy(s);
-    return st;
+    return zero_schedule_compile_stage(s, input, NULL);
 }
 
 /* ---- the least ---- */

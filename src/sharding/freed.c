@@ -7,9 +7,8 @@
 
 static bool names(const zero_instruction *i, int buffer)
 {
-    int list[ZERO_MAX_OPERANDS], n = zero_instruction_operands(i, list);
-    for (int k = 0; k < n; k++)
-        if (list[k] == buffer) return true;
+    for (int k = 0; k < ZERO_OPERANDS; k++)
+        if (i->operands[k] == buffer) return true;
     return false;
 }
 

@@ -10,13 +10,12 @@ int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls
     const zero_partition *p = &s->groups[g].partition;
     zero_range range = what == ZERO_HOLD_PIECE ? zero_partition_piece(p, s->shard.rank)
                                                : (zero_range){0, p->padded};
-    return zero_schedule_add_buffer(
-        s, (zero_buffer){.class = cls,
-                         .program = program,
-                         .space = space,
-                         .bytes = (size_t)zero_range_len(range) * zero_type_size(type),
-                         .type = type,
-                         .begin = range.begin});
+    return zero_schedule_add_buffer(s, (zero_buffer){.class = cls,
+                                                     .program = program,
+                                                     .space = space,
+                                                     .bytes = zero_range_bytes(range, type),
+                                                     .type = type,
+                                                     .begin = range.begin});
 }
 
 static int whole_run(zero_schedule *s, zero_class cls, int g, zero_holding what,

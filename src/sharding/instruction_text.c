@@ -46,7 +46,7 @@ static int64_t size_of(const zero_schedule *s, int buffer)
 
 static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i, int buffer)
 {
-    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[buffer].type);
+    return (int64_t)zero_range_bytes(i->range, s->buffers[buffer].type);
 }
 
 int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instruction *i)
@@ -67,11 +67,9 @@ int64_t zero_plan_instruction_bytes(const zero_schedule *s, const zero_instructi
         return sum;
     case ZERO_SHOWS_PLACE: return (int64_t)zero_schedule_cost(s, &s->buffers[i->buffer]);
     case ZERO_SHOWS_RANGE: return range_bytes(s, i, i->buffer);
-    case ZERO_SHOWS_PARAMETERS:
-        return zero_range_len(i->range) * (int64_t)zero_type_size(s->input.type);
+    case ZERO_SHOWS_PARAMETERS: return (int64_t)zero_range_bytes(i->range, s->input.type);
     case ZERO_SHOWS_FILE: {
-        zero_offload_traffic t = zero_offload_traffic_of(s, i);
-        zero_file_traffic all = zero_offload_total(&t);
+        zero_file_traffic all = zero_offload_moved(s, i);
         return (int64_t)(all.bytes_read + all.bytes_written);
     }
     case ZERO_SHOWS_HOST: return range_bytes(s, i, i->host);

@@ -1,12 +1,19 @@
 #include "sharding/schedule.h"
 
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "nn/share.h"
+
+_Static_assert(offsetof(zero_instruction, host) ==
+                   offsetof(zero_instruction, operands[ZERO_OPERANDS - 1]),
+               "each operand has its name");
+_Static_assert(offsetof(zero_group_state, records) ==
+                   offsetof(zero_group_state, buffers[ZERO_GROUP_BUFFERS - 1]),
+               "and each buffer of a group");
 
 static const struct {
     const char *name, *meaning;
@@ -102,15 +109,18 @@ int zero_schedule_add_buffer(zero_schedule *s, zero_buffer buffer)
     return s->n_buffers++;
 }
 
+int zero_schedule_hold(zero_schedule *s, zero_class cls, zero_space space, size_t bytes)
+{
+    return zero_schedule_add_buffer(
+        s, (zero_buffer){
+               .class = cls, .program = ZERO_PROGRAM_ALL, .space = space, .bytes = bytes});
+}
+
 static zero_instruction blank(zero_op op)
 {
     zero_instruction i = {
         .op = op, .unit = -1, .part = ZERO_PART_ALL, .group = -1, .join = -1, .after = -1};
-    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) i.param[k] = i.grad[k] = ZERO_NO_BUFFER;
-    i.master = i.momentum = i.variance = ZERO_NO_BUFFER;
-    i.in = i.out = i.stream = i.saved = i.work = ZERO_NO_BUFFER;
-    i.logits = i.row_loss = i.tokens = i.sum = i.buffer = i.staging = ZERO_NO_BUFFER;
-    i.file = i.host = i.joint = i.joined = i.cache = ZERO_NO_BUFFER;
+    for (int k = 0; k < ZERO_OPERANDS; k++) i.operands[k] = ZERO_NO_BUFFER;
     return i;
 }
 
@@ -167,21 +177,6 @@ zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program
     p->code = grown;
     p->code[p->length] = blank(op);
     return &p->code[p->length++];
-}
-
-int zero_instruction_operands(const zero_instruction *i, int list[ZERO_MAX_OPERANDS])
-{
-    int n = 0;
-    for (int k = 0; k < ZERO_UNIT_GROUPS; k++) {
-        list[n++] = i->param[k];
-        list[n++] = i->grad[k];
-    }
-    const int rest[] = {i->master, i->momentum, i->variance, i->in,      i->out,
-                        i->stream, i->saved,    i->work,     i->logits,  i->row_loss,
-                        i->tokens, i->sum,      i->buffer,   i->staging, i->file,
-                        i->host,   i->joint,    i->joined,   i->cache};
-    memcpy(list + n, rest, sizeof rest);
-    return n + (int)(sizeof rest / sizeof rest[0]);
 }
 
 size_t zero_schedule_targets_at(const zero_model *model, int64_t positions)

@@ -33,12 +33,14 @@ zero_algorithm zero_schedule_algorithm(const zero_schedule *s)
                                                            : s->input.collectives;
 }
 
-/* Bytes from a rank's part of the window to its neighbour's. Before memory is laid out, any
- * distance other than 0 will do. */
+size_t zero_schedule_apart(const zero_schedule *s, zero_space space)
+{
+    return s->extent[space] > 0 ? s->extent[space] : ZERO_BUFFER_ALIGN;
+}
+
 static size_t between_parts(const zero_schedule *s)
 {
-    size_t parts = s->extent[ZERO_SPACE_PART];
-    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
+    return zero_schedule_apart(s, ZERO_SPACE_PART);
 }
 
 /* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
@@ -62,49 +64,32 @@ static size_t between_wholes(const zero_schedule *s, int buffer)
     return s->buffers[buffer].space == ZERO_SPACE_PART ? between_parts(s) : 0;
 }
 
-/* Equal shards: one collective. */
-static zero_collective_spec sliced(const zero_schedule *s, zero_op op, int g,
-                                   const zero_exchange *x)
+/* Equal shards: one collective. Or the k-th owner's piece: reduced to it, broadcast from
+ * it. */
+static zero_collective_spec of_group(const zero_schedule *s, zero_op op, int g, int k,
+                                     const zero_exchange *x)
 {
     const zero_partition *p = &s->groups[g].partition;
-    zero_collective_spec spec = {.kind = zero_reduce_kinds[p->scheme],
+    bool is_slice = p->scheme == ZERO_PARTITION_SLICE, reduces = op == ZERO_OP_REDUCE;
+    int root = is_slice ? 0 : (int)zero_partition_owners(p).begin + k;
+    int64_t count = zero_range_len(zero_partition_piece(p, root));
+    zero_collective_spec spec = {.kind = reduces ? zero_reduce_kinds[p->scheme]
+                                                 : zero_gather_kinds[p->scheme],
                                  .algorithm = zero_schedule_algorithm(s),
                                  .message = s->input.message,
                                  .type = s->buffers[x->in].type,
                                  .result = s->buffers[x->out].type,
-                                 .count = p->shard_len,
-                                 .stride = p->shard_len,
+                                 .count = count,
+                                 .stride = count,
+                                 .root = root,
                                  .in_apart = between_wholes(s, x->in),
-                                 .in_turn = true,
+                                 .in_turn = is_slice,
                                  .unit = g};
-    if (op == ZERO_OP_REDUCE) return spec;
-    spec.kind = zero_gather_kinds[p->scheme];
+    if (!is_slice || !reduces) spec.out_apart = between_wholes(s, x->out);
+    if (!is_slice || reduces) return spec;
     spec.in_apart = between_pieces(s, p, x);
-    spec.out_apart = between_wholes(s, x->out);
     spec.one_out = s->buffers[x->out].space == ZERO_SPACE_NODE;
     return spec;
-}
-
-/* The k-th owner's piece: reduced to it, broadcast from it. */
-static zero_collective_spec owned(const zero_schedule *s, zero_op op, int g, int k,
-                                  const zero_exchange *x)
-{
-    const zero_partition *p = &s->groups[g].partition;
-    int root = (int)zero_partition_owners(p).begin + k;
-    int64_t count = zero_range_len(zero_partition_piece(p, root));
-    return (zero_collective_spec){.kind = op == ZERO_OP_REDUCE
-                                              ? zero_reduce_kinds[p->scheme]
-                                              : zero_gather_kinds[p->scheme],
-                                  .algorithm = zero_schedule_algorithm(s),
-                                  .message = s->input.message,
-                                  .type = s->buffers[x->in].type,
-                                  .result = s->buffers[x->out].type,
-                                  .count = count,
-                                  .stride = count,
-                                  .root = root,
-                                  .in_apart = between_wholes(s, x->in),
-                                  .out_apart = between_wholes(s, x->out),
-                                  .unit = g};
 }
 
 /* With a device neighbours find the mirrors of `in` and of `out` in each other's staging,
@@ -232,10 +217,8 @@ zero_collective_spec zero_exchange_collective(const zero_schedule *s, zero_op op
     const zero_group_state *g = among == ZERO_SHARD_GROUP ? &s->groups[number] : NULL;
     const zero_exchange *x = !g ? NULL : op == ZERO_OP_REDUCE ? &g->reduce : &g->gather;
     zero_collective_spec spec = among == ZERO_TP_GROUP ? zero_join_collective(s, number, k)
-                                : !g                   ? added_by_replicas(s, number, k)
-                                : g->partition.scheme == ZERO_PARTITION_SLICE
-                                    ? sliced(s, op, number, x)
-                                    : owned(s, op, number, k, x);
+                                : g                    ? of_group(s, op, number, k, x)
+                                                       : added_by_replicas(s, number, k);
     if (g && s->input.device) put_on_device(s, x, &spec);
     zero_exchange_bound(&spec, zero_exchange_layout(s, op), s->input.bucket / at_once);
     return spec;

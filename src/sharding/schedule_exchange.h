@@ -19,6 +19,10 @@ bool zero_schedule_shares(const zero_schedule *s);
  * hier if the group is on one node. */
 zero_algorithm zero_schedule_algorithm(const zero_schedule *s);
 
+/* Bytes from a rank's part of a window to its neighbour's. Before memory is laid out, any
+ * distance other than 0 will do. */
+size_t zero_schedule_apart(const zero_schedule *s, zero_space space);
+
 /* ---- any exchange ----
  *
  * Those of one kind are numbered: REDUCE, ALL_REDUCE and GATHER as their groups, JOIN and

@@ -87,14 +87,6 @@ int zero_schedule_add_join(zero_schedule *s, zero_join_exchange form)
 
 /* ---- collectives ---- */
 
-/* Bytes from a rank's part of the TP group's window to its neighbour's. Before memory is
- * laid out, any distance other than 0 will do. */
-static size_t between_parts(const zero_schedule *s)
-{
-    size_t parts = s->extent[ZERO_SPACE_TP_PART];
-    return parts > 0 ? parts : ZERO_BUFFER_ALIGN;
-}
-
 zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int k)
 {
     const zero_join_exchange *x = &s->joins[join];
@@ -120,7 +112,7 @@ zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int 
         bool gathers_sum = x->kind == ZERO_JOIN_SUM && spec.kind == ZERO_ALL_GATHER;
         bool is_in_whole = gathers_sum || (x->collects && x->in == x->out);
         size_t piece = (size_t)(gathers_sum ? spec.count : x->count) * sizeof(float);
-        spec.in_apart = is_in_whole ? piece : between_parts(s);
+        spec.in_apart = is_in_whole ? piece : zero_schedule_apart(s, ZERO_SPACE_TP_PART);
         spec.one_out = spec.kind == ZERO_ALL_GATHER;
     }
     return spec;

@@ -57,7 +57,7 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
 
 static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
 {
-    return zero_range_len(i->range) * (int64_t)zero_type_size(s->buffers[i->buffer].type);
+    return (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
 }
 
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)

@@ -15,10 +15,9 @@
 /* A sum is whole when its GATHER has ended. An update during backward needs it soon. */
 static void await_sum(zero_writer *w)
 {
-    bool is_early = w->s->input.offload == ZERO_OFFLOAD_BACKWARD;
+    bool is_early = w->in->offload == ZERO_OFFLOAD_BACKWARD;
     if (!is_early || w->summing < 0) return;
-    if (!w->s->input.serial)
-        zero_write_gather_wait(w, w->summing, w->s->groups[w->summing].grad);
+    if (!w->in->serial) zero_write_gather_wait(w, w->summing, w->groups[w->summing].grad);
     zero_write_gradient_is_final(w, w->summing);
     w->summing = -1;
 }
@@ -30,7 +29,7 @@ static void gather_sum(zero_writer *w)
     zero_write_round_sum(w);
     await_sum(w);
     w->summing = g;
-    zero_write_gather(w, g, w->s->groups[g].grad, w->s->groups[g].grad);
+    zero_write_gather(w, g, w->groups[g].grad, w->groups[g].grad);
 }
 
 static void wait_for_sums(zero_writer *w)

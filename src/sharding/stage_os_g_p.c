@@ -51,7 +51,7 @@ struct use {
 
 static struct use use_at(const struct uses *uses, int64_t at)
 {
-    int units = uses->w->s->input.model->n_units;
+    int units = uses->w->model->n_units;
     int64_t pass = uses->trains ? 2 * units : units;
     int k = (int)(at % pass);
     bool is_backward = k >= units;
@@ -64,7 +64,7 @@ static struct use use_at(const struct uses *uses, int64_t at)
 static int read_by(const struct uses *uses, int64_t at, const int **groups)
 {
     struct use use = use_at(uses, at);
-    const zero_unit *unit = &uses->w->s->input.model->units[use.unit];
+    const zero_unit *unit = &uses->w->model->units[use.unit];
     *groups = unit->groups;
     return use.is_backward && !zero_write_backward_reads(uses->w, use.unit)
                ? 0
@@ -110,7 +110,7 @@ static void gather(zero_writer *w, const struct uses *uses, int64_t at)
         if (w->param[g] != ZERO_NO_BUFFER) continue;
         int piece = zero_write_await_piece(w, g);
         w->param[g] = place_for(w, g);
-        w->arrived[g] = w->s->input.serial;
+        w->arrived[g] = w->in->serial;
         zero_write_gather(w, g, piece, w->param[g]);
     }
 }
@@ -129,11 +129,9 @@ static void release(zero_writer *w, const struct uses *uses, int64_t at)
     int n = read_by(uses, at, &groups);
     for (int k = 0; k < n; k++) {
         int g = groups[k];
-        bool stays = w->s->groups[g].param_held == ZERO_HOLD_WHOLE;
+        bool stays = w->groups[g].param_held == ZERO_HOLD_WHOLE;
         if (stays || is_read_again(uses, at, g)) continue;
-        zero_instruction *i = zero_write(w, ZERO_OP_RELEASE);
-        i->group = g;
-        i->buffer = w->param[g];
+        zero_write_group(w, ZERO_OP_RELEASE, g, ZERO_NO_BUFFER, w->param[g]);
         w->param[g] = ZERO_NO_BUFFER;
     }
 }

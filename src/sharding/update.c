@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "base/range.h"
+#include "base/type.h"
 
 static zero_status check_number(const char *name, float value, float end)
 {
@@ -34,20 +35,16 @@ float zero_update_grad_scale(double norm, double clip, double scale)
 
 /* ---- squares ---- */
 
-/* A subtree of the tree over a flat space: `size` blocks from `at` on. */
-struct piece {
-    int64_t at, size;
-};
-
-static struct piece piece_at(zero_range range, int64_t at)
+/* Blocks of the subtree of the tree over a flat space that begins at block `at`. */
+static int64_t subtree(zero_range range, int64_t at)
 {
-    return (struct piece){at, zero_tree_span_next(at, zero_tree_blocks(range.end) - at)};
+    return zero_tree_span_next(at, zero_tree_blocks(range.end) - at);
 }
 
 int64_t zero_gradient_pieces(zero_range range)
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end), n = 0;
-    for (; at < end; n++) at += piece_at(range, at).size;
+    for (; at < end; at += subtree(range, at)) n++;
     return n;
 }
 
@@ -55,14 +52,11 @@ void zero_gradient_sums(const zero_backend *backend, const zero_math *math, zero
                         zero_range range, const void *x, double *sums)
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
-    while (at < end) {
-        struct piece piece = piece_at(range, at);
+    for (; at < end; at += subtree(range, at)) {
         int64_t begin = at * ZERO_TREE_BLOCK;
-        int64_t len = zero_min(piece.size * ZERO_TREE_BLOCK, range.end - begin);
-        const char *from =
-            (const char *)x + (size_t)(begin - range.begin) * zero_type_size(type);
-        backend->sum_squares(math, type, len, from, sums++);
-        at += piece.size;
+        int64_t len = zero_min(subtree(range, at) * ZERO_TREE_BLOCK, range.end - begin);
+        backend->sum_squares(math, type, len, zero_type_at(type, x, begin - range.begin),
+                             sums++);
     }
 }
 
@@ -70,11 +64,8 @@ zero_tree_span zero_gradient_span(int64_t n_params, zero_range range, const doub
 {
     int64_t at = zero_tree_blocks(range.begin), end = zero_tree_blocks(range.end);
     zero_tree_span span = {.blocks = zero_tree_blocks(n_params), .first = at};
-    while (at < end) {
-        struct piece piece = piece_at(range, at);
-        zero_tree_span_append(&span, piece.size, *sums++);
-        at += piece.size;
-    }
+    for (; at < end; at += subtree(range, at))
+        zero_tree_span_append(&span, subtree(range, at), *sums++);
     return span;
 }
 

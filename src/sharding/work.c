@@ -74,8 +74,7 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
 double zero_work_disk_seconds(const zero_schedule *s, const zero_instruction *i,
                               double read, double write)
 {
-    zero_offload_traffic t = zero_offload_traffic_of(s, i);
-    zero_file_traffic all = zero_offload_total(&t);
+    zero_file_traffic all = zero_offload_moved(s, i);
     if (read <= 0.0) return 0.0;
     return (double)all.bytes_read / read + (double)all.bytes_written / write;
 }

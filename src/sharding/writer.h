@@ -37,6 +37,9 @@ typedef struct {
 
 struct zero_writer {
     zero_schedule *s;
+    const zero_plan_input *in; /* of the schedule, like the next two */
+    const zero_model *model;
+    zero_group_state *groups;
     void *memory; /* of all tables below */
     zero_program_kind program;
     int64_t B, T;
@@ -85,6 +88,14 @@ void zero_writer_close(zero_writer *w);
 
 /* An instruction of the current microbatch, without operands. */
 zero_instruction *zero_write(zero_writer *w, zero_op op);
+
+/* The same of group g, from `in` to `buffer`. */
+zero_instruction *zero_write_group(zero_writer *w, zero_op op, int g, int in, int buffer);
+
+/* A buffer of the program; ZERO_NO_BUFFER for 0 bytes. */
+int zero_write_buffer(zero_writer *w, zero_class cls, zero_space space, size_t bytes);
+/* The same for what a collective stages. */
+int zero_write_staging(zero_writer *w, size_t bytes);
 
 /* The number of the program's last instruction so far. */
 int zero_write_last(const zero_writer *w);
@@ -168,9 +179,6 @@ void zero_write_keep_after(zero_writer *w, int u);
 void zero_write_bring_back_for(zero_writer *w, int u);
 
 /* ---- gradients: writer_gradients.c ---- */
-
-/* Adds a buffer for what a collective stages. ZERO_NO_BUFFER for 0 bytes. */
-int zero_write_staging(zero_writer *w, size_t bytes);
 
 /* ROUND of a range of group g. */
 void zero_write_round(zero_writer *w, int g, zero_range range, int in, int buffer);

@@ -48,11 +48,8 @@ static void send(struct pipe *p, int u, int in, bool back)
 {
     int64_t floats = zero_write_out_floats(&p->w, u);
     await_sent(p, back);
-    int buffer = zero_schedule_add_buffer(
-        p->w.s, (zero_buffer){.class = ZERO_CLASS_BUCKETS,
-                              .program = ZERO_PROGRAM_STEP,
-                              .bytes = (size_t)floats * sizeof(float),
-                              .type = ZERO_FP32});
+    int buffer = zero_write_buffer(&p->w, ZERO_CLASS_BUCKETS, ZERO_SPACE_OWN,
+                                   (size_t)floats * sizeof(float));
     zero_instruction *i = zero_write(&p->w, back ? ZERO_OP_SEND_GRAD : ZERO_OP_SEND);
     i->unit = u;
     i->in = in;
@@ -111,7 +108,7 @@ static void backward(struct pipe *p, int m, int turn)
  * before each that it ends. */
 static void write_passes(struct pipe *p)
 {
-    int m = p->w.s->input.accumulation;
+    int m = p->w.in->accumulation;
     bool is_gpipe = p->place->kind == ZERO_PIPELINE_GPIPE;
     int after = p->place->n_stages - 1 - p->place->stage;
     int ahead = is_gpipe ? m : (int)zero_min(m, after);
@@ -144,7 +141,7 @@ static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type 
 
 static void gather_sum(zero_writer *w)
 {
-    int grad = w->s->groups[w->ended.group].grad;
+    int grad = w->groups[w->ended.group].grad;
     zero_write_round_sum(w);
     zero_write_gather(w, w->ended.group, grad, grad);
 }
@@ -179,7 +176,7 @@ void zero_write_pipeline(zero_schedule *s)
                 if (p.place->holders[w->order[k]] > 1) {
                     int g = w->order[k];
                     int holders = p.place->holders[w->order[k]];
-                    const zero_group_state *state = &w->s->groups[g];
+                    const zero_group_state *state = &w->groups[g];
                     int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
                     zero_type type = w->s->buffers[sum].type;
                     int staging =
@@ -197,7 +194,7 @@ void zero_write_pipeline(zero_schedule *s)
             zero_write_finish_reduce(w);
             for (int k = 0; k < w->n_order; k++)
                 if ((p.place->holders[w->order[k]] > 1) == tied)
-                    zero_write_gather_wait(w, w->order[k], w->s->groups[w->order[k]].grad);
+                    zero_write_gather_wait(w, w->order[k], w->groups[w->order[k]].grad);
         }
         zero_write_update(&p.w);
         for (int back = 0; back < 2; back++) await_sent(&p, back);

@@ -3,7 +3,7 @@
 
 static void write_microbatch(zero_writer *w, int m)
 {
-    int n_units = w->s->input.model->n_units;
+    int n_units = w->model->n_units;
     zero_write_load(w, m);
     for (int u = 0; u < n_units; u++) zero_write_forward(w, u);
     for (int u = n_units - 1; u >= 0; u--) {
@@ -44,8 +44,8 @@ void zero_write_programs(zero_schedule *s, const zero_gradient_path *path)
 
 static void wait_for_all(zero_writer *w)
 {
-    for (int g = 0; g < w->s->input.model->n_groups; g++)
-        if (zero_is_published(w->s, g)) zero_write_gather_wait(w, g, w->s->groups[g].param);
+    for (int g = 0; g < w->model->n_groups; g++)
+        if (zero_is_published(w->s, g)) zero_write_gather_wait(w, g, w->groups[g].param);
 }
 
 void zero_write_ends(zero_schedule *s)

@@ -88,7 +88,7 @@ static void hash_part(struct digest *d, int array, int64_t b, zero_range part,
                       const float *x)
 {
     zero_range block = block_at(d, b);
-    size_t bytes = (size_t)zero_range_len(part) * sizeof *x;
+    size_t bytes = zero_range_bytes(part, ZERO_FP32);
     XXH3_state_t *stream = d->streams[array];
     if (zero_range_len(part) == zero_range_len(block)) {
         keep_hash(hash_at(d, array, b), XXH3_128bits(x, bytes));
@@ -116,7 +116,7 @@ static zero_status take_piece(void *arg, const zero_state_block *piece)
                 hash_part(d, array, b, part, x);
             else
                 memcpy(shared_block(d, array, block) + (part.begin - block.begin), x,
-                       (size_t)zero_range_len(part) * sizeof *x);
+                       zero_range_bytes(part, ZERO_FP32));
         }
     }
     return ZERO_OK;
@@ -138,7 +138,7 @@ static zero_status hash_shared(struct digest *d, const zero_partition *p, int ar
     }
     if (zero_partition_owner_of(p, block.begin) == d->comm->rank)
         keep_hash(hash_at(d, array, b),
-                  XXH3_128bits(x, (size_t)zero_range_len(block) * sizeof *x));
+                  XXH3_128bits(x, zero_range_bytes(block, ZERO_FP32)));
     return ZERO_OK;
 }
 
@@ -214,9 +214,8 @@ static zero_status merge_blocks(struct digest *d, int64_t first, zero_range mine
     for (int64_t b = first; b < first + n; b++)
         for (int a = 0; a < ARRAYS && b % d->comm->size == d->comm->rank; a++) {
             zero_range block = block_at(d, b);
-            keep_hash(hash_at(d, a, b),
-                      XXH3_128bits(merged_at(d, a, block.begin),
-                                   (size_t)zero_range_len(block) * sizeof *d->merged));
+            keep_hash(hash_at(d, a, b), XXH3_128bits(merged_at(d, a, block.begin),
+                                                     zero_range_bytes(block, ZERO_FP32)));
         }
     return ZERO_OK;
 }

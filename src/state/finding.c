@@ -75,8 +75,7 @@ struct looking {
 static zero_status look_at_block(void *arg, const zero_state_block *block)
 {
     const struct looking *l = arg;
-    l->look(l->arg, block->part[l->part],
-            (size_t)zero_range_len(block->range) * sizeof(float));
+    l->look(l->arg, block->part[l->part], zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
@@ -90,10 +89,9 @@ zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
     if (at->array != ZERO_ARRAY_PARAMETERS && at->array != ZERO_ARRAY_GRADIENTS)
         return zero_states_visit(r, t->group, range, ZERO_VISIT_READ, look_at_block,
                                  &looking);
-    int buffer = zero_array_buffer(&s->groups[t->group], at->array);
-    return zero_inspect(
-        r, zero_runner_element(r, buffer, range.begin),
-        (size_t)zero_range_len(range) * zero_type_size(s->buffers[buffer].type), look, arg);
+    int buffer = s->groups[t->group].buffers[at->array];
+    return zero_inspect(r, zero_runner_element(r, buffer, range.begin),
+                        zero_range_bytes(range, s->buffers[buffer].type), look, arg);
 }
 
 zero_status zero_finding_narrow(zero_finding *at, bool to_last,

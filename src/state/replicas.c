@@ -59,8 +59,7 @@ static zero_status compare_piece(struct comparing *c, zero_range piece,
     if (r->link.memory) {
         char *fetched = zero_runner_buffer(r, r->schedule->first_chunk + 1);
         zero_link_fetch_now(&r->link, fetched, param,
-                            (size_t)zero_range_len(piece) *
-                                zero_type_size(r->schedule->input.type));
+                            zero_range_bytes(piece, r->schedule->input.type));
         ZERO_TRY(zero_link_status(&r->link));
         param = fetched;
     }
@@ -95,8 +94,7 @@ static zero_status compare_tensor(struct comparing *c, int tensor)
             zero_range piece = {at, zero_min(at + AT_ONCE, range.end)};
             zero_ticket ended_by_the_next;
             zero_link_fetch(&r->link, chunk, zero_runner_element(r, master, at),
-                            (size_t)zero_range_len(piece) * sizeof *chunk,
-                            &ended_by_the_next);
+                            zero_range_bytes(piece, ZERO_FP32), &ended_by_the_next);
             ZERO_TRY(compare_piece(c, piece, chunk));
         }
         return ZERO_OK;
@@ -187,8 +185,7 @@ static zero_status add_block(void *arg, const zero_state_block *block)
     const struct hashing *h = arg;
     for (int p = 0; p < ZERO_STATES; p++)
         if (h->are_copies[p])
-            add_bytes(arg, block->part[p],
-                      (size_t)zero_range_len(block->range) * sizeof(float));
+            add_bytes(arg, block->part[p], zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
@@ -202,8 +199,7 @@ static zero_status add_group(zero_runner *r, int g, zero_copies kind, struct has
     if (zero_copies_of(s, g, ZERO_ARRAY_PARAMETERS) == kind)
         while (next_block(h, held, period, &block))
             ZERO_TRY(zero_inspect(r, zero_runner_element(r, param, block.begin),
-                                  (size_t)zero_range_len(block) *
-                                      zero_type_size(s->buffers[param].type),
+                                  zero_range_bytes(block, s->buffers[param].type),
                                   add_bytes, h));
     for (int p = 0; p < ZERO_STATES; p++) {
         h->are_copies[p] =

@@ -60,7 +60,7 @@ static zero_status add_place(zero_runner *r, const zero_finding *place, struct s
     zero_range range = {t->offset + place->range.begin, t->offset + place->range.end};
     zero_range own =
         zero_range_overlap(zero_partition_shard(&g->partition, s->shard.rank), range);
-    int buffer = zero_array_buffer(g, place->array);
+    int buffer = g->buffers[place->array];
     bool is_param = place->array == ZERO_ARRAY_PARAMETERS;
     if (zero_range_is_empty(own)) return ZERO_OK;
     if (is_param && (buffer == ZERO_NO_BUFFER || buffer == zero_master_buffer(s, t->group)))

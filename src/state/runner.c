@@ -27,7 +27,7 @@ void *zero_runner_element(const zero_runner *r, int buffer, int64_t i)
 static void note(zero_runner *r, int buffer)
 {
     if (buffer == ZERO_NO_BUFFER) return;
-    zero_touch *touch = &r->touched[buffer];
+    zero_life *touch = &r->touched[buffer];
     if (touch->first < 0 || r->at < touch->first) touch->first = r->at;
     if (r->at > touch->last) touch->last = r->at;
 }

@@ -11,7 +11,7 @@
 #include "comm/device_window.h"
 #include "comm/window.h"
 #include "math/backend.h"
-#include "sharding/schedule.h"
+#include "sharding/schedule_memory.h"
 #include "state/device_times.h"
 #include "state/link.h"
 #include "state/profile.h"
@@ -35,12 +35,6 @@ typedef struct {
     char *whole;                 /* the result */
     void *staging;
 } zero_chained;
-
-/* The instructions at which a buffer was used first and last; -1: never. A buffer of one
- * program is used by that program alone. */
-typedef struct {
-    int first, last;
-} zero_touch;
 
 /* An update that the ranks have agreed on. */
 typedef struct {
@@ -100,9 +94,9 @@ typedef struct {
     double streamed;                /* seconds of the stream during other instructions */
     zero_walk *walk;                /* the present one, for polls */
     int at;                         /* the instruction being executed */
-    zero_touch *touched;            /* [n_buffers] */
-    zero_trace *trace;              /* borrowed; NULL: nothing is recorded */
-    zero_told *told; /* borrowed; [instructions of a step]; NULL: nothing is told */
+    zero_life *touched; /* [n_buffers] the instructions that used it first and last */
+    zero_trace *trace;  /* borrowed; NULL: nothing is recorded */
+    zero_told *told;    /* borrowed; [instructions of a step]; NULL: nothing is told */
 } zero_runner;
 
 /* The memory of a buffer of the schedule; NULL for ZERO_NO_BUFFER. */

@@ -66,31 +66,20 @@ static void keep(zero_tier *t, zero_status st)
 }
 
 /* The clock is read for transfers that are recorded, and for no others. */
-static zero_tier_block *begin(zero_tier *t, zero_moved as, int file, bool is_write)
+void zero_tier_begin(zero_tier *t, zero_op_moves as, int file, bool is_write, void *memory)
 {
     zero_tier_block *b = &t->blocks[file];
     bool is_recorded = t->ring && t->ring->is_on;
-    if (t->has_failed) return NULL;
+    if (t->has_failed) return;
     b->purpose = as;
     b->span = (zero_transfer_span){.file = is_recorded ? file : NONE,
                                    .label = t->label,
                                    .is_write = is_write,
                                    .begun = is_recorded ? zero_clock_seconds() : 0.0};
-    return b;
-}
-
-void zero_tier_begin_read(zero_tier *t, zero_moved as, int file, void *memory)
-{
-    zero_tier_block *b = begin(t, as, file, false);
-    if (b) keep(t, zero_scratch_begin_read(t->scratch, b->number, memory, &b->transfer));
-}
-
-void zero_tier_begin_write(zero_tier *t, zero_moved as, int file, const void *memory)
-{
-    zero_tier_block *b = begin(t, as, file, true);
-    if (!b) return;
-    keep(t, zero_scratch_begin_write(t->scratch, b->number, memory, &b->transfer));
-    b->is_written = true;
+    b->is_written = b->is_written || is_write;
+    keep(t, is_write
+                ? zero_scratch_begin_write(t->scratch, b->number, memory, &b->transfer)
+                : zero_scratch_begin_read(t->scratch, b->number, memory, &b->transfer));
 }
 
 bool zero_tier_is_written(const zero_tier *t, int file)
@@ -116,12 +105,9 @@ void zero_tier_end(zero_tier *t, int file)
         ring->ring[ring->n++ % ring->capacity] = b->span;
     }
     zero_scratch_traffic now = zero_scratch_get_traffic(t->scratch);
-    /* Adds what the file has moved since `before`. */
-    zero_file_traffic *sum = &t->moved[b->purpose];
-    sum->bytes_read += now.bytes_read - before.bytes_read;
-    sum->bytes_written += now.bytes_written - before.bytes_written;
-    sum->reads += now.reads - before.reads;
-    sum->writes += now.writes - before.writes;
+    /* What the file has moved since `before`. */
+    zero_file_traffic_add(&t->moved.of[b->purpose], 1, &now);
+    zero_file_traffic_add(&t->moved.of[b->purpose], UINT64_MAX, &before);
     b->transfer = NONE;
 }
 

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/number.h"
 #include "report/plan_program.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 
 static const zero_program_kind traced[2] = {ZERO_PROGRAM_STEP, ZERO_PROGRAM_EPILOGUE};
 

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "comm/comm.h"
 #include "comm/deliver.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "trace/trace_name.h"
 
 #define AHEAD "updates that ran ahead"

@@ -12,7 +12,7 @@
 #include "report/text.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "sharding/work.h"
 #include "trace/trace_file.h"
 #include "trace/trace_name.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "sharding/instruction_text.h"
-#include "sharding/schedule_live.h"
+#include "sharding/schedule_memory.h"
 #include "train/metrics.h"
 
 /* A program, and the bytes of each class at each of its instructions. */

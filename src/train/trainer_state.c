@@ -137,7 +137,7 @@ static zero_status copy_block(void *arg, const zero_state_block *block)
 {
     const struct place *to = arg;
     memcpy(to->values + (block->range.begin - to->begin), block->master,
-           (size_t)zero_range_len(block->range) * sizeof *to->values);
+           zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 
@@ -163,8 +163,7 @@ static zero_status collect(zero_trainer *t, const zero_tensor *tensor, copy_part
         zero_range part = zero_range_overlap(zero_partition_shard(p, rank), all);
         if (zero_range_is_empty(part)) continue;
         float *to = values + (part.begin - all.begin);
-        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to,
-                                     (size_t)zero_range_len(part) * sizeof *to));
+        ZERO_TRY(zero_comm_broadcast(t->comm, rank, to, zero_range_bytes(part, ZERO_FP32)));
     }
     return ZERO_OK;
 }
@@ -222,7 +221,7 @@ static zero_status write_block(void *arg, const zero_state_block *block)
 {
     const struct source *from = arg;
     memcpy(block->master, from->values + (block->range.begin - from->begin),
-           (size_t)zero_range_len(block->range) * sizeof *from->values);
+           zero_range_bytes(block->range, ZERO_FP32));
     return ZERO_OK;
 }
 

@@ -30,7 +30,7 @@ static void expect_lives(const test_run *run)
     const zero_schedule *s = &run->engine.schedule;
     for (int id = 0; id < s->n_buffers; id++) {
         const zero_buffer *b = &s->buffers[id];
-        const zero_touch *touch = &run->engine.runner.touched[id];
+        const zero_life *touch = &run->engine.runner.touched[id];
         if (b->class != ZERO_CLASS_KEPT || b->space == ZERO_SPACE_FILE) continue;
         assert_int_equal(touch->first, b->first);
         assert_int_equal(touch->last, b->last);
