@@ -25,6 +25,12 @@ static inline size_t zero_max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The value, or if it is 0 the standard one. */
+static inline int64_t zero_or_else(int64_t value, int64_t standard)
+{
+    return value == 0 ? standard : value;
+}
+
 /* The least multiple of `to` that is not below n; n >= 0, to > 0. */
 static inline int64_t zero_round_up(int64_t n, int64_t to)
 {

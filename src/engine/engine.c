@@ -11,6 +11,7 @@
 #include "comm/fields.h"
 #include "comm/watch.h"
 #include "sharding/schedule_exchange.h"
+#include "sharding/update.h"
 #include "state/inspect.h"
 #include "state/records.h"
 #include "state/replicas.h"
@@ -74,7 +75,7 @@ zero_status zero_engine_publish(zero_engine *e)
 {
     ZERO_TRY(zero_engine_settle(e));
     zero_status st = zero_states_write_padding(&e->runner);
-    for (int g = 0; st == ZERO_OK && g < e->schedule.input.model->n_groups; g++)
+    for (int g = 0; st == ZERO_OK && g < e->schedule.model->n_groups; g++)
         st = zero_records_take(&e->runner, g);
     if (st == ZERO_OK) st = zero_states_round(&e->runner);
     /* Neighbours read the parameters that lie once per node, so all ranks wait here. */
@@ -151,7 +152,7 @@ _Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
 static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
                                  const zero_run_output *out)
 {
-    const zero_model *model = e->schedule.input.model;
+    const zero_model *model = e->schedule.model;
     if (out->verdict == ZERO_STEP_FAILED) return agree_on_transfers(e);
     if (out->verdict == ZERO_STEP_REFUSED) return zero_agree(e->runner.comm, ZERO_OK);
     if (out->verdict == ZERO_STEP_CORRUPTED)
@@ -168,17 +169,15 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
 static zero_run_input step_input(const zero_engine *e, const zero_step_input *in)
 {
     const uint64_t positive = UINT64_MAX >> 1;
-    return (zero_run_input){.program = ZERO_PROGRAM_STEP,
-                            .step = in->step,
-                            .clip = in->clip,
-                            .loss_scale = (double)e->loss_scale.scale,
-                            .arguments = (int64_t)(XXH3_64bits(in, sizeof *in) & positive),
-                            .adamw = {.lr = (float)in->lr,
-                                      .beta1 = (float)in->beta1,
-                                      .beta2 = (float)in->beta2,
-                                      .eps = (float)in->eps,
-                                      .weight_decay = (float)in->weight_decay,
-                                      .step = e->adam_steps + 1}};
+    zero_run_input run = {.program = ZERO_PROGRAM_STEP,
+                          .step = in->step,
+                          .clip = in->clip,
+                          .loss_scale = (double)e->loss_scale.scale,
+                          .arguments = (int64_t)(XXH3_64bits(in, sizeof *in) & positive),
+                          .adamw = zero_update_adamw(in->lr, in->beta1, in->beta2, in->eps,
+                                                     in->weight_decay)};
+    run.adamw.step = e->adam_steps + 1;
+    return run;
 }
 
 /* `backward` updates before the vote of OVERFLOW: a rank that refuses a step must say so

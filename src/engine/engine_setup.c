@@ -102,7 +102,7 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
 
 static zero_status init_weights(zero_engine *e)
 {
-    zero_drawn_weights drawn = {e->schedule.input.model, e->spec.seed};
+    zero_drawn_weights drawn = {e->schedule.model, e->spec.seed};
     const zero_weights random = zero_weights_drawn(&drawn), *given = e->spec.weights;
     e->spec.weights = NULL; /* borrowed until here */
     if (e->spec.awaits_states) return ZERO_OK;

@@ -33,7 +33,7 @@ struct looking {
 
 static const zero_model *model_of(const struct looking *l)
 {
-    return l->r->schedule->input.model;
+    return l->r->schedule->model;
 }
 
 static zero_unit_sizes sizes_of(const struct looking *l, int unit)

@@ -70,11 +70,13 @@ static zero_batch make_batch(const zero_plan_input *plan, const zero_run_input *
 /* Small messages of all groups so far. */
 static zero_traffic control_of(const zero_runner *r)
 {
-    zero_traffic sum = r->comm->traffic[ZERO_CONTROL];
-    if (r->data != r->comm) zero_traffic_add(&sum, 1, &r->data->traffic[ZERO_CONTROL]);
-    if (r->shard != r->data) zero_traffic_add(&sum, 1, &r->shard->traffic[ZERO_CONTROL]);
-    if (r->replicas) zero_traffic_add(&sum, 1, &r->replicas->traffic[ZERO_CONTROL]);
-    if (r->tp) zero_traffic_add(&sum, 1, &r->tp->traffic[ZERO_CONTROL]);
+    zero_traffic sum = {0};
+    for (int k = 0; k < ZERO_FAMILY_PARTS; k++) {
+        const zero_comm *group = r->groups[k];
+        bool is_again = (k == ZERO_DATA_GROUP && group == r->comm) ||
+                        (k == ZERO_SHARD_GROUP && group == r->data);
+        if (group && !is_again) zero_traffic_add(&sum, 1, &group->traffic[ZERO_CONTROL]);
+    }
     return sum;
 }
 
@@ -89,6 +91,26 @@ static zero_pending_update take_update(zero_runner *r, const zero_run_input *in)
         r->schedule->input.offload == ZERO_OFFLOAD_BACKWARD)
         update = zero_run_agreed_update(in, 0.0);
     return update;
+}
+
+static void note(zero_runner *r, int buffer)
+{
+    if (buffer == ZERO_NO_BUFFER) return;
+    zero_life *touched = &r->touched[buffer];
+    if (touched->first < 0 || r->at < touched->first) touched->first = r->at;
+    if (r->at > touched->last) touched->last = r->at;
+}
+
+void *zero_use(const zero_walk *w, int buffer)
+{
+    note(w->r, buffer);
+    return zero_runner_buffer(w->r, buffer);
+}
+
+void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
+{
+    note(w->r, buffer);
+    return zero_runner_element(w->r, buffer, i);
 }
 
 /* Executes the instruction r->at. */

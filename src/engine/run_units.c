@@ -1,4 +1,4 @@
-/* LOAD, FORWARD, RECOMPUTE and BACKWARD: a microbatch and the model's units. */
+/* LOAD, FORWARD, RECOMPUTE, BACKWARD and LOSS: a microbatch and the model's units. */
 #include <string.h>
 
 #include "base/fail.h"
@@ -147,14 +147,24 @@ static void keep_last_losses(zero_walk *w, const zero_instruction *i)
         zero_link_after(&r->link, r->loss_copies[i->microbatch - 1]);
 }
 
-void zero_run_end_losses(zero_walk *w, const zero_instruction *i)
+zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
+    int mine = i->microbatch + 1;
+    int64_t all = (int64_t)mine * r->data->size;
     zero_use(w, i->row_loss); /* it is copied until here */
-    for (int m = 0; r->link.memory && m <= i->microbatch; m++) {
+    for (int m = 0; r->link.memory && m < mine; m++) {
         zero_link_wait(&r->link, r->loss_copies[m]);
         r->losses[m] = sum_rows(host_rows(w, i, m), w->batch.B * w->batch.T);
     }
+    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
+    for (int rank = 0; rank < r->data->size; rank++)
+        for (int m = 0; m < mine; m++)
+            r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
+                r->gathered[(int64_t)rank * mine + m];
+    double positions = (double)all * (double)(w->batch.B * w->batch.T);
+    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
+    return ZERO_OK;
 }
 
 /* Logits that a caller reads on the host. */

@@ -44,22 +44,6 @@ zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
 
 /* ---- the end of a step ---- */
 
-zero_status zero_run_loss(zero_walk *w, const zero_instruction *i)
-{
-    zero_runner *r = w->r;
-    int mine = i->microbatch + 1;
-    int64_t all = (int64_t)mine * r->data->size;
-    zero_run_end_losses(w, i);
-    ZERO_TRY(zero_comm_all_gather_doubles(r->data, mine, r->losses, r->gathered));
-    for (int rank = 0; rank < r->data->size; rank++)
-        for (int m = 0; m < mine; m++)
-            r->all_losses[zero_walk_microbatch(w, i, rank, m) - w->in->first_microbatch] =
-                r->gathered[(int64_t)rank * mine + m];
-    double positions = (double)all * (double)(w->batch.B * w->batch.T);
-    w->out->loss = zero_tree_sum_scalars(all, r->all_losses) / positions;
-    return ZERO_OK;
-}
-
 /* On the host the gradient has to arrive first. */
 static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
 {
@@ -141,8 +125,8 @@ zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm
 /* *sum = the squares of all ranks' gradients. */
 static zero_status add_squares(zero_runner *r, double *sum)
 {
-    int n_groups = r->n_groups;
-    if (zero_share_has_parts(&r->schedule->input.model->share)) {
+    int n_groups = r->schedule->model->n_groups;
+    if (zero_share_has_parts(&r->schedule->model->share)) {
         ZERO_TRY(zero_comm_sum(r->comm, ZERO_EXACT_WORDS, r->exact_squares.word));
         *sum = zero_exact_value(&r->exact_squares);
         return ZERO_OK;

@@ -81,21 +81,18 @@ static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
 
-zero_execute zero_run_load, zero_run_pass; /* run_units.c */
+zero_execute zero_run_load, zero_run_pass, zero_run_loss; /* run_units.c */
 zero_execute zero_run_exchange, zero_run_exchange_wait,
     zero_run_release; /* run_exchange.c */
 zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;
 zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
-zero_execute zero_run_loss, zero_run_norm, zero_run_overflow, zero_run_update;
+zero_execute zero_run_norm, zero_run_overflow, zero_run_update;
 zero_execute zero_run_publish, zero_run_delay;
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;
 zero_execute zero_run_block, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;
 zero_execute zero_run_fetch_grad, zero_run_store_param;
 zero_execute zero_run_activation, zero_run_activation_wait;
-
-/* LOSS: waits for the losses of this rank's microbatches, if they come from a device. */
-void zero_run_end_losses(zero_walk *w, const zero_instruction *i);
 
 /* Puts the step's number before the message of ZERO_ERR_CORRUPTED. */
 ZERO_NODISCARD zero_status zero_name_step(int64_t step, zero_status st);
@@ -124,15 +121,8 @@ static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
 }
 
 /* The place of an operand. The memory ledger is measured by these calls. */
-static inline void *zero_use(const zero_walk *w, int buffer)
-{
-    return zero_runner_use(w->r, buffer);
-}
-
-static inline void *zero_use_element(const zero_walk *w, int buffer, int64_t i)
-{
-    return zero_runner_use_element(w->r, buffer, i);
-}
+void *zero_use(const zero_walk *w, int buffer);
+void *zero_use_element(const zero_walk *w, int buffer, int64_t i);
 
 /* ---- chains: run_exchange.c ----
  *

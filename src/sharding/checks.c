@@ -61,7 +61,7 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 
 bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 {
-    for (int g = 0; g < s->input.model->n_groups; g++)
+    for (int g = 0; g < s->model->n_groups; g++)
         for (int a = 0; a < ZERO_ARRAYS; a++)
             if (zero_copies_of(s, g, (zero_array)a) == kind) return true;
     return false;
@@ -69,7 +69,7 @@ bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 
 bool zero_has_replicated(const zero_schedule *s)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     for (int i = 0; model->share.ranks > 1 && i < model->n_tensors; i++)
         if (zero_tensor_is_replicated(&model->tensors[i])) return true;
     return false;
@@ -123,7 +123,7 @@ struct copies {
 static struct copies copies_of(const zero_schedule *s, zero_copies kind)
 {
     const zero_layout *world = zero_schedule_world_layout(s);
-    int tp = s->input.model->share.ranks, group = s->shard.size * tp;
+    int tp = s->model->share.ranks, group = s->shard.size * tp;
     int step = kind == ZERO_COPIES_OF_REPLICAS ? group : tp;
     int rank = zero_schedule_world_rank(s), together = 0;
     struct copies c = {.n = 0, .least = world->size};
@@ -161,7 +161,7 @@ int zero_compare_period(const zero_schedule *s, zero_copies kind, bool are_param
 int zero_compared_in(const zero_schedule *s, zero_array array)
 {
     int64_t steps = 0;
-    for (int g = 0; g < s->input.model->n_groups && zero_is_compared(s); g++) {
+    for (int g = 0; g < s->model->n_groups && zero_is_compared(s); g++) {
         zero_copies kind = zero_copies_of(s, g, array);
         bool are_parameters = array == ZERO_ARRAY_PARAMETERS;
         if (kind != ZERO_COPIES_NONE)
@@ -182,7 +182,7 @@ zero_range zero_states_held(const zero_schedule *s, int g)
 
 int64_t zero_records_of(const zero_schedule *s, int g)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     const zero_group *group = &model->groups[g];
     zero_range held = zero_states_held(s, g);
     int64_t n = 0;
@@ -236,7 +236,7 @@ void zero_hold_checks(zero_schedule *s)
     if (zero_is_checked(s) || s->input.check_memory)
         s->check = zero_schedule_hold(s, ZERO_CLASS_WORKSPACE, space,
                                       words_bytes(s) + classes_bytes(s) + block);
-    for (int g = 0; g < s->input.model->n_groups && s->input.check_memory; g++) {
+    for (int g = 0; g < s->model->n_groups && s->input.check_memory; g++) {
         size_t n = (size_t)(zero_recorded_arrays(s, g) * zero_records_of(s, g));
         if (n > 0)
             s->groups[g].records =

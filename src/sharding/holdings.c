@@ -106,7 +106,7 @@ void zero_hold_groups(zero_schedule *s)
 {
     const zero_stage *stage = zero_stage_at(s->input.stage);
     bool is_plain = stage->optimizer == ZERO_HOLD_WHOLE;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         if (!s->groups[g].is_here) continue;
         bool stays = s->groups[g].partition.n_params <= s->input.persist;
         if (is_plain)

@@ -1,6 +1,5 @@
 #include "sharding/instruction_text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "sharding/offload.h"

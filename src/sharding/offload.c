@@ -122,7 +122,7 @@ zero_slot_view zero_offload_view(const zero_schedule *s, int g, int k, void *slo
 static size_t slot_bytes(const zero_schedule *s)
 {
     size_t most = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         if (s->groups[g].n_blocks == 0) continue;
         bool has_params = zero_offload_has_parameters(s, g);
         size_t params = has_params ? s->buffers[s->groups[g].first_param_block].bytes : 0;
@@ -177,7 +177,7 @@ static size_t activation_padding(const zero_schedule *s)
 size_t zero_offload_padding(const zero_schedule *s)
 {
     size_t sum = activation_padding(s);
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         const zero_group_state *state = &s->groups[g];
         for (int k = 0; k < state->n_blocks; k++) {
             zero_range range = zero_offload_range(s, g, k);

@@ -19,7 +19,6 @@
  * arXiv:1910.02054, section 5 and figure 1. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/range.h"

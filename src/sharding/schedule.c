@@ -81,13 +81,13 @@ const zero_layout *zero_schedule_tp_layout(const zero_schedule *s)
 
 const zero_layout *zero_schedule_world_layout(const zero_schedule *s)
 {
-    if (!zero_share_has_parts(&s->input.model->share)) return zero_schedule_data_layout(s);
+    if (!zero_share_has_parts(&s->model->share)) return zero_schedule_data_layout(s);
     return s->input.world_layout ? s->input.world_layout : &s->own_world_layout;
 }
 
 int zero_schedule_world_rank(const zero_schedule *s)
 {
-    const zero_share *share = &s->input.model->share;
+    const zero_share *share = &s->model->share;
     return zero_share_has_parts(share) ? s->input.rank * share->ranks + share->rank
                                        : s->input.rank;
 }
@@ -137,7 +137,7 @@ bool zero_buffer_lives_through(const zero_buffer *b, zero_program_kind program)
 
 bool zero_schedule_has_cache(const zero_schedule *s)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     bool never_continues = s->input.seq == 1; /* a text is computed whole for each token */
     if (s->input.texts == 0 || never_continues) return false;
     for (int u = 0; u < model->n_units; u++)

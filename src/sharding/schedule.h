@@ -241,6 +241,7 @@ typedef struct {
 
 typedef struct {
     zero_plan_input input;
+    const zero_model *model; /* the input's */
     zero_pipeline_place pipe;
     zero_shard_place shard;
     zero_layout own_layout, own_tp_layout, own_world_layout; /* if not given; owned */

@@ -19,7 +19,7 @@ static void hold_squares(zero_schedule *s)
 {
     bool is_beside = zero_plan_updates_beside(&s->input);
     int64_t n = 0;
-    for (int g = 0; g < s->input.model->n_groups && !is_beside; g++) {
+    for (int g = 0; g < s->model->n_groups && !is_beside; g++) {
         s->groups[g].first_square = n;
         n += zero_gradient_pieces(
             zero_partition_shard(&s->groups[g].partition, s->shard.rank));

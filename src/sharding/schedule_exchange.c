@@ -180,7 +180,7 @@ const zero_layout *zero_exchange_layout(const zero_schedule *s, zero_op op)
 int zero_exchange_rank(const zero_schedule *s, zero_op op)
 {
     switch (zero_ops[op].among) {
-    case ZERO_TP_GROUP: return s->input.model->share.rank;
+    case ZERO_TP_GROUP: return s->model->share.rank;
     case ZERO_REPLICA_GROUP: return s->shard.replica;
     default: return s->shard.rank;
     }
@@ -275,7 +275,7 @@ static int64_t least_of_replicas(const zero_schedule *s, int g)
 zero_status zero_schedule_find_least_bucket(const zero_schedule *s, int64_t *least)
 {
     int64_t most = 0;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         int64_t of_group;
         ZERO_TRY(least_of_group(s, g, &of_group));
         most = zero_max(most, zero_max(of_group, least_of_replicas(s, g)));
@@ -296,7 +296,7 @@ static zero_status check_bucket(const zero_schedule *s, int64_t least, const cha
 
 zero_status zero_schedule_check_exchange(const zero_schedule *s)
 {
-    int n_groups = s->input.model->n_groups;
+    int n_groups = s->model->n_groups;
     for (int g = 0; g < n_groups; g++) {
         int64_t least;
         ZERO_TRY(least_of_group(s, g, &least));
@@ -318,7 +318,7 @@ zero_status zero_schedule_check_joins(const zero_schedule *s)
             zero_collective_spec spec = zero_join_collective(s, join, k);
             ZERO_TRY(zero_collective_check(&spec, zero_schedule_tp_layout(s)));
             int64_t least = zero_exchange_least_staging(&spec, zero_schedule_tp_layout(s));
-            ZERO_TRY(check_bucket(s, least, "a JOIN of the", s->input.model->share.ranks,
+            ZERO_TRY(check_bucket(s, least, "a JOIN of the", s->model->share.ranks,
                                   "ranks of a TP group", ""));
         }
     return ZERO_OK;

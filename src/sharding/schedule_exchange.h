@@ -32,8 +32,9 @@ static inline int zero_exchange_number(const zero_instruction *i)
 {
     return i->join >= 0 ? i->join : i->group;
 }
-/* How many numbers there are. */
+/* How many numbers there are, and whether a program has an exchange of this number. */
 int zero_exchange_count(const zero_schedule *s, zero_op op);
+bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number);
 
 /* The nodes of the ranks among which it, or its wait, communicates, and this rank's number
  * there. */

@@ -94,9 +94,7 @@ zero_collective_spec zero_join_collective(const zero_schedule *s, int join, int 
     /* A COLLECT in place moves nothing: ranks only wait until all pieces have been
      * written. */
     bool is_in_place = x->collects && x->in == x->out;
-    int64_t count = is_in_place ? 0
-                    : sums      ? x->count / s->input.model->share.ranks
-                                : x->count;
+    int64_t count = is_in_place ? 0 : sums ? x->count / s->model->share.ranks : x->count;
     zero_collective_spec spec = {.kind =
                                      sums && k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
                                  .algorithm = zero_schedule_join_algorithm(s),

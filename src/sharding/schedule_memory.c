@@ -27,7 +27,7 @@ static size_t share_of(const zero_schedule *s, zero_space space, size_t bytes)
     if (space == ZERO_SPACE_NODE)
         return share_of_node(zero_schedule_layout(s), s->shard.rank, bytes);
     if (space == ZERO_SPACE_TP_NODE)
-        return share_of_node(zero_schedule_tp_layout(s), s->input.model->share.rank, bytes);
+        return share_of_node(zero_schedule_tp_layout(s), s->model->share.rank, bytes);
     return bytes;
 }
 

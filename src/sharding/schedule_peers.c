@@ -62,7 +62,7 @@ zero_status zero_instruction_peers(const zero_schedule *s, const zero_instructio
 zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO_PROGRAMS],
                                 zero_peer_bytes *bytes)
 {
-    size_t n = (size_t)zero_max(s->input.model->n_groups, s->n_joins);
+    size_t n = (size_t)zero_max(s->model->n_groups, s->n_joins);
     if (zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS) return ZERO_OK;
     int64_t *times = calloc(n * ZERO_OP_KINDS, sizeof *times);
     if (!times)

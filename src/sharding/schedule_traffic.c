@@ -1,5 +1,4 @@
 /* What a schedule's instructions send: exchanges and small messages. */
-#include <inttypes.h>
 
 #include "base/exact.h"
 #include "base/fail.h"
@@ -27,7 +26,12 @@ static zero_traffic *traffic_of(const zero_schedule *s, zero_op op, int number)
 
 int zero_exchange_count(const zero_schedule *s, zero_op op)
 {
-    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->input.model->n_groups;
+    return zero_ops[op].among == ZERO_TP_GROUP ? s->n_joins : s->model->n_groups;
+}
+
+bool zero_exchange_is_used(const zero_schedule *s, zero_op op, int number)
+{
+    return traffic_of(s, op, number) != NULL;
 }
 
 static zero_status count_kind(zero_schedule *s, zero_op op)
@@ -96,7 +100,7 @@ zero_traffic zero_schedule_traffic(const zero_schedule *s, zero_program_kind pro
 /* The squares of all ranks: a sum of whole numbers, or the spans of all groups. */
 static void add_squares(const zero_schedule *s, zero_traffic *t)
 {
-    const zero_model *model = s->input.model;
+    const zero_model *model = s->model;
     const zero_layout *world = zero_schedule_world_layout(s);
     int rank = zero_schedule_world_rank(s);
     if (zero_share_has_parts(&model->share))

@@ -7,6 +7,16 @@
 #include "base/range.h"
 #include "base/type.h"
 
+zero_adamw zero_update_adamw(double lr, double beta1, double beta2, double eps,
+                             double weight_decay)
+{
+    return (zero_adamw){.lr = (float)lr,
+                        .beta1 = (float)beta1,
+                        .beta2 = (float)beta2,
+                        .eps = (float)eps,
+                        .weight_decay = (float)weight_decay};
+}
+
 static zero_status check_number(const char *name, float value, float end)
 {
     if (value >= 0.0f && value < end) return ZERO_OK;

@@ -13,7 +13,8 @@ double zero_plan_forward_flops(const zero_plan_input *in, int u)
     return flops;
 }
 
-double zero_plan_recompute_flops(const zero_plan_input *in, int u)
+/* A recomputation leaves the output out if the unit can. */
+static double recompute_flops(const zero_plan_input *in, int u)
 {
     const zero_unit *unit = &in->model->units[u];
     double flops = unit->sizes(unit, in->micro_batch, in->seq).recompute_flops;
@@ -25,7 +26,7 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 {
     switch (i->op) {
     case ZERO_OP_FORWARD: return zero_plan_forward_flops(&s->input, i->unit);
-    case ZERO_OP_RECOMPUTE: return zero_plan_recompute_flops(&s->input, i->unit);
+    case ZERO_OP_RECOMPUTE: return recompute_flops(&s->input, i->unit);
     case ZERO_OP_BACKWARD: return 2.0 * zero_plan_forward_flops(&s->input, i->unit);
     default: return 0.0;
     }
@@ -35,7 +36,7 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 
 static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
 {
-    const zero_unit *unit = &s->input.model->units[i->unit];
+    const zero_unit *unit = &s->model->units[i->unit];
     zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
                      : i->op == ZERO_OP_RECOMPUTE ? ZERO_PASS_RECOMPUTE
                                                   : ZERO_PASS_BACKWARD;

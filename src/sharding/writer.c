@@ -16,8 +16,7 @@
 static bool allocate(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    size_t units = (size_t)s->input.model->n_units,
-           groups = (size_t)s->input.model->n_groups;
+    size_t units = (size_t)s->model->n_units, groups = (size_t)s->model->n_groups;
     size_t blocks = 1;
     for (size_t g = 0; g < groups; g++) blocks += (size_t)s->groups[g].n_blocks;
     struct {
@@ -59,7 +58,7 @@ static bool allocate(zero_writer *w)
 static void find_parameters(zero_writer *w)
 {
     const zero_schedule *s = w->s;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         bool is_whole = s->groups[g].param_held == ZERO_HOLD_WHOLE;
         w->param[g] = is_whole ? s->groups[g].param : ZERO_NO_BUFFER;
         w->piece[g] = s->groups[g].param;
@@ -93,7 +92,7 @@ static void find_stream(zero_writer *w)
         for (int number = 0; number < s->groups[g].n_blocks; number++)
             w->blocks.list[w->blocks.n++] = (zero_writer_block){g, number};
     }
-    for (int u = 0; u < s->input.model->n_units; u++)
+    for (int u = 0; u < s->model->n_units; u++)
         w->saved_file[u] = w->kept[u] = ZERO_NO_BUFFER;
 }
 

@@ -9,8 +9,6 @@
 
 #define ZERO_COUNTER_LEVELS 18 /* of the binary counter: up to 2^17 microbatches */
 
-typedef struct zero_writer zero_writer;
-
 /* The deal of a step's microbatches: M neighbours to each rank, or every N_d-th. */
 typedef enum { ZERO_DEAL_BLOCKS, ZERO_DEAL_ROUND } zero_deal;
 
@@ -200,15 +198,11 @@ void zero_write_round_sum(zero_writer *w);
 
 /* Gradients held in pieces, `completed`: REDUCE of this microbatch's. `reduced`: this
  * rank's piece, which is all that remains, joins the sum of pieces. */
-void zero_write_reduce_leaf(zero_writer *w, int g);
-void zero_write_sum_pieces(zero_writer *w);
-extern const zero_gradient_path zero_gradient_in_pieces; /* these two */
+extern const zero_gradient_path zero_gradient_in_pieces;
 
 /* ---- whole programs: writer_programs.c ---- */
 
-/* All programs of a stage in which ranks have all parameters whenever they compute. */
-void zero_write_programs(zero_schedule *s, const zero_gradient_path *path);
+/* All programs, as the row of the input's stage says. */
+void zero_write_programs(zero_schedule *s);
 /* The step of a pipeline stage: writer_pipeline.c. */
 void zero_write_pipeline(zero_schedule *s);
-/* Prologue and epilogue alone: gather and await what is published. */
-void zero_write_ends(zero_schedule *s);

@@ -230,7 +230,7 @@ static int leaf_to_send(zero_writer *w, int g)
     return leaf;
 }
 
-void zero_write_reduce_leaf(zero_writer *w, int g)
+static void reduce_leaf(zero_writer *w, int g)
 {
     const zero_group_state *state = &w->groups[g];
     int buffer = is_rounded_later(w) ? ZERO_NO_BUFFER : state->grad;
@@ -242,7 +242,7 @@ void zero_write_reduce_leaf(zero_writer *w, int g)
     reduce(w, g, leaf_to_send(w, g), buffer);
 }
 
-void zero_write_sum_pieces(zero_writer *w)
+static void sum_pieces(zero_writer *w)
 {
     int g = w->ended.group;
     struct addend a = {.group = g,
@@ -258,6 +258,5 @@ void zero_write_sum_pieces(zero_writer *w)
     zero_write_gradient_is_final(w, g);
 }
 
-const zero_gradient_path zero_gradient_in_pieces = {.deal = ZERO_DEAL_ROUND,
-                                                    .completed = zero_write_reduce_leaf,
-                                                    .reduced = zero_write_sum_pieces};
+const zero_gradient_path zero_gradient_in_pieces = {
+    .deal = ZERO_DEAL_ROUND, .completed = reduce_leaf, .reduced = sum_pieces};

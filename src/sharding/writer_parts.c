@@ -90,7 +90,7 @@ int zero_write_join_staging(zero_writer *w, int join)
 static void begin_join(struct pass *p, const zero_unit_part *part, int64_t index)
 {
     zero_schedule *s = p->w->s;
-    if (s->input.model->share.ranks == 1 || s->status != ZERO_OK) return;
+    if (s->model->share.ranks == 1 || s->status != ZERO_OK) return;
     zero_instruction *i = zero_write(p->w, ZERO_OP_JOIN);
     i->unit = p->whole.unit;
     i->part = (int)index;
@@ -134,7 +134,7 @@ void zero_write_parts(zero_writer *w, zero_pass kind)
             if (joins) {
                 /* The buffers of the JOIN that begins after a part. */
                 const zero_schedule *s = p.w->s;
-                int ranks = s->input.model->share.ranks;
+                int ranks = s->model->share.ranks;
                 bool shares = ranks > 1 && zero_schedule_join_shares(s);
                 bool gathers = part.join == ZERO_JOIN_GATHER && ranks > 1;
                 size_t bytes = (size_t)part.count * sizeof(float);

@@ -157,7 +157,7 @@ void zero_write_pipeline(zero_schedule *s)
                                             .completed = zero_write_join_whole,
                                             .reduced = gather_sum,
                                             .summed = nothing};
-    size_t m = (size_t)s->input.accumulation, units = (size_t)s->input.model->n_units;
+    size_t m = (size_t)s->input.accumulation, units = (size_t)s->model->n_units;
     struct pipe p = {.place = &s->pipe};
     if (!zero_writer_open(&p.w, s, ZERO_PROGRAM_STEP, &path)) return;
     int *all = calloc(2 * m * units, sizeof *all);

@@ -37,7 +37,7 @@ void zero_finding_add_place(zero_sentence *report, const zero_runner *r,
 {
     int64_t first = place->range.begin, last = place->range.end - 1;
     zero_sentence_add(report, "the %s of %s, element", zero_array_name(place->array),
-                      r->schedule->input.model->tensors[place->tensor].name);
+                      r->schedule->model->tensors[place->tensor].name);
     if (first == last)
         zero_sentence_add(report, " %" PRId64, first);
     else
@@ -83,7 +83,7 @@ zero_status zero_finding_inspect(zero_runner *r, const zero_finding *at,
                                  zero_inspect_look *look, void *arg)
 {
     const zero_schedule *s = r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[at->tensor];
+    const zero_tensor *t = &s->model->tensors[at->tensor];
     zero_range range = {t->offset + at->range.begin, t->offset + at->range.end};
     struct looking looking = {look, arg, (int)at->array - ZERO_ARRAY_MASTERS};
     if (at->array != ZERO_ARRAY_PARAMETERS && at->array != ZERO_ARRAY_GRADIENTS)

@@ -170,11 +170,3 @@ const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zer
 {
     return &ranks->rows[(int)op * ranks->profile->n_columns + column];
 }
-
-zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks)
-{
-    zero_profile_entry sum = {0};
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
-        add(&sum, &zero_profile_row_at(ranks, (zero_op)op, ZERO_ALL_UNITS)->own);
-    return sum;
-}

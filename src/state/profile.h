@@ -83,5 +83,3 @@ void zero_profile_ranks_destroy(zero_profile_ranks *ranks); /* accepts a zeroed 
 
 const zero_profile_row *zero_profile_row_at(const zero_profile_ranks *ranks, zero_op op,
                                             int column);
-/* This rank's sum over all classes. */
-zero_profile_entry zero_profile_sum(const zero_profile_ranks *ranks);

@@ -79,7 +79,7 @@ static zero_status compare_masters(void *arg, const zero_state_block *own)
 static zero_status compare_tensor(struct comparing *c, int tensor)
 {
     const zero_schedule *s = c->r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[tensor];
+    const zero_tensor *t = &s->model->tensors[tensor];
     zero_range held = zero_states_held(s, t->group);
     zero_range range = zero_range_overlap(zero_range_of_tensor(t), held);
     c->tensor = tensor;
@@ -118,7 +118,7 @@ static zero_status find_changed(zero_runner *r, zero_finding *found)
         memcpy(&r->changed, host + at, sizeof r->changed);
     }
     if (r->changed == 0) return ZERO_OK;
-    found->tensor = zero_update_changed(s->input.model, r->changed, &found->range.begin);
+    found->tensor = zero_update_changed(s->model, r->changed, &found->range.begin);
     found->range.end = found->range.begin + 1;
     return ZERO_OK;
 }
@@ -224,7 +224,7 @@ static zero_status hash_copies(zero_runner *r, zero_copies kind, int64_t step,
         h.rank = group->layout.local_of[group->rank];
         h.ranks = zero_layout_local_size(&group->layout, group->rank);
     }
-    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
+    for (int g = 0; g < r->schedule->model->n_groups; g++)
         ZERO_TRY(add_group(r, g, kind, &h));
     memcpy(words, h.sum, sizeof h.sum);
     return ZERO_OK;
@@ -249,19 +249,19 @@ static void add_up_nodes(const zero_runner *r)
 zero_range zero_replicas_held(const zero_schedule *s, zero_copies kind, int g)
 {
     if (kind == ZERO_COPIES_OF_REPLICAS) return zero_states_held(s, g);
-    return (zero_range){0, s->input.model->groups[g].n_params};
+    return (zero_range){0, s->model->groups[g].n_params};
 }
 
 int zero_replicas_step(const zero_schedule *s, zero_copies kind)
 {
-    int tp = s->input.model->share.ranks;
+    int tp = s->model->share.ranks;
     return kind == ZERO_COPIES_OF_REPLICAS ? s->shard.size * tp : tp;
 }
 
 int zero_replicas_first_beside(const zero_runner *r, int rank)
 {
     const int *node_of = r->comm->layout.node_of;
-    int tp = r->schedule->input.model->share.ranks, group = r->schedule->shard.size * tp;
+    int tp = r->schedule->model->share.ranks, group = r->schedule->shard.size * tp;
     int first = rank / group * group + rank % tp; /* in the rank's shard group */
     while (node_of[first] != node_of[rank]) first += tp;
     return first;

@@ -55,7 +55,7 @@ static void add_piece(void *arg, const void *piece, size_t bytes)
 static zero_status add_place(zero_runner *r, const zero_finding *place, struct sum *sum)
 {
     const zero_schedule *s = r->schedule;
-    const zero_tensor *t = &s->input.model->tensors[place->tensor];
+    const zero_tensor *t = &s->model->tensors[place->tensor];
     const zero_group_state *g = &s->groups[t->group];
     zero_range range = {t->offset + place->range.begin, t->offset + place->range.end};
     zero_range own =
@@ -95,12 +95,12 @@ static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, stru
 /* Copies of a replicated tensor: the ranks of replica k with part p hold copy k * T + p. */
 static int n_copies(const zero_runner *r)
 {
-    return r->schedule->input.model->share.ranks * r->schedule->shard.replicas;
+    return r->schedule->model->share.ranks * r->schedule->shard.replicas;
 }
 
 static int copy_of(const zero_runner *r, int rank)
 {
-    int tp = r->schedule->input.model->share.ranks;
+    int tp = r->schedule->model->share.ranks;
     return rank / (r->schedule->shard.size * tp) * tp + rank % tp;
 }
 
@@ -148,7 +148,7 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
 /* Sets tensor -1 if nothing differs now. */
 static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *place)
 {
-    const zero_model *model = r->schedule->input.model;
+    const zero_model *model = r->schedule->model;
     for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
         for (int i = 0; i < model->n_tensors; i++) {
             const zero_tensor *t = &model->tensors[i];

@@ -35,7 +35,7 @@ static zero_status learn(const struct search *f, int64_t *number)
 
 static const zero_tensor *tensor_of(const struct search *f)
 {
-    return &f->r->schedule->input.model->tensors[f->at.tensor];
+    return &f->r->schedule->model->tensors[f->at.tensor];
 }
 
 /* Two words that stand for elements of the tensor; of a single one they are its bits. */
@@ -78,9 +78,9 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
 static zero_status find_tensor(struct search *f)
 {
     const zero_schedule *s = f->r->schedule;
-    for (int i = 0; i < s->input.model->n_tensors; i++)
+    for (int i = 0; i < s->model->n_tensors; i++)
         for (int a = 0; a < ZERO_ARRAYS; a++) {
-            const zero_tensor *t = &s->input.model->tensors[i];
+            const zero_tensor *t = &s->model->tensors[i];
             bool differ;
             if (zero_copies_of(s, t->group, (zero_array)a) != f->kind) continue;
             zero_range held =

@@ -126,8 +126,7 @@ static zero_status round_group(zero_runner *r, int g)
 
 zero_status zero_states_round(zero_runner *r)
 {
-    for (int g = 0; g < r->schedule->input.model->n_groups; g++)
-        ZERO_TRY(round_group(r, g));
+    for (int g = 0; g < r->schedule->model->n_groups; g++) ZERO_TRY(round_group(r, g));
     return ZERO_OK;
 }
 
@@ -142,13 +141,13 @@ static zero_status read_states(void *arg, int group, zero_range range,
 zero_status zero_states_digest(zero_runner *r, char hex[33])
 {
     const zero_schedule *s = r->schedule;
-    int n = s->input.model->n_groups;
+    int n = s->model->n_groups;
     const zero_partition **partitions;
     zero_status st = zero_new(&partitions, n, "groups");
     st = zero_agree(r->comm, st);
     for (int g = 0; st == ZERO_OK && g < n; g++) partitions[g] = &s->groups[g].partition;
     if (st == ZERO_OK)
-        st = zero_digest(s->input.model, r->comm, partitions,
+        st = zero_digest(s->model, r->comm, partitions,
                          &(zero_digest_source){read_states, r}, hex);
     free(partitions);
     return st;

@@ -183,7 +183,7 @@ static zero_status visit_slot(struct visit *v, int i)
 zero_status zero_states_write_padding(zero_runner *r)
 {
     const zero_schedule *s = r->schedule;
-    for (int g = 0; g < s->input.model->n_groups; g++) {
+    for (int g = 0; g < s->model->n_groups; g++) {
         struct visit v = {.r = r, .group = g};
         for (; v.first < s->groups[g].n_blocks; v.first++) {
             struct slot slot = slot_of(&v, 0);

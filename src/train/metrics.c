@@ -178,7 +178,7 @@ static json_t *traffic_entry(const zero_engine *e, zero_op op)
 static json_t *control_entry(const zero_engine *e, const zero_comm *comm)
 {
     zero_traffic plan = zero_engine_planned_control(e);
-    zero_traffic moved = zero_engine_measured_control(e);
+    zero_traffic moved = e->runner.control;
     json_t *entry = json_object();
     put_volume(entry, "planned_", zero_traffic_total(&plan));
     put_volume(entry, "programs_", zero_traffic_total(&moved));

@@ -37,7 +37,7 @@ static json_t *instruction(const staircase *c, int at)
     const zero_instruction *i = &c->p->code[at];
     int64_t bytes = zero_plan_instruction_bytes(c->s, i);
     char name[ZERO_PLAN_TEXT];
-    zero_text_instruction(c->s->input.model, i, name);
+    zero_text_instruction(c->s->model, i, name);
     json_t *object =
         json_pack("{s:s, s:o}", "op", zero_op_name(i->op), "name", zero_metrics_text(name));
     if (zero_ops[i->op].has_microbatch)

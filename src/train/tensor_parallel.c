@@ -1,6 +1,5 @@
 #include "train/tensor_parallel.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

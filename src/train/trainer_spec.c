@@ -86,13 +86,6 @@ const char *zero_trainer_device(const zero_trainer_spec *spec)
     return spec->device ? spec->device : zero_device_name_at(0);
 }
 
-static zero_status check_whole(const char *name, int64_t value, int64_t least, int64_t most)
-{
-    if (value >= least && value <= most) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "%s %" PRId64 ": expected %" PRId64 " to %" PRId64,
-                     name, value, least, most);
-}
-
 #define MOST_THREADS 4096
 
 static zero_status check_spec(const zero_trainer_spec *spec)
@@ -103,8 +96,8 @@ static zero_status check_spec(const zero_trainer_spec *spec)
     if (spec->type != ZERO_FP32 && spec->type != ZERO_BF16 && spec->type != ZERO_FP16)
         return zero_fail(ZERO_ERR_INVALID, "type %d: expected one of zero_type",
                          (int)spec->type);
-    ZERO_TRY(check_whole("seed", spec->seed, 0, INT64_MAX));
-    ZERO_TRY(check_whole("threads", spec->threads, 0, MOST_THREADS));
+    ZERO_TRY(zero_check_whole("seed", spec->seed, 0, INT64_MAX));
+    ZERO_TRY(zero_check_whole("threads", spec->threads, 0, MOST_THREADS));
     if (spec->threads > 1 && !zero_cpu_has_threads())
         return zero_fail(
             ZERO_ERR_UNSUPPORTED,
@@ -112,8 +105,8 @@ static zero_status check_spec(const zero_trainer_spec *spec)
             "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
             spec->threads);
     if (spec->bucket != 0)
-        ZERO_TRY(
-            check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE, ZERO_PLAN_MOST_BUCKET));
+        ZERO_TRY(zero_check_whole("bucket", spec->bucket, ZERO_SHARD_GRANULE,
+                                  ZERO_PLAN_MOST_BUCKET));
     if (spec->accumulation >= 0 && spec->accumulation <= ZERO_CONFIG_ACCUMULATION &&
         spec->eval_batches >= 0 && spec->eval_batches <= INT32_MAX)
         return ZERO_OK;
@@ -121,11 +114,6 @@ static zero_status check_spec(const zero_trainer_spec *spec)
                      "accumulation %d, eval_batches %" PRId64 ": expected at most %" PRId64
                      " and 2^31 - 1, and no negative number",
                      spec->accumulation, spec->eval_batches, ZERO_CONFIG_ACCUMULATION);
-}
-
-static int64_t or_else(int64_t value, int64_t standard)
-{
-    return value == 0 ? standard : value;
 }
 
 zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *comm,
@@ -136,22 +124,22 @@ zero_status zero_trainer_read_spec(const zero_trainer_spec *spec, zero_comm *com
     plan = zero_engine_place(plan, spec->model, comm);
     plan.stage = spec->stage;
     plan.type = spec->type;
-    plan.micro_batch = or_else(spec->micro_batch, plan.micro_batch);
-    plan.seq = or_else(spec->seq, plan.seq);
-    plan.accumulation = (int)or_else(spec->accumulation, plan.accumulation);
+    plan.micro_batch = zero_or_else(spec->micro_batch, plan.micro_batch);
+    plan.seq = zero_or_else(spec->seq, plan.seq);
+    plan.accumulation = (int)zero_or_else(spec->accumulation, plan.accumulation);
     plan.reproducible = spec->reproducible;
     plan.recompute = spec->recompute;
     plan.serial = spec->serial;
-    plan.bucket = or_else(spec->bucket, plan.bucket);
+    plan.bucket = zero_or_else(spec->bucket, plan.bucket);
     plan.prefetch = spec->prefetch;
     plan.persist = spec->persist;
     if (spec->check_replicas != 0)
         plan.check_replicas = spec->check_replicas > 0 ? spec->check_replicas : 0;
     plan.check_memory = spec->check_memory;
-    plan.threads = or_else(spec->threads, plan.threads);
+    plan.threads = zero_or_else(spec->threads, plan.threads);
     *e = (zero_engine_spec){.plan = plan,
                             .seed = spec->seed,
-                            .eval_batches = or_else(spec->eval_batches, 1),
+                            .eval_batches = zero_or_else(spec->eval_batches, 1),
                             .memory_limit = spec->memory_limit};
     ZERO_TRY(read_partition(spec, &e->plan));
     ZERO_TRY(read_offload(spec, e));
