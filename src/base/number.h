@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Elements of an array. */
+#define ZERO_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
 static inline int64_t zero_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;

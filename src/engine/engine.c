@@ -144,8 +144,7 @@ static const zero_field step_fields[] = {
     ZERO_FIELD(zero_step_input, eps),   ZERO_FIELD(zero_step_input, weight_decay),
     ZERO_FIELD(zero_step_input, clip),
 };
-enum { STEP_FIELDS = sizeof step_fields / sizeof step_fields[0] };
-_Static_assert(sizeof(zero_step_input) == 8 * STEP_FIELDS,
+_Static_assert(sizeof(zero_step_input) == 8 * ZERO_COUNT(step_fields),
                "a row for each, and no padding");
 
 /* All ranks have the same verdict, so all take the same way here. */
@@ -160,7 +159,8 @@ static zero_status check_verdict(zero_engine *e, const zero_step_input *in,
     if (out->verdict == ZERO_STEP_UNDEFINED)
         return zero_agree(e->runner.comm, zero_undefined_tell(model, &out->undefined));
     if (!out->differs) return ZERO_OK;
-    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", STEP_FIELDS, step_fields, in));
+    ZERO_TRY(zero_compare_fields(e->runner.comm, "the step", ZERO_COUNT(step_fields),
+                                 step_fields, in));
     return zero_fail(
         ZERO_ERR_INVALID,
         "ranks were given different steps, although their numbers read the same");

@@ -56,14 +56,12 @@ static void note(const struct looking *l, int what, int64_t element)
 static void look_at_tensors(const struct looking *l, int group, zero_range range,
                             zero_type type, void *x, bool is_kept)
 {
-    const zero_group *g = &model_of(l)->groups[group];
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        zero_range part =
-            zero_range_overlap(zero_range_of_tensor(&model_of(l)->tensors[t]), range);
+    zero_range part;
+    for (int t = -1; zero_next_part(model_of(l), group, range, &t, &part);) {
         int64_t n = zero_range_len(part);
-        struct result tensor = {t, type, zero_type_to(type, x, part.begin - range.begin), n,
-                                is_kept ? n : 0};
-        if (n > 0) l->look(l, &tensor);
+        l->look(l,
+                &(struct result){t, type, zero_type_to(type, x, part.begin - range.begin),
+                                 n, is_kept ? n : 0});
     }
 }
 

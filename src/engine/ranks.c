@@ -10,7 +10,6 @@
 /* The groups in which ranks exchange data, each once. */
 static const zero_family_part exchanging[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GROUP,
                                               ZERO_TP_GROUP};
-enum { EXCHANGING = sizeof exchanging / sizeof exchanging[0] };
 
 /* ---- bytes ---- */
 
@@ -22,7 +21,7 @@ static zero_status count(const zero_engine *e, zero_rank_bytes *b)
     ZERO_TRY(zero_allocated(b->planned && b->sent,
                             "no memory for the bytes between %d ranks", b->n));
     zero_peer_bytes mine = {0};
-    for (int k = 0; k < EXCHANGING; k++) {
+    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
         const zero_comm *group = e->runner.groups[exchanging[k]];
         for (int i = 0; group && i < group->size; i++) {
             int peer = zero_member_rank(&group->member, i);
@@ -106,7 +105,7 @@ static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
         mine[part] += e->seconds - polls;
         mine[ZERO_RANK_EXCHANGE] += polls;
     }
-    for (int k = 0; k < EXCHANGING; k++) {
+    for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
         const zero_comm *group = r->groups[exchanging[k]];
         for (int kind = 0; group && kind < ZERO_COLLECTIVE_KINDS; kind++) {
             mine[ZERO_RANK_IN_FLIGHT] += group->duration[kind].total;

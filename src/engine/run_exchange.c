@@ -148,8 +148,8 @@ zero_status zero_run_join(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_keep(zero_walk *w, const zero_instruction *i)
 {
     const zero_runner *r = w->r;
-    const float *own = zero_use_element(w, i->in, i->range.begin);
-    float *kept = zero_use_element(w, i->buffer, i->range.begin);
+    const float *own = zero_use_range(w, i, i->in);
+    float *kept = zero_use_range(w, i, i->buffer);
     r->backend->round(&r->math, ZERO_FP32, zero_range_len(i->range), own, kept);
     return ZERO_OK;
 }
@@ -159,8 +159,8 @@ zero_status zero_run_collect(zero_walk *w, const zero_instruction *i)
     zero_collective *op = &exchange_of(w, i)->ops[0];
     ZERO_TRY(w->r->backend->sync(&w->r->math)); /* other ranks read what it wrote */
     op->label = zero_walk_label(w, i);
-    return zero_collective_begin(op, zero_use_element(w, i->in, i->range.begin),
-                                 zero_use(w, i->buffer), zero_use(w, i->staging));
+    return zero_collective_begin(op, zero_use_range(w, i, i->in), zero_use(w, i->buffer),
+                                 zero_use(w, i->staging));
 }
 
 /* The collective uses its buffers until here. */

@@ -190,8 +190,7 @@ bool zero_run_was_ahead(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_fetch_grad(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
-    zero_link_fetch(&r->link, zero_use_element(w, i->host, i->range.begin),
-                    zero_use_element(w, i->in, i->range.begin),
+    zero_link_fetch(&r->link, zero_use_range(w, i, i->host), zero_use_range(w, i, i->in),
                     zero_range_bytes(i->range, r->schedule->input.type),
                     &r->grad_copies[i->group]);
     return ZERO_OK;

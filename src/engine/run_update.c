@@ -19,15 +19,14 @@ static void look_at_sum(zero_walk *w, const zero_instruction *i)
 {
     if (w->origin)
         zero_origin_look_at_sum(w->r, i, zero_walk_type(w, i->buffer),
-                                zero_use_element(w, i->buffer, i->range.begin), w->origin);
+                                zero_use_range(w, i, i->buffer), w->origin);
 }
 
 zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
 {
     w->r->backend->round(&w->r->math, zero_walk_type(w, i->buffer),
-                         zero_range_len(i->range),
-                         zero_use_element(w, i->in, i->range.begin),
-                         zero_use_element(w, i->buffer, i->range.begin));
+                         zero_range_len(i->range), zero_use_range(w, i, i->in),
+                         zero_use_range(w, i, i->buffer));
     look_at_sum(w, i);
     return ZERO_OK;
 }
@@ -35,9 +34,8 @@ zero_status zero_run_round(zero_walk *w, const zero_instruction *i)
 zero_status zero_run_accumulate(zero_walk *w, const zero_instruction *i)
 {
     w->r->backend->accumulate(&w->r->math, i->type, zero_range_len(i->range),
-                              zero_use_element(w, i->sum, i->range.begin),
-                              zero_use_element(w, i->in, i->range.begin),
-                              zero_use_element(w, i->buffer, i->range.begin));
+                              zero_use_range(w, i, i->sum), zero_use_range(w, i, i->in),
+                              zero_use_range(w, i, i->buffer));
     look_at_sum(w, i);
     return ZERO_OK;
 }
@@ -52,7 +50,7 @@ static zero_status norm_on_host(zero_walk *w, const zero_instruction *i)
     r->squares[i->group] =
         zero_gradient_squares(&zero_backend_cpu, &r->host, zero_walk_type(w, i->grad[0]),
                               w->plan->model->groups[i->group].n_params, i->range,
-                              zero_use_element(w, i->grad[0], i->range.begin));
+                              zero_use_range(w, i, i->grad[0]));
     return ZERO_OK;
 }
 
@@ -63,17 +61,13 @@ static zero_status norm_of_share(zero_walk *w, const zero_instruction *i)
 {
     zero_runner *r = w->r;
     const zero_model *model = w->plan->model;
-    const zero_group *g = &model->groups[i->group];
+    zero_range part;
     zero_use(w, i->grad[0]); /* also where the range is empty */
-    for (int t = g->first_tensor; t < g->first_tensor + g->n_tensors; t++) {
-        const zero_tensor *tensor = &model->tensors[t];
-        zero_range part = zero_range_overlap(zero_range_of_tensor(tensor), i->range);
-        bool is_counted = !zero_tensor_is_replicated(tensor) || model->share.rank == 0;
-        if (is_counted && !zero_range_is_empty(part))
+    for (int t = -1; zero_next_part(model, i->group, i->range, &t, &part);)
+        if (!zero_tensor_is_replicated(&model->tensors[t]) || model->share.rank == 0)
             r->backend->exact_squares(
                 &r->math, zero_walk_type(w, i->grad[0]), zero_range_len(part),
                 zero_use_element(w, i->grad[0], part.begin), &r->exact_squares);
-    }
     return ZERO_OK;
 }
 
@@ -85,7 +79,7 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     if (zero_share_has_parts(&w->plan->model->share)) return norm_of_share(w, i);
     int64_t n_params = w->plan->model->groups[i->group].n_params;
     zero_type type = zero_walk_type(w, i->grad[0]);
-    const void *grad = zero_use_element(w, i->grad[0], i->range.begin);
+    const void *grad = zero_use_range(w, i, i->grad[0]);
     if (r->link.memory)
         zero_gradient_sums(r->backend, &r->math, type, i->range, grad,
                            (double *)zero_use(w, i->buffer) +
@@ -204,13 +198,12 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
     const zero_runner *r = w->r;
     if (!w->update.is_due || r->tier.has_failed) return ZERO_OK;
     if (i->on_host) zero_host_await_update(w->r, i->group);
-    int64_t at = i->range.begin;
     zero_update_state state = {.type = w->plan->type,
-                               .grad = zero_use_element(w, i->grad[0], at),
-                               .param = zero_use_element(w, i->param[0], at),
-                               .master = zero_use_element(w, i->master, at),
-                               .momentum = zero_use_element(w, i->momentum, at),
-                               .variance = zero_use_element(w, i->variance, at),
+                               .grad = zero_use_range(w, i, i->grad[0]),
+                               .param = zero_use_range(w, i, i->param[0]),
+                               .master = zero_use_range(w, i, i->master),
+                               .momentum = zero_use_range(w, i, i->momentum),
+                               .variance = zero_use_range(w, i, i->variance),
                                .changed = changes_of(w, i)};
     if (i->file != ZERO_NO_BUFFER) {
         /* The states of a block in its slot. */
@@ -243,8 +236,7 @@ static zero_status copy(zero_walk *w, const zero_instruction *i)
     size_t size = zero_type_size(zero_walk_type(w, i->in));
     if (!w->r->link.memory) /* the host copies what the backend wrote */
         ZERO_TRY(w->r->backend->sync(&w->r->math));
-    memcpy(zero_use_element(w, i->buffer, i->range.begin),
-           zero_use_element(w, i->in, i->range.begin),
+    memcpy(zero_use_range(w, i, i->buffer), zero_use_range(w, i, i->in),
            (size_t)zero_range_len(i->range) * size);
     return ZERO_OK;
 }

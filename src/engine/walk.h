@@ -123,6 +123,12 @@ static inline zero_type zero_walk_type(const zero_walk *w, int buffer)
 /* The place of an operand. The memory ledger is measured by these calls. */
 void *zero_use(const zero_walk *w, int buffer);
 void *zero_use_element(const zero_walk *w, int buffer, int64_t i);
+/* From the beginning of the instruction's range on. */
+static inline void *zero_use_range(const zero_walk *w, const zero_instruction *i,
+                                   int buffer)
+{
+    return zero_use_element(w, buffer, i->range.begin);
+}
 
 /* ---- chains: run_exchange.c ----
  *

@@ -182,16 +182,10 @@ zero_range zero_states_held(const zero_schedule *s, int g)
 
 int64_t zero_records_of(const zero_schedule *s, int g)
 {
-    const zero_model *model = s->model;
-    const zero_group *group = &model->groups[g];
-    zero_range held = zero_states_held(s, g);
+    zero_range part;
     int64_t n = 0;
-    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
-        zero_range part =
-            zero_range_overlap(zero_range_of_tensor(&model->tensors[i]), held);
-        if (!zero_range_is_empty(part))
-            n += zero_divide_up(zero_range_len(part), ZERO_RECORD_BLOCK);
-    }
+    for (int i = -1; zero_next_part(s->model, g, zero_states_held(s, g), &i, &part);)
+        n += zero_divide_up(zero_range_len(part), ZERO_RECORD_BLOCK);
     return n;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "io/scratch_file.h"
 #include "lists/member.h"
@@ -32,8 +33,8 @@ static zero_status number_world(zero_schedule *s)
     const zero_layout *data = zero_schedule_data_layout(s),
                       *tp = zero_schedule_tp_layout(s);
     int n = data->size * tp->size;
-    int *ids = malloc((size_t)n * sizeof *ids);
-    if (!ids) return zero_fail(ZERO_ERR_NOMEM, "no memory for the nodes of %d ranks", n);
+    int *ids;
+    ZERO_TRY(zero_new(&ids, n, "ranks of the world"));
     for (int r = 0; r < n; r++)
         ids[r] = data->node_of[r / tp->size] * tp->n_nodes + tp->node_of[r % tp->size];
     zero_status st = zero_layout_init(&s->own_world_layout, n, ids);

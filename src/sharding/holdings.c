@@ -120,7 +120,6 @@ void zero_hold_groups(zero_schedule *s)
         if (s->input.forward_only) continue;
         if (zero_plan_uses_file(&s->input)) {
             zero_offload_hold(s, g);
-            if (zero_offload_has_parameters(s, g)) zero_offload_hold_parameters(s, g);
             if (s->input.offload == ZERO_OFFLOAD_DELAYED && !s->input.device) {
                 /* The last step's gradient, and the parameters that it makes while this
                  * step reads the old ones. */

@@ -44,14 +44,20 @@ static size_t param_bytes(const zero_schedule *s, zero_range range)
     return zero_range_bytes(range, s->input.type);
 }
 
-static int add_block(zero_schedule *s, zero_class cls, zero_type type, size_t bytes,
-                     zero_range range)
+/* The first of the group's blocks, of its states or of its parameters. */
+static int hold_blocks(zero_schedule *s, int g, zero_class cls)
 {
-    int block = zero_offload_add_block(s, cls, bytes);
-    if (block == ZERO_NO_BUFFER) return block;
-    s->buffers[block].type = type;
-    s->buffers[block].begin = range.begin;
-    return block;
+    bool are_states = cls == ZERO_CLASS_OPTIMIZER;
+    int first = s->n_buffers;
+    for (int k = 0; k < s->groups[g].n_blocks && s->status == ZERO_OK; k++) {
+        zero_range range = zero_offload_range(s, g, k);
+        int block = zero_offload_add_block(
+            s, cls, are_states ? state_bytes(s, range) : param_bytes(s, range));
+        if (block == ZERO_NO_BUFFER) break;
+        s->buffers[block].type = are_states ? ZERO_FP32 : s->input.type;
+        s->buffers[block].begin = range.begin;
+    }
+    return first;
 }
 
 void zero_offload_hold(zero_schedule *s, int g)
@@ -65,30 +71,15 @@ void zero_offload_hold(zero_schedule *s, int g)
             "of %d parameters; use more ranks, or a --stage above 0",
             s->input.rank, ZERO_OFFLOAD_MAX_BLOCKS, (int)ZERO_OFFLOAD_BLOCK);
     if (s->status != ZERO_OK) return;
-    state->first_block = s->n_buffers;
     state->n_blocks = (int)n_blocks;
-    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
-        zero_range range = zero_offload_range(s, g, k);
-        (void)add_block(s, ZERO_CLASS_OPTIMIZER, ZERO_FP32, state_bytes(s, range), range);
-    }
+    state->first_block = hold_blocks(s, g, ZERO_CLASS_OPTIMIZER);
+    if (zero_offload_has_parameters(s, g))
+        state->first_param_block = hold_blocks(s, g, ZERO_CLASS_PARAMETERS);
 }
-
-/* ---- parameters ---- */
 
 bool zero_offload_has_parameters(const zero_schedule *s, int g)
 {
     return s->input.offload_parameters && s->groups[g].param_held == ZERO_HOLD_PIECE;
-}
-
-void zero_offload_hold_parameters(zero_schedule *s, int g)
-{
-    zero_group_state *state = &s->groups[g];
-    state->first_param_block = s->n_buffers;
-    for (int k = 0; k < state->n_blocks && s->status == ZERO_OK; k++) {
-        zero_range range = zero_offload_range(s, g, k);
-        (void)add_block(s, ZERO_CLASS_PARAMETERS, s->input.type, param_bytes(s, range),
-                        range);
-    }
 }
 
 /* ---- slots ---- */

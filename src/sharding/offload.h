@@ -34,10 +34,9 @@
 /* The bytes of a transfer for this many bytes of content. */
 size_t zero_offload_padded(size_t bytes);
 
-/* Blocks in the file for the optimizer states of group g that `optimizer_held` names. */
+/* Blocks in the file for the optimizer states of group g that `optimizer_held` names; and
+ * for this rank's piece of the parameters, if they lie there, too. */
 void zero_offload_hold(zero_schedule *s, int g);
-/* Blocks of this rank's piece of the parameters of group g, whose states are there. */
-void zero_offload_hold_parameters(zero_schedule *s, int g);
 /* The slots, once all groups are held. */
 void zero_offload_hold_slots(zero_schedule *s);
 

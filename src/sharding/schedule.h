@@ -275,10 +275,15 @@ typedef struct {
     size_t window_bytes;
     size_t tp_window_bytes; /* the same of the TP group's */
 
-    /* As the members of zero_peak: with a device these two are the device's. */
-    size_t peak_bytes;               /* alive at once: arena and window minus gaps */
-    size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
-    size_t host_peak_bytes, host_class_peak[ZERO_CLASSES];
+    /* Of all programs. */
+    union {
+        zero_peak peak;
+        struct {
+            size_t peak_bytes; /* alive at once: arena and window minus gaps */
+            size_t class_peak[ZERO_CLASSES]; /* each class at its own worst instruction */
+            size_t host_peak_bytes, host_class_peak[ZERO_CLASSES];
+        };
+    };
     zero_peak peak_of[ZERO_PROGRAMS]; /* the same, program by program */
     zero_program_kind peak_program;   /* where peak_bytes is reached first */
     int peak_at;                      /* with a device: the device's worst instruction */

@@ -303,13 +303,11 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
         /* A buffer of two programs has one place in both, below their own buffers. */
         place_in_turn(s, ZERO_PROGRAM_TEXT, s->cached);
     }
-    zero_peak all = {0};
     for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++) {
         zero_program_kind kind = (zero_program_kind)p;
         find_lifetimes(s, kind);
         find_places(s, kind, &places);
         s->peak_of[p] = zero_schedule_peak(s, kind, NULL, places.alive);
-        zero_peak_widen(&all, &s->peak_of[p]);
         for (int at = 0; at < s->programs[p].length; at++) {
             s->programs[p].code[at].live_bytes = places.alive[at];
             if (places.alive[at] <= s->peak_bytes) continue;
@@ -317,10 +315,8 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
             s->peak_program = kind;
             s->peak_at = at;
         }
+        zero_peak_widen(&s->peak, &s->peak_of[p]);
     }
-    memcpy(s->class_peak, all.of_class, sizeof s->class_peak);
-    memcpy(s->host_class_peak, all.host_of_class, sizeof s->host_class_peak);
-    s->host_peak_bytes = all.host_bytes;
     if (st == ZERO_OK) add_spaces(s);
     free(places.all);
     free(places.placed);

@@ -131,8 +131,7 @@ static void fetch(zero_writer *w, const struct uses *uses, int64_t at, int g)
 static void await(zero_writer *w, const struct uses *uses, int64_t at, int g)
 {
     (void)uses, (void)at;
-    if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
-    w->arrived[g] = true;
+    zero_write_await(w, g);
 }
 
 static void release(zero_writer *w, const struct uses *uses, int64_t at, int g)

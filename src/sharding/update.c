@@ -110,13 +110,10 @@ void zero_update_apply(const zero_backend *backend, const zero_math *math,
                        const zero_model *model, int group, zero_range range,
                        const zero_adamw *hyper, const zero_update_state *state)
 {
-    const zero_group *g = &model->groups[group];
     size_t size = zero_type_size(state->type);
-    for (int i = g->first_tensor; i < g->first_tensor + g->n_tensors; i++) {
+    zero_range part;
+    for (int i = -1; zero_next_part(model, group, range, &i, &part);) {
         const zero_tensor *t = &model->tensors[i];
-        zero_range part = zero_range_overlap(zero_range_of_tensor(t), range);
-        if (zero_range_is_empty(part)) continue;
-
         zero_adamw h = *hyper;
         if (!t->decays) h.weight_decay = 0.0f;
         int64_t at = part.begin - range.begin;

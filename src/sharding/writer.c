@@ -15,43 +15,27 @@
 /* All tables lie in one block of memory. */
 static bool allocate(zero_writer *w)
 {
-    const zero_schedule *s = w->s;
-    size_t units = (size_t)s->model->n_units, groups = (size_t)s->model->n_groups;
+    int **const of_units[] = {&w->out, &w->saved, &w->kept, &w->saved_file};
+    int **const of_groups[] = {&w->param,       &w->piece, &w->sent,
+                               &w->mirrors,     &w->grad,  &w->first_writer,
+                               &w->last_writer, &w->order, &w->final_at};
+    bool **const flags[] = {&w->arrived, &w->is_due, &w->has_norm};
+    const size_t units = (size_t)w->model->n_units, groups = (size_t)w->model->n_groups;
     size_t blocks = 1;
-    for (size_t g = 0; g < groups; g++) blocks += (size_t)s->groups[g].n_blocks;
-    struct {
-        void *at; /* the member that points at the table */
-        size_t n, bytes;
-    } tables[] = {
-        {&w->out, units, sizeof *w->out},
-        {&w->saved, units, sizeof *w->saved},
-        {&w->kept, units, sizeof *w->kept},
-        {&w->saved_file, units, sizeof *w->saved_file},
-        {&w->param, groups, sizeof *w->param},
-        {&w->piece, groups, sizeof *w->piece},
-        {&w->sent, groups, sizeof *w->sent},
-        {&w->mirrors, groups, sizeof *w->mirrors},
-        {&w->arrived, groups, sizeof *w->arrived},
-        {&w->grad, groups, sizeof *w->grad},
-        {&w->first_writer, groups, sizeof *w->first_writer},
-        {&w->last_writer, groups, sizeof *w->last_writer},
-        {&w->partial, groups, sizeof *w->partial},
-        {&w->order, groups, sizeof *w->order},
-        {&w->is_due, groups, sizeof *w->is_due},
-        {&w->final_at, groups, sizeof *w->final_at},
-        {&w->has_norm, groups, sizeof *w->has_norm},
-        {&w->blocks.list, blocks, sizeof *w->blocks.list},
-    };
-    const size_t n = sizeof tables / sizeof *tables;
-    size_t bytes = 0;
-    for (size_t k = 0; k < n; k++)
-        bytes += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
-    char *at = w->memory = calloc(bytes, 1);
-    for (size_t k = 0; at && k < n; k++) {
-        memcpy(tables[k].at, &at, sizeof at);
-        at += zero_round_up_size(tables[k].n * tables[k].bytes, 8);
-    }
-    return at != NULL;
+    for (size_t g = 0; g < groups; g++) blocks += (size_t)w->groups[g].n_blocks;
+    w->memory = calloc(blocks * sizeof *w->blocks.list + groups * sizeof *w->partial +
+                           (ZERO_COUNT(of_units) * units + ZERO_COUNT(of_groups) * groups) *
+                               sizeof(int) +
+                           ZERO_COUNT(flags) * groups,
+                       1);
+    if (!w->memory) return false;
+    w->blocks.list = w->memory;
+    w->partial = (void *)(w->blocks.list + blocks);
+    int *at = (int *)(w->partial + groups);
+    for (int k = 0; k < ZERO_COUNT(of_units); k++, at += units) *of_units[k] = at;
+    for (int k = 0; k < ZERO_COUNT(of_groups); k++, at += groups) *of_groups[k] = at;
+    for (int k = 0; k < ZERO_COUNT(flags); k++) *flags[k] = (bool *)at + (size_t)k * groups;
+    return true;
 }
 
 /* Parameters that the last step gathered may still be on their way. */
@@ -129,12 +113,13 @@ bool zero_writer_open(zero_writer *w, zero_schedule *s, zero_program_kind progra
      * units. */
     const zero_model *model = w->model;
     const zero_pipeline_place *p = &w->s->pipe;
+    for (int k = 0; k < model->n_groups; k++) w->last_writer[k] = -1;
     for (int u = p->first_unit; u < p->end_unit; u++)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->first_writer[model->units[u].groups[k]] = u;
-    for (int u = p->end_unit - 1; u >= p->first_unit; u--)
-        for (int k = 0; k < model->units[u].n_groups; k++)
-            w->last_writer[model->units[u].groups[k]] = u;
+        for (int k = 0; k < model->units[u].n_groups; k++) {
+            int g = model->units[u].groups[k];
+            w->first_writer[g] = u;
+            if (w->last_writer[g] < 0) w->last_writer[g] = u;
+        }
     order_updates(w);
     find_stream(w);
     return true;
@@ -339,11 +324,7 @@ void zero_write_forward(zero_writer *w, int u)
     zero_write_due_of_unit(w, u, false);
     if (u < last_unit(w)) write_due_ahead(w, u + 1);
     const zero_unit *unit = &w->model->units[u];
-    for (int k = 0; k < unit->n_groups; k++) {
-        int g = unit->groups[k];
-        if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
-        w->arrived[g] = true;
-    }
+    for (int k = 0; k < unit->n_groups; k++) zero_write_await(w, unit->groups[k]);
     w->out[u] = zero_write_output(w, u);
     /* If no backward reads it, it is written all the same, but not kept. */
     w->saved[u] =
@@ -401,8 +382,7 @@ static int choose_gradient(zero_writer *w, int g)
 
 static void name_gradients(zero_writer *w, int u, zero_instruction *i)
 {
-    const zero_model *model = w->model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++) {
         int g = unit->groups[k];
         i->grad[k] = w->grad[g];
@@ -412,8 +392,7 @@ static void name_gradients(zero_writer *w, int u, zero_instruction *i)
 
 void zero_write_backward(zero_writer *w, int u)
 {
-    const zero_model *model = w->model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     zero_unit_sizes size = sizes_of(w, u);
     zero_write_bring_back_for(w, u);
     if (zero_write_recomputes(w, u)) compute_again(w, u);

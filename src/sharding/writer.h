@@ -120,6 +120,8 @@ void zero_write_loss(zero_writer *w);
 /* GATHER of group g from this rank's piece in `in` to `buffer`, which may be the same. */
 void zero_write_gather(zero_writer *w, int g, int in, int buffer);
 void zero_write_gather_wait(zero_writer *w, int g, int buffer);
+/* The same to w->param[g], unless they have been waited for. */
+void zero_write_await(zero_writer *w, int g);
 
 /* With offload_parameters: FETCH_PARAM of group g, unless its piece is on its way. */
 void zero_write_fetch_params(zero_writer *w, int g);

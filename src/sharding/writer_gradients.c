@@ -14,8 +14,7 @@
 
 void zero_write_complete(zero_writer *w, int u)
 {
-    const zero_model *model = w->model;
-    const zero_unit *unit = &model->units[u];
+    const zero_unit *unit = &w->model->units[u];
     for (int k = 0; k < unit->n_groups; k++)
         if (w->last_writer[unit->groups[k]] == u) w->path->completed(w, unit->groups[k]);
 }

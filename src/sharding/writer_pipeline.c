@@ -139,6 +139,25 @@ static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type 
     return bytes;
 }
 
+static bool is_tied(const struct pipe *p, int g)
+{
+    return p->place->holders[g] > 1;
+}
+
+static void tie(struct pipe *p, int g)
+{
+    const zero_group_state *state = &p->w.groups[g];
+    int holders = p->place->holders[g];
+    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
+    if (!is_tied(p, g)) return;
+    int staging = zero_write_staging(
+        &p->w, tie_staging(p->w.s, g, holders, p->w.s->buffers[sum].type));
+    zero_instruction *i = zero_write_group(&p->w, ZERO_OP_TIE, g, ZERO_NO_BUFFER, sum);
+    i->staging = staging;
+    i->range = (zero_range){0, state->partition.padded};
+    i->rank_stride = holders;
+}
+
 static void gather_sum(zero_writer *w)
 {
     int grad = w->groups[w->ended.group].grad;
@@ -170,31 +189,16 @@ void zero_write_pipeline(zero_schedule *s)
         p.w.microbatch = s->input.accumulation - 1;
         /* A tied gradient waits for the first stage, whose backward pass is the last to
          * end. A stage reduces all its other gradients before that. */
-        zero_writer *w = &p.w;
         for (int tied = 0; tied < 2; tied++) {
-            for (int k = 0; tied && k < w->n_order; k++)
-                if (p.place->holders[w->order[k]] > 1) {
-                    int g = w->order[k];
-                    int holders = p.place->holders[w->order[k]];
-                    const zero_group_state *state = &w->groups[g];
-                    int sum = state->sum != ZERO_NO_BUFFER ? state->sum : state->grad;
-                    zero_type type = w->s->buffers[sum].type;
-                    int staging =
-                        zero_write_staging(w, tie_staging(w->s, g, holders, type));
-                    zero_instruction *i = zero_write(w, ZERO_OP_TIE);
-                    i->group = g;
-                    i->buffer = sum;
-                    i->staging = staging;
-                    i->range = (zero_range){0, state->partition.padded};
-                    i->rank_stride = holders;
-                }
-            for (int k = 0; k < w->n_order; k++)
-                if ((p.place->holders[w->order[k]] > 1) == tied)
-                    zero_write_reduce_whole(w, w->order[k]);
-            zero_write_finish_reduce(w);
-            for (int k = 0; k < w->n_order; k++)
-                if ((p.place->holders[w->order[k]] > 1) == tied)
-                    zero_write_gather_wait(w, w->order[k], w->groups[w->order[k]].grad);
+            for (int k = 0; tied && k < p.w.n_order; k++) tie(&p, p.w.order[k]);
+            for (int k = 0; k < p.w.n_order; k++)
+                if (is_tied(&p, p.w.order[k]) == tied)
+                    zero_write_reduce_whole(&p.w, p.w.order[k]);
+            zero_write_finish_reduce(&p.w);
+            for (int k = 0; k < p.w.n_order; k++)
+                if (is_tied(&p, p.w.order[k]) == tied)
+                    zero_write_gather_wait(&p.w, p.w.order[k],
+                                           p.w.groups[p.w.order[k]].grad);
         }
         zero_write_update(&p.w);
         for (int back = 0; back < 2; back++) await_sent(&p, back);

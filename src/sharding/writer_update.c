@@ -47,6 +47,12 @@ void zero_write_gather_wait(zero_writer *w, int g, int buffer)
     w->sent[g] = w->mirrors[g] = ZERO_NO_BUFFER;
 }
 
+void zero_write_await(zero_writer *w, int g)
+{
+    if (!w->arrived[g]) zero_write_gather_wait(w, g, w->param[g]);
+    w->arrived[g] = true;
+}
+
 /* ---- updates ---- */
 
 static void norm(zero_writer *w, int g)

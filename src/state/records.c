@@ -84,15 +84,13 @@ static zero_status walk_tensor(struct walk *w, int tensor, zero_range part)
 static zero_status walk_group(struct walk *w, int g)
 {
     const zero_schedule *s = w->r->schedule;
-    const zero_group *group = &s->model->groups[g];
-    zero_range held = zero_states_held(s, g);
+    zero_range part;
     uint64_t *records = zero_runner_buffer(w->r, s->groups[g].records);
     if (!records) return ZERO_OK;
     for (int a = 0; a < zero_recorded_arrays(s, g); a++)
         w->next[a] = records + a * zero_records_of(s, g);
-    for (int i = group->first_tensor; i < group->first_tensor + group->n_tensors; i++) {
-        zero_range all = zero_range_of_tensor(&s->model->tensors[i]);
-        ZERO_TRY(walk_tensor(w, i, zero_range_overlap(all, held)));
+    for (int i = -1; zero_next_part(s->model, g, zero_states_held(s, g), &i, &part);) {
+        ZERO_TRY(walk_tensor(w, i, part));
         if (w->found.tensor >= 0) return ZERO_OK;
     }
     return ZERO_OK;

@@ -288,7 +288,6 @@ static zero_status compare_copies(zero_runner *r, zero_copies kind)
  * right. */
 static const zero_copies kinds[] = {ZERO_COPIES_OF_REPLICAS, ZERO_COPIES_OF_RANKS,
                                     ZERO_COPIES_OF_NODES};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
 {
@@ -299,7 +298,7 @@ zero_status zero_replicas_compare(zero_runner *r, bool has_gradient)
         if (st == ZERO_OK) st = find_rounded(r, ZERO_ALL_STEPS, &found);
         ZERO_TRY(zero_finding_agree(r, &found, st, found_rounded));
     }
-    for (int k = 0; k < KINDS; k++)
+    for (int k = 0; k < ZERO_COUNT(kinds); k++)
         if (zero_has_copies(s, kinds[k])) ZERO_TRY(compare_copies(r, kinds[k]));
     return zero_has_replicated(s) ? zero_replicas_compare_parts(r, has_gradient) : ZERO_OK;
 }
@@ -311,7 +310,7 @@ static zero_status add_due(zero_runner *r, int64_t step, bool has_gradient, uint
 {
     const zero_schedule *s = r->schedule;
     zero_finding found = {.tensor = -1};
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < ZERO_COUNT(kinds); k++) {
         uint64_t words[2];
         if (!zero_has_copies(s, kinds[k])) continue;
         ZERO_TRY(hash_copies(r, kinds[k], step, words));

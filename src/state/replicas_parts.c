@@ -17,7 +17,6 @@
 
 static const zero_array replicated[] = {ZERO_ARRAY_GRADIENTS, ZERO_ARRAY_PARAMETERS,
                                         ZERO_ARRAY_MASTERS};
-enum { REPLICATED = sizeof replicated / sizeof replicated[0] };
 
 /* Two words of a rank: the sum, and how many elements it has added. */
 struct sum {
@@ -83,7 +82,7 @@ static zero_status add_all(zero_runner *r, int64_t step, bool has_gradient, stru
         const zero_tensor *t = &in->model->tensors[i];
         bool is_due = step == ZERO_ALL_STEPS || (step + i) % in->check_replicas == 0;
         if (!is_due || !zero_tensor_is_replicated(t)) continue;
-        for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
+        for (int a = has_gradient ? 0 : 1; a < ZERO_COUNT(replicated); a++)
             ZERO_TRY(add_place(r, &(zero_finding){i, replicated[a], {0, t->rows * t->cols}},
                                sum));
     }
@@ -149,7 +148,7 @@ static zero_status look(void *arg, const zero_finding *at, bool *differ)
 static zero_status find_tensor(zero_runner *r, bool has_gradient, zero_finding *place)
 {
     const zero_model *model = r->schedule->model;
-    for (int a = has_gradient ? 0 : 1; a < REPLICATED; a++)
+    for (int a = has_gradient ? 0 : 1; a < ZERO_COUNT(replicated); a++)
         for (int i = 0; i < model->n_tensors; i++) {
             const zero_tensor *t = &model->tensors[i];
             bool differ = false;

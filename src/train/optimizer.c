@@ -192,7 +192,6 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
     ZERO_TRY(zero_agree(comm, st));
     /* A difference that nobody sees would make each rank's parameters its own for ever:
      * the first step gathers them from their owners, whatever the others began with. */
-    const int n = (int)(sizeof compared_fields / sizeof compared_fields[0]);
     hash_text of_params, of_spans;
     size_t spans = (size_t)spec->n_no_decay * sizeof *spec->no_decay;
     size_t bytes = (size_t)spec->n_params * zero_type_size(spec->type);
@@ -202,7 +201,8 @@ zero_status zero_optimizer_open(const zero_optimizer_spec *spec, zero_comm *comm
                                   .collectives = zero_algorithm_name(algorithm),
                                   .no_decay = write_hash(spec->no_decay, spans, of_spans),
                                   .params = write_hash(params, bytes, of_params)};
-    ZERO_TRY(zero_compare_fields(comm, "the spec", n, compared_fields, &mine));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(compared_fields),
+                                 compared_fields, &mine));
     st = zero_agree(comm, create(spec, comm, algorithm, params, &o));
     if (st == ZERO_OK)
         *optimizer = o;

@@ -88,8 +88,8 @@ static const zero_field input_fields[] = {
     ZERO_FIELD(zero_optimizer_input, weight_decay), ZERO_FIELD(zero_optimizer_input, clip),
     ZERO_FIELD(zero_optimizer_input, divisor),
 };
-enum { INPUT_FIELDS = sizeof input_fields / sizeof input_fields[0] };
-_Static_assert(sizeof(zero_optimizer_input) == 8 * INPUT_FIELDS, "a row for each");
+_Static_assert(sizeof(zero_optimizer_input) == 8 * ZERO_COUNT(input_fields),
+               "a row for each");
 
 static zero_status check_arrays(const zero_optimizer *o, const char *params,
                                 const char *grads)
@@ -132,7 +132,8 @@ static zero_status agree_on(zero_optimizer *o, zero_status mine,
                             &same));
     if (failed) return zero_agree(o->comm, mine);
     if (same) return ZERO_OK;
-    ZERO_TRY(zero_compare_fields(o->comm, "the step", INPUT_FIELDS, input_fields, in));
+    ZERO_TRY(zero_compare_fields(o->comm, "the step", ZERO_COUNT(input_fields),
+                                 input_fields, in));
     return zero_fail(
         ZERO_ERR_INVALID,
         "ranks were given different steps, although their numbers read the same");

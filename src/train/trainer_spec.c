@@ -18,8 +18,6 @@
 #include "train/trainer.h"
 #include "zero/gpt2.h"
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
 static zero_status read_partition(const zero_trainer_spec *spec, zero_plan_input *plan)
 {
     plan->partition = ZERO_PARTITION_SLICE;
@@ -227,14 +225,14 @@ static zero_status visit_tables(const zero_plan_input *plan, comparison *c)
 {
     const zero_model *m = plan->model;
     for (int i = 0; i < m->n_tensors; i++)
-        ZERO_TRY(visit(c, "tensor", m->tensors[i].name, COUNT(tensor_fields), tensor_fields,
-                       &m->tensors[i]));
+        ZERO_TRY(visit(c, "tensor", m->tensors[i].name, ZERO_COUNT(tensor_fields),
+                       tensor_fields, &m->tensors[i]));
     for (int i = 0; i < m->n_units; i++) {
         zero_unit u = m->units[i];
         zero_unit_sizes sizes = u.sizes(&m->units[i], plan->micro_batch, plan->seq);
         for (int k = u.n_groups; k < ZERO_UNIT_GROUPS; k++) u.groups[k] = -1;
-        ZERO_TRY(visit(c, "unit", u.name, COUNT(unit_fields), unit_fields, &u));
-        ZERO_TRY(visit(c, "unit", u.name, COUNT(size_fields), size_fields, &sizes));
+        ZERO_TRY(visit(c, "unit", u.name, ZERO_COUNT(unit_fields), unit_fields, &u));
+        ZERO_TRY(visit(c, "unit", u.name, ZERO_COUNT(size_fields), size_fields, &sizes));
     }
     return ZERO_OK;
 }
@@ -248,11 +246,13 @@ zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
     bool same;
     ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_PLAN_FIELDS, zero_plan_fields,
                                  &e->plan));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(engine_fields), engine_fields, e));
-    ZERO_TRY(zero_compare_fields(comm, "the spec", COUNT(backend_fields), backend_fields,
-                                 e->backend));
-    ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(model_fields), model_fields, m));
-    ZERO_TRY(zero_compare_fields(comm, "the model", COUNT(shape_fields), shape_fields,
+    ZERO_TRY(
+        zero_compare_fields(comm, "the spec", ZERO_COUNT(engine_fields), engine_fields, e));
+    ZERO_TRY(zero_compare_fields(comm, "the spec", ZERO_COUNT(backend_fields),
+                                 backend_fields, e->backend));
+    ZERO_TRY(
+        zero_compare_fields(comm, "the model", ZERO_COUNT(model_fields), model_fields, m));
+    ZERO_TRY(zero_compare_fields(comm, "the model", ZERO_COUNT(shape_fields), shape_fields,
                                  m->shape ? m->shape : &none));
     ZERO_TRY(visit_tables(&e->plan, &c));
     ZERO_TRY(zero_comm_vote(comm, 0, (int64_t)(c.hash >> 1), &most, &same));

@@ -109,9 +109,9 @@ static zero_status find_tensor(const zero_trainer *t, const char *name, const vo
 /* One verdict on the arguments; `mine` is this rank's. */
 static zero_status agree_on(zero_trainer *t, zero_status mine, const struct access *access)
 {
-    const int n = (int)(sizeof access_fields / sizeof access_fields[0]);
     ZERO_TRY(zero_agree(t->comm, mine));
-    return zero_compare_fields(t->comm, "the call", n, access_fields, access);
+    return zero_compare_fields(t->comm, "the call", ZERO_COUNT(access_fields),
+                               access_fields, access);
 }
 
 /* ---- reading ---- */

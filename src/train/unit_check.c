@@ -229,7 +229,7 @@ static zero_status compare(zero_probe *p, const direction *d, const float *from,
     double scale, gradient = expected(d, most, &scale);
     *found = (zero_unit_check_result){
         .element = d->element, .gradient = gradient, .deviation = INFINITY};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (int i = 0; i < ZERO_COUNT(steps); i++) {
         double up, down, noise;
         float h = (float)(steps[i] * size);
         move(d, from, h);
