@@ -7,7 +7,7 @@
 #include "math/threads.h"
 #include "state/run_memory.h"
 
-static zero_execute *const execute[ZERO_OP_KINDS] = {
+zero_execute *const zero_executes[ZERO_OP_KINDS] = {
     [ZERO_OP_LOAD] = zero_run_load,
     [ZERO_OP_GATHER] = zero_run_exchange,
     [ZERO_OP_GATHER_WAIT] = zero_run_exchange_wait,
@@ -35,8 +35,8 @@ static zero_execute *const execute[ZERO_OP_KINDS] = {
     [ZERO_OP_RECORD] = zero_run_record,
     [ZERO_OP_FETCH_GRAD] = zero_run_fetch_grad,
     [ZERO_OP_STORE_PARAM] = zero_run_store_param,
-    [ZERO_OP_PUBLISH] = zero_run_publish,
-    [ZERO_OP_DELAY] = zero_run_delay,
+    [ZERO_OP_PUBLISH] = zero_run_copy,
+    [ZERO_OP_DELAY] = zero_run_copy,
     [ZERO_OP_FETCH] = zero_run_block,
     [ZERO_OP_FETCH_WAIT] = zero_run_block_wait,
     [ZERO_OP_STORE] = zero_run_block,
@@ -122,11 +122,11 @@ static zero_status execute_one(zero_walk *w, const zero_instruction *i)
     if (r->times.watch) zero_device_times_next(&r->times, i);
     zero_lifetimes_change(r, i, false);
     if (told) zero_tell_before(w, i, told);
-    if (!execute[i->op])
+    if (!zero_executes[i->op])
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "%s: no run executes pipelines yet; they are only planned",
                          zero_op_name(i->op));
-    ZERO_TRY(execute[i->op](w, i));
+    ZERO_TRY(zero_executes[i->op](w, i));
     if (told) zero_tell_after(w, i, told);
     /* Generated logits outlive their program: the caller reads them. */
     if (!zero_program_generates(w->in->program)) zero_lifetimes_change(r, i, true);
@@ -142,7 +142,7 @@ static void walk_all(void *arg)
     const zero_program *p = &r->schedule->programs[kind];
     zero_trace *trace = w->in->finds_origin ? NULL : r->trace;
     double start = zero_clock_seconds();
-    if (r->times.watch) zero_device_times_begin(&r->times, kind);
+    r->times.program = kind;
     for (r->at = 0; r->at < p->length; r->at++) {
         const zero_instruction *i = &p->code[r->at];
         double polled = r->polled, streamed = r->streamed;
@@ -157,7 +157,7 @@ static void walk_all(void *arg)
         /* On a device with a stopwatch the host only queues: there seconds come later
          * (device_times.h). */
         if (r->times.watch) own = polls = 0.0;
-        zero_profile_note(&r->profile, kind, i, own, polls);
+        zero_profile_add(&r->profile, kind, i, (zero_profile_entry){1, own, polls});
         zero_trace_note(trace, kind, r->at, false, start, end);
         start = end;
     }

@@ -139,17 +139,6 @@ static bool is_ready(const zero_walk *w, const zero_instruction *i)
     }
 }
 
-static zero_status execute(zero_walk *w, const zero_instruction *i)
-{
-    switch (i->op) {
-    case ZERO_OP_FETCH:
-    case ZERO_OP_STORE: return zero_run_block(w, i);
-    case ZERO_OP_UPDATE: return zero_run_update(w, i);
-    case ZERO_OP_STORE_PARAM: return zero_run_store_param(w, i);
-    default: return zero_run_block_wait(w, i);
-    }
-}
-
 /* One update at a time, so that collectives are polled in between. */
 void zero_run_ahead(zero_walk *w)
 {
@@ -163,12 +152,13 @@ void zero_run_ahead(zero_walk *w)
     while (!has_updated && r->poll_status == ZERO_OK) {
         const zero_instruction *i = find_next(w);
         if (!i || !is_ready(w, i)) break;
-        r->poll_status = execute(w, i);
+        r->poll_status = zero_executes[i->op](w, i);
         has_updated = i->op == ZERO_OP_UPDATE;
         w->ahead++;
         double end = zero_clock_seconds();
-        zero_profile_note(&r->profile, w->in->program, i,
-                          r->times.watch ? 0.0 : end - start, 0.0);
+        zero_profile_add(&r->profile, w->in->program, i,
+                         (zero_profile_entry){
+                             .count = 1, .seconds = r->times.watch ? 0.0 : end - start});
         zero_trace_note(r->trace, w->in->program, w->ahead - 1, true, start, end);
         start = end;
     }

@@ -231,24 +231,15 @@ zero_status zero_run_update(zero_walk *w, const zero_instruction *i)
 
 /* ---- delayed updates ---- */
 
-static zero_status copy(zero_walk *w, const zero_instruction *i)
+/* PUBLISH and DELAY: only if there was, or will be, an update. */
+zero_status zero_run_copy(zero_walk *w, const zero_instruction *i)
 {
-    size_t size = zero_type_size(zero_walk_type(w, i->in));
+    if (!(i->op == ZERO_OP_DELAY ? w->r->pending : w->update).is_due) return ZERO_OK;
     if (!w->r->link.memory) /* the host copies what the backend wrote */
         ZERO_TRY(w->r->backend->sync(&w->r->math));
     memcpy(zero_use_range(w, i, i->buffer), zero_use_range(w, i, i->in),
-           (size_t)zero_range_len(i->range) * size);
+           zero_range_bytes(i->range, zero_walk_type(w, i->in)));
     return ZERO_OK;
-}
-
-zero_status zero_run_publish(zero_walk *w, const zero_instruction *i)
-{
-    return w->update.is_due ? copy(w, i) : ZERO_OK;
-}
-
-zero_status zero_run_delay(zero_walk *w, const zero_instruction *i)
-{
-    return w->r->pending.is_due ? copy(w, i) : ZERO_OK;
 }
 
 /* ---- flipped bits ----

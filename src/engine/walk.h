@@ -80,6 +80,7 @@ static inline int64_t zero_walk_label(const zero_walk *w, const zero_instruction
 
 /* Executes one instruction. */
 typedef zero_status zero_execute(zero_walk *w, const zero_instruction *i);
+extern zero_execute *const zero_executes[ZERO_OP_KINDS]; /* run.c */
 
 zero_execute zero_run_load, zero_run_pass, zero_run_loss; /* run_units.c */
 zero_execute zero_run_exchange, zero_run_exchange_wait,
@@ -87,7 +88,7 @@ zero_execute zero_run_exchange, zero_run_exchange_wait,
 zero_execute zero_run_all_reduce, zero_run_join, zero_run_keep, zero_run_collect;
 zero_execute zero_run_round, zero_run_accumulate; /* run_update.c */
 zero_execute zero_run_norm, zero_run_overflow, zero_run_update;
-zero_execute zero_run_publish, zero_run_delay;
+zero_execute zero_run_copy;
 zero_execute zero_run_verify, zero_run_compare, zero_run_record;
 zero_execute zero_run_block, zero_run_block_wait; /* run_offload.c */
 zero_execute zero_run_fetch_param, zero_run_fetch_param_wait;

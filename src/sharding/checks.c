@@ -75,16 +75,12 @@ bool zero_has_replicated(const zero_schedule *s)
     return false;
 }
 
-static bool has_any_copies(const zero_schedule *s)
-{
-    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
-        if (zero_has_copies(s, (zero_copies)kind)) return true;
-    return false;
-}
-
 static bool is_held_twice(const zero_schedule *s)
 {
-    return zero_has_replicated(s) || has_any_copies(s);
+    bool any = zero_has_replicated(s);
+    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
+        any = any || zero_has_copies(s, (zero_copies)kind);
+    return any;
 }
 
 bool zero_is_checked(const zero_schedule *s)

@@ -10,7 +10,7 @@
 
 typedef struct {
     int at;    /* after this instruction of the program */
-    int group; /* whose gradient it was; -1: unknown */
+    int group; /* whose gradient it was */
     size_t bytes;
 } zero_freed;
 

@@ -13,6 +13,7 @@ int zero_hold_buffer(zero_schedule *s, zero_program_kind program, zero_class cls
     return zero_schedule_add_buffer(s, (zero_buffer){.class = cls,
                                                      .program = program,
                                                      .space = space,
+                                                     .group = g,
                                                      .bytes = zero_range_bytes(range, type),
                                                      .type = type,
                                                      .begin = range.begin});

@@ -89,15 +89,17 @@ typedef enum {
 #define ZERO_NO_BUFFER    (-1)
 #define ZERO_BUFFER_ALIGN 64
 
+/* It has no holes: plans are compared as bytes. */
 typedef struct {
     zero_class class;
     zero_program_kind program;
     zero_space space;
+    zero_type type; /* of its elements */
     size_t bytes;
     size_t offset;   /* in its space; a multiple of the schedule's `align` */
     int first, last; /* instructions between which it lives, both included */
-    zero_type type;  /* of a group's data: the type of its elements */
-    int64_t begin;   /* of a group's data: the first element, in the group's flat space */
+    /* Of a group's data, which group, and the first element in its flat space. */
+    int64_t group, begin;
 } zero_buffer;
 
 enum { ZERO_OPERANDS = 2 * ZERO_UNIT_GROUPS + 19 };

@@ -59,11 +59,6 @@ static size_t bytes_of(const zero_schedule *s, int buffer)
     return buffer == ZERO_NO_BUFFER ? 0 : s->buffers[buffer].bytes;
 }
 
-static size_t range_bytes(const zero_schedule *s, const zero_instruction *i)
-{
-    return zero_range_bytes(i->range, s->buffers[i->host].type);
-}
-
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program)
 {
     const zero_program *p = &s->programs[program];
@@ -72,9 +67,10 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
         const zero_instruction *i = &p->code[at];
         bool is_head = i->op == ZERO_OP_FORWARD || i->op == ZERO_OP_BACKWARD;
         if (i->host == ZERO_NO_BUFFER) continue;
+        size_t copied = zero_range_bytes(i->range, s->buffers[i->host].type);
         if (i->op == ZERO_OP_LOAD) sum.tokens += bytes_of(s, i->tokens);
-        if (i->op == ZERO_OP_FETCH_GRAD) sum.gradients += range_bytes(s, i);
-        if (i->op == ZERO_OP_STORE_PARAM) sum.parameters += range_bytes(s, i);
+        if (i->op == ZERO_OP_FETCH_GRAD) sum.gradients += copied;
+        if (i->op == ZERO_OP_STORE_PARAM) sum.parameters += copied;
         if (i->op == ZERO_OP_OVERFLOW) sum.squares += bytes_of(s, i->host);
         if (is_head && i->row_loss != ZERO_NO_BUFFER)
             sum.row_losses += bytes_of(s, i->row_loss);

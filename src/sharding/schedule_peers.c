@@ -7,13 +7,6 @@
 #include "lists/member.h"
 #include "sharding/schedule_exchange.h"
 
-/* One group of ranks, and this rank's place in it. */
-typedef struct {
-    zero_member member;
-    const zero_layout *layout;
-    int rank;
-} seat;
-
 /* The shard group of a family without any is its ZeRO group, or else the whole. */
 static zero_family_part group_for(zero_family_part part, const zero_division *d)
 {
@@ -21,29 +14,23 @@ static zero_family_part group_for(zero_family_part part, const zero_division *d)
     return zero_division_has(d, ZERO_DATA_GROUP) ? ZERO_DATA_GROUP : ZERO_WHOLE;
 }
 
-static seat seat_for(const zero_schedule *s, zero_op op)
-{
-    const zero_layout *world = zero_schedule_world_layout(s);
-    zero_division d = {
-        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
-    seat its = {.member = zero_member_of(group_for(zero_ops[op].among, &d), &d,
-                                         zero_schedule_world_rank(s)),
-                .layout = zero_exchange_layout(s, op),
-                .rank = zero_exchange_rank(s, op)};
-    return its;
-}
-
 static zero_status add_collectives(const zero_schedule *s, zero_op op, int number,
                                    int64_t times, zero_peer_bytes *bytes)
 {
-    seat its = seat_for(s, op);
+    const zero_layout *world = zero_schedule_world_layout(s),
+                      *layout = zero_exchange_layout(s, op);
+    zero_division d = {
+        .size = world->size, .tp = world->size / s->input.n_ranks, .shard = s->shard.size};
+    zero_member member =
+        zero_member_of(group_for(zero_ops[op].among, &d), &d, zero_schedule_world_rank(s));
     zero_peer_bytes of_group = {0};
     for (int k = 0; k < zero_exchange_collectives(s, op, number); k++) {
         zero_collective_spec spec = zero_exchange_collective(s, op, number, k);
-        ZERO_TRY(zero_collective_peers(&spec, its.layout, its.rank, times, &of_group));
+        ZERO_TRY(zero_collective_peers(&spec, layout, zero_exchange_rank(s, op), times,
+                                       &of_group));
     }
-    for (int i = 0; i < its.layout->size; i++) {
-        int peer = zero_member_rank(&its.member, i);
+    for (int i = 0; i < layout->size; i++) {
+        int peer = zero_member_rank(&member, i);
         bytes->sent[peer] += of_group.sent[i];
         bytes->read[peer] += of_group.read[i];
     }

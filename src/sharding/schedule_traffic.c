@@ -59,25 +59,22 @@ zero_status zero_schedule_count_traffic(zero_schedule *s)
     return ZERO_OK;
 }
 
-static int64_t range_bytes(const zero_schedule *s, const zero_instruction *i)
-{
-    return (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
-}
-
 zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruction *i)
 {
     zero_traffic t = {0};
+    int64_t bytes = i->buffer == ZERO_NO_BUFFER
+                        ? 0
+                        : (int64_t)zero_range_bytes(i->range, s->buffers[i->buffer].type);
     if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
         return *traffic_of(s, i->op, zero_exchange_number(i));
     if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
         t.messages_sent[ZERO_ACROSS] = 1;
-        t.bytes_sent[ZERO_ACROSS] = range_bytes(s, i);
+        t.bytes_sent[ZERO_ACROSS] = bytes;
     }
     if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
         int n = i->rank_stride;
         t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
-        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
-            2 * range_bytes(s, i) * (n - 1) / n;
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] = 2 * bytes * (n - 1) / n;
     }
     return t;
 }

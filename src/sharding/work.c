@@ -34,7 +34,7 @@ static double flops_of_pass(const zero_schedule *s, const zero_instruction *i)
 
 /* ---- parts ---- */
 
-static zero_unit_part part_at(const zero_schedule *s, const zero_instruction *i, int64_t k)
+zero_unit_part zero_work_part(const zero_schedule *s, const zero_instruction *i, int64_t k)
 {
     const zero_unit *unit = &s->model->units[i->unit];
     zero_pass pass = i->op == ZERO_OP_FORWARD     ? ZERO_PASS_FORWARD
@@ -55,7 +55,7 @@ static double share_of_part(const zero_schedule *s, const zero_instruction *i)
     zero_unit_part part = {0};
     int64_t n = 0;
     for (int64_t k = 0; !part.is_last; k++) {
-        part = part_at(s, i, k);
+        part = zero_work_part(s, i, k);
         n += !only_takes(i, &part);
     }
     return 1.0 / (double)n; /* the first part never waits */
@@ -66,7 +66,7 @@ double zero_work_flops(const zero_schedule *s, const zero_instruction *i, double
     double flops = flops_of_pass(s, i);
     if (i->part == ZERO_PART_ALL || flops == 0.0) return flops;
     if (i->part == 0) *share = share_of_part(s, i);
-    zero_unit_part part = part_at(s, i, i->part);
+    zero_unit_part part = zero_work_part(s, i, i->part);
     return only_takes(i, &part) ? 0.0 : *share * flops;
 }
 

@@ -46,7 +46,8 @@ static void read_all(zero_device_times *t)
                                                place_of(t, mark + 1), &seconds);
             zero_link_keep(t->link, st);
             if (st == ZERO_OK)
-                zero_profile_add_seconds(t->profile, m->program, m->begun, seconds);
+                zero_profile_add(t->profile, m->program, m->begun,
+                                 (zero_profile_entry){.seconds = seconds});
         }
     }
 }
@@ -56,11 +57,6 @@ static void set(zero_device_times *t, const zero_instruction *i)
     if (t->n - t->first == t->watch->marks) read_all(t);
     *at(t, t->n) = (struct zero_device_mark){i, t->program};
     t->watch->set(t->math, place_of(t, t->n++));
-}
-
-void zero_device_times_begin(zero_device_times *t, zero_program_kind program)
-{
-    t->program = program;
 }
 
 void zero_device_times_next(zero_device_times *t, const zero_instruction *i)

@@ -62,26 +62,14 @@ int zero_profile_column(const zero_profile *p, const zero_instruction *i)
     return i->unit >= 0 ? p->column_of[i->unit] : ZERO_ALL_UNITS;
 }
 
-static void add_to_class(zero_profile *p, zero_program_kind program,
-                         const zero_instruction *i, const zero_profile_entry *more)
+void zero_profile_add(zero_profile *p, zero_program_kind program, const zero_instruction *i,
+                      zero_profile_entry more)
 {
     zero_profile_entry *entries =
         p->all + ((int)program * ZERO_OP_KINDS + (int)i->op) * p->n_columns;
     const int column = zero_profile_column(p, i);
-    add(&entries[ZERO_ALL_UNITS], more);
-    if (column != ZERO_ALL_UNITS) add(&entries[column], more);
-}
-
-void zero_profile_note(zero_profile *p, zero_program_kind program,
-                       const zero_instruction *i, double seconds, double exchange)
-{
-    add_to_class(p, program, i, &(zero_profile_entry){1, seconds, exchange});
-}
-
-void zero_profile_add_seconds(zero_profile *p, zero_program_kind program,
-                              const zero_instruction *i, double seconds)
-{
-    add_to_class(p, program, i, &(zero_profile_entry){.seconds = seconds});
+    add(&entries[ZERO_ALL_UNITS], &more);
+    if (column != ZERO_ALL_UNITS) add(&entries[column], &more);
 }
 
 const zero_profile_entry *zero_profile_at(const zero_profile *p, zero_program_kind program,
