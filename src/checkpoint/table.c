@@ -145,7 +145,7 @@ static zero_status cut_tensors(const zero_state_table *t, zero_state_local *l,
         tensor->offset = params[tensor->group];
         params[tensor->group] += tensor->rows * tensor->cols;
     }
-    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp,
+    return zero_partition_cut(t->layout.scheme, t->layout.n_ranks / t->layout.tp, 1,
                               t->n_groups, params, l->partitions);
 }
 

@@ -10,7 +10,6 @@
 #include "base/tree.h"
 #include "comm/fields.h"
 #include "comm/watch.h"
-#include "sharding/schedule_exchange.h"
 #include "sharding/update.h"
 #include "state/inspect.h"
 #include "state/records.h"

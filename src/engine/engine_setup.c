@@ -1,9 +1,8 @@
 /* Opening and closing an engine. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
 #include "plan/plan.h"
@@ -93,11 +92,8 @@ static zero_status init_local(zero_engine *e, const zero_engine_spec *spec, zero
     }
     ZERO_TRY(zero_schedule_compile(&e->schedule, &spec->plan));
     ZERO_TRY(check_memory(e));
-    e->eval_losses =
-        calloc((size_t)zero_engine_eval_microbatches(e) + 1, sizeof *e->eval_losses);
-    return zero_allocated(e->eval_losses,
-                          "no memory for the losses of %" PRId64 " microbatches",
-                          zero_engine_eval_microbatches(e));
+    return zero_new(&e->eval_losses, zero_engine_eval_microbatches(e) + 1,
+                    "losses of microbatches");
 }
 
 static zero_status init_weights(zero_engine *e)

@@ -7,8 +7,8 @@
 zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
 {
     zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one = zero_schedule_traffic(&e->schedule, (zero_program_kind)p, op);
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_traffic one = zero_schedule_traffic(&e->schedule, p, op);
         zero_traffic_add(&sum, e->runner.walks[p], &one);
     }
     return sum;
@@ -17,9 +17,8 @@ zero_traffic zero_engine_planned_traffic(const zero_engine *e, zero_op op)
 zero_traffic zero_engine_planned_control(const zero_engine *e)
 {
     zero_traffic sum = {0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
-        zero_traffic one =
-            zero_schedule_control_traffic(&e->schedule, (zero_program_kind)p);
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
+        zero_traffic one = zero_schedule_control_traffic(&e->schedule, p);
         zero_traffic_add(&sum, e->runner.walks[p], &one);
     }
     zero_traffic compare = zero_schedule_compare_traffic(&e->schedule);

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "base/type.h"
 #include "nn/mark.h"
@@ -195,9 +195,8 @@ zero_status zero_origin_describe(zero_comm *comm, const zero_plan_input *plan,
 {
     zero_origin first;
     int rank;
-    double *all = malloc((size_t)comm->size * 4 * sizeof *all);
-    zero_status st =
-        zero_allocated(all, "no memory for the origins of %d ranks", comm->size);
+    double *all;
+    zero_status st = zero_new(&all, 4 * comm->size, "numbers of all ranks");
     st = zero_agree(comm, st);
     if (st == ZERO_OK) st = find_first(comm, mine, all, &first, &rank);
     if (st == ZERO_OK) describe(plan, &first, rank, text);

@@ -1,9 +1,9 @@
 #include "engine/ranks.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/schedule_peers.h"
 #include "sharding/work.h"
 
@@ -16,10 +16,8 @@ static const zero_family_part exchanging[] = {ZERO_SHARD_GROUP, ZERO_REPLICA_GRO
 static zero_status count(const zero_engine *e, zero_rank_bytes *b)
 {
     size_t cells = (size_t)b->n * (size_t)b->n;
-    b->planned = calloc(cells, sizeof *b->planned);
-    b->sent = calloc(cells, sizeof *b->sent);
-    ZERO_TRY(zero_allocated(b->planned && b->sent,
-                            "no memory for the bytes between %d ranks", b->n));
+    ZERO_TRY(zero_new(&b->planned, cells, "pairs of ranks"));
+    ZERO_TRY(zero_new(&b->sent, cells, "pairs of ranks"));
     zero_peer_bytes mine = {0};
     for (int k = 0; k < ZERO_COUNT(exchanging); k++) {
         const zero_comm *group = e->runner.groups[exchanging[k]];
@@ -96,10 +94,10 @@ static zero_rank_time part_of(const zero_profile *p, zero_op op)
 
 static void add_up(const zero_runner *r, double mine[ZERO_RANK_TIMES])
 {
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
+    for (zero_op i = 0; i < ZERO_OP_KINDS; i++) {
         const zero_profile_entry *e =
-            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, (zero_op)i, ZERO_ALL_UNITS);
-        zero_rank_time part = part_of(&r->profile, (zero_op)i);
+            zero_profile_at(&r->profile, ZERO_PROGRAM_STEP, i, ZERO_ALL_UNITS);
+        zero_rank_time part = part_of(&r->profile, i);
         double polls = part == ZERO_RANK_COMPUTE ? e->exchange : 0.0;
         mine[ZERO_RANK_STEP] += e->seconds;
         mine[part] += e->seconds - polls;
@@ -119,9 +117,8 @@ zero_status zero_rank_seconds_gather(const zero_engine *e, zero_rank_seconds *se
     zero_comm *comm = e->runner.comm;
     double mine[ZERO_RANK_TIMES] = {0.0};
     zero_rank_seconds made = {.n = comm->size};
-    made.of_rank = malloc((size_t)made.n * sizeof mine);
     zero_status st =
-        zero_allocated(made.of_rank, "no memory for the seconds of %d ranks", made.n);
+        zero_new(&made.of_rank, made.n * ZERO_RANK_TIMES, "seconds of all ranks");
     add_up(&e->runner, mine);
     st = zero_agree(comm, st);
     if (st == ZERO_OK)

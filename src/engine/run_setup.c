@@ -1,7 +1,5 @@
 #include "engine/walk.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
 #include "base/grow.h"
 #include "base/number.h"
@@ -77,15 +75,13 @@ static zero_status allocate_tables(zero_runner *r)
     size_t mine = (size_t)s->input.accumulation, all = mine * (size_t)r->data->size;
     size_t groups = (size_t)s->model->n_groups, buffers = (size_t)s->n_buffers;
     r->n_exchanges = 3 * (int)groups + s->n_joins;
-    zero_runner_exchange *x = calloc((size_t)r->n_exchanges, sizeof *x);
+    zero_runner_exchange *x;
+    ZERO_TRY(zero_new(&x, r->n_exchanges, "exchanges"));
     r->exchanges[ZERO_OP_REDUCE] = x;
-    r->loss_copies = calloc(mine + 2 * groups, sizeof *r->loss_copies);
-    r->losses = calloc(mine + 2 * all, sizeof *r->losses);
-    r->squares = calloc(groups, sizeof *r->squares);
-    r->touched = calloc(buffers + 1, sizeof *r->touched);
-    ZERO_TRY(zero_allocated(r->loss_copies && r->losses && r->squares && x && r->touched,
-                            "no memory for the tables of %zu microbatches and %zu buffers",
-                            all, buffers));
+    ZERO_TRY(zero_new(&r->loss_copies, mine + 2 * groups, "copies"));
+    ZERO_TRY(zero_new(&r->losses, mine + 2 * all, "losses of microbatches"));
+    ZERO_TRY(zero_new(&r->squares, groups, "groups"));
+    ZERO_TRY(zero_new(&r->touched, buffers, "buffers"));
     r->grad_copies = r->loss_copies + mine;
     r->param_copies = r->grad_copies + groups;
     r->gathered = r->losses + mine;

@@ -83,7 +83,7 @@ zero_status zero_run_norm(zero_walk *w, const zero_instruction *i)
     if (r->link.memory)
         zero_gradient_sums(r->backend, &r->math, type, i->range, grad,
                            (double *)zero_use(w, i->buffer) +
-                               zero_schedule_squares_at(r->schedule, i->group));
+                               r->schedule->groups[i->group].first_square);
     else
         r->squares[i->group] =
             zero_gradient_squares(r->backend, &r->math, type, n_params, i->range, grad);
@@ -106,7 +106,7 @@ static void fetch_squares(zero_walk *w, const zero_instruction *i)
         r->squares[g] =
             zero_gradient_span(w->plan->model->groups[g].n_params,
                                zero_partition_shard(&s->groups[g].partition, s->shard.rank),
-                               sums + zero_schedule_squares_at(s, g));
+                               sums + s->groups[g].first_square);
 }
 
 zero_pending_update zero_run_agreed_update(const zero_run_input *in, double norm)

@@ -1,9 +1,9 @@
 #include "engine/tell.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/half.h"
 #include "base/number.h"
 #include "base/range.h"
@@ -66,9 +66,8 @@ static zero_status tell_peers(const zero_schedule *s, const zero_instruction *i,
 zero_status zero_tell_open(const zero_schedule *s, zero_told **list)
 {
     const zero_program *p = &s->programs[ZERO_PROGRAM_STEP];
-    zero_told *made = calloc((size_t)p->length + 1, sizeof *made);
-    zero_status st =
-        zero_allocated(made, "no memory to tell of %d instructions", p->length);
+    zero_told *made;
+    zero_status st = zero_new(&made, p->length + 1, "instructions to tell of");
     for (int at = 0; st == ZERO_OK && at < p->length; at++)
         st = tell_peers(s, &p->code[at], &made[at]);
     if (st == ZERO_OK)

@@ -144,7 +144,7 @@ static json_t *collect_facts(const zero_schedule *s, const zero_plan_ledger *l)
         if (i->op != ZERO_OP_KEEP) continue;
         int64_t piece = zero_range_len(i->range) * (int64_t)sizeof(float);
         if (i->microbatch == 0) pieces += piece;
-        added += zero_formula_tp_collected(piece * ranks, ranks);
+        added += zero_formula_exchanged(piece * ranks, ranks);
     }
     json_t *object = exchange_facts(&l->collect);
     put_whole(object, "kept_bytes", pieces);

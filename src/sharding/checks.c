@@ -62,8 +62,8 @@ zero_copies zero_copies_of(const zero_schedule *s, int g, zero_array array)
 bool zero_has_copies(const zero_schedule *s, zero_copies kind)
 {
     for (int g = 0; g < s->model->n_groups; g++)
-        for (int a = 0; a < ZERO_ARRAYS; a++)
-            if (zero_copies_of(s, g, (zero_array)a) == kind) return true;
+        for (zero_array a = 0; a < ZERO_ARRAYS; a++)
+            if (zero_copies_of(s, g, a) == kind) return true;
     return false;
 }
 
@@ -78,8 +78,8 @@ bool zero_has_replicated(const zero_schedule *s)
 static bool is_held_twice(const zero_schedule *s)
 {
     bool any = zero_has_replicated(s);
-    for (int kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
-        any = any || zero_has_copies(s, (zero_copies)kind);
+    for (zero_copies kind = ZERO_COPIES_OF_RANKS; kind < ZERO_COPIES_KINDS; kind++)
+        any = any || zero_has_copies(s, kind);
     return any;
 }
 

@@ -120,9 +120,8 @@ static zero_status cut_groups(zero_schedule *s, int64_t *n_params, zero_partitio
     if (!s->groups || !n_params || !parts)
         return zero_fail(ZERO_ERR_NOMEM, "no memory for %d groups", model->n_groups);
     for (int g = 0; g < model->n_groups; g++) n_params[g] = model->groups[g].n_params;
-    ZERO_TRY(zero_partition_cut_replicas(s->input.partition, s->shard.size,
-                                         s->shard.replicas, model->n_groups, n_params,
-                                         parts));
+    ZERO_TRY(zero_partition_cut(s->input.partition, s->shard.size, s->shard.replicas,
+                                model->n_groups, n_params, parts));
     for (int g = 0; g < model->n_groups; g++) {
         zero_group_state *state = &s->groups[g];
         state->partition = parts[g];

@@ -1,7 +1,6 @@
 #include "sharding/schedule.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
@@ -154,13 +153,6 @@ int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program)
 int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program)
 {
     return program == ZERO_PROGRAM_TOKEN ? 1 : s->input.seq;
-}
-
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space)
-{
-    size_t cached = zero_program_generates(program) ? s->cached[space] : 0;
-    return s->persistent[space] + cached;
 }
 
 zero_instruction *zero_schedule_emit(zero_schedule *s, zero_program_kind program,

@@ -200,7 +200,9 @@ typedef struct {
         };
     };
     int n_blocks;
-    int64_t first_square; /* with a device: the group's place in `squares` */
+    /* With a device: the group's first double in `squares` and `squares_host`. It has as
+     * many as zero_gradient_pieces() says of the range that NORM names. */
+    int64_t first_square;
     zero_exchange reduce, gather;
     zero_exchange all_reduce; /* among replicas; in place: `in` is `out` */
 } zero_group_state;
@@ -325,10 +327,6 @@ bool zero_schedule_has_cache(const zero_schedule *s);
 /* The shape of a program's batches: samples, and positions of each. */
 int64_t zero_program_samples(const zero_schedule *s, zero_program_kind program);
 int64_t zero_program_positions(const zero_schedule *s, zero_program_kind program);
-
-/* The lowest offset of a program's own buffers in a space. */
-size_t zero_schedule_floor(const zero_schedule *s, zero_program_kind program,
-                           zero_space space);
 
 /* An instruction without operands, at the end of a program; valid until the next one. A
  * failure is kept in s->status. */

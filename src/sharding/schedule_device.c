@@ -49,11 +49,6 @@ void zero_device_hold(zero_schedule *s)
                            3 * ZERO_OFFLOAD_BLOCK * sizeof(float));
 }
 
-int zero_schedule_tokens(const zero_schedule *s, int m)
-{
-    return s->n_tokens > 0 ? s->first_tokens + m % s->n_tokens : ZERO_NO_BUFFER;
-}
-
 static size_t bytes_of(const zero_schedule *s, int buffer)
 {
     return buffer == ZERO_NO_BUFFER ? 0 : s->buffers[buffer].bytes;
@@ -78,11 +73,6 @@ zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind
             sum.logits += bytes_of(s, i->host);
     }
     return sum;
-}
-
-int64_t zero_schedule_squares_at(const zero_schedule *s, int g)
-{
-    return s->groups[g].first_square;
 }
 
 size_t zero_schedule_changed_at(const zero_schedule *s)

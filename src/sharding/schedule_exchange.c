@@ -7,7 +7,6 @@
 #include "base/number.h"
 #include "base/tree.h"
 #include "lists/small.h"
-#include "nn/share.h"
 #include "sharding/schedule_device.h"
 
 const zero_collective_kind zero_reduce_kinds[ZERO_PARTITION_SCHEMES] = {
@@ -43,6 +42,20 @@ static size_t between_parts(const zero_schedule *s)
     return zero_schedule_apart(s, ZERO_SPACE_PART);
 }
 
+zero_collective_spec zero_exchange_spec(const zero_schedule *s, zero_collective_kind kind,
+                                        zero_algorithm algorithm, zero_type type,
+                                        int64_t count, int unit)
+{
+    return (zero_collective_spec){.kind = kind,
+                                  .algorithm = algorithm,
+                                  .message = s->input.message,
+                                  .type = type,
+                                  .result = type,
+                                  .count = count,
+                                  .stride = count,
+                                  .unit = unit};
+}
+
 /* Bytes from this rank's piece in x->in to its neighbour's. A piece that is gathered in
  * place lies in a whole group; any other lies by itself. (Bytes do not tell them apart: a
  * piece that comes from a file is padded, and may be as long as its group.) */
@@ -73,18 +86,13 @@ static zero_collective_spec of_group(const zero_schedule *s, zero_op op, int g, 
     bool is_slice = p->scheme == ZERO_PARTITION_SLICE, reduces = op == ZERO_OP_REDUCE;
     int root = is_slice ? 0 : (int)zero_partition_owners(p).begin + k;
     int64_t count = zero_range_len(zero_partition_piece(p, root));
-    zero_collective_spec spec = {.kind = reduces ? zero_reduce_kinds[p->scheme]
-                                                 : zero_gather_kinds[p->scheme],
-                                 .algorithm = zero_schedule_algorithm(s),
-                                 .message = s->input.message,
-                                 .type = s->buffers[x->in].type,
-                                 .result = s->buffers[x->out].type,
-                                 .count = count,
-                                 .stride = count,
-                                 .root = root,
-                                 .in_apart = between_wholes(s, x->in),
-                                 .in_turn = is_slice,
-                                 .unit = g};
+    zero_collective_spec spec =
+        zero_exchange_spec(s, (reduces ? zero_reduce_kinds : zero_gather_kinds)[p->scheme],
+                           zero_schedule_algorithm(s), s->buffers[x->in].type, count, g);
+    spec.result = s->buffers[x->out].type;
+    spec.root = root;
+    spec.in_apart = between_wholes(s, x->in);
+    spec.in_turn = is_slice;
     if (!is_slice || !reduces) spec.out_apart = between_wholes(s, x->out);
     if (!is_slice || reduces) return spec;
     spec.in_apart = between_pieces(s, p, x);
@@ -155,15 +163,9 @@ static zero_collective_spec added_by_replicas(const zero_schedule *s, int g, int
 {
     int64_t count = s->groups[g].partition.shard_len / s->shard.replicas;
     bool is_mpi = s->input.collectives == ZERO_ALGORITHM_MPI;
-    return (zero_collective_spec){.kind = k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
-                                  .algorithm =
-                                      is_mpi ? ZERO_ALGORITHM_MPI : ZERO_ALGORITHM_P2P,
-                                  .message = s->input.message,
-                                  .type = ZERO_FP32,
-                                  .result = ZERO_FP32,
-                                  .count = count,
-                                  .stride = count,
-                                  .unit = g};
+    return zero_exchange_spec(s, k == 0 ? ZERO_REDUCE_SCATTER : ZERO_ALL_GATHER,
+                              is_mpi ? ZERO_ALGORITHM_MPI : ZERO_ALGORITHM_P2P, ZERO_FP32,
+                              count, g);
 }
 
 /* ---- any exchange ---- */
@@ -245,18 +247,11 @@ size_t zero_exchange_staging(const zero_schedule *s, zero_op op, int number, int
 /* The smallest exchange needs the same staging for shards of any length and type. */
 static zero_status least_of_group(const zero_schedule *s, int g, int64_t *least)
 {
-    int64_t count = s->groups[g].partition.shard_len;
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = zero_schedule_algorithm(s),
-                                 .message = s->input.message,
-                                 .type = s->input.type,
-                                 .result = s->input.type,
-                                 .count = count,
-                                 .stride = count,
-                                 .in_apart = ZERO_BUFFER_ALIGN,
-                                 .on_device = s->input.ipc,
-                                 .direct = s->input.ipc,
-                                 .unit = g};
+    zero_collective_spec spec =
+        zero_exchange_spec(s, ZERO_REDUCE_SCATTER, zero_schedule_algorithm(s),
+                           s->input.type, s->groups[g].partition.shard_len, g);
+    spec.in_apart = ZERO_BUFFER_ALIGN;
+    spec.on_device = spec.direct = s->input.ipc;
     ZERO_TRY(zero_collective_check(&spec, zero_schedule_layout(s)));
     *least = zero_exchange_least_staging(&spec, zero_schedule_layout(s));
     return ZERO_OK;

@@ -19,6 +19,11 @@ bool zero_schedule_shares(const zero_schedule *s);
  * hier if the group is on one node. */
 zero_algorithm zero_schedule_algorithm(const zero_schedule *s);
 
+/* A collective among the plan's ranks on `count` elements of each. */
+zero_collective_spec zero_exchange_spec(const zero_schedule *s, zero_collective_kind kind,
+                                        zero_algorithm algorithm, zero_type type,
+                                        int64_t count, int unit);
+
 /* Bytes from a rank's part of a window to its neighbour's. Before memory is laid out, any
  * distance other than 0 will do. */
 size_t zero_schedule_apart(const zero_schedule *s, zero_space space);

@@ -234,12 +234,13 @@ static void find_places(zero_schedule *s, zero_program_kind kind, struct places 
 {
     int n = 0;
     for (int i = 0; i < s->n_buffers; i++) n += zero_buffer_is_of(&s->buffers[i], kind);
-    for (int space = 0; space < ZERO_SPACES; space++) {
+    for (zero_space space = 0; space < ZERO_SPACES; space++) {
         p->n = 0;
-        p->floor = zero_schedule_floor(s, kind, (zero_space)space);
+        p->floor =
+            s->persistent[space] + (zero_program_generates(kind) ? s->cached[space] : 0);
         for (int i = 0; i < s->n_buffers; i++) {
             zero_buffer *b = &s->buffers[i];
-            if (!zero_buffer_is_of(b, kind) || b->space != (zero_space)space) continue;
+            if (!zero_buffer_is_of(b, kind) || b->space != space) continue;
             b->offset = p->floor;
             size_t need = aligned(s, b->bytes);
             if (need > 0)
@@ -291,7 +292,7 @@ void zero_schedule_place_persistent(zero_schedule *s)
 zero_status zero_schedule_lay_out(zero_schedule *s)
 {
     size_t n = (size_t)s->n_buffers + 1, longest = 1;
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++)
         longest = zero_max_size(longest, (size_t)s->programs[p].length + 1);
     struct places places = {.all = malloc(n * sizeof *places.all),
                             .placed = malloc(n * sizeof *places.placed),
@@ -303,19 +304,18 @@ zero_status zero_schedule_lay_out(zero_schedule *s)
         /* A buffer of two programs has one place in both, below their own buffers. */
         place_in_turn(s, ZERO_PROGRAM_TEXT, s->cached);
     }
-    for (int p = 0; st == ZERO_OK && p < ZERO_PROGRAMS; p++) {
-        zero_program_kind kind = (zero_program_kind)p;
+    for (zero_program_kind kind = 0; st == ZERO_OK && kind < ZERO_PROGRAMS; kind++) {
         find_lifetimes(s, kind);
         find_places(s, kind, &places);
-        s->peak_of[p] = zero_schedule_peak(s, kind, NULL, places.alive);
-        for (int at = 0; at < s->programs[p].length; at++) {
-            s->programs[p].code[at].live_bytes = places.alive[at];
+        s->peak_of[kind] = zero_schedule_peak(s, kind, NULL, places.alive);
+        for (int at = 0; at < s->programs[kind].length; at++) {
+            s->programs[kind].code[at].live_bytes = places.alive[at];
             if (places.alive[at] <= s->peak_bytes) continue;
             s->peak_bytes = places.alive[at];
             s->peak_program = kind;
             s->peak_at = at;
         }
-        zero_peak_widen(&s->peak, &s->peak_of[p]);
+        zero_peak_widen(&s->peak, &s->peak_of[kind]);
     }
     if (st == ZERO_OK) add_spaces(s);
     free(places.all);

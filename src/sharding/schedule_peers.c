@@ -1,8 +1,7 @@
 #include "sharding/schedule_peers.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "lists/member.h"
 #include "sharding/schedule_exchange.h"
@@ -51,9 +50,8 @@ zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO
 {
     size_t n = (size_t)zero_max(s->model->n_groups, s->n_joins);
     if (zero_schedule_world_layout(s)->size > ZERO_MOST_PEERS) return ZERO_OK;
-    int64_t *times = calloc(n * ZERO_OP_KINDS, sizeof *times);
-    if (!times)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %zu exchanges", n * ZERO_EXCHANGES);
+    int64_t *times;
+    ZERO_TRY(zero_new(&times, n * ZERO_OP_KINDS, "exchanges"));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         for (int at = 0; at < s->programs[p].length; at++) {
             const zero_instruction *i = &s->programs[p].code[at];
@@ -61,11 +59,10 @@ zero_status zero_schedule_peers(const zero_schedule *s, const int64_t walks[ZERO
                 times[(size_t)i->op * n + (size_t)zero_exchange_number(i)] += walks[p];
         }
     zero_status st = ZERO_OK;
-    for (int op = 0; op < ZERO_OP_KINDS; op++)
+    for (zero_op op = 0; op < ZERO_OP_KINDS; op++)
         for (size_t k = 0; st == ZERO_OK && k < n; k++)
             if (times[(size_t)op * n + k] > 0)
-                st = add_collectives(s, (zero_op)op, (int)k, times[(size_t)op * n + k],
-                                     bytes);
+                st = add_collectives(s, op, (int)k, times[(size_t)op * n + k], bytes);
     free(times);
     return st;
 }

@@ -2,7 +2,6 @@
 
 #include "base/exact.h"
 #include "base/fail.h"
-#include "base/number.h"
 #include "base/tree.h"
 #include "lists/small.h"
 #include "nn/share.h"

@@ -9,7 +9,6 @@
  *     ... BACKWARD 2, REDUCE 2, BACKWARD 1, REDUCE_WAIT 2, GATHER 2, REDUCE 1, BACKWARD 0,
  *       ...
  *     GATHER_WAIT of all, LOSS, NORM, OVERFLOW, UPDATE */
-#include "sharding/holdings.h"
 #include "sharding/writer.h"
 
 /* A sum is whole when its GATHER has ended. An update during backward needs it soon. */

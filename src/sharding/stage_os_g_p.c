@@ -23,9 +23,8 @@
  * nothing. They wait in the node's memory, of which each rank pays its share. ZeRO++'s hpZ
  * keeps a second partition of the parameters within each node for this; here the node has
  * them whole. Source: Wang and others, ZeRO++, arXiv:2306.10209, section 3.2. */
-#include <stdlib.h>
 
-#include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
 #include "sharding/schedule_exchange.h"
@@ -162,12 +161,8 @@ static void write_use(zero_writer *w, const struct uses *uses, int64_t at)
 static bool find_last_uses(zero_schedule *s, struct uses *uses)
 {
     if (!s->input.node_parameters) return true;
-    uses->last = calloc((size_t)s->model->n_groups, sizeof *uses->last);
-    if (!uses->last) {
-        s->status =
-            zero_fail(ZERO_ERR_NOMEM, "no memory to plan %d groups", s->model->n_groups);
-        return false;
-    }
+    s->status = zero_new(&uses->last, s->model->n_groups, "groups");
+    if (s->status != ZERO_OK) return false;
     for (int64_t at = 0; at < uses->n; at++) {
         const int *groups;
         int n = read_by(uses, at, &groups);

@@ -1,12 +1,10 @@
 #include "sharding/writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
 #include "sharding/holdings.h"
-#include "sharding/offload.h"
 #include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 
@@ -157,10 +155,15 @@ static int floats(zero_writer *w, zero_class cls, int64_t n)
     return bytes(w, cls, n * (int64_t)sizeof(float));
 }
 
+/* With the workspaces of all threads. */
 static zero_unit_sizes sizes_of(const zero_writer *w, int u)
 {
     const zero_unit *unit = &w->model->units[u];
-    return zero_plan_sizes(w->in, unit, w->B, w->T);
+    zero_unit_sizes sizes = unit->sizes(unit, w->B, w->T);
+    const int64_t more = (zero_plan_threads(w->in) - 1) * sizes.thread_work;
+    sizes.forward_work += more;
+    sizes.backward_work += more;
+    return sizes;
 }
 
 static bool trains(const zero_writer *w)
@@ -239,7 +242,7 @@ void zero_write_load(zero_writer *w, int m)
     zero_instruction *i = zero_write(w, ZERO_OP_LOAD);
     number_microbatches(w, i);
     i->tokens = w->tokens;
-    i->host = zero_schedule_tokens(w->s, m);
+    if (w->s->n_tokens > 0) i->host = w->s->first_tokens + m % w->s->n_tokens;
 }
 
 void zero_write_loss(zero_writer *w)

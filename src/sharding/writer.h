@@ -159,7 +159,6 @@ void zero_write_finish_stream(zero_writer *w);
 /* `lazy`: UPDATE, and GATHER if it is published, of all groups up to g, if they are due. */
 void zero_write_due(zero_writer *w, int g);
 void zero_write_due_of_unit(zero_writer *w, int u, bool only_published);
-void zero_write_all_due(zero_writer *w);
 
 /* ---- what waits for its backward pass: writer_kept.c ---- */
 

@@ -8,7 +8,6 @@
  * one tree over the step's microbatches; otherwise a rank adds in the order in which it
  * computes. */
 #include "sharding/holdings.h"
-#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 

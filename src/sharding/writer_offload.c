@@ -107,11 +107,6 @@ void zero_write_due_of_unit(zero_writer *w, int u, bool only_published)
             zero_write_due(w, unit->groups[k]);
 }
 
-void zero_write_all_due(zero_writer *w)
-{
-    for (int g = 0; g < w->model->n_groups; g++) zero_write_due(w, g);
-}
-
 /* ---- parameters ----
  *
  *     STORE_WAIT of the group's blocks, FETCH_PARAM g, ..., FETCH_PARAM_WAIT g, GATHER g */

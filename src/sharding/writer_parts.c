@@ -11,7 +11,6 @@
 
 #include "base/fail.h"
 #include "nn/share.h"
-#include "sharding/schedule_device.h"
 #include "sharding/schedule_exchange.h"
 #include "sharding/writer.h"
 

@@ -124,13 +124,8 @@ static void write_passes(struct pipe *p)
 static size_t tie_staging(const zero_schedule *s, int g, int holders, zero_type type)
 {
     int64_t count = s->groups[g].partition.padded / holders;
-    zero_collective_spec spec = {.kind = ZERO_REDUCE_SCATTER,
-                                 .algorithm = ZERO_ALGORITHM_P2P,
-                                 .message = s->input.message,
-                                 .type = type,
-                                 .result = type,
-                                 .count = count,
-                                 .stride = count};
+    zero_collective_spec spec =
+        zero_exchange_spec(s, ZERO_REDUCE_SCATTER, ZERO_ALGORITHM_P2P, type, count, 0);
     zero_layout layout;
     if (zero_layout_init_blocks(&layout, holders, holders) != ZERO_OK) return 0;
     zero_exchange_bound(&spec, &layout, s->input.bucket);

@@ -53,7 +53,7 @@ void zero_write_programs(zero_schedule *s)
     wait_for_all(&w);
     zero_writer_close(&w);
     if (!zero_writer_open(&w, s, ZERO_PROGRAM_EPILOGUE, NULL)) return;
-    zero_write_all_due(&w);
+    for (int g = 0; g < s->model->n_groups; g++) zero_write_due(&w, g);
     zero_write_finish_stream(&w);
     zero_write_late_update(&w);
     wait_for_all(&w);

@@ -1,7 +1,6 @@
 #include "state/device_times.h"
 
-#include <stdlib.h>
-
+#include "base/grow.h"
 #include "sharding/work.h"
 
 zero_status zero_device_times_init(zero_device_times *t, const zero_backend *backend,
@@ -12,9 +11,7 @@ zero_status zero_device_times_init(zero_device_times *t, const zero_backend *bac
         .watch = backend->stopwatch, .math = math, .link = link, .profile = profile};
     if (!t->watch) return ZERO_OK;
     profile->is_of_device = true;
-    t->ring = calloc((size_t)t->watch->marks, sizeof *t->ring);
-    return zero_allocated(t->ring, "no memory for the times of a device: %d marks",
-                          t->watch->marks);
+    return zero_new(&t->ring, t->watch->marks, "marks of a device");
 }
 
 void zero_device_times_destroy(zero_device_times *t)

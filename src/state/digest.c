@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/range.h"
 #include "nn/share.h"
@@ -288,21 +289,19 @@ static zero_status allocate(struct digest *d)
     for (int i = 0; i < n; i++)
         longest =
             zero_max(longest, zero_range_len(all_of(d->model, &d->model->tensors[i])));
-    d->sorted = malloc((size_t)n * sizeof *d->sorted);
+    ZERO_TRY(zero_new(&d->sorted, n, "tensors to hash"));
     d->list = XXH3_createState();
     for (int a = 0; a < ARRAYS; a++) d->streams[a] = XXH3_createState();
     if (d->model->share.ranks > 1) { /* tensors are hashed as a whole */
         int64_t floats = merged_len(zero_min(longest, MERGED * ZERO_DIGEST_BLOCK));
-        d->merged = malloc((size_t)(ARRAYS * floats) * sizeof *d->merged);
+        ZERO_TRY(zero_new(&d->merged, ARRAYS * floats, "floats to hash"));
     } else {
-        d->ends = calloc(ENDS * ARRAYS * ZERO_DIGEST_BLOCK, sizeof *d->ends);
-        d->foreign = malloc(ZERO_DIGEST_BLOCK * sizeof *d->foreign);
+        ZERO_TRY(zero_new(&d->ends, ENDS * ARRAYS * ZERO_DIGEST_BLOCK, "floats to hash"));
+        ZERO_TRY(zero_new(&d->foreign, ZERO_DIGEST_BLOCK, "floats to hash"));
     }
     int64_t blocks = blocks_of((zero_range){0, longest});
-    d->hashes = malloc((size_t)(2 * ARRAYS * blocks + 1) * sizeof *d->hashes);
-    ZERO_TRY(zero_allocated(d->sorted && d->list && d->streams[0] && d->streams[1] &&
-                                d->streams[2] && d->hashes &&
-                                (d->merged || (d->ends && d->foreign)),
+    ZERO_TRY(zero_new(&d->hashes, 2 * ARRAYS * blocks + 1, "words of hashes"));
+    ZERO_TRY(zero_allocated(d->list && d->streams[0] && d->streams[1] && d->streams[2],
                             "no memory to hash %d tensors", n));
     for (int i = 0; i < n; i++) d->sorted[i] = &d->model->tensors[i];
     qsort(d->sorted, (size_t)n, sizeof *d->sorted, by_name);

@@ -13,21 +13,20 @@ zero_check_space zero_finding_space(const zero_runner *r)
     return zero_check_space_at(r->schedule, zero_runner_buffer(r, r->schedule->check));
 }
 
-zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2])
+zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2],
+                                  zero_status looked)
 {
+    /* In place of words that say something; it costs no message while all is well. */
+    const uint64_t failed[] = {UINT64_MAX, UINT64_MAX};
     uint64_t *words = zero_finding_space(r).words;
     int n = 2 * r->comm->size;
     memset(words, 0, (size_t)n * sizeof *words);
-    memcpy(words + 2 * r->comm->rank, mine, 2 * sizeof *words);
-    return zero_comm_or(r->comm, n, words);
-}
-
-bool zero_finding_has_failed(const zero_runner *r)
-{
-    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    memcpy(words + 2 * r->comm->rank, looked == ZERO_OK ? mine : failed, sizeof failed);
+    ZERO_TRY(zero_comm_or(r->comm, n, words));
     for (int rank = 0; rank < r->comm->size; rank++)
-        if (memcmp(words + 2 * rank, failed, sizeof failed) == 0) return true;
-    return false;
+        if (memcmp(words + 2 * rank, failed, sizeof failed) == 0)
+            return zero_agree(r->comm, looked);
+    return ZERO_OK;
 }
 
 /* ---- words ---- */
@@ -121,19 +120,18 @@ zero_status zero_finding_narrow(zero_finding *at, bool to_last,
 zero_status zero_finding_agree(zero_runner *r, const zero_finding *mine, zero_status looked,
                                const char *what)
 {
-    const uint64_t *words = zero_finding_space(r).words, failed[] = ZERO_FINDING_FAILED;
+    const uint64_t *words = zero_finding_space(r).words;
     const uint64_t place[] = {(uint64_t)(mine->tensor + 1), (uint64_t)mine->array};
     zero_sentence report = {.used = 0};
     int rank = 0;
-    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? place : failed));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, place, looked));
     while (rank < r->comm->size && words[2 * rank] == 0) rank++;
     if (rank == r->comm->size) return ZERO_OK; /* none found anything */
 
     zero_finding theirs = {.tensor = (int)words[2 * rank] - 1,
                            .array = (zero_array)words[2 * rank + 1]};
     ZERO_TRY(zero_finding_exchange(
-        r, (uint64_t[]){(uint64_t)mine->range.begin, (uint64_t)mine->range.end}));
+        r, (uint64_t[]){(uint64_t)mine->range.begin, (uint64_t)mine->range.end}, ZERO_OK));
     theirs.range = (zero_range){(int64_t)words[2 * rank], (int64_t)words[2 * rank + 1]};
     zero_sentence_add(&report, "rank %d %s ", rank, what);
     zero_finding_add_place(&report, r, &theirs);

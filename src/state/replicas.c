@@ -271,11 +271,10 @@ int zero_replicas_first_beside(const zero_runner *r, int rank)
  * one verdict. */
 static zero_status compare_copies(zero_runner *r, zero_copies kind)
 {
-    uint64_t mine[2] = ZERO_FINDING_FAILED;
+    uint64_t mine[2] = {0};
     int step = zero_replicas_step(r->schedule, kind);
     zero_status looked = hash_copies(r, kind, ZERO_ALL_STEPS, mine);
-    ZERO_TRY(zero_finding_exchange(r, mine));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, mine, looked));
     if (kind == ZERO_COPIES_OF_NODES) add_up_nodes(r);
     const uint64_t *words = zero_finding_space(r).words;
     for (int k = step; k < r->comm->size; k++)

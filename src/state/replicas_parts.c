@@ -128,9 +128,7 @@ static uint64_t sum_of(const zero_runner *r, int copy)
 static zero_status exchange(zero_runner *r, const struct sum *sum, zero_status looked,
                             bool *differ)
 {
-    uint64_t failed[2] = ZERO_FINDING_FAILED;
-    ZERO_TRY(zero_finding_exchange(r, looked == ZERO_OK ? sum->words : failed));
-    if (zero_finding_has_failed(r)) return zero_agree(r->comm, looked);
+    ZERO_TRY(zero_finding_exchange(r, sum->words, looked));
     *differ = false;
     for (int c = 1; c < n_copies(r); c++) *differ = *differ || sum_of(r, c) != sum_of(r, 0);
     return ZERO_OK;

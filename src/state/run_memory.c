@@ -1,8 +1,7 @@
 #include "state/run_memory.h"
 
-#include <stdlib.h>
-
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "sharding/schedule_memory.h"
 
@@ -36,9 +35,9 @@ static char *program_memory(const zero_runner *r, zero_space space, size_t *byte
 
 void zero_lifetimes_open(const zero_runner *r, zero_program_kind program)
 {
-    for (int space = 0; space < ZERO_SPACES; space++) {
+    for (zero_space space = 0; space < ZERO_SPACES; space++) {
         size_t bytes;
-        char *memory = program_memory(r, (zero_space)space, &bytes);
+        char *memory = program_memory(r, space, &bytes);
         if (bytes == 0) continue;
         zero_arena_poison(memory, bytes);
         /* The cache must stay as it is. */
@@ -80,14 +79,14 @@ zero_status zero_runner_memory(const zero_runner *r, zero_peak *planned,
 {
     const zero_schedule *s = r->schedule;
     size_t longest = 0;
-    for (int p = 0; p < ZERO_PROGRAMS; p++)
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++)
         longest = zero_max_size(longest, (size_t)s->programs[p].length);
-    size_t *live = calloc(longest + 1, sizeof *live);
-    ZERO_TRY(zero_allocated(live, "no memory for the memory ledger"));
+    size_t *live;
+    ZERO_TRY(zero_new(&live, longest + 1, "instructions of the memory ledger"));
     *planned = *measured = (zero_peak){0};
-    for (int p = 0; p < ZERO_PROGRAMS; p++) {
+    for (zero_program_kind p = 0; p < ZERO_PROGRAMS; p++) {
         if (r->walks[p] == 0) continue;
-        zero_peak now = zero_schedule_peak(s, (zero_program_kind)p, r->touched, live);
+        zero_peak now = zero_schedule_peak(s, p, r->touched, live);
         zero_peak_widen(measured, &now);
         zero_peak_widen(planned, &s->peak_of[p]);
     }

@@ -1,8 +1,7 @@
 #include "state/tier.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/number.h"
 
 #define NONE (-1)
@@ -14,9 +13,7 @@ static zero_status open_blocks(zero_tier *t, const zero_schedule *s, const char 
                                int n, size_t *bytes)
 {
     int depth = zero_offload_in_flight(s), number = 0;
-    t->blocks = calloc((size_t)s->n_buffers, sizeof *t->blocks);
-    ZERO_TRY(zero_allocated(bytes && t->blocks,
-                            "no memory for the %d blocks of a scratch file", n));
+    ZERO_TRY(zero_new(&t->blocks, s->n_buffers, "blocks of a scratch file"));
     for (int i = 0; i < s->n_buffers; i++) {
         t->blocks[i].number = t->blocks[i].transfer = NONE;
         if (s->buffers[i].space != ZERO_SPACE_FILE) continue;
@@ -41,7 +38,8 @@ zero_status zero_tier_open(zero_tier *t, const zero_schedule *s, const char *dir
     if (!directory)
         return zero_fail(ZERO_ERR_INVALID,
                          "no directory for the scratch file: give --offload DIR");
-    size_t *bytes = calloc((size_t)n, sizeof *bytes);
+    size_t *bytes;
+    ZERO_TRY(zero_new(&bytes, n, "blocks of a scratch file"));
     zero_status st = open_blocks(t, s, directory, n, bytes);
     free(bytes);
     if (st != ZERO_OK) zero_tier_close(t);

@@ -87,9 +87,8 @@ void zero_metrics_step_line(zero_metrics *m, const zero_metrics_step *s)
 static json_t *class_bytes(const size_t bytes[ZERO_CLASSES])
 {
     json_t *classes = json_object();
-    for (int c = 0; c < ZERO_CLASSES; c++)
-        json_object_set_new(classes, zero_class_name((zero_class)c),
-                            json_integer((int64_t)bytes[c]));
+    for (zero_class c = 0; c < ZERO_CLASSES; c++)
+        json_object_set_new(classes, zero_class_name(c), json_integer((int64_t)bytes[c]));
     return classes;
 }
 
@@ -272,8 +271,7 @@ static void add_units(json_t *entry, const zero_profile_ranks *ranks, zero_op op
 static json_t *profile(const zero_engine *e, const zero_profile_ranks *ranks)
 {
     json_t *classes = json_object();
-    for (int i = 0; i < ZERO_OP_KINDS; i++) {
-        zero_op op = (zero_op)i;
+    for (zero_op op = 0; op < ZERO_OP_KINDS; op++) {
         const zero_profile_row *row = zero_profile_row_at(ranks, op, ZERO_ALL_UNITS);
         if (row->own.count == 0) continue;
         json_t *entry = profile_entry(row);
@@ -324,12 +322,12 @@ static json_t *peers(const zero_rank_bytes *bytes, const zero_layout *layout)
 json_t *zero_metrics_rank_seconds(const zero_rank_seconds *s)
 {
     json_t *object = json_object();
-    for (int t = 0; t < ZERO_RANK_TIMES; t++) {
+    for (zero_rank_time t = 0; t < ZERO_RANK_TIMES; t++) {
         json_t *list = s->n <= ZERO_METRICS_RANKS ? json_array() : NULL;
         for (int r = 0; r < s->n && list; r++)
             json_array_append_new(
                 list, zero_metrics_real(s->of_rank[(int64_t)r * ZERO_RANK_TIMES + t]));
-        json_object_set_new(object, zero_rank_time_name((zero_rank_time)t),
+        json_object_set_new(object, zero_rank_time_name(t),
                             json_pack("{s:o, s:o, s:o, s:o*}", "least",
                                       zero_metrics_real(s->least[t]), "mean",
                                       zero_metrics_real(s->mean[t]), "most",

@@ -17,9 +17,8 @@ typedef struct {
 static json_t *classes(const staircase *c)
 {
     json_t *list = json_array();
-    for (int k = 0; k < ZERO_CLASSES; k++)
-        if (c->used[k])
-            json_array_append_new(list, json_string(zero_class_name((zero_class)k)));
+    for (zero_class k = 0; k < ZERO_CLASSES; k++)
+        if (c->used[k]) json_array_append_new(list, json_string(zero_class_name(k)));
     return list;
 }
 

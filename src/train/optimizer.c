@@ -3,18 +3,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/range.h"
 #include "comm/comm.h"
 #include "comm/fields.h"
 #include "comm/sentence.h"
 #include "math/backends.h"
-#include "sharding/update.h"
 
 /* ---- the spec ---- */
 
@@ -157,9 +156,7 @@ static zero_status init(zero_optimizer *o, zero_algorithm algorithm, const char 
     ZERO_TRY(zero_backend_find("cpu", &o->backend));
     ZERO_TRY(o->backend->open(&o->math));
     size_t bytes = (size_t)o->spec.n_no_decay * sizeof *o->no_decay;
-    o->no_decay = malloc(bytes + 1);
-    if (!o->no_decay)
-        return zero_fail(ZERO_ERR_NOMEM, "no memory for %d spans", o->spec.n_no_decay);
+    ZERO_TRY(zero_new(&o->no_decay, o->spec.n_no_decay, "spans"));
     if (bytes > 0) memcpy(o->no_decay, o->spec.no_decay, bytes);
     for (int i = 0; i < PARTS; i++) ZERO_TRY(init_collectives(o, algorithm, i));
     ZERO_TRY(zero_arena_init(&o->arena, lay_out(o)));
@@ -174,8 +171,8 @@ static zero_status create(const zero_optimizer_spec *spec, zero_comm *comm,
                           zero_algorithm algorithm, const void *params,
                           zero_optimizer **out)
 {
-    zero_optimizer *o = *out = malloc(sizeof *o);
-    if (!o) return zero_fail(ZERO_ERR_NOMEM, "no memory for an optimizer");
+    ZERO_TRY(zero_new(out, 1, "an optimizer"));
+    zero_optimizer *o = *out;
     *o = (zero_optimizer){.spec = *spec, .comm = comm, .updates = spec->updates};
     zero_comm_keep(comm);
     return init(o, algorithm, params);

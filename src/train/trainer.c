@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "sharding/update.h"
 #include "train/devices.h"
 
@@ -65,8 +65,9 @@ zero_status zero_trainer_open(const zero_trainer_spec *spec, zero_comm *comm,
     snprintf(where, sizeof where, "device '%s'", device);
     ZERO_TRY(zero_devices_place(device, where, comm, &found));
     e.device = found.device;
-    zero_trainer *t = malloc(sizeof *t);
-    st = zero_agree(comm, zero_allocated(t, "no memory for a trainer"));
+    zero_trainer *t;
+    st = zero_new(&t, 1, "a trainer");
+    st = zero_agree(comm, st);
     if (st == ZERO_OK) {
         *t = (zero_trainer){.comm = comm,
                             .at_open = zero_trainer_moved(comm),

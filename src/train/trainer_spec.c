@@ -59,7 +59,7 @@ static zero_status read_offload(const zero_trainer_spec *spec, zero_engine_spec 
             spec->offload_when ? spec->offload_when : zero_offload_name(ZERO_OFFLOAD_LAZY);
         int place = ZERO_OFFLOAD_END;
         while (place <= ZERO_OFFLOAD_BACKWARD &&
-               strcmp(name, zero_offload_name((zero_offload)place)) != 0)
+               strcmp(name, zero_offload_name(place)) != 0)
             place++;
         if (place > ZERO_OFFLOAD_BACKWARD)
             return zero_fail(ZERO_ERR_INVALID,

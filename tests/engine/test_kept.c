@@ -62,7 +62,7 @@ static int64_t collected(const test_run *run)
     const zero_plan_input *in = &s->input;
     int64_t steps = run->engine.runner.walks[ZERO_PROGRAM_STEP];
     int64_t elements = in->micro_batch * in->seq * shape.hidden;
-    double one = zero_formula_tp_collected(elements, in->model->share.ranks);
+    double one = zero_formula_exchanged(elements, in->model->share.ranks);
     bool shares = zero_schedule_join_shares(s);
     if (shares && zero_schedule_tp_layout(s)->n_nodes > 1) return -1;
     if (shares && !in->offload_activations) return 0;
