@@ -16,7 +16,11 @@
  *
  * Version 3 began with another program's weights: "kept" has the files beside them that no
  * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is
- * shared. Nothing here is collective. */
+ * shared.
+ *
+ * Version 4 is of another architecture than GPT-2: "shape" has its name and its numbers, in
+ * place of "gpt2". "tp" and "kept" are there if the model is shared, and if it began with
+ * another program's weights. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +35,7 @@
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
-    3 /* the newest; a run writes the least that has all of its members */
+    4 /* the newest; a run writes the least that has all of its members */
 #define ZERO_MANIFEST_NAME  "manifest.json"
 #define ZERO_TOKENIZER_NAME "tokenizer.json"
 #define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */
@@ -51,8 +55,8 @@ typedef struct {
     char digest[ZERO_CHECKSUM]; /* digest.h */
     char data[ZERO_CHECKSUM];   /* of the training tokens; empty: unknown */
     char arithmetic[256];       /* backend and BLAS; with other ones bits may differ */
-    bool has_gpt2, has_tokenizer;
-    zero_shape gpt2;
+    bool has_shape, has_tokenizer;
+    zero_shape shape;
     zero_manifest_file tokenizer;
     zero_state_table table;     /* owned; has the layout */
     zero_manifest_file *shards; /* [table.layout.n_ranks] owned */

@@ -9,13 +9,13 @@
 
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
-    if (!c->manifest.has_gpt2)
+    if (!c->manifest.has_shape)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "%s holds a model that another program described: only that "
                          "program can compute it",
                          c->dir.path);
     zero_model made;
-    ZERO_TRY(zero_model_build(&c->manifest.gpt2, &made));
+    ZERO_TRY(zero_model_build(&c->manifest.shape, &made));
     /* The manifest has both, and one may have been changed without the other. */
     const zero_state_table *table = &c->manifest.table;
     bool same = table->n_tensors == made.n_tensors && table->n_groups == made.n_groups;
@@ -46,21 +46,21 @@ zero_weights zero_checkpoint_weights(zero_checkpoint *c)
     return (zero_weights){.fill = fill, .arg = c};
 }
 
-zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
+zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to, int64_t file_bytes)
 {
     zero_model model;
     zero_weights weights = zero_checkpoint_weights(c);
     /* The run's dropout, which no tensor shows. */
     const char *text = json_string_value(json_object_get(c->manifest.options, "dropout"));
     double share = text ? strtod(text, NULL) : 0.0;
-    c->manifest.gpt2.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
+    c->manifest.shape.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
     ZERO_TRY(zero_checkpoint_describe(c, &model));
     zero_status st = ZERO_OK;
     zero_tokenizer tokenizer = {0};
     bool has_tokenizer = c->manifest.has_tokenizer;
     if (has_tokenizer) st = zero_checkpoint_tokenizer(c, &tokenizer);
     const zero_hugging_face_export e = {&model, &weights, has_tokenizer ? &tokenizer : NULL,
-                                        c->manifest.kept};
+                                        c->manifest.kept, file_bytes};
     if (st == ZERO_OK) st = zero_hugging_face_write(to, &e);
     zero_tokenizer_destroy(&tokenizer);
     zero_model_destroy(&model);

@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
-#include "checkpoint/shard_write.h"
+#include "checkpoint/shard.h"
 #include "data/tokenizer_file.h"
 
 #define MEBIBYTE 0x1p20
@@ -68,9 +68,8 @@ static zero_status gather_shards(struct save *s)
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
         uint64_t *mine = words + 5 * own_shard(s);
-        zero_manifest_file shard = zero_shard_describe(&s->shard);
-        mine[0] = shard.bytes;
-        memcpy(mine + 1, shard.checksum, ZERO_CHECKSUM - 1);
+        mine[0] = s->shard.file.bytes;
+        memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
         st = zero_comm_or(s->comm, (int64_t)(5 * size), words);
     }
     for (size_t r = 0; st == ZERO_OK && r < size; r++) {
@@ -193,8 +192,8 @@ static zero_status describe(struct save *s)
     m->skipped = s->e->skipped;
     m->seed = s->e->spec.seed;
     m->loss_scale = s->e->loss_scale;
-    m->has_gpt2 = in->gpt2 != NULL;
-    if (in->gpt2) m->gpt2 = *in->gpt2;
+    m->has_shape = in->shape != NULL;
+    if (in->shape) m->shape = *in->shape;
     if (in->options) m->options = json_incref(in->options);
     if (in->kept) m->kept = json_incref(in->kept);
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");

@@ -10,6 +10,7 @@
 #include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
+#include "nn/shape.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and
  * characters that are learnt now are never those of a model that exists; bytes are, if
@@ -79,11 +80,14 @@ zero_status zero_importing_compare(const zero_importing *importing,
 zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
                                           const zero_shape *shape)
 {
-    const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
-                               shape->vocab};
+    double numbers[ZERO_SHAPE_FIELDS];
     bool same;
-    ZERO_TRY(
-        zero_comm_compare_with_root(world, XXH3_64bits(numbers, sizeof numbers), &same));
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
+        numbers[i] = zero_shape_get(shape, &zero_shape_fields[i]);
+    const char *kind = zero_architecture_name(shape->kind);
+    const uint64_t hash =
+        XXH3_64bits_withSeed(numbers, sizeof numbers, XXH3_64bits(kind, strlen(kind)));
+    ZERO_TRY(zero_comm_compare_with_root(world, hash, &same));
     zero_status st = ZERO_OK;
     if (!same)
         st = zero_fail(ZERO_ERR_FORMAT,
@@ -104,14 +108,15 @@ zero_status zero_importing_check_weights(zero_comm *world, zero_hugging_face *fi
 
 /* ---- what checkpoints keep ---- */
 
-/* The model's three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
+/* The model's one or three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
 static void read_dropout(const json_t *config, char text[64])
 {
     static const char *const keys[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
+    const json_t *only = json_object_get(config, "attention_dropout");
     double rates[3];
     text[0] = '\0';
     for (int i = 0; i < 3; i++) {
-        const json_t *rate = json_object_get(config, keys[i]);
+        const json_t *rate = only ? only : json_object_get(config, keys[i]);
         if (!json_is_number(rate)) return;
         rates[i] = json_number_value(rate);
     }
@@ -127,7 +132,7 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
     json_t *files;
     zero_ends ends; /* found again where texts are generated; a mistake is found here */
     ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
-    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
+    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model, &ends));
     ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
     char theirs[64], ours[32];
     read_dropout(files, theirs);
@@ -137,7 +142,7 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
         snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
                  ours, theirs);
     size_t n = strlen(im->note);
-    if (model->seq < im->shape.seq)
+    if ((model->kind->has & ZERO_HAS_POSITIONS) && model->seq < im->shape.seq)
         snprintf(im->note + n, sizeof im->note - n,
                  "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
                  model->seq, im->shape.seq);
@@ -146,10 +151,10 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
 }
 
 zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
-                                     const zero_tokenizer *tokenizer, int64_t vocab,
-                                     zero_ends *ends)
+                                     const zero_tokenizer *tokenizer,
+                                     const zero_shape *shape, zero_ends *ends)
 {
-    ZERO_TRY(zero_agree(world, zero_hugging_face_ends(kept, tokenizer, vocab, ends)));
+    ZERO_TRY(zero_agree(world, zero_hugging_face_ends(kept, tokenizer, shape, ends)));
     return zero_comm_broadcast(world, 0, ends, sizeof *ends);
 }
 

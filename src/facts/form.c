@@ -7,7 +7,7 @@
 #include "base/fail.h"
 
 #define FIELD_BYTES 1024
-#define WIDTH       79 /* columns of a line in {wrap N} */
+#define WIDTH       79 /* columns of a line in {wrap N} without another width */
 
 /* A section being printed. */
 typedef struct {
@@ -226,12 +226,13 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
     return ZERO_OK;
 }
 
-/* Breaks lines between words; what follows of a line begins after `indent` blanks. */
-static void print_broken(const char *text, int indent, FILE *out)
+/* Breaks lines between words before they have more than `width` columns; what follows of a
+ * line begins after `indent` blanks. */
+static void print_broken(const char *text, int indent, int width, FILE *out)
 {
     for (int column = 0; *text;) {
         int gap = (int)strspn(text, " "), word = (int)strcspn(text + gap, " \n");
-        if (column > indent && column + gap + word > WIDTH) {
+        if (column > indent && column + gap + word > width) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
             text += gap;
@@ -259,7 +260,9 @@ static zero_status print_wrapped(printer *p, bool is_shown, hole indent)
         st = fail(p, p->at, "{wrap} has no {end}");
     fclose(p->out);
     p->out = out;
-    if (st == ZERO_OK) print_broken(text, atoi(indent.text), out);
+    char *more;
+    const long blanks = strtol(indent.text, &more, 10), width = strtol(more, NULL, 10);
+    if (st == ZERO_OK) print_broken(text, (int)blanks, width > 0 ? (int)width : WIDTH, out);
     free(text);
     return st;
 }

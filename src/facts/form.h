@@ -11,7 +11,7 @@
  *                             inside are those of the item, then those outside
  *   {with path}...{end}       names inside are those of the object, then those outside
  *   {wrap N}...{end}          its lines are broken between words before column 80, and go
- *                             on after N blanks
+ *                             on after N blanks; {wrap N W}: before they have more than W
  *   {show NAME}               another section of the file
  *   {{                        a brace
  *   \ at the end of a line    the line goes on: its end, and the blanks that begin the next
