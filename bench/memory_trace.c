@@ -1,6 +1,7 @@
 #include "memory_trace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
