@@ -6,8 +6,8 @@
  * something.
  *
  * In a run's first step a unit's results are filled before its call with a NaN that
- * arithmetic does not make, and after the call nothing of it may be left: adding to it keeps
- * it. So a gradient that a unit forgets, or adds to where it should set it, is told by unit
+ * arithmetic does not make, and after the call nothing of it may be left: adding to it
+ * keeps it. So a gradient that a unit forgets, or adds to where it should set it, is told by unit
  * and tensor. Later steps fill nothing. */
 #pragma once
 
@@ -27,8 +27,8 @@ typedef struct {
     int64_t element; /* the first undefined one */
 } zero_origin;
 
-/* Looks for numbers that are not finite in the results of a unit's call, and notes the first
- * of a walk on this rank. `i` is the present instruction. */
+/* Looks for numbers that are not finite in the results of a unit's call, and notes the
+ * first of a walk on this rank. `i` is the present instruction. */
 void zero_origin_look(zero_runner *r, const zero_instruction *i, const zero_call *call,
                       zero_origin *first);
 /* Looks at `joint` before the other ranks of the TP group have its numbers, too. */

@@ -25,7 +25,8 @@
 #include "sharding/schedule.h"
 
 /* The arrays of a group's model states. In fp32 the parameters are the masters; with
- * updates beside a device they are a copy. The buffer of an array is group->buffers[array]. */
+ * updates beside a device they are a copy. The buffer of an array is
+ * group->buffers[array]. */
 typedef enum {
     ZERO_ARRAY_PARAMETERS,
     ZERO_ARRAY_MASTERS,

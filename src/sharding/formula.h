@@ -78,8 +78,8 @@ double zero_formula_gathers(int stage, int64_t microbatches);
  * groups with their padding. */
 double zero_formula_volume(int64_t psi, int n_ranks, int stage, int64_t microbatches);
 
-/* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. With P_a
- * an output is made whole again by one all-gather for each block and microbatch. */
+/* Elements sent per rank by one reduce-scatter, or one all-gather, of psi elements. With
+ * P_a one all-gather makes an output whole again, for each block and microbatch. */
 double zero_formula_exchanged(int64_t psi, int n_ranks);
 /* Elements sent per rank when replicas add their sums of psi elements, once. Each sum is
  * cut over shard_ranks. */

@@ -41,12 +41,13 @@ typedef struct {
     int64_t shard_len; /* of each rank: in this group, or (owner) in the whole model */
 } zero_partition;
 
-/* Cuts n groups of n_params[g] elements for n_ranks ranks, each with a copy in every replica:
- * cuts among n_ranks * replicas ranks, then joins each run of `replicas` neighbouring shards
- * into one. So padding is that of the finer cut, and a shard divides into `replicas` parts
- * of whole granules. `replicas` is 1 unless the scheme is slice. Not collective: equal
- * arguments give equal results on every rank. Returns ZERO_ERR_INVALID, leaving parts[]
- * undefined, unless 0 <= n_params[g], their sum is at most 2^62, and n_ranks >= 1. */
+/* Cuts n groups of n_params[g] elements for n_ranks ranks, each with a copy in every
+ * replica: cuts among n_ranks * replicas ranks, then joins each run of `replicas`
+ * neighbouring shards into one. So padding is that of the finer cut, and a shard divides
+ * into `replicas` parts of whole granules. `replicas` is 1 unless the scheme is slice. Not
+ * collective: equal arguments give equal results on every rank. Returns ZERO_ERR_INVALID,
+ * leaving parts[] undefined, unless 0 <= n_params[g], their sum is at most 2^62, and
+ * n_ranks >= 1. */
 ZERO_NODISCARD zero_status zero_partition_cut(zero_partition_scheme scheme, int n_ranks,
                                               int replicas, int n, const int64_t *n_params,
                                               zero_partition *parts);

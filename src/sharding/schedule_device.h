@@ -55,6 +55,6 @@ typedef struct {
 } zero_copied_bytes;
 zero_copied_bytes zero_schedule_copies(const zero_schedule *s, zero_program_kind program);
 
-/* The byte of the word in `squares` and `squares_host` in which UPDATE notes changed parameters: OVERFLOW fetches
- * both. */
+/* The byte of the word in `squares` and `squares_host` in which UPDATE notes changed
+ * parameters: OVERFLOW fetches both. */
 size_t zero_schedule_changed_at(const zero_schedule *s);

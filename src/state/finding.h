@@ -14,8 +14,8 @@ typedef struct {
 zero_check_space zero_finding_space(const zero_runner *r);
 
 /* words[2 * rank] and the next one = each rank's two, on all ranks; in the space above.
- * `looked` says whether this rank could look at its memory: if any could not, the verdict is
- * that of zero_agree(). Collective. */
+ * `looked` says whether this rank could look at its memory: if any could not, the verdict
+ * is that of zero_agree(). Collective. */
 ZERO_NODISCARD zero_status zero_finding_exchange(zero_runner *r, const uint64_t mine[2],
                                                  zero_status looked);
 
