@@ -35,11 +35,7 @@ static zero_status simulate(zero_simulate_options *options, const char *command)
                             : zero_simulation_report_make(&report, &options->request));
     zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
     if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
-    zero_status st = ZERO_OK;
-    if (options->json)
-        st = zero_simulation_show_json(&report, stdout);
-    else
-        zero_simulation_show(&report, stdout);
+    zero_status st = zero_simulation_show(&report, options->json, stdout);
     zero_simulation_report_destroy(&report);
     return st;
 }

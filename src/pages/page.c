@@ -53,7 +53,7 @@ static zero_status write_details(const zero_page *page, int run, FILE *out)
     else if (run == 0)
         ZERO_TRY(zero_page_form("page", "no_trace", json_incref(tree), out));
     ZERO_TRY(zero_page_form("page", "memory", json_incref(tree), out));
-    if (program) zero_page_stairs(program, out);
+    if (program) ZERO_TRY(zero_page_stairs(program, out));
     ZERO_TRY(zero_page_form("run", "page_memory", json_incref(tree), out));
     ZERO_TRY(zero_page_form("page", "peers", json_incref(tree), out));
     if (peers) ZERO_TRY(zero_page_matrix(peers, out));

@@ -24,7 +24,7 @@ ZERO_NODISCARD zero_status zero_page_curves(const zero_page *page, FILE *out);
 /* A row for each rank of a trace, and late ranks. ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_page_timeline(const zero_traced *trace, FILE *out);
 /* The staircase of memory of a program that has instructions. */
-void zero_page_stairs(const json_t *program, FILE *out);
+ZERO_NODISCARD zero_status zero_page_stairs(const json_t *program, FILE *out);
 /* Bytes from rank to rank, and their sums. */
 ZERO_NODISCARD zero_status zero_page_matrix(const json_t *peers, FILE *out);
 /* A scaling study. */

@@ -119,6 +119,20 @@ void zero_axis_label(const zero_axis *a, double value, char text[ZERO_AXIS_LABEL
                  value == 0.0 ? "" : suffixes[k]);
 }
 
+json_t *zero_axis_facts(const zero_axis *a)
+{
+    json_t *ticks = json_array();
+    double tick[ZERO_AXIS_TICKS];
+    int n = zero_axis_ticks(a, tick);
+    for (int k = 0; k < n; k++) {
+        char text[ZERO_AXIS_LABEL];
+        zero_axis_label(a, tick[k], text);
+        json_array_append_new(
+            ticks, json_pack("{s:f, s:s}", "at", zero_axis_at(a, tick[k]), "text", text));
+    }
+    return json_pack("{s:o}", "ticks", ticks);
+}
+
 bool zero_axis_prefers_log(double least, double most)
 {
     return least > 0.0 && most / least > 20.0;
