@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/rng.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 #define WARM_UPS 24 /* at most: fp16 lowers its loss scale until a step is taken */
 
@@ -14,7 +14,7 @@
 static void random_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                           void *targets)
 {
-    const zero_gpt2_shape *shape = arg;
+    const zero_shape *shape = arg;
     zero_rng rng = {
         .purpose = ZERO_RNG_TEST, .step = (uint64_t)step, .sample = (uint64_t)i};
     int32_t *in = inputs, *out = targets;

@@ -24,7 +24,7 @@
 #include "comm/launch.h"
 #include "engine/engine.h"
 #include "math/threads.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 enum { ROUNDS = 5, TOKENS = 8 };
 
@@ -177,18 +177,18 @@ static zero_status measure_type(bench *b, zero_type type, zero_type activations)
 
 static zero_status measure_all(const wish *w)
 {
-    const zero_gpt2_shape shape = {.layers = w->layers,
-                                   .hidden = w->hidden,
-                                   .heads = w->heads,
-                                   .seq = 1024,
-                                   .vocab = w->vocab};
+    const zero_shape shape = {.layers = w->layers,
+                              .hidden = w->hidden,
+                              .heads = w->heads,
+                              .seq = 1024,
+                              .vocab = w->vocab};
     bench b = {.w = w};
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(zero_comm_divide(&b.world, 1, 0));
     if (b.world.size > 1)
         return zero_fail(ZERO_ERR_INVALID, "%d ranks: expected one", b.world.size);
-    ZERO_TRY(zero_gpt2_describe(&shape, &b.model));
+    ZERO_TRY(zero_model_build(&shape, &b.model));
     printf("%lld texts at one time, %lld threads\n"
            "type  context  cached t/s   whole t/s    ratio    weights\n",
            (long long)w->texts, (long long)w->threads);

@@ -13,7 +13,8 @@ static void *rows(const bench_lanes *l, int lane, int64_t at)
 
 static void layernorm(bench_lanes *l, int64_t at, int64_t n)
 {
-    l->backend->layernorm(&l->math, &(zero_layernorm_args){.rows = n / l->C,
+    l->backend->layernorm(&l->math, &(zero_layernorm_args){.eps = ZERO_LAYERNORM_EPS,
+                                                           .rows = n / l->C,
                                                            .C = l->C,
                                                            .x = rows(l, BENCH_X, at),
                                                            .type = l->type,
@@ -107,8 +108,9 @@ static zero_attention attention_of(const bench_lanes *l)
 {
     return (zero_attention){.B = l->rows / l->T,
                             .T = l->T,
-                            .C = l->C,
                             .H = l->H,
+                            .K = l->H,
+                            .D = l->C / l->H,
                             .dropout = dropout_of(l),
                             .factors = l->type,
                             .rows_type = l->rows_type,
@@ -120,7 +122,7 @@ static void attention(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    a.qkv = rows(l, BENCH_X, at);
+    zero_attention_rows(&a, rows(l, BENCH_X, at), NULL);
     a.out = rows(l, BENCH_Y, at);
     l->backend->attention(&l->math, &a);
 }
@@ -129,10 +131,9 @@ static void attention_backward(bench_lanes *l, int64_t at, int64_t n)
 {
     (void)n;
     zero_attention a = attention_of(l);
-    a.qkv = rows(l, BENCH_X, at);
+    zero_attention_rows(&a, rows(l, BENCH_X, at), rows(l, BENCH_M, at));
     a.out = rows(l, BENCH_Y, at);
     a.dout = rows(l, BENCH_Z, at);
-    a.dqkv = rows(l, BENCH_M, at);
     l->backend->attention_backward(&l->math, &a);
 }
 

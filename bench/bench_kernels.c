@@ -26,7 +26,7 @@
 #include "math/backends.h"
 #include "math/blas.h"
 #include "math/device.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 #define LANE         (INT64_C(1) << 24) /* elements at most, 64 MiB */
 #define PARAMS       (INT64_C(1) << 20) /* elements per call of the optimizer's kernels */
@@ -52,7 +52,7 @@ typedef struct {
 typedef struct {
     bench_step_options options;
     zero_comm world;
-    zero_gpt2_shape shape;
+    zero_shape shape;
     bench_lanes lanes;
     bench_products plain, ours; /* one layer's part of all products: sgemm, our backend */
     int64_t per_call[BENCH_UNITS];
@@ -103,7 +103,7 @@ static zero_status run_reads(void *arg)
 
 static double products_flops(const bench *b)
 {
-    zero_gpt2_shape part = b->shape;
+    zero_shape part = b->shape;
     part.layers = b->plain.layers;
     part.vocab = b->plain.vocab;
     return bench_products_flops(&part, b->plain.rows * b->plain.microbatches);
@@ -279,7 +279,7 @@ static void print_arithmetic(const bench *b)
 
 static void print_setup(const bench *b)
 {
-    const zero_gpt2_shape *s = &b->shape;
+    const zero_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
     printf("%s, stage %d, %s: L %" PRId64 ", C %" PRId64 ", H %" PRId64 ", V %" PRId64
            "; per rank %d x %" PRId64 " x T %" PRId64 " tokens; ",
@@ -306,8 +306,8 @@ static int64_t lane_length(const bench *b)
 static void count_elements(bench *b)
 {
     const zero_config *c = &b->options.config;
-    const zero_gpt2_shape *s = &b->shape;
-    int64_t rows = c->plan.micro_batch * s->seq, psi = zero_gpt2_count(s);
+    const zero_shape *s = &b->shape;
+    int64_t rows = c->plan.micro_batch * s->seq, psi = zero_shape_count(s);
     double M = (double)c->plan.accumulation, updated = (double)psi;
     if (zero_stage_at((int)c->plan.stage)->optimizer == ZERO_HOLD_PIECE)
         updated /= b->world.size;
@@ -324,7 +324,7 @@ static void count_elements(bench *b)
 
 static zero_status init_lanes(bench *b)
 {
-    const zero_gpt2_shape *s = &b->shape;
+    const zero_shape *s = &b->shape;
     const zero_config *c = &b->options.config;
     int64_t length = lane_length(b);
     b->lanes =
@@ -348,7 +348,7 @@ static zero_status init_lanes(bench *b)
 static zero_status init_products(bench *b)
 {
     const zero_config *c = &b->options.config;
-    zero_gpt2_shape part = b->shape;
+    zero_shape part = b->shape;
     part.layers = 1;
     part.vocab = zero_max(b->shape.vocab / b->shape.layers, 1);
     int64_t rows = c->plan.micro_batch * b->shape.seq;

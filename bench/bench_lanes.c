@@ -11,7 +11,8 @@
 
 static zero_attention attention_of(const bench_lanes *l)
 {
-    return (zero_attention){.B = l->rows / l->T, .T = l->T, .C = l->C, .H = l->H};
+    return (zero_attention){
+        .B = l->rows / l->T, .T = l->T, .H = l->H, .K = l->H, .D = l->C / l->H};
 }
 
 /* The arrays of one call, beside the lanes. */

@@ -18,7 +18,7 @@
 #include "bench_main.h"
 #include "cli/options.h"
 #include "memory_trace.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 
@@ -151,11 +151,11 @@ static zero_status run_row(bench *b, const zero_model *model, result *r)
 
 static zero_status run_model(bench *b, const char *name)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_model model;
-    ZERO_TRY(zero_gpt2_preset(name, &shape));
+    ZERO_TRY(zero_model_preset(name, &shape));
     if (shape.vocab == 0) shape.vocab = 256; /* bytes */
-    ZERO_TRY(zero_gpt2_describe(&shape, &model));
+    ZERO_TRY(zero_model_build(&shape, &model));
     zero_status st = ZERO_OK;
     for (int k = 0; st == ZERO_OK && k < 2 * b->n_stages; k++) {
         result r = {.model = name,
@@ -178,7 +178,7 @@ static zero_status run_all(bench *b)
 {
     print_policy(b);
     for (int m = 0; m < b->n_models; m++)
-        ZERO_TRY(run_model(b, zero_gpt2_presets(NULL)[b->models[m]].name));
+        ZERO_TRY(run_model(b, zero_model_presets(NULL)[b->models[m]].name));
     print_words();
     return write_json(b);
 }
@@ -188,7 +188,7 @@ static zero_status run_all(bench *b)
 static const char *model_at(int i)
 {
     int n;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    const zero_preset *rows = zero_model_presets(&n);
     return i < n ? rows[i].name : NULL;
 }
 

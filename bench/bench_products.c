@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "math/blas.h"
 #include "math/device.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 #define PERIOD 4096 /* of the numbers */
 
@@ -52,8 +52,7 @@ static zero_status take_memory(bench_products *p, int64_t left, int64_t weight)
 }
 
 zero_status bench_products_init(bench_products *p, const bench_products_by *by,
-                                const zero_gpt2_shape *shape, int64_t rows,
-                                int64_t microbatches)
+                                const zero_shape *shape, int64_t rows, int64_t microbatches)
 {
     *p = (bench_products){.by = *by,
                           .rows = rows,
@@ -152,7 +151,7 @@ zero_status bench_products_run(void *products)
     return p->by.backend ? p->by.backend->sync(p->by.math) : ZERO_OK;
 }
 
-double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions)
+double bench_products_flops(const zero_shape *shape, int64_t positions)
 {
-    return 6.0 * zero_gpt2_multiplied(shape) * (double)positions;
+    return 6.0 * zero_shape_multiplied(shape) * (double)positions;
 }

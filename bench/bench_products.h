@@ -12,7 +12,7 @@
 #pragma once
 
 #include "bench_block.h"
-#include "zero/gpt2.h"
+#include "zero/shape.h"
 
 /* How products are multiplied. */
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
  * or by the measure. ZERO_ERR_NOMEM, or the backend's failure. Release with _destroy. */
 ZERO_NODISCARD zero_status bench_products_init(bench_products *p,
                                                const bench_products_by *by,
-                                               const zero_gpt2_shape *shape, int64_t rows,
+                                               const zero_shape *shape, int64_t rows,
                                                int64_t microbatches);
 void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 
@@ -45,4 +45,4 @@ void bench_products_destroy(bench_products *p); /* accepts a zeroed one */
 zero_status bench_products_run(void *products);
 
 /* 6 N per position (nn/gpt2.h). */
-double bench_products_flops(const zero_gpt2_shape *shape, int64_t positions);
+double bench_products_flops(const zero_shape *shape, int64_t positions);

@@ -24,7 +24,7 @@
 #include "data/tokenizer.h"
 #include "math/backends.h"
 #include "math/blas.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "plan/plan.h"
 
 #define ENGINES (BENCH_STAGES * BENCH_DTYPES)
@@ -34,7 +34,7 @@ typedef struct {
     zero_comm world;
     zero_model model, cut; /* whole; with --tp-slices, in slices */
     const zero_model *part;
-    const zero_gpt2_shape *shape;
+    const zero_shape *shape;
     zero_algorithm collectives;
     const zero_backend *backend;
     bench_products products;
@@ -149,7 +149,7 @@ static double products_flops(const bench *b)
 
 static double model_flops(const bench *b)
 {
-    return zero_gpt2_flops(b->shape) * (double)positions(b);
+    return zero_shape_flops(b->shape) * (double)positions(b);
 }
 
 /* Gflop/s of one rank while all ranks work. */
@@ -168,7 +168,7 @@ static double sgemm_rate(const bench *b, int i)
 
 static void print_setup(const bench *b)
 {
-    const zero_gpt2_shape *s = b->shape;
+    const zero_shape *s = b->shape;
     const zero_config *c = &b->options.config;
     char blas[128];
     zero_blas_name(blas, sizeof blas);
@@ -187,7 +187,7 @@ static void print_setup(const bench *b)
            "sgemm's rate is that of the same products before and after the steps, on all "
            "ranks at once\n",
            1e-9 * products_flops(b), 1e-9 * (model_flops(b) - products_flops(b)),
-           1e-6 * zero_gpt2_multiplied(s));
+           1e-6 * zero_shape_multiplied(s));
 }
 
 static void print_table_header(const bench *b)
@@ -267,7 +267,7 @@ static zero_status choose_collectives(bench *b)
 
 /* Beside sgemm a step with --tp would look slow for what it does not do: products of other
  * shapes. Slices cost what they cost on one rank. */
-static zero_status cut_model(bench *b, const zero_gpt2_shape *shape)
+static zero_status cut_model(bench *b, const zero_shape *shape)
 {
     const zero_tp *tp = &b->options.config.tp;
     if (tp->ranks > 1)
@@ -282,7 +282,7 @@ static zero_status cut_model(bench *b, const zero_gpt2_shape *shape)
 
 static zero_status prepare_local(bench *b)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     const zero_config *c = &b->options.config;
     ZERO_TRY(bench_step_options_complete(&b->options, b->world.size));
     if (zero_config_has_device(c))
@@ -293,7 +293,7 @@ static zero_status prepare_local(bench *b)
             c->device);
     ZERO_TRY(zero_backend_find(c->backend, &b->backend));
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
-    ZERO_TRY(zero_gpt2_describe(&shape, &b->model));
+    ZERO_TRY(zero_model_build(&shape, &b->model));
     ZERO_TRY(cut_model(b, &shape));
     b->shape = b->model.shape;
     zero_blas_set_threads(c->plan.threads > 0 ? (int)c->plan.threads : 1);

@@ -31,14 +31,14 @@ const zero_option_table bench_step_tables[BENCH_STEP_TABLES] = {
 static void take_standard(bench_step_options *o)
 {
     if (!zero_options_is_set(&o->given, "model")) o->config.model = "gpt2";
-    if (!zero_options_is_set(&o->given, "seq")) o->config.seq = 256;
+    if (!zero_options_is_set(&o->given, "seq")) o->config.shape.seq = 256;
 }
 
 zero_status bench_step_options_complete_help(void *options)
 {
     bench_step_options *o = options;
     o->config.model = "gpt2";
-    o->config.seq = 256;
+    o->config.shape.seq = 256;
     return zero_config_take_preset(&o->config);
 }
 

@@ -2,7 +2,7 @@
 """GPT-2 in PyTorch, one token after the other with a cache of keys and values: the peer of
 build/bench_generate and of `zero generate`.
 
-The model is that of src/nn/gpt2.h, with random weights. The cache is allocated once, [B, H, T, C/H]
+The model is that of include/zero/gpt2.h, with random weights. The cache is allocated once, [B, H, T, C/H]
 of each layer's keys and values, in the type of the weights; a token's attention is
 scaled_dot_product_attention over the first positions of it; the likeliest token comes next. With
 --compile torch compiles a step for any number of positions.

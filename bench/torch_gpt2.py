@@ -2,7 +2,7 @@
 """GPT-2 training steps in PyTorch: the peer that bench/peers.sh measures on CPUs, and gpu/check.sh
 on a GPU.
 
-The model is that of src/nn/gpt2.h (pre-norm blocks, GELU by tanh, tied head). A step is the same:
+The model is that of include/zero/gpt2.h (pre-norm blocks, GELU by tanh, tied head). A step is the same:
 forward, backward, clipping, AdamW. The modes:
 
     single      one process, --threads 2

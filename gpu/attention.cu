@@ -8,7 +8,8 @@
  *     dV = (P M)' dO     dS = P * (M * dO V' - D)     dQ = dS K     dK = dS' Q
  *
  * One kernel walks over keys and has dQ of its queries, whose D it leaves to the next one, which walks
- * over queries and has dK and dV of its keys: each sum has one order. */
+ * over queries, head by head of those that share its keys, and has dK and dV of these: each sum has one
+ * order. */
 #include <math.h>
 
 #include "gpu/attention_products.h"
@@ -123,7 +124,7 @@ static __global__ void __launch_bounds__(THREADS, 1) forward(const zero_attentio
     SHARED(float, room, ROOM);
     SHARED(float, weights, TILE *WEIGHTS);
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(TILE));
-    const zero_head_view v = zero_head_of(call);
+    const zero_head_view v = zero_head_of(call, blockIdx.x);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
     softmax_rows rows;
     result<COLS> y;
@@ -229,27 +230,33 @@ static __global__ void __launch_bounds__(THREADS, 1)
     SHARED(float, lse, TILE);
     SHARED(float, mean, TILE);
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(TILE));
-    const zero_head_view v = zero_head_of(call);
+    const int64_t head = (int64_t)blockIdx.x * call.group;
     const int64_t key = (int64_t)blockIdx.y * TILE;
     result<COLS> dk, dv;
     clear(dk), clear(dv);
-    for (int64_t query = key; query < v.T; query += TILE) {
-        const zero_head_rows<type> queries =
-            zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query);
-        const zero_head_rows<type> douts = zero_rows_of_out<type>(v, call.a.dout, query);
-        const score_tile t = {query, key, mask};
-        float p[4][4], dp[4][4];
-        load_lse(call, v, query, lse);
-        load_means(call, v, query, mean);
-        if (call.dropped) zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
-        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key), queries, room, p);
-        probabilities<KEYS>(call, t, lse, p);
-        store_kept<KEYS>(call, v, t, p, weights);
-        mix(call, weights, douts, room, dv);
-        dots(call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), douts, room, dp);
-        store_gradient<KEYS>(call, v, t, mean, p, dp, weights);
-        mix(call, weights, queries, room, dk);
+    for (int g = 0; g < call.group; g++) {
+        const zero_head_view v = zero_head_of(call, head + g);
+        for (int64_t query = key; query < v.T; query += TILE) {
+            const zero_head_rows<type> queries =
+                zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query);
+            const zero_head_rows<type> douts =
+                zero_rows_of_out<type>(v, call.a.dout, query);
+            const score_tile t = {query, key, mask};
+            float p[4][4], dp[4][4];
+            load_lse(call, v, query, lse);
+            load_means(call, v, query, mean);
+            if (call.dropped)
+                zero_draw_mask<TILE, TILE, THREADS>(call, v, query, key, mask);
+            dots(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key), queries, room, p);
+            probabilities<KEYS>(call, t, lse, p);
+            store_kept<KEYS>(call, v, t, p, weights);
+            mix(call, weights, douts, room, dv);
+            dots(call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key), douts, room, dp);
+            store_gradient<KEYS>(call, v, t, mean, p, dp, weights);
+            mix(call, weights, queries, room, dk);
+        }
     }
+    const zero_head_view v = zero_head_of(call, head);
     store(call, dk, call.scale, zero_result_in_dqkv<type>(call, v, ZERO_KEYS, key));
     store(call, dv, 1.0f, zero_result_in_dqkv<type>(call, v, ZERO_VALUES, key));
 }
@@ -263,7 +270,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     SHARED(float, lse, TILE);
     SHARED(float, mean, TILE);
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(TILE));
-    const zero_head_view v = zero_head_of(call);
+    const zero_head_view v = zero_head_of(call, blockIdx.x);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
     result<COLS> dq;
     clear(dq);
@@ -289,10 +296,11 @@ static __global__ void __launch_bounds__(THREADS, 1)
 static zero_attention_call call_of(const zero_attention *a)
 {
     const zero_dropout *d = &a->dropout;
-    const double size = (double)(a->C / a->H);
+    const double size = (double)a->D;
     zero_attention_call call;
     call.a = *a;
-    call.size = (int)(a->C / a->H);
+    call.size = (int)a->D;
+    call.group = (int)(a->H / a->K);
     call.scale = (float)(1.0 / sqrt(size));
     call.powers = (float)(1.4426950408889634 / sqrt(size));
     /* base/rng.c compares the 32 bits, as a double, with p * 2^32. */
@@ -300,30 +308,34 @@ static zero_attention_call call_of(const zero_attention *a)
     call.keep = 1.0f / (1.0f - d->p);
     call.first = 0, call.heads = a->B * a->H;
     call.means = NULL;
-    const uintptr_t all =
-        (uintptr_t)a->qkv | (uintptr_t)a->out | (uintptr_t)a->dout | (uintptr_t)a->dqkv;
-    call.wide = call.size % (a->rows_type == ZERO_FP32 ? 4 : 8) == 0 && all % 16 == 0;
+    const int64_t each = a->rows_type == ZERO_FP32 ? 4 : 8; /* in 16 bytes */
+    uintptr_t all = (uintptr_t)a->out | (uintptr_t)a->dout;
+    int64_t steps = a->D;
+    const zero_heads *const heads[] = {&a->q, &a->k, &a->v, &a->dq, &a->dk, &a->dv};
+    for (const zero_heads *x : heads) all |= (uintptr_t)x->x, steps |= x->stride | x->head;
+    call.wide = steps % each == 0 && all % 16 == 0;
     return call;
 }
 
-static dim3 grid_of(const zero_attention_call *call, int cols)
+/* Blocks of `group` heads. */
+static dim3 grid_of(const zero_attention_call *call, int cols, int group)
 {
     const zero_attention *a = &call->a;
-    return dim3((unsigned)call->heads, (unsigned)((a->T + TILE - 1) / TILE),
+    return dim3((unsigned)(call->heads / group), (unsigned)((a->T + TILE - 1) / TILE),
                 (unsigned)((call->size + cols - 1) / cols));
 }
 
 template <zero_type type, int COLS>
 static void launch_forward(cudaStream_t s, const zero_attention_call *c)
 {
-    LAUNCH((forward<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((forward<type, COLS>), grid_of(c, COLS, 1), THREADS, s, *c);
 }
 
 template <zero_type type, int COLS>
 static void launch_backward(cudaStream_t s, const zero_attention_call *c)
 {
-    LAUNCH((backward_queries<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
-    LAUNCH((backward_keys<type, COLS>), grid_of(c, COLS), THREADS, s, *c);
+    LAUNCH((backward_queries<type, COLS>), grid_of(c, COLS, 1), THREADS, s, *c);
+    LAUNCH((backward_keys<type, COLS>), grid_of(c, COLS, c->group), THREADS, s, *c);
 }
 
 extern "C" void zero_cuda_attention(cudaStream_t stream, int capability,
@@ -359,12 +371,13 @@ static void launch_backward_of(cudaStream_t stream, int capability,
     });
 }
 
-/* As many heads at a time as the room has D of. */
+/* As many groups of heads at a time as the room has D of. */
 extern "C" void zero_cuda_attention_backward(cudaStream_t stream, int capability,
                                              const zero_attention *a, zero_cuda_room room)
 {
     zero_attention_call call = call_of(a);
-    const int64_t all = call.heads, most = (int64_t)(room.bytes / sizeof(float)) / a->T;
+    const int64_t all = call.heads, group = call.group;
+    const int64_t most = (int64_t)(room.bytes / sizeof(float)) / (group * a->T) * group;
     call.means = (float *)room.memory;
     for (; call.first < all; call.first += most) {
         call.heads = zero_min(all - call.first, most);

@@ -25,7 +25,7 @@
 /* By value to kernels. */
 struct zero_attention_call {
     zero_attention a;
-    int size;     /* of a head: C / H */
+    int size;     /* of a head: D */
     float scale;  /* of scores: 1/sqrt(size) */
     float powers; /* scale * log2(e) */
     float keep;   /* what dropout multiplies kept probabilities by */
@@ -33,7 +33,8 @@ struct zero_attention_call {
         dropped; /* an element whose 32 bits are below this one is dropped; 0: no dropout */
     bool
         wide; /* a thread's channels, 4 or 8 of 16 bits, are 16 aligned bytes in all arrays */
-    int64_t first, heads; /* this launch's, among the heads of all samples */
+    int64_t first, heads; /* this launch's, among the heads of all samples: whole groups */
+    int group;            /* H / K: heads that share keys and values */
     float *means; /* backward: [heads,T], D of each query; dQ's kernel leaves it to dK's */
 };
 
@@ -54,26 +55,29 @@ template <zero_type type> struct zero_head_result {
     int64_t stride, n;
 };
 
-/* One head of one sample: offsets of its position 0. */
+/* One head of one sample. */
 struct zero_head_view {
-    int64_t T, C;
-    int64_t qkv, out,
-        lse;         /* in qkv[B,T,3C] and dqkv, in out[B,T,C] and dout, in lse[B,H,T] */
-    int64_t mean;    /* in means[heads,T] */
-    int64_t element; /* of dropout's stream: the head's first */
-    uint64_t sample; /* of dropout's stream */
+    int64_t T, C;     /* C: H D */
+    int64_t row;      /* of q, k and v: the sample's first */
+    int64_t h, k;     /* the head's number, and that of its key head */
+    int64_t out, lse; /* its position 0 in out[B,T,H,D] and dout, in lse[B,H,T] */
+    int64_t mean;     /* in means[heads,T] */
+    int64_t element;  /* of dropout's stream: the head's first */
+    uint64_t sample;  /* of dropout's stream */
 };
 
-/* Blocks along x are heads, sample by sample. */
-static inline __device__ zero_head_view zero_head_of(const zero_attention_call &call)
+/* Number `of_launch` of the launch's heads: blocks along x have one, sample by sample, or a
+ * group of them. */
+static inline __device__ zero_head_view zero_head_of(const zero_attention_call &call,
+                                                     int64_t of_launch)
 {
     const zero_attention &a = call.a;
-    const int64_t head = call.first + blockIdx.x, b = head / a.H, h = head % a.H;
+    const int64_t head = call.first + of_launch, b = head / a.H, h = head % a.H;
     zero_head_view v;
-    v.T = a.T, v.C = a.C;
-    v.qkv = b * a.T * 3 * a.C + h * call.size;
-    v.out = b * a.T * a.C + h * call.size;
-    v.lse = head * a.T, v.mean = blockIdx.x * a.T;
+    v.T = a.T, v.C = a.H * a.D;
+    v.row = b * a.T, v.h = h, v.k = h / call.group;
+    v.out = b * a.T * v.C + h * call.size;
+    v.lse = head * a.T, v.mean = of_launch * a.T;
     v.element = (a.first_head + h) * a.T * a.T;
     v.sample = a.dropout.stream.sample + (uint64_t)b;
     return v;
@@ -81,21 +85,23 @@ static inline __device__ zero_head_view zero_head_of(const zero_attention_call &
 
 enum zero_head_part { ZERO_QUERIES, ZERO_KEYS, ZERO_VALUES };
 
-/* Position t's channels in qkv or dqkv. */
-static inline __device__ int64_t zero_in_qkv(const zero_head_view &v, zero_head_part part,
-                                             int64_t t)
+/* Position t's channels in q, k or v, or in their gradients. */
+static inline __device__ int64_t zero_in_heads(const zero_head_view &v, const zero_heads &x,
+                                               zero_head_part part, int64_t t)
 {
-    return v.qkv + (3 * t + part) * v.C;
+    return (v.row + t) * x.stride + (part == ZERO_QUERIES ? v.h : v.k) * x.head;
 }
 
-/* Positions from t on of qkv; and of x, which is out or dout. */
+/* Positions from t on of q, k or v; and of x, which is out or dout. */
 template <zero_type type>
 static inline __device__ zero_head_rows<type>
 zero_rows_of_qkv(const zero_attention_call &call, const zero_head_view &v,
                  zero_head_part part, int64_t t)
 {
     typedef const typename stored<type>::number number;
-    return {(number *)call.a.qkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    const zero_attention &a = call.a;
+    const zero_heads &x = part == ZERO_QUERIES ? a.q : part == ZERO_KEYS ? a.k : a.v;
+    return {(number *)x.x + zero_in_heads(v, x, part, t), x.stride, v.T - t};
 }
 
 template <zero_type type>
@@ -112,7 +118,9 @@ zero_result_in_dqkv(const zero_attention_call &call, const zero_head_view &v,
                     zero_head_part part, int64_t t)
 {
     typedef typename stored<type>::number number;
-    return {(number *)call.a.dqkv + zero_in_qkv(v, part, t), 3 * v.C, v.T - t};
+    const zero_attention &a = call.a;
+    const zero_heads &x = part == ZERO_QUERIES ? a.dq : part == ZERO_KEYS ? a.dk : a.dv;
+    return {(number *)x.x + zero_in_heads(v, x, part, t), x.stride, v.T - t};
 }
 
 template <zero_type type>

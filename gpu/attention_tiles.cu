@@ -131,7 +131,7 @@ static __device__ void forward_tile(const zero_attention_call &call)
     SHARED(float, scores, TILE *SCORES);
     SHARED(float, shrink, TILE);
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(KEYS));
-    const zero_head_view v = zero_head_of(call);
+    const zero_head_view v = zero_head_of(call, blockIdx.x);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE;
     const int row = warp() * SIDE;
     strip<factor> w = {queries + row * pitch<SIZE>, keys,         values, mask,
@@ -165,7 +165,7 @@ bool zero_attention_tiles_take(int capability, const zero_attention *a)
     const bool has_type = (a->factors == ZERO_FP16 && capability >= 70) ||
                           (a->factors == ZERO_BF16 && capability >= 80);
     const bool has_rows = a->rows_type == ZERO_FP32 || a->rows_type == a->factors;
-    return has_type && has_rows && a->C / a->H <= 128;
+    return has_type && has_rows && a->D <= 128;
 }
 
 void zero_attention_tiles_forward(cudaStream_t stream, const zero_attention_call *call)
@@ -174,6 +174,6 @@ void zero_attention_tiles_forward(cudaStream_t stream, const zero_attention_call
         typedef typename decltype(of)::number factor;
         constexpr zero_type type = decltype(of_rows)::value;
         constexpr int SIZE = decltype(size)::value;
-        LAUNCH((forward<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
+        LAUNCH((forward<factor, type, SIZE>), grid_of(call, 1), THREADS, stream, *call);
     });
 }

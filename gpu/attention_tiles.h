@@ -366,7 +366,8 @@ static void for_call(const zero_attention_call *call, const function &f)
     });
 }
 
-static inline dim3 grid_of(const zero_attention_call *call)
+/* Blocks of `group` heads. */
+static inline dim3 grid_of(const zero_attention_call *call, int group)
 {
-    return dim3((unsigned)call->heads, (unsigned)((call->a.T + TILE - 1) / TILE));
+    return dim3((unsigned)(call->heads / group), (unsigned)((call->a.T + TILE - 1) / TILE));
 }

@@ -3,7 +3,8 @@
  *
  * One kernel has 64 queries per block and walks over the keys that they see; a warp has dQ of its
  * queries, and leaves their D. The next has 64 keys per block and walks over the queries that see
- * them; a warp's rows of scores are keys, and it has their dK and dV. Rounded are q, k, v, dO, P times
+ * them; a warp's rows of scores are keys, and it has their dK and dV: those of one head after the
+ * other that share the keys. Rounded are q, k, v, dO, P times
  * dropout's mask, and dS, which is scaled by 1/sqrt(size) after the product: in fp16 it stays as large
  * as loss scaling makes it. */
 #include "gpu/attention_tiles.h"
@@ -95,35 +96,41 @@ static __device__ void backward_keys_tile(const zero_attention_call &call)
     SHARED(float, lse, ROWS);
     SHARED(float, mean, ROWS);
     SHARED(uint8_t, mask, ROWS * ZERO_MASK_BYTES(TILE));
-    const zero_head_view v = zero_head_of(call);
+    const int64_t head = (int64_t)blockIdx.x * call.group;
+    const zero_head_view own = zero_head_of(call, head);
     const int64_t key = (int64_t)blockIdx.y * TILE, row = warp() * SIDE;
     const factors_of_keys<factor> f = {keys + row * pitch<SIZE>, values + row * pitch<SIZE>,
                                        queries, douts, weights + row * pitch<ROWS>};
     const places p = find_places((float *)weights);
     sums dk[SIZE / SIDE], dv[SIZE / SIDE];
     clear(dk), clear(dv);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, v, ZERO_KEYS, key),
+    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, own, ZERO_KEYS, key),
                                   keys);
-    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, v, ZERO_VALUES, key),
+    load_tile<factor, SIZE, TILE>(call, zero_rows_of_qkv<type>(call, own, ZERO_VALUES, key),
                                   values);
-    for (int64_t query = key; query < v.T; query += ROWS) {
-        const step_tile t = {query, key, lse, mean, mask};
-        __syncthreads(); /* everybody is done with the last queries */
-        load_tile<factor, SIZE, ROWS>(
-            call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
-        load_tile<factor, SIZE, ROWS>(call, zero_rows_of_out<type>(v, call.a.dout, query),
-                                      douts);
-        load_means<ROWS>(call, v, query, mean);
-        load_lse<ROWS>(call, v, query, lse);
-        if (call.dropped) zero_draw_mask<ROWS, TILE, THREADS>(call, v, query, key, mask);
-        __syncthreads();
-        if (key + row < query + ROWS) add_queries<factor, SIZE>(call, v, t, p, f, dk, dv);
+    for (int g = 0; g < call.group; g++) {
+        const zero_head_view v = zero_head_of(call, head + g);
+        for (int64_t query = key; query < v.T; query += ROWS) {
+            const step_tile t = {query, key, lse, mean, mask};
+            __syncthreads(); /* everybody is done with the last queries */
+            load_tile<factor, SIZE, ROWS>(
+                call, zero_rows_of_qkv<type>(call, v, ZERO_QUERIES, query), queries);
+            load_tile<factor, SIZE, ROWS>(
+                call, zero_rows_of_out<type>(v, call.a.dout, query), douts);
+            load_means<ROWS>(call, v, query, mean);
+            load_lse<ROWS>(call, v, query, lse);
+            if (call.dropped)
+                zero_draw_mask<ROWS, TILE, THREADS>(call, v, query, key, mask);
+            __syncthreads();
+            if (key + row < query + ROWS)
+                add_queries<factor, SIZE>(call, v, t, p, f, dk, dv);
+        }
     }
     /* Each warp stages in its own strips, which nobody else reads. */
     store_strip<SIZE>(call, dk, call.scale, (float *)(keys + row * pitch<SIZE>),
-                      zero_result_in_dqkv<type>(call, v, ZERO_KEYS, key + row));
+                      zero_result_in_dqkv<type>(call, own, ZERO_KEYS, key + row));
     store_strip<SIZE>(call, dv, 1.0f, (float *)(values + row * pitch<SIZE>),
-                      zero_result_in_dqkv<type>(call, v, ZERO_VALUES, key + row));
+                      zero_result_in_dqkv<type>(call, own, ZERO_VALUES, key + row));
 }
 
 template <typename factor, zero_type type, int SIZE>
@@ -173,7 +180,7 @@ static __device__ void backward_queries_tile(const zero_attention_call &call)
     SHARED(float, lse, TILE);
     SHARED(float, mean, TILE);
     SHARED(uint8_t, mask, TILE * ZERO_MASK_BYTES(ROWS));
-    const zero_head_view v = zero_head_of(call);
+    const zero_head_view v = zero_head_of(call, blockIdx.x);
     const int64_t query = (int64_t)(gridDim.y - 1 - blockIdx.y) * TILE, row = warp() * SIDE;
     const factors_of_queries<factor> f = {queries + row * pitch<SIZE>,
                                           douts + row * pitch<SIZE>, keys, values,
@@ -214,8 +221,9 @@ void zero_attention_tiles_backward(cudaStream_t stream, const zero_attention_cal
         typedef typename decltype(of)::number factor;
         constexpr zero_type type = decltype(of_rows)::value;
         constexpr int SIZE = decltype(size)::value;
-        LAUNCH((backward_queries<factor, type, SIZE>), grid_of(call), THREADS, stream,
+        LAUNCH((backward_queries<factor, type, SIZE>), grid_of(call, 1), THREADS, stream,
                *call);
-        LAUNCH((backward_keys<factor, type, SIZE>), grid_of(call), THREADS, stream, *call);
+        LAUNCH((backward_keys<factor, type, SIZE>), grid_of(call, call->group), THREADS,
+               stream, *call);
     });
 }

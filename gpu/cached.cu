@@ -18,11 +18,12 @@
 
 /* A zero_cached as kernels need it. */
 typedef struct {
-    int64_t T, C, size, room;
+    int64_t T, H, size, group, room; /* group: H / K */
+    int64_t values;                  /* from a key to its value */
     /* Floats: of a text, of its keys and values, of a head's workspace. */
     int64_t part, kept, of_head;
     zero_cuda_past past;
-    const void *qkv;
+    zero_heads q, k, v;
     float *cache;
     void *out;
 } cached;
@@ -31,14 +32,14 @@ static cached cached_of(const zero_cached *a)
 {
     cached c = {};
     c.T = a->T;
-    c.C = a->C;
-    c.size = a->C / a->H;
+    c.H = a->H, c.size = a->D, c.group = a->H / a->K;
     c.room = a->room;
-    c.part = zero_cache_floats(a->rows_type, a->room, a->C, a->H);
-    c.kept = zero_cache_kept(a->rows_type, a->room, a->C);
-    c.of_head = zero_cached_room(a, 0, 1) - zero_cached_room(a, 0, 0);
+    c.values = a->room * a->K * a->D;
+    c.part = zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D);
+    c.kept = zero_cache_kept(a->rows_type, a->room, a->K, a->D);
+    c.of_head = zero_cache_room(a->room, a->D);
     c.past = zero_cuda_past_of(a->past, a->B);
-    c.qkv = a->qkv;
+    c.q = a->q, c.k = a->k, c.v = a->v;
     c.cache = a->cache;
     c.out = a->out;
     return c;
@@ -49,32 +50,39 @@ static cached cached_of(const zero_cached *a)
 template <zero_type rows> struct keeping {
     cached a;
 
-    /* W numbers of one head's key, and of its value, in row i of qkv. They are not rounded again. */
+    /* W numbers of one head's key, and of its value, in row i. They are not rounded again. */
     template <int W> __device__ void at(int64_t i, int64_t c) const
     {
         typedef group<typename stored<rows>::number, W> numbers;
         typedef typename stored<rows>::number number;
         const int64_t b = i / a.T, t = zero_cuda_past_at(a.past, b) + i % a.T;
-        number *to = (number *)(a.cache + b * a.part) + (c / a.size * a.room + t) * a.size +
-                     c % a.size;
-        const number *key = (const number *)a.qkv + (i * 3 + 1) * a.C + c;
-        *(numbers *)to = *(const numbers *)key;
-        *(numbers *)(to + a.room * a.C) = *(const numbers *)(key + a.C);
+        const int64_t k = c / a.size, channel = c % a.size;
+        number *to = (number *)(a.cache + b * a.part) + (k * a.room + t) * a.size + channel;
+        *(numbers *)to = *(const numbers *)((const number *)a.k.x + i * a.k.stride +
+                                            k * a.k.head + channel);
+        *(numbers *)(to + a.values) =
+            *(const numbers *)((const number *)a.v.x + i * a.v.stride + k * a.v.head +
+                               channel);
     }
 };
 
 /* Whether numbers are W at a time wherever a head begins. */
 template <int W> static bool heads_aligned(const zero_cached *a)
 {
-    return a->C / a->H % W == 0 && aligned<W>(a->rows_type, a->qkv) &&
-           aligned<W>(a->rows_type, a->cache) && aligned<W>(a->rows_type, a->out);
+    bool all = a->D % W == 0 && aligned<W>(a->rows_type, a->cache) &&
+               aligned<W>(a->rows_type, a->out);
+    const zero_heads *const heads[] = {&a->q, &a->k, &a->v};
+    for (const zero_heads *x : heads)
+        all = all && (!x->x || (aligned<W>(a->rows_type, x->x) && x->stride % W == 0 &&
+                                x->head % W == 0));
+    return all;
 }
 
 void zero_cuda_remember(cudaStream_t stream, const zero_cached *a)
 {
     for_type(a->rows_type, [&](auto of) {
         constexpr zero_type rows = decltype(of)::value;
-        launch_table<CHANNEL>(stream, a->B * a->T, a->C, heads_aligned<CHANNEL>(a),
+        launch_table<CHANNEL>(stream, a->B * a->T, a->K * a->D, heads_aligned<CHANNEL>(a),
                               keeping<rows>{cached_of(a)});
     });
 }
@@ -212,10 +220,10 @@ static __global__ void __launch_bounds__(THREADS, 2)
     SHARED(float, of_warps, WARPS *PIECE);
     const int64_t b = blockIdx.y, h = blockIdx.x;
     const number *part = (const number *)(a.cache + b * a.part);
-    const number *keys = part + h * a.room * a.size;
-    const head of = {(const number *)a.qkv + b * 3 * a.C + h * a.size,
+    const number *keys = part + h / a.group * a.room * a.size;
+    const head of = {(const number *)a.q.x + b * a.q.stride + h * a.q.head,
                      keys,
-                     keys + a.room * a.C,
+                     keys + a.values,
                      a.cache + b * a.part + a.kept + h * a.of_head,
                      zero_cuda_past_at(a.past, b) + 1,
                      a.size,
@@ -225,21 +233,22 @@ static __global__ void __launch_bounds__(THREADS, 2)
     score_keys<rows, W, together>(of, p);
     __syncthreads();
     const float sum = powers(of, of_warps);
-    mix_values<rows, W, together>(of, p, 1.0f / sum, a.out, b * a.C + h * a.size, of_warps);
+    mix_values<rows, W, together>(of, p, 1.0f / sum, a.out, (b * a.H + h) * a.size,
+                                  of_warps);
 }
 
 #define LOG2_E 1.4426950408889634
 
 template <zero_type rows> static auto recall_kernel(const zero_cached *a)
 {
-    if (a->C / a->H % CHANNEL != 0) return recall<rows, 1, true>;
+    if (a->D % CHANNEL != 0) return recall<rows, 1, true>;
     return heads_aligned<CHANNEL>(a) ? recall<rows, CHANNEL, true>
                                      : recall<rows, CHANNEL, false>;
 }
 
 void zero_cuda_recall(cudaStream_t stream, const zero_cached *a)
 {
-    const int64_t size = a->C / a->H, width = size % CHANNEL == 0 ? CHANNEL : 1;
+    const int64_t size = a->D, width = size % CHANNEL == 0 ? CHANNEL : 1;
     const float scale = (float)(LOG2_E / sqrt((double)size));
     int lanes = 1;
     while (lanes < WARP && lanes * width < size) lanes *= 2;

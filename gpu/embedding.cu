@@ -23,9 +23,11 @@ template <zero_type type, zero_type rows> struct embedding_sum {
     template <int W> __device__ void at(int64_t i, int64_t c) const
     {
         const int64_t t = zero_cuda_past_at(past, i / e.T) + i % e.T;
-        const floats<W> place = load<type, W>(e.wpe, t * e.C + c);
         floats<W> word = load<type, W>(e.wte, e.tokens[i] * e.C + c);
-        for (int k = 0; k < W; k++) word.at[k] += place.at[k];
+        if (e.wpe) {
+            const floats<W> place = load<type, W>(e.wpe, t * e.C + c);
+            for (int k = 0; k < W; k++) word.at[k] += place.at[k];
+        }
         store<rows, W>(word, e.out, i * e.C + c);
     }
 };
@@ -167,7 +169,7 @@ void zero_cuda_embedding_backward(cudaStream_t stream, const zero_embedding_grad
         const bool places = aligned<W>(rows, e->dout) && aligned<W>(ZERO_FP32, e->dwpe);
         const bool words = e->C % COLUMNS == 0 && aligned<COLUMNS>(rows, e->dout) &&
                            aligned<COLUMNS>(ZERO_FP32, e->dwte);
-        launch_table<W>(stream, e->T, e->C, places, place_sum<rows>{*e});
+        if (e->dwpe) launch_table<W>(stream, e->T, e->C, places, place_sum<rows>{*e});
         auto kernel = words ? add_words<rows, COLUMNS> : add_words<rows, 1>;
         LAUNCH(kernel, grid, THREADS, stream, *e);
     });

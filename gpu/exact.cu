@@ -296,11 +296,13 @@ template <zero_type type, zero_type rows> struct branch_end {
     __device__ void at(int64_t sample, int64_t i, int64_t column, const float *mask) const
     {
         while (column >= cols) column -= cols;
-        const floats<W> of_column = load<type, W>(bias, column);
         const floats<W> beside = load<rows, W>(residual, sample * n + i);
         floats<W> value = load<rows, W>(in, sample * n + i);
-        for (int k = 0; k < W; k++)
-            value.at[k] = beside.at[k] + (value.at[k] + of_column.at[k]) * mask[k];
+        if (bias) {
+            const floats<W> of_column = load<type, W>(bias, column);
+            for (int k = 0; k < W; k++) value.at[k] += of_column.at[k];
+        }
+        for (int k = 0; k < W; k++) value.at[k] = beside.at[k] + value.at[k] * mask[k];
         store<rows, W>(value, out, sample * n + i);
     }
 };

@@ -231,7 +231,8 @@ static void add_bias(const zero_math *math, const zero_gemm *g, const zero_bias 
 static void add_branch(const zero_math *math, const zero_gemm *g, const zero_branch *b)
 {
     const ending e = {.g = g,
-                      .epilogue = CUBLASLT_EPILOGUE_BIAS,
+                      .epilogue =
+                          b->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT,
                       .bias = b->bias,
                       .add = b->residual,
                       .to = g->c};

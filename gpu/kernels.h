@@ -97,7 +97,7 @@ void zero_cuda_few_rows(cudaStream_t stream, const zero_gemm *g, zero_cuda_room 
 /* Chosen by a->factors; capability as zero_device_about.capability. Where tensor cores lack the type,
  * and for heads of more than 128 channels, fp32 computes: it takes any size. `work` is not used. */
 void zero_cuda_attention(cudaStream_t stream, int capability, const zero_attention *a);
-/* room.bytes >= 4 T */
+/* room.bytes >= 4 T H/K */
 void zero_cuda_attention_backward(cudaStream_t stream, int capability,
                                   const zero_attention *a, zero_cuda_room room);
 

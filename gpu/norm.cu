@@ -60,23 +60,27 @@ static __device__ void norm_row(const zero_layernorm_args &n, int64_t row)
         if (g >= 0) kept[g] = in;
         for (int k = 0; k < W; k++) sum += in.at[k];
     });
-    const float mean = warp_sum(sum) / (float)n.C;
+    const float mean = n.mean ? warp_sum(sum) / (float)n.C : 0.0f;
     for_row<W>(n.C, [&](int64_t c, int g) {
         const floats<W> in = g >= 0 ? kept[g] : get<rows, W, together>(n.x, first + c);
         for (int k = 0; k < W; k++) squares += (in.at[k] - mean) * (in.at[k] - mean);
     });
     const float variance = warp_sum(squares) / (float)n.C;
-    const float rstd = 1.0f / sqrtf(variance + ZERO_LAYERNORM_EPS);
+    const float rstd = 1.0f / sqrtf(variance + n.eps);
     for_row<W>(n.C, [&](int64_t c, int g) {
         const floats<W> gain = get<type, W, together>(n.gain, c);
-        const floats<W> bias = get<type, W, together>(n.bias, c);
         floats<W> y = g >= 0 ? kept[g] : get<rows, W, together>(n.x, first + c);
-        for (int k = 0; k < W; k++)
-            y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
+        if (n.bias) {
+            const floats<W> bias = get<type, W, together>(n.bias, c);
+            for (int k = 0; k < W; k++)
+                y.at[k] = (y.at[k] - mean) * rstd * gain.at[k] + bias.at[k];
+        } else {
+            for (int k = 0; k < W; k++) y.at[k] = (y.at[k] - mean) * rstd * gain.at[k];
+        }
         put<rows, W, together>(y, n.y, first + c);
     });
     if (threadIdx.x % WARP > 0) return;
-    n.mean[row] = mean;
+    if (n.mean) n.mean[row] = mean;
     n.rstd[row] = rstd;
 }
 
@@ -126,7 +130,7 @@ static __device__ void look(const zero_layernorm_grad_args &n, const norm_row_of
     }
 }
 
-/* dx += rstd (g - mean(g) - xhat mean(g xhat)) */
+/* dx += rstd (g - mean(g) - xhat mean(g xhat)); without a mean nothing depends on mean(g). */
 template <zero_type type, zero_type rows, int W, bool together>
 static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
                                          const norm_row_of &row)
@@ -141,7 +145,7 @@ static __device__ void norm_row_backward(const zero_layernorm_grad_args &n,
             along_x += g.at[k] * xhat.at[k];
         }
     });
-    along_one = warp_sum(along_one) / (float)n.C;
+    along_one = n.mean ? warp_sum(along_one) / (float)n.C : 0.0f;
     along_x = warp_sum(along_x) / (float)n.C;
     for_row<W>(n.C, [&](int64_t c, int kept) {
         floats<W> dx = get<rows, W, together>(n.dx, row.first + c);
@@ -161,24 +165,27 @@ static __global__ void __launch_bounds__(THREADS, 2)
 {
     int64_t row = (int64_t)blockIdx.x * ROWS + threadIdx.x / WARP;
     for (; row < n.rows; row += (int64_t)gridDim.x * ROWS)
-        norm_row_backward<type, rows, W, together>(n,
-                                                   {row * n.C, n.mean[row], n.rstd[row]});
+        norm_row_backward<type, rows, W, together>(
+            n, {row * n.C, n.mean ? n.mean[row] : 0.0f, n.rstd[row]});
 }
 
-/* The terms of dgain and dbias. */
-template <zero_type rows> struct norm_terms {
-    static constexpr int sums = 2;
+/* The terms of dgain, and of dbias if there is one. */
+template <zero_type rows, int n> struct norm_terms {
+    static constexpr int sums = n;
     int64_t C;
     const void *x, *dy;
     const float *mean, *rstd;
 
-    template <int W> __device__ terms<2, W> at(int64_t row, int64_t col) const
+    template <int W> __device__ terms<n, W> at(int64_t row, int64_t col) const
     {
         const floats<W> d = load<rows, W>(dy, row * C + col);
         floats<W> xhat = load<rows, W>(x, row * C + col);
-        const float centre = mean[row], scale = rstd[row];
+        const float centre = mean ? mean[row] : 0.0f, scale = rstd[row];
         for (int k = 0; k < W; k++) xhat.at[k] = d.at[k] * ((xhat.at[k] - centre) * scale);
-        return {{xhat, d}};
+        if constexpr (n == 1)
+            return {{xhat}};
+        else
+            return {{xhat, d}};
     }
 };
 
@@ -206,7 +213,11 @@ void zero_cuda_layernorm_backward(cudaStream_t stream, const zero_layernorm_grad
         constexpr zero_type rows = decltype(of)::value;
         constexpr int W = together_of<rows>;
         const bool together = aligned<W>(rows, n->x) && aligned<W>(rows, n->dy);
-        const norm_terms<rows> op = {n->C, n->x, n->dy, n->mean, n->rstd};
-        sum_over_rows<W>(stream, n->rows, n->C, together, op, room, out);
+        const norm_terms<rows, 1> gain = {n->C, n->x, n->dy, n->mean, n->rstd};
+        const norm_terms<rows, 2> both = {n->C, n->x, n->dy, n->mean, n->rstd};
+        if (n->dbias)
+            sum_over_rows<W>(stream, n->rows, n->C, together, both, room, out);
+        else
+            sum_over_rows<W>(stream, n->rows, n->C, together, gain, room, out);
     });
 }

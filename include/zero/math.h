@@ -24,13 +24,14 @@ typedef struct zero_math zero_math;       /* the state that they are given */
  * round to bf16 alone.
  *
  * slices > 1: the sum over k is a tree (added in fp32) over slices. k consists of
- * slice_parts equal parts (0 counts as 1), each of `slices` equal pieces; slice i sums
- * piece i of all parts, in their order. Any number of neighbouring slices that is a subtree
+ * slice_parts parts (0 counts as 1), as long as `part` says, or equal if part[0] is 0; and
+ * each part of `slices` equal pieces. Slice i sums piece i of all parts, in their order. Any number of neighbouring slices that is a subtree
  * has the bits that it has in a product of these slices alone; of one slice with slices =
  * 1. Not together with accumulate.
  *
  * slices >= 1: the bits of an element depend on its factors and k alone, so any cut of m or
  * n has those of the whole. 0: that is not promised, because BLAS has its own rules. */
+#define ZERO_GEMM_PARTS 4 /* that may have lengths of their own */
 typedef struct {
     bool transpose_a, transpose_b, accumulate;
     zero_type factors;
@@ -40,6 +41,7 @@ typedef struct {
     zero_type a_type, b_type, c_type;
     int64_t lda, ldb, ldc; /* elements from row to row as stored; 0: dense */
     int slices, slice_parts;
+    int64_t part[ZERO_GEMM_PARTS];
     /* m is small: b is read once, as it is, and not rounded. Other bits than without; they
      * depend on an element's factors and k alone, too. Not together with transpose_a or
      * accumulate. A hint: a backend may multiply as always. */

@@ -140,10 +140,10 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
 
 /* The shape in the config.json of the folder; all zeros without one. */
 static zero_status read_config(const zero_hugging_face_found *found,
-                               char path[ZERO_STORAGE_FILE_PATH], zero_gpt2_shape *shape)
+                               char path[ZERO_STORAGE_FILE_PATH], zero_shape *shape)
 {
     zero_bytes text = {0};
-    *shape = (zero_gpt2_shape){0};
+    *shape = (zero_shape){0};
     zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
     if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read(&text, path);
@@ -208,10 +208,10 @@ static zero_status open_files(const zero_hugging_face_found *found, zero_hugging
 
 /* Tensors do not show the number of heads, so that is config.json's. */
 static zero_status read_shape(const zero_hugging_face_found *found,
-                              const zero_safetensors *table, zero_gpt2_shape *shape)
+                              const zero_safetensors *table, zero_shape *shape)
 {
     char config[ZERO_STORAGE_FILE_PATH];
-    zero_gpt2_shape said;
+    zero_shape said;
     ZERO_TRY(read_config(found, config, &said));
     ZERO_TRY(zero_hugging_face_shape(found->weights, table, shape));
     shape->heads = said.heads;
@@ -245,7 +245,7 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     zero_hugging_face_found found;
     zero_hugging_face_place head;
     zero_safetensors table = {0};
-    zero_gpt2_shape shape;
+    zero_shape shape;
     ZERO_TRY(zero_hugging_face_find(path, &found));
     zero_status st = zero_new(&f.places, model->n_tensors, "tensors");
     if (st == ZERO_OK) st = make_blocks(&f);
@@ -273,13 +273,13 @@ void zero_hugging_face_close(zero_hugging_face *file)
     *file = (zero_hugging_face){0};
 }
 
-zero_status zero_hugging_face_find_shape(const char *path, zero_gpt2_shape *shape)
+zero_status zero_hugging_face_find_shape(const char *path, zero_shape *shape)
 {
     char config[ZERO_STORAGE_FILE_PATH];
     zero_hugging_face f = {.n_files = 0};
     zero_hugging_face_found found;
     zero_safetensors table = {0};
-    zero_gpt2_shape made;
+    zero_shape made;
     ZERO_TRY(zero_hugging_face_find(path, &found));
     ZERO_TRY(read_config(&found, config, &made)); /* before files of another model */
     zero_status st = open_files(&found, &f, &table);

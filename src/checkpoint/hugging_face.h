@@ -17,14 +17,14 @@
  *     h.0.mlp.c_fc.weight [C, 4C]   the same: their Conv1D is [in, out], too
  *
  * Tensors are read and written in ranges: no rank needs memory for the model, and each
- * reads what it holds. Models are those of zero_gpt2_describe(). Nothing here is
+ * reads what it holds. Models are those of zero_model_build(). Nothing here is
  * collective. Source: huggingface/transformers, modeling_gpt2.py, configuration_gpt2.py. */
 #pragma once
 
 #include "data/tokenizer.h"
 #include "engine/sampling.h"
 #include "io/safetensors.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "state/weights.h"
 
 /* An export; all borrowed. */
@@ -115,7 +115,7 @@ void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one *
  * beside them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT
  * unless it is a GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
-                                                        zero_gpt2_shape *shape);
+                                                        zero_shape *shape);
 
 /* Reads the files beside the weights that no computation needs (hugging_face_keep.c):
  * config.json, generation_config.json, tokenizer_config.json and others, as texts by their
@@ -178,17 +178,17 @@ zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 /* hugging_face_config.c: the shape in a config.json. `path` is for messages. */
 ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
                                                          const zero_bytes *text,
-                                                         zero_gpt2_shape *shape);
+                                                         zero_shape *shape);
 /* ZERO_ERR_INVALID unless both are equal; zeros in `found` are unknown and equal
  * anything. */
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
-                                                     const zero_gpt2_shape *found,
-                                                     const zero_gpt2_shape *wanted);
+                                                     const zero_shape *found,
+                                                     const zero_shape *wanted);
 /* ZERO_ERR_FORMAT unless a config.json says what the tensors of the weights show. */
 ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
                                                           const char *weights,
-                                                          const zero_gpt2_shape *said,
-                                                          const zero_gpt2_shape *tensors);
+                                                          const zero_shape *said,
+                                                          const zero_shape *tensors);
 
 /* hugging_face_check.c: compares a table of tensors with the model. Names may have any one
  * prefix: "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose
@@ -203,4 +203,4 @@ ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
  * GPT-2's. */
 ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
                                                    const zero_safetensors *table,
-                                                   zero_gpt2_shape *shape);
+                                                   zero_shape *shape);

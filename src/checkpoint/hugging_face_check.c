@@ -84,7 +84,7 @@ static int64_t layer_of(const struct names *names, const char *name, const char 
     if (strncmp(name, "h.", 2) != 0 || name[2] < '0' || name[2] > '9') return -1;
     long long layer = strtoll(name + 2, &end, 10);
     *rest = end;
-    return *end == '.' && layer < ZERO_GPT2_LAYERS ? layer : -1;
+    return *end == '.' && layer < ZERO_MOST_LAYERS ? layer : -1;
 }
 
 /* ---- shapes ---- */
@@ -209,7 +209,7 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
 }
 
 zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,
-                                    zero_gpt2_shape *shape)
+                                    zero_shape *shape)
 {
     struct names names;
     char shown[ZERO_JSON_SHOWN] = "none";
@@ -222,8 +222,7 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
             "%s: not the weights of a GPT-2: expected matrices " EMBEDDING " and " POSITIONS
             ", after any one prefix; its first tensor is %s",
             path, table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown);
-    zero_gpt2_shape s = {
-        .vocab = wte->dims[0], .hidden = wte->dims[1], .seq = wpe->dims[0]};
+    zero_shape s = {.vocab = wte->dims[0], .hidden = wte->dims[1], .seq = wpe->dims[0]};
     for (int i = 0; i < table->n; i++) {
         const char *rest;
         int64_t layer = layer_of(&names, table->entries[i].name, &rest);

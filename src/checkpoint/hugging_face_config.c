@@ -90,9 +90,9 @@ static zero_status check_calculation(const char *path, const json_t *root)
                      path, eps);
 }
 
-static zero_status read_shape(const char *path, const json_t *root, zero_gpt2_shape *shape)
+static zero_status read_shape(const char *path, const json_t *root, zero_shape *shape)
 {
-    zero_gpt2_shape s = {0};
+    zero_shape s = {0};
     int64_t inner = 0;
     ZERO_TRY(read_named(path, root, "n_layer", "num_hidden_layers", &s.layers));
     ZERO_TRY(read_named(path, root, "n_head", "num_attention_heads", &s.heads));
@@ -120,7 +120,7 @@ int64_t zero_hugging_face_positions(const json_t *root)
 }
 
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
-                                          zero_gpt2_shape *shape)
+                                          zero_shape *shape)
 {
     json_t *root = NULL;
     ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &root));
@@ -142,8 +142,7 @@ struct differences {
 };
 
 /* Zeros in `found` are unknown. */
-static bool differ(const zero_gpt2_shape *found, const zero_gpt2_shape *wanted,
-                   struct differences *d)
+static bool differ(const zero_shape *found, const zero_shape *wanted, struct differences *d)
 {
     const struct {
         const char *option;
@@ -165,11 +164,11 @@ static bool differ(const zero_gpt2_shape *found, const zero_gpt2_shape *wanted,
     return d->found[0] != '\0';
 }
 
-zero_status zero_hugging_face_compare(const char *path, const zero_gpt2_shape *found,
-                                      const zero_gpt2_shape *wanted)
+zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
+                                      const zero_shape *wanted)
 {
     struct differences d;
-    zero_gpt2_shape read = *found;
+    zero_shape read = *found;
     if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
     if (!differ(&read, wanted, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -179,11 +178,11 @@ zero_status zero_hugging_face_compare(const char *path, const zero_gpt2_shape *f
 }
 
 zero_status zero_hugging_face_check_config(const char *path, const char *weights,
-                                           const zero_gpt2_shape *said,
-                                           const zero_gpt2_shape *tensors)
+                                           const zero_shape *said,
+                                           const zero_shape *tensors)
 {
     struct differences d;
-    zero_gpt2_shape found = *said;
+    zero_shape found = *said;
     found.heads = 0; /* tensors do not show them */
     if (!differ(&found, tensors, &d)) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,

@@ -10,7 +10,7 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-static json_t *end_of_text(const zero_gpt2_shape *s, const zero_tokenizer *tok)
+static json_t *end_of_text(const zero_shape *s, const zero_tokenizer *tok)
 {
     int64_t end = zero_hugging_face_end(tok, s->vocab);
     return end >= 0 ? json_integer(end) : json_null();
@@ -34,7 +34,7 @@ static zero_status append(const char *name, json_t *root, size_t digits, zero_by
 
 /* ---- config.json ---- */
 
-static json_t *own_config(const zero_gpt2_shape *s, const zero_tokenizer *tok)
+static json_t *own_config(const zero_shape *s, const zero_tokenizer *tok)
 {
     double dropout = (double)s->dropout;
     return json_pack("{s:[s], s:s, s:I, s:I, s:I, s:n, s:I, s:I, s:I, s:s, s:f, s:f, s:f, "
@@ -110,7 +110,7 @@ zero_status zero_hugging_face_write_generation(const zero_hugging_face_export *e
  * by GPT-2's pattern whatever the file says. Cleaned-up blanks would not be the text's.
  * Without its inputs the class would give types of tokens, too, which GPT2LMHeadModel adds
  * to the embedding. */
-static zero_status describe_tokenizer(const zero_gpt2_shape *s, const zero_tokenizer *tok,
+static zero_status describe_tokenizer(const zero_shape *s, const zero_tokenizer *tok,
                                       zero_bytes *out)
 {
     json_t *root =
@@ -151,7 +151,7 @@ static zero_status append_shortened(const char *text, int64_t seq, zero_bytes *o
 zero_status zero_hugging_face_write_tokenizer(const zero_hugging_face_export *e,
                                               zero_bytes *out)
 {
-    const zero_gpt2_shape *s = e->model->shape;
+    const zero_shape *s = e->model->shape;
     const char *text = kept_text(e, ZERO_HUGGING_FACE_TOKENIZER);
     json_t *config;
     if (!text) return describe_tokenizer(s, e->tokenizer, out);

@@ -27,7 +27,7 @@
 #include "io/bytes.h"
 #include "io/checksum.h"
 #include "sharding/loss_scale.h"
-#include "zero/gpt2.h"
+#include "zero/shape.h"
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
@@ -52,7 +52,7 @@ typedef struct {
     char data[ZERO_CHECKSUM];   /* of the training tokens; empty: unknown */
     char arithmetic[256];       /* backend and BLAS; with other ones bits may differ */
     bool has_gpt2, has_tokenizer;
-    zero_gpt2_shape gpt2;
+    zero_shape gpt2;
     zero_manifest_file tokenizer;
     zero_state_table table;     /* owned; has the layout */
     zero_manifest_file *shards; /* [table.layout.n_ranks] owned */

@@ -93,7 +93,7 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
     const bool is_shared = zero_state_table_is_shared(&m->table);
     const zero_loss_scale *scale = &m->loss_scale;
     const zero_state_layout *l = &m->table.layout;
-    const zero_gpt2_shape *s = &m->gpt2;
+    const zero_shape *s = &m->gpt2;
     json_t *const none = json_null();
     const struct {
         const char *key;

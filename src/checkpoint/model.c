@@ -15,7 +15,7 @@ zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model
                          "program can compute it",
                          c->dir.path);
     zero_model made;
-    ZERO_TRY(zero_gpt2_describe(&c->manifest.gpt2, &made));
+    ZERO_TRY(zero_model_build(&c->manifest.gpt2, &made));
     /* The manifest has both, and one may have been changed without the other. */
     const zero_state_table *table = &c->manifest.table;
     bool same = table->n_tensors == made.n_tensors && table->n_groups == made.n_groups;

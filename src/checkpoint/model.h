@@ -6,7 +6,7 @@
 #include "state/weights.h"
 
 /* The model that the checkpoint's tensors belong to; the caller destroys it.
- * ZERO_ERR_UNSUPPORTED if the run's was not a zero_gpt2_shape, ZERO_ERR_FORMAT if its
+ * ZERO_ERR_UNSUPPORTED if the run's was not a zero_shape, ZERO_ERR_FORMAT if its
  * tensors are not those of that shape. */
 ZERO_NODISCARD zero_status zero_checkpoint_describe(const zero_checkpoint *c,
                                                     zero_model *model);

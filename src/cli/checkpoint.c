@@ -168,7 +168,7 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
 
 static zero_status export_to(zero_checkpoint *c, const char *found, const char *to)
 {
-    const zero_gpt2_shape *g = &c->manifest.gpt2;
+    const zero_shape *g = &c->manifest.gpt2;
     char shape[ZERO_PLAN_TEXT];
     json_t *began;
     ZERO_TRY(zero_overwriting_check_export(to, found));

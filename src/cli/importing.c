@@ -77,7 +77,7 @@ zero_status zero_importing_compare(const zero_importing *importing,
 /* ---- what ranks have read ---- */
 
 zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
-                                          const zero_gpt2_shape *shape)
+                                          const zero_shape *shape)
 {
     const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
                                shape->vocab};
@@ -122,7 +122,7 @@ static void read_dropout(const json_t *config, char text[64])
 }
 
 zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
-                                const zero_corpus *corpus, const zero_gpt2_shape *model)
+                                const zero_corpus *corpus, const zero_shape *model)
 {
     json_t *files;
     zero_ends ends; /* found again where texts are generated; a mistake is found here */

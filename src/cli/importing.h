@@ -11,7 +11,7 @@
 
 typedef struct {
     zero_hugging_face_found found;
-    zero_gpt2_shape shape;             /* of the weights; heads 0: not known */
+    zero_shape shape;                  /* of the weights; heads 0: not known */
     char tokenizer[ZERO_STORAGE_PATH]; /* its path; "": there is none */
 
     /* Rank 0's, for checkpoints; owned. */
@@ -36,7 +36,7 @@ ZERO_NODISCARD zero_status zero_importing_compare(const zero_importing *importin
 ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
                                                const zero_config *config,
                                                const zero_corpus *corpus,
-                                               const zero_gpt2_shape *model);
+                                               const zero_shape *model);
 /* The tokens that end a text, by what is kept of a model, which rank 0 alone may have, and
  * its tokenizer: rank 0's on all ranks, so that all end a text after the same token.
  * Collective. */
@@ -49,7 +49,7 @@ ZERO_NODISCARD zero_status zero_importing_find_ends(zero_comm *world, const json
  * (hugging_face_copies.h), once they were read. Zeros that training does not leave are a
  * warning of rank 0. */
 ZERO_NODISCARD zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
-                                                         const zero_gpt2_shape *shape);
+                                                         const zero_shape *shape);
 ZERO_NODISCARD zero_status zero_importing_check_weights(zero_comm *world,
                                                         zero_hugging_face *file);
 

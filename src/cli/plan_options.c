@@ -31,7 +31,7 @@ static const zero_option own[] = {
      .help = "how many layers fit that many bytes of memory per rank (with --device: of "
          "the device's) and, with --offload, of its file; batch: the largest "
          "--micro-batch that fits --memory-limit (with --device: --device-memory)"},
-    {.name = "pipeline", WHOLE(2, ZERO_GPT2_LAYERS), FIELD(pipeline), .argument = "P",
+    {.name = "pipeline", WHOLE(2, ZERO_MOST_LAYERS), FIELD(pipeline), .argument = "P",
      .absent = "none",
      .help = "GPipe and 1F1B of P stages beside ZeRO, for the same model, ranks and "
          "batch; with --show-schedule: their programs"},

@@ -22,13 +22,13 @@ typedef struct {
 /* The configuration with what the ranks, the data and the machine decided. */
 static json_t *resolve(const zero_session *s)
 {
-    const zero_gpt2_shape *shape = s->model.shape;
+    const zero_shape *shape = s->model.shape;
     zero_config c = s->config;
-    c.layers = shape->layers;
-    c.hidden = shape->hidden;
-    c.heads = shape->heads;
-    c.seq = shape->seq;
-    c.vocab = shape->vocab;
+    c.shape.layers = shape->layers;
+    c.shape.hidden = shape->hidden;
+    c.shape.heads = shape->heads;
+    c.shape.seq = shape->seq;
+    c.shape.vocab = shape->vocab;
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return zero_run_options_resolved(&c);

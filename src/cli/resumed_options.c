@@ -99,7 +99,7 @@ static zero_status check_steps(const zero_session *s, const zero_config *c, int6
 static zero_status check_is_same_run(const zero_session *s, const zero_config *c,
                                      const zero_manifest *m)
 {
-    zero_gpt2_shape now;
+    zero_shape now;
     char list[512] = "";
     ZERO_TRY(zero_config_shape(c, m->gpt2.vocab, &now));
     const struct {

@@ -107,7 +107,7 @@ static zero_status open_data(zero_session *s)
     bool has_model = imports(s) || s->saving.resumed.is_there;
     bool is_chosen =
         !s->saving.resumed.is_there || zero_options_is_set(&s->given, "tokenizer");
-    zero_gpt2_shape shape;
+    zero_shape shape;
     ZERO_TRY(zero_config_shape(c, has_model ? s->importing.shape.vocab : 0, &shape));
     zero_corpus_source from = {.data = c->data,
                                .validation = c->val_data,
@@ -127,12 +127,12 @@ static zero_status open_model(zero_session *s)
 {
     const zero_config *c = &s->config;
     const zero_corpus *corpus = &s->dataset.corpus;
-    zero_gpt2_shape shape;
+    zero_shape shape;
     if (zero_options_is_set(&s->given, "tokenizer"))
         ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
-    ZERO_TRY(zero_gpt2_describe(&shape, &s->model));
+    ZERO_TRY(zero_model_build(&shape, &s->model));
     ZERO_TRY(zero_model_activate(&s->model, zero_config_activations(c)));
     zero_model_chunk_logits(&s->model, zero_device_logits(c->device));
     ZERO_TRY(zero_tp_cut(&c->tp, &s->model, s->world.rank, &s->made, &s->part));

@@ -22,11 +22,11 @@ static zero_status describe(const zero_sweep_options *o, const json_t *point,
     c->init_from = NULL; /* it decides nothing but the shape */
     c->fake_nodes = (int)zero_fact_number(point, "nodes/count");
     ZERO_TRY(zero_json_object(where, run, "model", &model));
-    ZERO_TRY(zero_json_whole(where, model, "layers", 1, MOST, &c->layers));
-    ZERO_TRY(zero_json_whole(where, model, "hidden", 1, MOST, &c->hidden));
-    ZERO_TRY(zero_json_whole(where, model, "heads", 1, MOST, &c->heads));
-    ZERO_TRY(zero_json_whole(where, model, "seq", 1, MOST, &c->seq));
-    ZERO_TRY(zero_json_whole(where, model, "vocab", 1, MOST, &c->vocab));
+    ZERO_TRY(zero_json_whole(where, model, "layers", 1, MOST, &c->shape.layers));
+    ZERO_TRY(zero_json_whole(where, model, "hidden", 1, MOST, &c->shape.hidden));
+    ZERO_TRY(zero_json_whole(where, model, "heads", 1, MOST, &c->shape.heads));
+    ZERO_TRY(zero_json_whole(where, model, "seq", 1, MOST, &c->shape.seq));
+    ZERO_TRY(zero_json_whole(where, model, "vocab", 1, MOST, &c->shape.vocab));
     ZERO_TRY(zero_json_text(where, run, "collectives", &c->collectives));
     *request = r;
     return ZERO_OK;

@@ -32,7 +32,7 @@ static zero_status find(const char *path, zero_trained *t)
     return ZERO_OK;
 }
 
-static zero_status open_imported(zero_trained *t, zero_gpt2_shape *shape)
+static zero_status open_imported(zero_trained *t, zero_shape *shape)
 {
     ZERO_TRY(zero_hugging_face_find(t->path, &t->found));
     ZERO_TRY(zero_hugging_face_find_shape(t->path, shape));
@@ -42,7 +42,7 @@ static zero_status open_imported(zero_trained *t, zero_gpt2_shape *shape)
             "%s: the number of heads is not known: expected a " ZERO_HUGGING_FACE_CONFIG
             " beside the weights that says it (n_head)",
             t->path);
-    ZERO_TRY(zero_gpt2_describe(shape, &t->model));
+    ZERO_TRY(zero_model_build(shape, &t->model));
     ZERO_TRY(zero_hugging_face_open(t->path, &t->model, &t->file));
     return zero_hugging_face_keep(&t->found, &t->kept);
 }
@@ -74,7 +74,7 @@ static zero_status use_checkpoint(void *arg, zero_checkpoint *c, const char *fou
 zero_status zero_trained_open(zero_comm *world, const zero_trained_user *user,
                               zero_trained *t)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     /* All ranks take what rank 0 has found. */
     ZERO_TRY(zero_agree(world, zero_comm_is_root(world) ? find(user->path, t) : ZERO_OK));
     ZERO_TRY(zero_comm_broadcast(world, 0, t->path, sizeof t->path));

@@ -12,7 +12,7 @@
 #include "zero/comm.h"
 
 /* Collectives in flight are at most this far apart: stages 1 and 2 gather all groups at
- * once after an update, and a model has up to 10^4 (ZERO_GPT2_LAYERS). */
+ * once after an update, and a model has up to 10^4 (ZERO_MOST_LAYERS). */
 #define ZERO_SIGNALS 16384
 
 /* All that this rank wrote before is visible to ranks that see the phase. Local. */

@@ -99,7 +99,7 @@ static zero_status open_data(zero_lesson_machine *m)
     const zero_config *c = &m->shown.config;
     zero_corpus *corpus = &m->shown.corpus;
     zero_model *model = &m->shown.model;
-    zero_gpt2_shape shape;
+    zero_shape shape;
     ZERO_TRY(zero_config_shape(c, 0, &shape));
     zero_corpus_source from = {.data = c->data,
                                .validation = c->val_data,
@@ -110,7 +110,7 @@ static zero_status open_data(zero_lesson_machine *m)
     ZERO_TRY(zero_corpus_open(&from, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
-    ZERO_TRY(zero_gpt2_describe(&shape, model));
+    ZERO_TRY(zero_model_build(&shape, model));
     ZERO_TRY(zero_model_activate(model, zero_config_activations(c)));
     zero_model_chunk_logits(model, zero_device_logits(c->device));
     ZERO_TRY(zero_narrate_check(model, m->n_ranks));

@@ -16,8 +16,8 @@
  * widened to fp32, its 16-bit results rounded once as base/half.h does; only NaN payloads
  * may differ.
  *
- * Shapes: B samples, T positions, C channels, H heads of C/H channels, V words; `rows` is
- * usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if
+ * Shapes: B samples, T positions, C channels, H heads and K key heads of D channels, V
+ * words; `rows` is usually B*T. Lengths count elements. "+=" adds to what is there; "(+)=" adds if
  * `accumulate` is set, else it defines. */
 #pragma once
 
@@ -28,6 +28,7 @@
 #include "base/exact.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/type.h"
 #include "math/memory.h"
 #include "zero/math.h"
 #include "zero/status.h"
@@ -57,7 +58,7 @@ typedef struct {
     zero_dropout dropout;
     int64_t B, T, cols;
     zero_type type, rows_type;
-    const void *bias;          /* [cols] of `type` */
+    const void *bias;          /* [cols] of `type`; NULL: none */
     const void *residual, *in; /* of `rows_type`, as out */
     void *out;
 } zero_branch;
@@ -82,75 +83,86 @@ typedef struct {
     float *dbias;
 } zero_bias_grad;
 
-/* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + 1e-5) */
+/* y = (x - mean) * rstd * gain + bias, per row of C; rstd = 1/sqrt(variance + eps). Without
+ * a mean (NULL) it is the norm of Zhang & Sennrich, arXiv:1910.07467: nothing is
+ * subtracted, and the mean of the squares is the variance. */
 typedef struct {
     int64_t rows, C;
     zero_type type, rows_type;
+    float eps;
     const void *x;           /* [rows, C] of `rows_type`, as y */
-    const void *gain, *bias; /* [C] of `type` */
+    const void *gain, *bias; /* [C] of `type`; no bias: NULL */
     void *y;
-    float *mean, *rstd; /* [rows] */
+    float *mean, *rstd; /* [rows]; mean may be NULL */
 } zero_layernorm_args;
 
-/* dx += ..., dgain (+)= ..., dbias (+)= ... */
+/* dx += ..., dgain (+)= ..., dbias (+)= ... unless it is NULL */
 typedef struct {
     int64_t rows, C;
     zero_type type, rows_type;
     const void *x;
     const void *gain;
-    const float *mean, *rstd; /* as layernorm() left them */
+    const float *mean, *rstd; /* as layernorm() left them; mean may be NULL */
     const void *dy;
     void *dx;
     bool accumulate;
     float *dgain, *dbias;
 } zero_layernorm_grad_args;
 
-/* Causal self-attention over qkv[B,T,3C], whose rows hold q, k, v (each [H, C/H]). Scores
- * are scaled by 1/sqrt(C/H). Dropout acts on the probabilities; element ((first_head + h)*T
- * + i)*T + j.
+/* Heads in an array of the call's rows_type: head h of row i is its D elements from
+ * i * stride + h * head on. */
+typedef struct {
+    void *x;
+    int64_t stride, head;
+} zero_heads;
+
+/* Causal self-attention of H heads; K divides H, and head h reads keys and values of key
+ * head h K/H. Scores are scaled by 1/sqrt(D). Dropout acts on the probabilities; element
+ * ((first_head + h)*T + i)*T + j.
  *
  * Factors of all products may be rounded to the type `factors`, as for zero_gemm: q, k, v
  * and probabilities, and in backward dout and the gradient of scores. Sums, softmax and lse
  * stay fp32. Rows of fp16 have no factors of bf16.
  *
- * Backward takes the same struct: it reads out and lse, and dout, and writes dqkv. */
+ * Backward takes the same struct: it reads out and lse, and dout, and writes dq, dk and dv.
+ * The terms of dk and dv are added query head by query head. */
 typedef struct {
-    int64_t B, T, C, H;
+    int64_t B, T, H, K, D;
     int64_t first_head; /* of a model whose heads are shared: the number of head 0 here */
     zero_dropout dropout;
     zero_type factors, rows_type;
-    const void *qkv;  /* of `rows_type`, as out, dout and dqkv */
-    void *out;        /* [B,T,C] */
+    zero_heads q, k, v;
+    void *out;        /* [B,T,H,D] of `rows_type`, as dout */
     float *lse;       /* [B,H,T]: the logarithm of each row's sum of exponentials */
     float *work;      /* [zero_attention_workspace()] for each thread */
-    const void *dout; /* [B,T,C] */
-    void *dqkv;       /* [B,T,3C] */
+    const void *dout; /* [B,T,H,D] */
+    zero_heads dq, dk, dv;
 } zero_attention;
 
 /* Attention with a cache of keys and values, for texts that grow: sample b's positions
- * before past[b] are in the cache. A text's part of it is [H,room,C/H] keys, as many
- * values, and workspace.
+ * before past[b] are in the cache. A text's part of it is [K,room,D] keys, as many values,
+ * and workspace of its H heads.
  *
- *     remember    keeps the keys and values of qkv[B,T,3C], positions past[b] .. past[b] +
- *                 T - 1
- *     recall      T = 1: out[B,C] of each query over the past[b] + 1 positions that are
+ *     remember    keeps k and v of B*T rows, positions past[b] .. past[b] + T - 1
+ *     recall      T = 1: out[B,H,D] of each query over the past[b] + 1 positions that are
  *                 kept
  *
  * Keys and values are kept as they are, of `rows_type`. Arithmetic is fp32; a text's bits
  * do not depend on the others. */
 typedef struct {
-    int64_t B, T, C, H, room;
+    int64_t B, T, H, K, D, room;
     const int64_t *past; /* [B] of the host, read before the call returns; NULL: 0 */
     zero_type rows_type;
-    const void *qkv; /* of `rows_type`, as out */
-    float *cache;    /* [B,zero_cache_floats(rows_type, room, C, H)] */
-    void *out;       /* recall */
+    zero_heads q, k,
+        v;        /* of `rows_type`, as out; remember does not read q, nor recall k, v */
+    float *cache; /* [B,zero_cache_floats(rows_type, room, H, K, D)] */
+    void *out;    /* recall */
 } zero_cached;
 
 #define ZERO_CACHED_TEXTS 256 /* B is at most that where `past` is given */
 
-/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL. With words
- * > 0 wte holds the words [first, first + words) alone: positions of other tokens become
+/* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL; without wpe
+ * (NULL) wte[token]. With words > 0 wte holds the words [first, first + words) alone: positions of other tokens become
  * zeros, and 0 is added to all others (-0 + 0 = +0). The sum over the ranks that share the
  * words then has the same bits, however the words are dealt. */
 typedef struct {
@@ -163,7 +175,8 @@ typedef struct {
     const int64_t *past;   /* [B], as zero_cached has it */
 } zero_embedding;
 
-/* dwte[V,C] += ..., dwpe[T,C] += ..., in the order of the positions. With words > 0 dwte
+/* dwte[V,C] += ..., dwpe[T,C] += ... unless it is NULL, in the order of the positions. With
+ * words > 0 dwte
  * holds words [first, first + words) alone, and tokens elsewhere add to dwpe only. */
 typedef struct {
     int64_t B, T, C;
@@ -377,44 +390,83 @@ static inline int64_t zero_embedding_position(const zero_embedding *e, int64_t i
     return (e->past ? e->past[i / e->T] : 0) + i % e->T;
 }
 
-/* Floats that the keys and values of one text take. */
-static inline int64_t zero_cache_kept(zero_type type, int64_t room, int64_t C)
+/* Channels `first` .. of dense rows of `stride` elements, as heads of D. NULL stays NULL. */
+static inline zero_heads zero_heads_of(zero_type type, const void *rows, int64_t first,
+                                       int64_t stride, int64_t D)
 {
-    return zero_round_up(type == ZERO_FP32 ? 2 * room * C : room * C, 16);
+    const zero_heads x = {rows ? zero_type_to(type, (void *)rows, first) : NULL, stride, D};
+    return x;
+}
+
+/* Where head h of row i begins. */
+static inline int64_t zero_heads_at(const zero_heads *x, int64_t i, int64_t h)
+{
+    return i * x->stride + h * x->head;
+}
+
+/* Elements from the first to the last one of n heads in each of some rows. */
+static inline int64_t zero_heads_extent(const zero_heads *x, int64_t rows, int64_t n,
+                                        int64_t D)
+{
+    return rows > 0 && n > 0 ? zero_heads_at(x, rows - 1, n - 1) + D : 0;
+}
+
+/* Rows of queries, keys and values end to end: [H D | K D | K D]. */
+static inline void zero_attention_rows(zero_attention *a, const void *qkv, void *dqkv)
+{
+    const int64_t k = a->H * a->D, v = k + a->K * a->D, stride = v + a->K * a->D;
+    a->q = zero_heads_of(a->rows_type, qkv, 0, stride, a->D);
+    a->k = zero_heads_of(a->rows_type, qkv, k, stride, a->D);
+    a->v = zero_heads_of(a->rows_type, qkv, v, stride, a->D);
+    a->dq = zero_heads_of(a->rows_type, dqkv, 0, stride, a->D);
+    a->dk = zero_heads_of(a->rows_type, dqkv, k, stride, a->D);
+    a->dv = zero_heads_of(a->rows_type, dqkv, v, stride, a->D);
+}
+
+/* Floats that the keys and values of one text take. */
+static inline int64_t zero_cache_kept(zero_type type, int64_t room, int64_t K, int64_t D)
+{
+    return zero_round_up(type == ZERO_FP32 ? 2 * room * K * D : room * K * D, 16);
+}
+
+/* Floats of a head's workspace: a query and scores. */
+static inline int64_t zero_cache_room(int64_t room, int64_t D)
+{
+    return zero_round_up(D, 16) + zero_round_up(room, 16);
 }
 
 /* Floats of one text's part of a cache: keys, values, and a query and scores of each head.
  * Parts begin cache lines. */
-static inline int64_t zero_cache_floats(zero_type type, int64_t room, int64_t C, int64_t H)
+static inline int64_t zero_cache_floats(zero_type type, int64_t room, int64_t H, int64_t K,
+                                        int64_t D)
 {
-    return zero_cache_kept(type, room, C) +
-           H * (zero_round_up(C / H, 16) + zero_round_up(room, 16));
+    return zero_cache_kept(type, room, K, D) + H * zero_cache_room(room, D);
 }
 
 /* Text b's part of the cache. */
 static inline float *zero_cached_part(const zero_cached *a, int64_t b)
 {
-    return a->cache + b * zero_cache_floats(a->rows_type, a->room, a->C, a->H);
+    return a->cache + b * zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D);
 }
 
-/* Where in a text's part head h's key of position t begins: counted in numbers of
- * `rows_type`. It has C/H numbers; those of t + 1 follow. The value comes room * C numbers
- * later. */
-static inline int64_t zero_cached_key(const zero_cached *a, int64_t h, int64_t t)
+/* Where in a text's part key head k's key of position t begins: counted in numbers of
+ * `rows_type`. It has D numbers; those of t + 1 follow. The value comes room * K * D
+ * numbers later. */
+static inline int64_t zero_cached_key(const zero_cached *a, int64_t k, int64_t t)
 {
-    return (h * a->room + t) * (a->C / a->H);
+    return (k * a->room + t) * a->D;
 }
 
-static inline int64_t zero_cached_value(const zero_cached *a, int64_t h, int64_t t)
+static inline int64_t zero_cached_value(const zero_cached *a, int64_t k, int64_t t)
 {
-    return zero_cached_key(a, h, t) + a->room * a->C;
+    return zero_cached_key(a, k, t) + a->room * a->K * a->D;
 }
 
 /* Head h's workspace. */
 static inline float *zero_cached_room(const zero_cached *a, int64_t b, int64_t h)
 {
-    return zero_cached_part(a, b) + zero_cache_kept(a->rows_type, a->room, a->C) +
-           h * (zero_round_up(a->C / a->H, 16) + zero_round_up(a->room, 16));
+    return zero_cached_part(a, b) + zero_cache_kept(a->rows_type, a->room, a->K, a->D) +
+           h * zero_cache_room(a->room, a->D);
 }
 
 static inline void zero_math_poll(const zero_math *math)

@@ -174,14 +174,14 @@ static int64_t row_of(int32_t token, int64_t first, int64_t words)
 
 static const float zeros[ZERO_VECTOR_TILE];
 
-/* out[C] = row `word` + position t; zeros are added if the words are shared. */
+/* out[C] = row `word` + position t, if there are any; zeros are added if the words are shared. */
 static void embed(const zero_embedding *e, int64_t word, int64_t t, void *out)
 {
     const int64_t step = e->words > 0 ? ZERO_VECTOR_TILE : e->C;
     for (int64_t c = 0; c < e->C; c += step) {
         zero_vector_sum pair = {.type = e->type,
-                                .a = zero_type_at(e->type, e->wte, word * e->C + c),
-                                .b = zero_type_at(e->type, e->wpe, t * e->C + c)};
+                                .a = zero_type_at(e->type, e->wte, word * e->C + c)};
+        if (e->wpe) pair.b = zero_type_at(e->type, e->wpe, t * e->C + c);
         if (e->words > 0) pair.pending[pair.depth++] = zeros;
         zero_vector_kernels_best()->sum(&pair, zero_min(e->C - c, step), e->rows_type,
                                         zero_type_to(e->rows_type, out, c), false);
@@ -218,7 +218,8 @@ static void embedding_slopes(const zero_math *math, const void *arg, int64_t fir
         const int64_t row = row_of(e->tokens[i], e->first, e->words);
         const void *dout = zero_type_at(e->rows_type, e->dout, i * C + first);
         if (row >= 0) zero_row_sum(math, e->rows_type, n, dout, e->dwte + row * C + first);
-        zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
+        if (e->dwpe)
+            zero_row_sum(math, e->rows_type, n, dout, e->dwpe + i % e->T * C + first);
         poll_after(math, i, n);
     }
 }

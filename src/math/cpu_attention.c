@@ -1,6 +1,6 @@
 /* cpu_attention.c - the forward pass: Dao et al., FlashAttention, arXiv:2205.14135,
  * algorithm 1, without its tiling over keys. Exponentials stay as they are, and rows of the
- * result are divided by their sums: C/H numbers instead of T. */
+ * result are divided by their sums: D numbers instead of T. */
 #include "math/cpu.h"
 
 #include "math/cpu_head.h"
@@ -9,7 +9,7 @@
 
 int64_t zero_cpu_attention_workspace(const zero_attention *a)
 {
-    const int64_t width = zero_round_up(a->C / a->H, ZERO_PANEL_COLS);
+    const int64_t width = zero_round_up(a->D, ZERO_PANEL_COLS);
     const int64_t T = zero_head_stride(a->T);
     return 5 * T * width + (2 * ZERO_HEAD_BLOCK + ZERO_SCORE_ROWS / 2) * (T + width) +
            3 * ZERO_SCORE_ROWS * width + T + BUFFERS * ZERO_HEAD_LINE;
@@ -18,7 +18,7 @@ int64_t zero_cpu_attention_workspace(const zero_attention *a)
 /* Parts of the workspace. */
 typedef struct {
     float *keys, *values; /* packed by rows, by channels */
-    float *q, *p, *y;     /* one panel's: [panel, C/H], [panel, stride], [panel, width] */
+    float *q, *p, *y;     /* one panel's: [panel, D], [panel, stride], [panel, width] */
     float *mask;          /* [T] */
 } workspace;
 
@@ -43,7 +43,7 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
     const int64_t end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
     float over_sum[ZERO_SCORE_ROWS];
-    zero_head_copy(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * a->C, first, n,
+    zero_head_copy(head, zero_head_row(head, &a->q, head->h, first), a->q.stride, first, n,
                    head->scale_base2, w->q);
     zero_head_scores(head, w->q, n, w->keys, keys, w->p);
     head->kernels->softmax(&t, w->p, a->lse + zero_head_in_lse(head, first), over_sum);
@@ -53,7 +53,8 @@ static void forward_panel(const zero_head *head, const workspace *w, int64_t fir
         head->kernels->multiply(first + r + 1, row, w->mask, row);
     }
     zero_head_mix(head, w->p, n, w->values, keys, w->y);
-    zero_head_store(head, w->y, first, n, 1.0f, over_sum, zero_head_out(head, first), a->C);
+    zero_head_store(head, w->y, first, n, 1.0f, over_sum, zero_head_out(head, first),
+                    a->H * a->D);
 }
 
 /* The panels of one block, between two polls. */
@@ -68,14 +69,18 @@ static void forward_block(const zero_head *head, const workspace *w, int64_t fir
 
 static void forward(const zero_head *head, float *work)
 {
-    const int64_t T = head->a->T, stride = 3 * head->a->C;
+    const zero_attention *a = head->a;
     const workspace w = take_workspace(head, work);
-    zero_head_pack_rows(head, zero_head_qkv(head, 0, ZERO_KEY), stride, T, w.keys);
-    zero_head_pack_channels(head, zero_head_qkv(head, 0, ZERO_VALUE), stride, T, w.values);
-    for (int64_t first = 0; first < T; first += head->block) {
-        forward_block(head, &w, first);
-        zero_math_poll(head->math);
-    }
+    zero_head_pack_rows(head, zero_head_row(head, &a->k, head->k, 0), a->k.stride, a->T,
+                        w.keys);
+    zero_head_pack_channels(head, zero_head_row(head, &a->v, head->k, 0), a->v.stride, a->T,
+                            w.values);
+    zero_head of = *head;
+    for (int64_t n = a->H / a->K; n > 0; n--, of.h++)
+        for (int64_t first = 0; first < a->T; first += head->block) {
+            forward_block(&of, &w, first);
+            zero_math_poll(head->math);
+        }
 }
 
 void zero_cpu_attention(const zero_math *math, const zero_attention *a)

@@ -4,7 +4,8 @@
  *     dV = P' dO     dS = P * (dO V' - D)     dQ = dS K     dK = dS' Q
  *
  * A block of queries computes its P and dS first, panel by panel, then adds to dV and dK of
- * all keys that it sees. dV and dK stay in the workspace until the head is done. With
+ * all keys that it sees. dV and dK stay in the workspace until all heads of their key head
+ * are done. With
  * dropout's mask M, P in dV is P * M, and dO V' in dS is M * (dO V'). */
 #include "math/cpu.h"
 
@@ -16,7 +17,7 @@ typedef struct {
     float *dk, *dv;                      /* [T, width], whole panels */
     float *dys, *queries;                /* a block's, packed by channels */
     float *p, *ds;                       /* a block's, [block, stride] */
-    float *q, *dy, *dq; /* one panel's: [panel, C/H], [panel, C/H], [panel, width] */
+    float *q, *dy, *dq; /* one panel's: [panel, D], [panel, D], [panel, width] */
     float *mask;        /* [T] */
 } workspace;
 
@@ -61,7 +62,7 @@ static void softmax_panel(const zero_head *head, const workspace *w,
                                  .n = head->size,
                                  .x = zero_head_out(head, t->first),
                                  .x_type = a->rows_type,
-                                 .x_stride = a->C,
+                                 .x_stride = a->H * a->D,
                                  .x_rows = a->T - t->first};
     head->kernels->dots(&out, w->dy, head->size, mean);
     head->kernels->softmax_again(t, a->lse + zero_head_in_lse(head, t->first), p);
@@ -78,30 +79,31 @@ static void backward_panel(const zero_head *head, const workspace *w, int64_t fi
                            int64_t n, float *p, float *ds)
 {
     const zero_attention *a = head->a;
-    const int64_t C = a->C, end = first + head->rows, keys = zero_min(end, a->T);
+    const int64_t end = first + head->rows, keys = zero_min(end, a->T);
     const zero_cpu_scores t = {n, first, end, head->stride};
-    zero_head_copy(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * C, first, n,
+    zero_head_copy(head, zero_head_row(head, &a->q, head->h, first), a->q.stride, first, n,
                    head->scale_base2, w->q);
-    zero_head_copy(head, zero_head_dout(head, first), C, first, n, 1.0f, w->dy);
+    zero_head_copy(head, zero_head_dout(head, first), a->H * a->D, first, n, 1.0f, w->dy);
     zero_head_scores(head, w->q, n, w->key_rows, keys, p);
     zero_head_scores(head, w->dy, n, w->value_rows, keys, ds);
     softmax_panel(head, w, &t, p, ds);
     zero_head_mix(head, ds, n, w->keys, keys, w->dq);
     zero_head_store(head, w->dq, first, n, head->scale, NULL,
-                    zero_head_dqkv(head, first, ZERO_QUERY), 3 * C);
+                    zero_head_row(head, &a->dq, head->h, first), a->dq.stride);
 }
 
 /* out[T, width] (+)= weight[n, stride]' y, for the block of n queries from `first` on. A
  * panel of keys meets the queries from its diagonal on; its first are those of the same
- * block. */
+ * block, of the first head. */
 static void spread(const zero_head *head, int64_t first, int64_t n, const float *weight,
                    const float *y, float *out)
 {
+    const bool adds = head->h > head->k * (head->a->H / head->a->K);
     for (int64_t j = 0; j < first + n; j += head->rows) {
         const int64_t from = j > first ? j - first : 0;
         const zero_left a = {weight + from * head->stride + j, first + n - j, 1,
                              head->stride, n - from};
-        zero_head_multiply(head, &a, head->size, y, from, n, j < first,
+        zero_head_multiply(head, &a, head->size, y, from, n, adds || j < first,
                            out + j * head->width, head->width);
     }
 }
@@ -109,40 +111,42 @@ static void spread(const zero_head *head, int64_t first, int64_t n, const float 
 static void backward_block(const zero_head *head, const workspace *w, int64_t first)
 {
     const zero_attention *a = head->a;
-    const int64_t C = a->C, n = zero_min(head->block, a->T - first);
+    const int64_t n = zero_min(head->block, a->T - first);
     const int64_t step = head->rows;
     for (int64_t r = 0; r < n; r += step)
         backward_panel(head, w, first + r, zero_min(step, n - r), w->p + r * head->stride,
                        w->ds + r * head->stride);
-    zero_head_pack_channels(head, zero_head_dout(head, first), C, n, w->dys);
-    zero_head_pack_channels(head, zero_head_qkv(head, first, ZERO_QUERY), 3 * C, n,
-                            w->queries);
+    zero_head_pack_channels(head, zero_head_dout(head, first), a->H * a->D, n, w->dys);
+    zero_head_pack_channels(head, zero_head_row(head, &a->q, head->h, first), a->q.stride,
+                            n, w->queries);
     spread(head, first, n, w->p, w->dys, w->dv);
     spread(head, first, n, w->ds, w->queries, w->dk);
 }
 
 static void backward(const zero_head *head, float *work)
 {
-    const int64_t T = head->a->T, C = head->a->C;
-    const void *keys = zero_head_qkv(head, 0, ZERO_KEY);
-    const void *values = zero_head_qkv(head, 0, ZERO_VALUE);
+    const zero_attention *a = head->a;
+    const int64_t T = a->T;
+    const void *keys = zero_head_row(head, &a->k, head->k, 0);
+    const void *values = zero_head_row(head, &a->v, head->k, 0);
     const workspace w = take_workspace(head, work);
-    zero_head_pack_rows(head, keys, 3 * C, T, w.key_rows);
-    zero_head_pack_rows(head, values, 3 * C, T, w.value_rows);
-    zero_head_pack_channels(head, keys, 3 * C, T, w.keys);
-    for (int64_t first = 0; first < T; first += head->block) {
-        head->packed->begin();
-        backward_block(head, &w, first);
-        head->packed->end();
-        zero_math_poll(head->math);
-    }
+    zero_head_pack_rows(head, keys, a->k.stride, T, w.key_rows);
+    zero_head_pack_rows(head, values, a->v.stride, T, w.value_rows);
+    zero_head_pack_channels(head, keys, a->k.stride, T, w.keys);
+    zero_head of = *head;
+    for (int64_t n = a->H / a->K; n > 0; n--, of.h++)
+        for (int64_t first = 0; first < T; first += head->block) {
+            head->packed->begin();
+            backward_block(&of, &w, first);
+            head->packed->end();
+            zero_math_poll(head->math);
+        }
     /* Scores were scaled through the queries, but dK was computed from unscaled
      * ones. */
-    const zero_attention *a = head->a;
-    zero_head_store(head, w.dk, 0, a->T, head->scale, NULL,
-                    zero_head_dqkv(head, 0, ZERO_KEY), 3 * a->C);
-    zero_head_store(head, w.dv, 0, a->T, 1.0f, NULL, zero_head_dqkv(head, 0, ZERO_VALUE),
-                    3 * a->C);
+    zero_head_store(head, w.dk, 0, T, head->scale, NULL,
+                    zero_head_row(head, &a->dk, head->k, 0), a->dk.stride);
+    zero_head_store(head, w.dv, 0, T, 1.0f, NULL, zero_head_row(head, &a->dv, head->k, 0),
+                    a->dv.stride);
 }
 
 void zero_cpu_attention_backward(const zero_math *math, const zero_attention *a)

@@ -13,11 +13,13 @@
 #define LOG2_E 1.4426950408889634
 #define ROWS   64 /* that one thread copies, at least */
 
-/* C/H numbers of qkv, as they are. */
-static void keep(const zero_cached *a, int64_t from, float *part, int64_t to)
+/* Key head k of row i, as it is. */
+static void keep(const zero_cached *a, const zero_heads *from, int64_t i, int64_t k,
+                 float *part, int64_t to)
 {
-    memcpy(zero_type_to(a->rows_type, part, to), zero_type_at(a->rows_type, a->qkv, from),
-           (size_t)(a->C / a->H) * zero_type_size(a->rows_type));
+    memcpy(zero_type_to(a->rows_type, part, to),
+           zero_type_at(a->rows_type, from->x, zero_heads_at(from, i, k)),
+           (size_t)a->D * zero_type_size(a->rows_type));
 }
 
 /* Positions [first, end) of all texts', counted through. */
@@ -25,14 +27,12 @@ static void remember_rows(const zero_math *math, const void *arg, int64_t first,
                           int64_t end)
 {
     const zero_cached *a = arg;
-    const int64_t size = a->C / a->H;
     for (int64_t i = first; i < end; i++) {
         const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
         float *part = zero_cached_part(a, b);
-        for (int64_t h = 0; h < a->H; h++) {
-            const int64_t key = (i * 3 + 1) * a->C + h * size;
-            keep(a, key, part, zero_cached_key(a, h, at));
-            keep(a, key + a->C, part, zero_cached_value(a, h, at));
+        for (int64_t k = 0; k < a->K; k++) {
+            keep(a, &a->k, i, k, part, zero_cached_key(a, k, at));
+            keep(a, &a->v, i, k, part, zero_cached_value(a, k, at));
         }
         if ((i + 1) % ROWS == 0) zero_math_poll(math);
     }
@@ -48,31 +48,31 @@ void zero_cpu_remember(const zero_math *math, const zero_cached *a)
 static void attend(const zero_math *math, const zero_cached *a, int64_t b, int64_t h)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    const int64_t size = a->C / a->H, keys = a->past[b] + 1;
+    const int64_t size = a->D, k = h * a->K / a->H, keys = a->past[b] + 1;
     float *query = zero_cached_room(a, b, h), *score = query + zero_round_up(size, 16);
     float *out = query, lse, over_sum; /* the query is read first */
     const float scale = (float)(LOG2_E / sqrt((double)size));
     const zero_cpu_scores t = {1, a->past[b], keys, 0};
     const float *part = zero_cached_part(a, b);
     zero_convert(a->rows_type, ZERO_FP32, size,
-                 zero_type_at(a->rows_type, a->qkv, b * 3 * a->C + h * size), query);
+                 zero_type_at(a->rows_type, a->q.x, zero_heads_at(&a->q, b, h)), query);
     kernels->scale(size, scale, query, query);
     zero_rows rows = {.m = 1,
                       .rows = keys,
                       .n = size,
                       .x = query,
-                      .b = zero_type_at(a->rows_type, part, zero_cached_key(a, h, 0)),
+                      .b = zero_type_at(a->rows_type, part, zero_cached_key(a, k, 0)),
                       .stride = size,
                       .out = score};
     kernels->row_dots(a->rows_type, &rows);
     kernels->softmax(&t, score, &lse, &over_sum);
     memset(out, 0, (size_t)size * sizeof *out);
     rows.x = score, rows.out = out;
-    rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, h, 0));
+    rows.b = zero_type_at(a->rows_type, part, zero_cached_value(a, k, 0));
     kernels->add_rows(a->rows_type, &rows);
     kernels->scale(size, over_sum, out, out);
     zero_convert(ZERO_FP32, a->rows_type, size, out,
-                 zero_type_to(a->rows_type, a->out, b * a->C + h * size));
+                 zero_type_to(a->rows_type, a->out, (b * a->H + h) * size));
 }
 
 static void attend_range(const zero_math *math, const void *arg, int64_t first, int64_t end)

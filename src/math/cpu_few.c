@@ -29,7 +29,6 @@ typedef struct {
     const zero_math *math;
     const zero_cpu_kernels *kernels;
     const zero_gemm *g;
-    int64_t piece;  /* of k: one slice's of one part */
     int64_t unseen; /* weights since the last poll */
     float *room;    /* of one block; NULL: few rows */
 } product;
@@ -90,9 +89,11 @@ static void sum_slices(product *p, int64_t first, int64_t count, const columns *
     if (count == 1) {
         for (int64_t i = 0; i < p->g->m; i++)
             memset(c->out + i * c->stride, 0, (size_t)c->n * sizeof *c->out);
-        const int64_t step = zero_max(g->slices, 1) * p->piece;
-        for (int64_t k = first * p->piece; k < g->k; k += step)
-            add_range(p, k, p->piece, c);
+        const int64_t all = g->slices > 1 ? g->k / g->slices : g->k;
+        for (int64_t at = 0, run = all; at < all; at += run) {
+            const int64_t k = g->slices > 1 ? zero_slices_place(g, first, at, &run) : 0;
+            add_range(p, k, run, c);
+        }
         return;
     }
     const int64_t left = zero_tree_left(count);
@@ -121,9 +122,9 @@ static int64_t columns_at_a_time(const zero_gemm *g)
 static void multiply(const zero_math *math, const void *arg, int64_t first, int64_t end)
 {
     const zero_gemm *g = arg;
-    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g, .piece = g->k};
+    product p = {.math = math, .kernels = zero_cpu_kernels_of(math), .g = g};
     const int64_t step = columns_at_a_time(g);
-    if (g->slices > 1) p.piece = zero_slices_piece(g);
+    if (g->slices > 1) zero_slices_check(g);
     if (g->m >= ZERO_ROWS_MANY) p.room = math->scratch;
     for (int64_t j = first; j < end; j += step) {
         const columns c = {j, zero_min(end - j, step), (float *)g->c + j, g->ldc};

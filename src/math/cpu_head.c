@@ -27,11 +27,11 @@ static void choose_products(zero_head *head)
 zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work)
 {
-    assert(a->C % a->H == 0);
-    zero_head head = {.math = math, .a = a, .b = b, .h = h};
+    assert(a->H % a->K == 0);
+    zero_head head = {.math = math, .a = a, .b = b, .h = h, .k = h * a->K / a->H};
     head.kernels = zero_cpu_kernels_of(math);
     choose_products(&head);
-    head.size = a->C / a->H;
+    head.size = a->D;
     head.width = zero_round_up(head.size, head.packed->cols);
     head.stride = zero_head_stride(a->T);
     head.scale = (float)(1.0 / sqrt((double)head.size));
@@ -40,25 +40,15 @@ zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b
     return head;
 }
 
-static int64_t in_qkv(const zero_head *head, int64_t t, zero_head_part part)
-{
-    return ((head->b * head->a->T + t) * 3 + (int64_t)part) * head->a->C +
-           head->h * head->size;
-}
-
 static int64_t in_out(const zero_head *head, int64_t t)
 {
-    return (head->b * head->a->T + t) * head->a->C + head->h * head->size;
+    return ((head->b * head->a->T + t) * head->a->H + head->h) * head->size;
 }
 
-const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part)
+void *zero_head_row(const zero_head *head, const zero_heads *x, int64_t h, int64_t t)
 {
-    return zero_type_at(head->a->rows_type, head->a->qkv, in_qkv(head, t, part));
-}
-
-void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part)
-{
-    return zero_type_to(head->a->rows_type, head->a->dqkv, in_qkv(head, t, part));
+    const int64_t row = head->b * head->a->T + t;
+    return zero_type_to(head->a->rows_type, x->x, zero_heads_at(x, row, h));
 }
 
 void *zero_head_out(const zero_head *head, int64_t t)
@@ -219,9 +209,10 @@ static void compute_heads(const zero_thread *me, void *arg)
 {
     heads *x = arg;
     const zero_attention *a = x->a;
-    for (int64_t i; (i = zero_turns_take(&x->next)) < a->B * a->H;) {
+    for (int64_t i; (i = zero_turns_take(&x->next)) < a->B * a->K;) {
         float *rest = a->work + me->index * x->floats;
-        zero_head head = zero_head_at(&me->math, a, i / a->H, i % a->H, &rest);
+        zero_head head =
+            zero_head_at(&me->math, a, i / a->K, i % a->K * (a->H / a->K), &rest);
         x->work(&head, rest);
     }
 }

@@ -7,7 +7,8 @@
  *
  * Nothing is as large as T x T: forward holds the scores of one panel of queries at a time,
  * backward those of one block of panels. Sums run along channels, keys or queries in order,
- * in backward block by block: bits depend on T and C/H alone. */
+ * in backward block by block and head by head of a key head: bits depend on T, D and H/K
+ * alone. */
 #pragma once
 
 #include "math/cpu_scores.h"
@@ -27,8 +28,6 @@ static inline int64_t zero_head_stride(int64_t T)
     return zero_round_up(T, ZERO_PANEL_COLS) + ZERO_HEAD_LINE;
 }
 
-typedef enum { ZERO_QUERY, ZERO_KEY, ZERO_VALUE } zero_head_part;
-
 typedef struct {
     const zero_math *math;
     const zero_attention *a;
@@ -36,23 +35,22 @@ typedef struct {
     /* for products in fp32 the packed ones of `panels` */
     const zero_packed_kernels *packed;
     const zero_panel_kernels *panels; /* NULL: products are in bf16 */
-    int64_t b, h;
-    int64_t rows, block; /* queries of a panel, and of a block */
-    int64_t size, width; /* C/H, and C/H rounded up to whole panels */
-    int64_t stride;      /* from row to row of scores */
-    float scale;         /* of scores: 1/sqrt(C/H) */
-    float scale_base2;   /* scale * log2(e), for queries: softmax takes powers of 2 */
-    void *left;          /* in bf16: one packed panel of a product's left factor */
+    int64_t b, h, k;                  /* k: the key head of h */
+    int64_t rows, block;              /* queries of a panel, and of a block */
+    int64_t size, width;              /* D, and D rounded up to whole panels */
+    int64_t stride;                   /* from row to row of scores */
+    float scale;                      /* of scores: 1/sqrt(D) */
+    float scale_base2; /* scale * log2(e), for queries: softmax takes powers of 2 */
+    void *left;        /* in bf16: one packed panel of a product's left factor */
 } zero_head;
 
 /* Takes memory for `left` from *work. */
 zero_head zero_head_at(const zero_math *math, const zero_attention *a, int64_t b, int64_t h,
                        float **work);
 
-/* Position t of this head: in qkv[B,T,3C], dqkv, out[B,T,C] and dout, which have the call's
- * rows_type. */
-const void *zero_head_qkv(const zero_head *head, int64_t t, zero_head_part part);
-void *zero_head_dqkv(const zero_head *head, int64_t t, zero_head_part part);
+/* Position t of this head: of q or dq with head->h, of keys and values with head->k; and in
+ * out[B,T,H,D] and dout. */
+void *zero_head_row(const zero_head *head, const zero_heads *x, int64_t h, int64_t t);
 void *zero_head_out(const zero_head *head, int64_t t);
 const void *zero_head_dout(const zero_head *head, int64_t t);
 /* The offset in lse[B,H,T]. */
@@ -61,20 +59,20 @@ int64_t zero_head_in_lse(const zero_head *head, int64_t t);
 /* The next n floats of the workspace, from the start of a cache line on. */
 float *zero_head_take(float **work, int64_t n);
 
-/* Packs x[n, C/H], rows of the call whose stride is given, to panels with rows as lanes: in
- * fp32 [n/cols][C/H][cols]. */
+/* Packs x[n, D], rows of the call whose stride is given, to panels with rows as lanes: in
+ * fp32 [n/cols][D][cols]. */
 void zero_head_pack_rows(const zero_head *head, const void *x, int64_t stride, int64_t n,
                          void *out);
 /* The same with channels as lanes: in fp32 [width/cols][n][cols]. */
 void zero_head_pack_channels(const zero_head *head, const void *x, int64_t stride,
                              int64_t n, void *out);
 
-/* out[panel, C/H] = factor * x[n, C/H], rows of the call from position t on; rows of the
+/* out[panel, D] = factor * x[n, D], rows of the call from position t on; rows of the
  * panel from n on become zero. */
 void zero_head_copy(const zero_head *head, const void *x, int64_t stride, int64_t t,
                     int64_t n, float factor, float *out);
 
-/* out[n, C/H], rows of the call from position t on, = x[n, width] times factor, or times
+/* out[n, D], rows of the call from position t on, = x[n, width] times factor, or times
  * each row's one of factors[n]. */
 void zero_head_store(const zero_head *head, const float *x, int64_t t, int64_t n,
                      float factor, const float *factors, void *out, int64_t stride);
@@ -91,7 +89,7 @@ typedef struct {
 void zero_head_multiply(const zero_head *head, const zero_left *a, int64_t n, const void *b,
                         int64_t b_from, int64_t b_k, bool add, float *c, int64_t ldc);
 
-/* score[rows, stride] = x[panel, C/H] y' for the first n keys; y packed by rows. */
+/* score[rows, stride] = x[panel, D] y' for the first n keys; y packed by rows. */
 void zero_head_scores(const zero_head *head, const float *x, int64_t rows, const void *y,
                       int64_t n, float *score);
 
@@ -103,9 +101,10 @@ void zero_head_mix(const zero_head *head, const float *weight, int64_t rows, con
 /* mask[i + 1] = the dropout mask of query i's probabilities. */
 void zero_head_mask(const zero_head *head, int64_t i, float *mask);
 
-/* Computes a head; `work` is the rest of the thread's workspace. */
+/* Computes all heads of a key head, given the first of them; `work` is the rest of the
+ * thread's workspace. */
 typedef void zero_head_work(const zero_head *head, float *work);
 
-/* All heads of all samples, each by one thread. `floats`: the workspace of a thread. */
+/* All key heads of all samples, each by one thread. `floats`: the workspace of a thread. */
 void zero_heads_run(const zero_math *math, const zero_attention *a, int64_t floats,
                     zero_head_work *work);

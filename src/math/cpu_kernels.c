@@ -130,13 +130,18 @@ static void layernorm(const zero_layernorm_args *n)
     for (int64_t r = 0; r < n->rows; r++, x += C, y += C) {
         prefetch_ahead(C, x);
         prefetch_ahead(C, y);
-        float mu = (float)(sum(C, x) / (double)C);
+        float mu = n->mean ? (float)(sum(C, x) / (double)C) : 0.0f;
         double variance = sum_square_deviations(C, x, mu) / (double)C;
-        float scale = (float)(1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS));
+        float scale = (float)(1.0 / sqrt(variance + (double)n->eps));
+        if (n->mean) n->mean[r] = mu;
+        n->rstd[r] = scale;
+        if (!bias) {
+#pragma omp simd
+            for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mu) * scale * gain[c];
+            continue;
+        }
 #pragma omp simd
         for (int64_t c = 0; c < C; c++) y[c] = (x[c] - mu) * scale * gain[c] + bias[c];
-        n->mean[r] = mu;
-        n->rstd[r] = scale;
     }
 }
 
@@ -156,32 +161,48 @@ static double project(int64_t C, const float *x, const float *gain, float mean, 
     return total;
 }
 
-/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)). */
+static float mean_of(const zero_layernorm_grad_args *n, int64_t r)
+{
+    return n->mean ? n->mean[r] : 0.0f;
+}
+
+/* What row r adds to channels [first, end) of dgain and dbias. */
+static inline void add_norm_sums(const zero_layernorm_grad_args *n, int64_t r,
+                                 int64_t first, int64_t end)
+{
+    const float *x = (const float *)n->x + r * n->C, *dy = (const float *)n->dy + r * n->C;
+    const float mu = mean_of(n, r), scale = n->rstd[r];
+    float *dgain = n->dgain, *dbias = n->dbias;
+    if (!dbias) {
+#pragma omp simd
+        for (int64_t c = first; c < end; c++) dgain[c] += dy[c] * ((x[c] - mu) * scale);
+        return;
+    }
+#pragma omp simd
+    for (int64_t c = first; c < end; c++) {
+        dgain[c] += dy[c] * ((x[c] - mu) * scale);
+        dbias[c] += dy[c];
+    }
+}
+
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)); without a mean nothing
+ * depends on mean(g). */
 static void layernorm_backward(const zero_layernorm_grad_args *n)
 {
     const int64_t C = n->C;
     const float *x = n->x, *gain = n->gain, *dy = n->dy;
-    float *dx = n->dx, *dgain = n->dgain, *dbias = n->dbias;
+    float *dx = n->dx;
     for (int64_t r = 0; r < n->rows; r++, x += C, dy += C, dx += C) {
-        float mu = n->mean[r], scale = n->rstd[r];
+        float mu = mean_of(n, r), scale = n->rstd[r];
         prefetch_ahead(C, x);
         prefetch_ahead(C, dy);
         prefetch_ahead(C, dx);
-        float along_one = (float)(dot(C, dy, gain) / (double)C);
+        float along_one = n->mean ? (float)(dot(C, dy, gain) / (double)C) : 0.0f;
         float along_x = (float)(project(C, x, gain, mu, scale, dy) / (double)C);
-        if (!dgain) {
-#pragma omp simd
-            for (int64_t c = 0; c < C; c++) {
-                float xhat = (x[c] - mu) * scale;
-                dx[c] += scale * (dy[c] * gain[c] - along_one - xhat * along_x);
-            }
-            continue;
-        }
+        if (n->dgain) add_norm_sums(n, r, 0, C);
 #pragma omp simd
         for (int64_t c = 0; c < C; c++) {
             float xhat = (x[c] - mu) * scale;
-            dgain[c] += dy[c] * xhat;
-            dbias[c] += dy[c];
             dx[c] += scale * (dy[c] * gain[c] - along_one - xhat * along_x);
         }
     }
@@ -189,17 +210,7 @@ static void layernorm_backward(const zero_layernorm_grad_args *n)
 
 static void layernorm_sums(const zero_layernorm_grad_args *n, int64_t first, int64_t end)
 {
-    const int64_t C = n->C;
-    const float *x = n->x, *dy = n->dy;
-    float *dgain = n->dgain, *dbias = n->dbias;
-    for (int64_t r = 0; r < n->rows; r++, x += C, dy += C) {
-        const float mu = n->mean[r], scale = n->rstd[r];
-#pragma omp simd
-        for (int64_t c = first; c < end; c++) {
-            dgain[c] += dy[c] * ((x[c] - mu) * scale);
-            dbias[c] += dy[c];
-        }
-    }
+    for (int64_t r = 0; r < n->rows; r++) add_norm_sums(n, r, first, end);
 }
 
 /* out = e^(x - most), while the next row is prefetched to L2: all passes of cross_entropy

@@ -17,6 +17,12 @@ static float *room(const zero_math *math, int64_t from, int64_t end)
     return math->scratch + from;
 }
 
+/* Rows from r on of what every row has one number of; NULL: it is not wanted. */
+static const float *from(const float *x, int64_t r)
+{
+    return x ? x + r : NULL;
+}
+
 static void norm(const zero_math *math, const zero_layernorm_args *n)
 {
     const int64_t C = n->C;
@@ -27,7 +33,8 @@ static void norm(const zero_math *math, const zero_layernorm_args *n)
     }
     float *row = room(math, 2 * C, 3 * C);
     one.rows = 1, one.x = one.y = row;
-    for (int64_t r = 0; r < n->rows; r++, one.mean++, one.rstd++) {
+    for (int64_t r = 0; r < n->rows; r++, one.rstd++) {
+        one.mean = (float *)from(n->mean, r);
         zero_row_widen(n->rows_type, C, zero_type_at(n->rows_type, n->x, r * C), row);
         zero_cpu_kernels_of(math)->layernorm(&one);
         zero_row_round(n->rows_type, C, row, zero_type_to(n->rows_type, n->y, r * C));
@@ -47,7 +54,7 @@ static void layernorm_rows(const zero_math *math, const void *arg, int64_t first
         piece.rows = zero_min(end - r, step);
         piece.x = zero_type_at(n->rows_type, n->x, r * C);
         piece.y = zero_type_to(n->rows_type, n->y, r * C);
-        piece.mean = n->mean + r;
+        piece.mean = (float *)from(n->mean, r);
         piece.rstd = n->rstd + r;
         norm(math, &piece);
         zero_math_poll(math);
@@ -81,7 +88,8 @@ static void slopes(const zero_math *math, const zero_layernorm_grad_args *n)
     }
     const wide_rows wide = take_rows(math, C);
     one.rows = 1, one.x = wide.x, one.dy = wide.dy, one.dx = wide.dx;
-    for (int64_t r = 0; r < n->rows; r++, one.mean++, one.rstd++) {
+    for (int64_t r = 0; r < n->rows; r++, one.rstd++) {
+        one.mean = from(n->mean, r);
         void *dx = zero_type_to(type, n->dx, r * C);
         zero_row_widen(type, C, zero_type_at(type, n->x, r * C), wide.x);
         zero_row_widen(type, C, zero_type_at(type, n->dy, r * C), wide.dy);
@@ -103,7 +111,7 @@ static void layernorm_slopes(const zero_math *math, const void *arg, int64_t fir
     for (int64_t r = first; r < end; r += step) {
         piece.rows = zero_min(end - r, step);
         piece.x = zero_type_at(n->rows_type, n->x, r * C);
-        piece.mean = n->mean + r;
+        piece.mean = from(n->mean, r);
         piece.rstd = n->rstd + r;
         piece.dy = zero_type_at(n->rows_type, n->dy, r * C);
         piece.dx = zero_type_to(n->rows_type, n->dx, r * C);
@@ -125,8 +133,10 @@ static void add_sums(const zero_math *math, const zero_layernorm_grad_args *n,
     }
     const wide_rows wide = take_rows(math, C);
     one.rows = 1, one.x = wide.x, one.dy = wide.dy;
-    one.dgain += first, one.dbias += first;
-    for (int64_t r = 0; r < n->rows; r++, one.mean++, one.rstd++) {
+    one.dgain += first;
+    if (one.dbias) one.dbias += first;
+    for (int64_t r = 0; r < n->rows; r++, one.rstd++) {
+        one.mean = from(n->mean, r);
         zero_row_widen(type, len, zero_type_at(type, n->x, r * C + first), wide.x);
         zero_row_widen(type, len, zero_type_at(type, n->dy, r * C + first), wide.dy);
         zero_cpu_kernels_of(math)->layernorm_sums(&one, 0, len);
@@ -142,7 +152,7 @@ static void layernorm_sums(const zero_math *math, const void *arg, int64_t first
     for (int64_t r = 0; r < n->rows; r += step) {
         piece.rows = zero_min(n->rows - r, step);
         piece.x = zero_type_at(n->rows_type, n->x, r * n->C);
-        piece.mean = n->mean + r;
+        piece.mean = from(n->mean, r);
         piece.rstd = n->rstd + r;
         piece.dy = zero_type_at(n->rows_type, n->dy, r * n->C);
         add_sums(math, &piece, first, end);
@@ -160,7 +170,7 @@ void zero_cpu_layernorm_backward(const zero_math *math, const zero_layernorm_gra
     if (is_shared) rows.dgain = rows.dbias = NULL;
     if (!n->accumulate) {
         memset(n->dgain, 0, (size_t)n->C * sizeof *n->dgain);
-        memset(n->dbias, 0, (size_t)n->C * sizeof *n->dbias);
+        if (n->dbias) memset(n->dbias, 0, (size_t)n->C * sizeof *n->dbias);
     }
     zero_team_share(math, n->rows, 1, layernorm_slopes, &rows);
     if (is_shared) zero_team_share(math, n->C, ZERO_TEAM_LINE, layernorm_sums, &all);

@@ -22,7 +22,7 @@ int64_t zero_row_piece(int64_t cols)
 const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
                               const void *x, int64_t at)
 {
-    if (type == ZERO_FP32) return x;
+    if (type == ZERO_FP32 || !x) return x;
     assert(at + n <= zero_math_scratch());
     zero_convert(type, ZERO_FP32, n, x, math->scratch + at);
     return math->scratch + at;
@@ -127,13 +127,13 @@ static void add_wide_branch(const zero_math *math, const zero_row_mask *mask, in
                             float *out)
 {
     const zero_cpu_kernels *kernels = zero_cpu_kernels_of(math);
-    if (mask->p <= 0.0f) {
+    if (mask->p <= 0.0f && bias) {
         kernels->add_branch(n, bias, residual, in, out);
         return;
     }
-    kernels->add(n, in, bias, out);
-    drop(math, mask, 0, n, out, out);
-    kernels->add(n, residual, out, out);
+    if (bias) kernels->add(n, in, bias, out);
+    if (mask->p > 0.0f) drop(math, mask, 0, n, bias ? out : in, out);
+    kernels->add(n, residual, mask->p > 0.0f ? out : in, out);
 }
 
 void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
@@ -145,14 +145,15 @@ void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_m
         add_wide_branch(math, mask, n, bias, residual, in, out);
         return;
     }
-    if (mask->p <= 0.0f) {
+    if (mask->p <= 0.0f && bias) {
         zero_cpu_kernels_of(math)->half_add_branch(type, n, bias, residual, in, out);
         return;
     }
     for (int64_t at = 0; at < n; at += TILE) {
         const int64_t len = tile_len(n, at);
-        add(type, len, zero_type_at(type, in, at), bias + at, ZERO_FP32, tile);
-        drop(math, mask, at, len, tile, tile);
+        add(type, len, zero_type_at(type, in, at), bias ? bias + at : NULL, ZERO_FP32,
+            tile);
+        if (mask->p > 0.0f) drop(math, mask, at, len, tile, tile);
         add(type, len, zero_type_at(type, residual, at), tile, type,
             zero_type_to(type, out, at));
     }

@@ -12,7 +12,8 @@
 /* Rows between two polls. */
 int64_t zero_row_piece(int64_t cols);
 
-/* A whole bias or gain as floats: in place, or in the scratch from `at` on. */
+/* A whole bias or gain as floats: in place, or in the scratch from `at` on. NULL stays
+ * NULL. */
 const float *zero_row_weights(const zero_math *math, zero_type type, int64_t n,
                               const void *x, int64_t at);
 
@@ -44,7 +45,7 @@ typedef struct {
 /* y = x * mask */
 void zero_row_drop(const zero_math *math, zero_type type, const zero_row_mask *mask,
                    int64_t n, const void *x, void *y);
-/* out = residual + (in + bias) * mask; residual must not be out */
+/* out = residual + (in + bias) * mask; residual must not be out, bias may be NULL */
 void zero_row_add_branch(const zero_math *math, zero_type type, const zero_row_mask *mask,
                          int64_t n, const float *bias, const void *residual, const void *in,
                          void *out);

@@ -23,7 +23,6 @@ typedef struct {
     const zero_packed_kernels *kernels;
     const zero_gemm *g;
     const zero_slices_plan *plan;
-    int64_t piece;
     int64_t i, j, m, n, p, k;
     int first, count;
     char *a, *b;    /* packed: slice by slice, block by block of k, panel by panel */
@@ -65,7 +64,7 @@ static void pack_across(const work *t, const factor *f, int slice, int64_t p, in
     for (int64_t l = 0; l < f->lanes; l += f->panel) {
         const int64_t lanes = zero_min(f->panel, f->lanes - l);
         for (int64_t q = 0; q < k; q++) {
-            int64_t place = zero_slices_place(t->g, t->piece, slice, p + q);
+            int64_t run, place = zero_slices_place(t->g, slice, p + q, &run);
             for (int64_t r = 0; r < lanes; r++)
                 memcpy((char *)few + size * (size_t)(r * depth + q),
                        number_at(f, l + r, place), size);
@@ -85,10 +84,11 @@ static void pack_block(const work *t, const factor *f, int slice, int64_t p, int
     for (int64_t at = 0; at < k; at += run) {
         zero_operand x = f->x;
         x.panel_k = zero_round_up(k, depth), x.panel_at = at;
-        run = zero_min(t->piece - (p + at) % t->piece, k - at);
+        const int64_t place = zero_slices_place(t->g, slice, p + at, &run);
+        run = zero_min(run, k - at);
         if (run < k - at) run = run / depth * depth;
         if (run > 0) {
-            x.data = number_at(f, 0, zero_slices_place(t->g, t->piece, slice, p + at));
+            x.data = number_at(f, 0, place);
             f->pack(&x, f->lanes, run, out);
         } else {
             run = zero_min(depth, k - at);
@@ -365,6 +365,7 @@ void zero_cpu_packed_slices(const zero_math *math, const zero_packed_kernels *ke
 {
     assert(kernels->rows <= MOST_LANES && kernels->cols <= MOST_LANES &&
            kernels->depth <= MOST_DEPTH);
-    work t = {.kernels = kernels, .g = g, .piece = zero_slices_piece(g)};
+    zero_slices_check(g);
+    work t = {.kernels = kernels, .g = g};
     sum_first(math, &t, g->slices);
 }

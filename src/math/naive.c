@@ -20,12 +20,6 @@ static zero_status naive_sync(const zero_math *math)
     return ZERO_OK;
 }
 
-/* A product with its strides. */
-typedef struct {
-    zero_gemm g;
-    int64_t piece; /* of k: one slice's of one part */
-} product;
-
 /* start + the sum over k from `first` on, of element (i, j) */
 static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int64_t k,
                     double start)
@@ -41,42 +35,37 @@ static double sum_k(const zero_gemm *g, int64_t i, int64_t j, int64_t first, int
 }
 
 /* The tree over slices first .. first + count - 1. */
-static float sum_slices(const product *x, int64_t i, int64_t j, int64_t first,
+static float sum_slices(const zero_gemm *g, int64_t i, int64_t j, int64_t first,
                         int64_t count)
 {
-    const zero_gemm *g = &x->g;
     if (count > 1) {
         int64_t left = zero_tree_left(count);
-        return sum_slices(x, i, j, first, left) +
-               sum_slices(x, i, j, first + left, count - left);
+        return sum_slices(g, i, j, first, left) +
+               sum_slices(g, i, j, first + left, count - left);
     }
     double sum = 0.0;
-    for (int64_t p = first * x->piece; p < g->k; p += g->slices * x->piece)
-        sum = sum_k(g, i, j, p, x->piece, sum);
+    for (int64_t p = 0, run; p < g->k / g->slices; p += run) {
+        const int64_t place = zero_slices_place(g, first, p, &run);
+        sum = sum_k(g, i, j, place, run, sum);
+    }
     return (float)sum;
-}
-
-static product describe(const zero_gemm *g)
-{
-    product x = {.g = *g};
-    if (!g->lda) x.g.lda = g->transpose_a ? g->m : g->k;
-    if (!g->ldb) x.g.ldb = g->transpose_b ? g->k : g->n;
-    if (!g->ldc) x.g.ldc = g->n;
-    if (g->slices > 1) x.piece = zero_slices_piece(g);
-    return x;
 }
 
 static void gemm(const zero_math *math, const zero_gemm *g)
 {
-    const product x = describe(g);
+    zero_gemm x = *g; /* with its strides */
+    if (!g->lda) x.lda = g->transpose_a ? g->m : g->k;
+    if (!g->ldb) x.ldb = g->transpose_b ? g->k : g->n;
+    if (!g->ldc) x.ldc = g->n;
+    if (g->slices > 1) zero_slices_check(g);
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
-            const int64_t at = i * x.g.ldc + j;
+            const int64_t at = i * x.ldc + j;
             const double start =
                 g->accumulate ? (double)zero_naive_get(g->c_type, g->c, at) : 0.0;
             zero_naive_set(g->c_type, g->c, at,
-                           x.piece > 0 ? sum_slices(&x, i, j, 0, g->slices)
-                                       : (float)sum_k(&x.g, i, j, 0, g->k, start));
+                           g->slices > 1 ? sum_slices(&x, i, j, 0, g->slices)
+                                         : (float)sum_k(&x, i, j, 0, g->k, start));
         }
     zero_math_poll(math);
 }
@@ -131,12 +120,12 @@ static void add_branch(const zero_math *math, const zero_branch *b)
     for (int64_t i = 0; i < b->B * n; i++) {
         zero_rng stream = b->dropout.stream;
         stream.sample += (uint64_t)(i / n);
-        float mask = 1.0f, bias = zero_naive_get(b->type, b->bias, i % b->cols);
+        float mask = 1.0f, in = zero_naive_get(b->rows_type, b->in, i);
+        if (b->bias) in += zero_naive_get(b->type, b->bias, i % b->cols);
         if (b->dropout.p > 0.0f)
             zero_rng_dropout_plain(&stream, b->dropout.p, (uint64_t)(i % n), 1, &mask);
         zero_naive_set(b->rows_type, b->out, i,
-                       zero_naive_get(b->rows_type, b->residual, i) +
-                           (zero_naive_get(b->rows_type, b->in, i) + bias) * mask);
+                       zero_naive_get(b->rows_type, b->residual, i) + in * mask);
     }
     zero_math_poll(math);
 }
@@ -176,35 +165,41 @@ static void layernorm(const zero_math *math, const zero_layernorm_args *n)
     const double C = (double)n->C;
     for (int64_t r = 0; r < n->rows; r++) {
         double mu = 0.0, variance = 0.0;
-        for (int64_t c = 0; c < n->C; c++)
+        for (int64_t c = 0; n->mean && c < n->C; c++)
             mu += row_get(n->rows_type, n->x, r * n->C + c) / C;
         for (int64_t c = 0; c < n->C; c++) {
             double from_mu = row_get(n->rows_type, n->x, r * n->C + c) - mu;
             variance += from_mu * from_mu / C;
         }
-        double scale = 1.0 / sqrt(variance + (double)ZERO_LAYERNORM_EPS);
+        double scale = 1.0 / sqrt(variance + (double)n->eps);
         for (int64_t c = 0; c < n->C; c++) {
             double gain = (double)zero_naive_get(n->type, n->gain, c);
-            double bias = (double)zero_naive_get(n->type, n->bias, c);
+            double bias = n->bias ? (double)zero_naive_get(n->type, n->bias, c) : 0.0;
             double x = row_get(n->rows_type, n->x, r * n->C + c);
             zero_naive_set(n->rows_type, n->y, r * n->C + c,
                            (float)((x - mu) * scale * gain + bias));
         }
-        n->mean[r] = (float)mu;
+        if (n->mean) n->mean[r] = (float)mu;
         n->rstd[r] = (float)scale;
     }
     zero_math_poll(math);
 }
 
-/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r. */
+static double mean_of(const zero_layernorm_grad_args *n, int64_t r)
+{
+    return n->mean ? (double)n->mean[r] : 0.0;
+}
+
+/* With g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), for row r; nothing
+ * depends on the mean of g where none is subtracted. */
 static void layernorm_dx(const zero_layernorm_grad_args *n, int64_t r)
 {
-    const double mean = (double)n->mean[r], rstd = (double)n->rstd[r], C = (double)n->C;
+    const double mean = mean_of(n, r), rstd = (double)n->rstd[r], C = (double)n->C;
     double along_one = 0.0, along_x = 0.0;
     for (int64_t c = 0; c < n->C; c++) {
         const int64_t at = r * n->C + c;
         double g = row_get(n->rows_type, n->dy, at) * row_get(n->type, n->gain, c);
-        along_one += g / C;
+        along_one += n->mean ? g / C : 0.0;
         along_x += g * (row_get(n->rows_type, n->x, at) - mean) * rstd / C;
     }
     for (int64_t c = 0; c < n->C; c++) {
@@ -222,15 +217,15 @@ static void layernorm_backward(const zero_math *math, const zero_layernorm_grad_
     for (int64_t r = 0; r < n->rows; r++) layernorm_dx(n, r);
     for (int64_t c = 0; c < n->C; c++) {
         double gain_sum = n->accumulate ? (double)n->dgain[c] : 0.0;
-        double bias_sum = n->accumulate ? (double)n->dbias[c] : 0.0;
+        double bias_sum = n->accumulate && n->dbias ? (double)n->dbias[c] : 0.0;
         for (int64_t r = 0; r < n->rows; r++) {
             double x = row_get(n->rows_type, n->x, r * n->C + c);
             double dy = row_get(n->rows_type, n->dy, r * n->C + c);
-            gain_sum += dy * ((x - (double)n->mean[r]) * (double)n->rstd[r]);
+            gain_sum += dy * ((x - mean_of(n, r)) * (double)n->rstd[r]);
             bias_sum += dy;
         }
         n->dgain[c] = (float)gain_sum;
-        n->dbias[c] = (float)bias_sum;
+        if (n->dbias) n->dbias[c] = (float)bias_sum;
     }
     zero_math_poll(math);
 }
@@ -251,9 +246,8 @@ static void embedding(const zero_math *math, const zero_embedding *e)
         const int64_t t = zero_embedding_position(e, i);
         for (int64_t c = 0; c < C; c++) {
             float sum = 0.0f;
-            if (row >= 0)
-                sum = zero_naive_get(e->type, e->wte, row * C + c) +
-                      zero_naive_get(e->type, e->wpe, t * C + c);
+            if (row >= 0) sum = zero_naive_get(e->type, e->wte, row * C + c);
+            if (row >= 0 && e->wpe) sum += zero_naive_get(e->type, e->wpe, t * C + c);
             zero_naive_set(e->rows_type, e->out, i * C + c,
                            e->words > 0 ? sum + 0.0f : sum);
         }
@@ -269,7 +263,7 @@ static void embedding_backward(const zero_math *math, const zero_embedding_grad 
         for (int64_t c = 0; c < C; c++) {
             const float dout = zero_naive_get(e->rows_type, e->dout, i * C + c);
             if (row >= 0) e->dwte[row * C + c] += dout;
-            e->dwpe[i % e->T * C + c] += dout;
+            if (e->dwpe) e->dwpe[i % e->T * C + c] += dout;
         }
     }
     zero_math_poll(math);

@@ -10,24 +10,26 @@ enum { QUERY, KEY, VALUE };
 /* One query's view of a call: its head's channels of any position. */
 typedef struct {
     const zero_attention *a;
-    int64_t b, h, i, size; /* size = C / H */
+    int64_t b, h, i, size; /* size = D */
 } query;
 
-/* An index into qkv. */
-static int64_t place(const query *q, int64_t t, int part)
+/* Where position t's query, key or value, or its gradient, begins. */
+static int64_t place(const query *q, const zero_heads *x, int64_t t, int part)
 {
-    return ((q->b * q->a->T + t) * 3 + part) * q->a->C + q->h * q->size;
+    const int64_t group = q->a->H / q->a->K;
+    return zero_heads_at(x, q->b * q->a->T + t, part == QUERY ? q->h : q->h / group);
 }
 
 /* Channel c of position t's query, key or value. */
 static float get(const query *q, int64_t t, int part, int64_t c)
 {
-    return zero_naive_get(q->a->rows_type, q->a->qkv, place(q, t, part) + c);
+    const zero_heads *const in[] = {&q->a->q, &q->a->k, &q->a->v};
+    return zero_naive_get(q->a->rows_type, in[part]->x, place(q, in[part], t, part) + c);
 }
 
 static int64_t in_out(const query *q)
 {
-    return (q->b * q->a->T + q->i) * q->a->C + q->h * q->size;
+    return ((q->b * q->a->T + q->i) * q->a->H + q->h) * q->size;
 }
 
 /* Channel c of the gradient of this query's result. */
@@ -80,8 +82,8 @@ static void forward(const query *q)
     }
 }
 
-/* The head's gradients are summed in fp32, [3][T, C/H], and rounded once, at the head's
- * end. */
+/* Gradients are summed in fp32, [3][T, D], and rounded once: dq at the head's end, dk and dv
+ * when all heads of their key head have been added. */
 static float *sums(const query *q, int64_t t, int part)
 {
     return q->a->work + 3 * q->a->T + (part * q->a->T + t) * q->size;
@@ -124,23 +126,33 @@ static void forward_head(const query *head)
     for (q.i = 0; q.i < q.a->T; q.i++) forward(&q);
 }
 
+static void store_sums(const query *q, const zero_heads *to, int part)
+{
+    for (int64_t t = 0; t < q->a->T; t++)
+        for (int64_t c = 0; c < q->size; c++)
+            zero_naive_set(q->a->rows_type, to->x, place(q, to, t, part) + c,
+                           sums(q, t, part)[c]);
+}
+
 static void backward_head(const query *head)
 {
     query q = *head;
-    memset(sums(&q, 0, QUERY), 0, (size_t)(3 * q.a->T * q.size) * sizeof(float));
-    for (q.i = 0; q.i < q.a->T; q.i++) backward(&q);
-    for (int64_t t = 0; t < q.a->T; t++)
-        for (int part = QUERY; part <= VALUE; part++)
-            for (int64_t c = 0; c < q.size; c++)
-                zero_naive_set(q.a->rows_type, q.a->dqkv, place(&q, t, part) + c,
-                               sums(&q, t, part)[c]);
+    const zero_attention *a = q.a;
+    const int64_t group = a->H / a->K, of_part = a->T * q.size;
+    const bool is_first = q.h % group == 0, is_last = q.h % group == group - 1;
+    memset(sums(&q, 0, QUERY), 0, (size_t)((is_first ? 3 : 1) * of_part) * sizeof(float));
+    for (q.i = 0; q.i < a->T; q.i++) backward(&q);
+    store_sums(&q, &a->dq, QUERY);
+    if (!is_last) return;
+    store_sums(&q, &a->dk, KEY);
+    store_sums(&q, &a->dv, VALUE);
 }
 
 static void for_each_head(const zero_attention *a, void (*visit)(const query *head))
 {
     for (int64_t b = 0; b < a->B; b++)
         for (int64_t h = 0; h < a->H; h++) {
-            const query head = {a, b, h, 0, a->C / a->H};
+            const query head = {a, b, h, 0, a->D};
             visit(&head);
         }
 }
@@ -148,7 +160,7 @@ static void for_each_head(const zero_attention *a, void (*visit)(const query *he
 /* A query's probabilities, masks and their gradient, and the sums of a head. */
 int64_t zero_naive_attention_workspace(const zero_attention *a)
 {
-    return 3 * a->T + 3 * a->T * (a->C / a->H);
+    return 3 * a->T + 3 * a->T * a->D;
 }
 
 void zero_naive_attention(const zero_math *math, const zero_attention *a)
@@ -157,7 +169,7 @@ void zero_naive_attention(const zero_math *math, const zero_attention *a)
     zero_math_poll(math);
 }
 
-/* The oracle computes everything again from qkv: it reads neither out nor lse. */
+/* The oracle computes everything again from q, k and v: it reads neither out nor lse. */
 void zero_naive_attention_backward(const zero_math *math, const zero_attention *a)
 {
     for_each_head(a, backward_head);

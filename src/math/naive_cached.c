@@ -5,37 +5,37 @@
 
 void zero_naive_remember(const zero_math *math, const zero_cached *a)
 {
-    const int64_t size = a->C / a->H;
     for (int64_t i = 0; i < a->B * a->T; i++)
-        for (int64_t c = 0; c < a->C; c++) {
-            const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
-            const int64_t key = (i * 3 + 1) * a->C + c;
-            float *part = zero_cached_part(a, b);
-            zero_naive_set(a->rows_type, part, zero_cached_key(a, c / size, at) + c % size,
-                           zero_naive_get(a->rows_type, a->qkv, key));
-            zero_naive_set(a->rows_type, part,
-                           zero_cached_value(a, c / size, at) + c % size,
-                           zero_naive_get(a->rows_type, a->qkv, key + a->C));
-        }
+        for (int64_t k = 0; k < a->K; k++)
+            for (int64_t c = 0; c < a->D; c++) {
+                const int64_t b = i / a->T, at = (a->past ? a->past[b] : 0) + i % a->T;
+                float *part = zero_cached_part(a, b);
+                zero_naive_set(
+                    a->rows_type, part, zero_cached_key(a, k, at) + c,
+                    zero_naive_get(a->rows_type, a->k.x, zero_heads_at(&a->k, i, k) + c));
+                zero_naive_set(
+                    a->rows_type, part, zero_cached_value(a, k, at) + c,
+                    zero_naive_get(a->rows_type, a->v.x, zero_heads_at(&a->v, i, k) + c));
+            }
     zero_math_poll(math);
 }
 
 /* The scaled product of text b's query of head h with key j. */
 static double score(const zero_cached *a, int64_t b, int64_t h, int64_t j)
 {
-    const int64_t size = a->C / a->H, query = b * 3 * a->C + h * size;
-    const int64_t key = zero_cached_key(a, h, j);
+    const int64_t query = zero_heads_at(&a->q, b, h);
+    const int64_t key = zero_cached_key(a, h * a->K / a->H, j);
     const float *part = zero_cached_part(a, b);
     double sum = 0.0;
-    for (int64_t c = 0; c < size; c++)
-        sum += (double)zero_naive_get(a->rows_type, a->qkv, query + c) *
+    for (int64_t c = 0; c < a->D; c++)
+        sum += (double)zero_naive_get(a->rows_type, a->q.x, query + c) *
                (double)zero_naive_get(a->rows_type, part, key + c);
-    return sum / sqrt((double)size);
+    return sum / sqrt((double)a->D);
 }
 
 static void attend(const zero_cached *a, int64_t b, int64_t h)
 {
-    const int64_t size = a->C / a->H;
+    const int64_t k = h * a->K / a->H;
     float *p = zero_cached_room(a, b, h);
     const float *part = zero_cached_part(a, b);
     double most = -INFINITY, total = 0.0;
@@ -43,12 +43,12 @@ static void attend(const zero_cached *a, int64_t b, int64_t h)
     for (int64_t j = 0; j <= a->past[b]; j++) total += exp(score(a, b, h, j) - most);
     for (int64_t j = 0; j <= a->past[b]; j++)
         p[j] = (float)(exp(score(a, b, h, j) - most) / total);
-    for (int64_t c = 0; c < size; c++) {
+    for (int64_t c = 0; c < a->D; c++) {
         double sum = 0.0;
         for (int64_t j = 0; j <= a->past[b]; j++)
             sum += (double)p[j] * (double)zero_naive_get(a->rows_type, part,
-                                                         zero_cached_value(a, h, j) + c);
-        zero_naive_set(a->rows_type, a->out, b * a->C + h * size + c, (float)sum);
+                                                         zero_cached_value(a, k, j) + c);
+        zero_naive_set(a->rows_type, a->out, (b * a->H + h) * a->D + c, (float)sum);
     }
 }
 

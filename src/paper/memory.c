@@ -15,7 +15,7 @@ static double positions(const zero_paper_setup *setup)
 
 static double checkpoint_bytes(const zero_paper_setup *setup)
 {
-    const zero_gpt2_shape *shape = &setup->shape;
+    const zero_shape *shape = &setup->shape;
     double whole = HALF * positions(setup) * (double)shape->hidden * (double)shape->layers;
     if (!setup->checkpoints || setup->keep == ZERO_PAPER_KEEP_IN_CPU) return 0.0;
     return setup->keep == ZERO_PAPER_KEEP_PIECE ? whole / setup->model_parallel : whole;
@@ -24,7 +24,7 @@ static double checkpoint_bytes(const zero_paper_setup *setup)
 /* Table 2 of Korthikanti et al., tensor parallelism alone. */
 static double activation_bytes(const zero_paper_setup *setup)
 {
-    const zero_gpt2_shape *shape = &setup->shape;
+    const zero_shape *shape = &setup->shape;
     double h = (double)shape->hidden, t = setup->model_parallel;
     double attention = 5.0 * (double)shape->heads * (double)shape->seq / (h * t);
     double block = positions(setup) * h * (10.0 + 24.0 / t + attention);
@@ -34,12 +34,12 @@ static double activation_bytes(const zero_paper_setup *setup)
 static double buffer_bytes(const zero_paper_setup *setup)
 {
     if (!setup->fused_buffer) return HALF * BUCKET;
-    return FLOAT * (double)zero_gpt2_count(&setup->shape) / setup->model_parallel;
+    return FLOAT * (double)zero_shape_count(&setup->shape) / setup->model_parallel;
 }
 
 zero_paper_memory zero_paper_memory_of(const zero_paper_setup *setup)
 {
-    int64_t psi = zero_gpt2_count(&setup->shape);
+    int64_t psi = zero_shape_count(&setup->shape);
     double t = setup->model_parallel, words = (double)setup->shape.vocab / t;
     zero_paper_memory m = {
         .states =

@@ -3,7 +3,7 @@
  * The paper trains with 16-bit activations and Adam in mixed precision (K = 12), cuts the
  * model among N_m model-parallel ranks (Megatron), and shares model states among N_d
  * data-parallel ones. b samples of s positions go through a replica at a time; h hidden, L
- * layers, a heads, V words, Psi = zero_gpt2_count() parameters. A device then holds
+ * layers, a heads, V words, Psi = zero_shape_count() parameters. A device then holds
  *
  *     states        zero_formula_state_bytes(Psi, N_d, stage) / N_m
  *     checkpoints   2 b s h L; P_a: / N_m; P_a+cpu: 0. Without checkpointing: 0
@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zero/gpt2.h"
+#include "zero/shape.h"
 
 /* How the blocks' inputs are kept until backward needs them. */
 typedef enum {
@@ -40,14 +40,14 @@ typedef enum {
 } zero_paper_keep;
 
 typedef struct {
-    zero_gpt2_shape shape; /* layers, hidden, heads, seq and vocab are read */
-    int model_parallel;    /* N_m */
-    int n_ranks;           /* N_d; devices = N_m N_d */
-    int64_t batch;         /* samples that a replica of the model computes at a time */
-    int stage;             /* 0 to 3, as in sharding/stages.h */
-    bool checkpoints;      /* blocks are recomputed from their inputs */
-    zero_paper_keep keep;  /* with checkpoints */
-    bool fused_buffer;     /* false: C_B, a buffer of constant size */
+    zero_shape shape;     /* layers, hidden, heads, seq and vocab are read */
+    int model_parallel;   /* N_m */
+    int n_ranks;          /* N_d; devices = N_m N_d */
+    int64_t batch;        /* samples that a replica of the model computes at a time */
+    int stage;            /* 0 to 3, as in sharding/stages.h */
+    bool checkpoints;     /* blocks are recomputed from their inputs */
+    zero_paper_keep keep; /* with checkpoints */
+    bool fused_buffer;    /* false: C_B, a buffer of constant size */
 } zero_paper_setup;
 
 #define ZERO_PAPER_DEVICE 32e9 /* bytes of a V100, of which the paper had 400 */

@@ -113,11 +113,11 @@ static zero_status add_states(const json_t *data, json_t *tree)
 zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fitted)
 {
     zero_paper_setup setup = zero_paper_setup_of(row);
-    zero_gpt2_shape shape = setup.shape;
+    zero_shape shape = setup.shape;
     zero_share share = {.ranks = setup.model_parallel, .slices = setup.model_parallel};
     zero_model model, part;
     if (most > 0) shape.layers = 1; /* of the model only share and chunk are read */
-    ZERO_TRY(zero_gpt2_describe(&shape, &model));
+    ZERO_TRY(zero_model_build(&shape, &model));
     zero_status st = zero_model_share(&model, share, &part);
     if (st == ZERO_OK) {
         zero_plan_input in = zero_plan_input_standard(&part, setup.n_ranks, 0);
@@ -140,10 +140,10 @@ zero_status zero_paper_plan(const json_t *row, size_t most, zero_plan_fitted *fi
     return st;
 }
 
-static int64_t count_with(zero_gpt2_shape shape, int64_t layers)
+static int64_t count_with(zero_shape shape, int64_t layers)
 {
     shape.layers = layers;
-    return zero_gpt2_count(&shape);
+    return zero_shape_count(&shape);
 }
 
 /* Figure 6: the deepest model of the paper's width that fits. `left`: what the paper's size

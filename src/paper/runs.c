@@ -5,7 +5,7 @@
 
 #include "base/embedded.h"
 #include "base/type.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/formula.h"
 
 #define TERA     1e12
@@ -127,7 +127,7 @@ static json_t *cell_of(const zero_paper_run *run, const zero_machine_file *m)
     bool fits = bytes <= m->memory;
     json_t *cell = json_pack(
         "{ss ss sI sI sI sI si si sI si sf so so}", "model", run->size, "system",
-        run->system, "psi", (json_int_t)zero_gpt2_count(&s->shape), "layers",
+        run->system, "psi", (json_int_t)zero_shape_count(&s->shape), "layers",
         (json_int_t)s->shape.layers, "hidden", (json_int_t)s->shape.hidden, "heads",
         (json_int_t)s->shape.heads, "devices", zero_paper_devices(s), "model_parallel",
         s->model_parallel, "batch", (json_int_t)s->batch, "stage", s->stage, "bytes", bytes,
@@ -238,7 +238,7 @@ static json_t *figure_4(const zero_paper_run *runs, int n, const zero_machine_fi
         json_array_append_new(
             rows, json_pack("{ss sf sf}", "model", runs[i].size, "bytes_without_zero",
                             zero_paper_memory_of(&whole).all, "largest_without_zero",
-                            (double)zero_gpt2_count(&largest.shape)));
+                            (double)zero_shape_count(&largest.shape)));
     }
     return rows;
 }

@@ -10,7 +10,7 @@
 
 double zero_throughput_flops(const zero_paper_setup *setup)
 {
-    const zero_gpt2_shape *s = &setup->shape;
+    const zero_shape *s = &setup->shape;
     double h = (double)s->hidden, positions = (double)setup->batch * (double)s->seq;
     double pass =
         24.0 * positions * (double)s->layers * h * h * (1.0 + (double)s->seq / (6.0 * h));
@@ -24,7 +24,7 @@ double zero_throughput_flops(const zero_paper_setup *setup)
  * / T. */
 static double tensor_seconds(const zero_paper_setup *setup, const zero_machine_file *m)
 {
-    const zero_gpt2_shape *s = &setup->shape;
+    const zero_shape *s = &setup->shape;
     double T = setup->model_parallel;
     const zero_machine_link *link = T > m->devices ? &m->between : &m->inside;
     double rounds = (setup->checkpoints ? 6.0 : 4.0) * 2.0;
@@ -38,14 +38,14 @@ static double tensor_seconds(const zero_paper_setup *setup, const zero_machine_f
 static double exchange_seconds(const zero_paper_setup *setup, const zero_machine_file *m)
 {
     double T = setup->model_parallel, N = setup->n_ranks;
-    double bytes = HALF * (double)zero_gpt2_count(&setup->shape) / T * (N - 1.0) / N;
+    double bytes = HALF * (double)zero_shape_count(&setup->shape) / T * (N - 1.0) / N;
     if (T * N <= m->devices) return bytes / m->inside.bandwidth;
     return bytes * fmin(T, m->devices) / m->between.bandwidth;
 }
 
 static double host_seconds(const zero_paper_setup *setup, const zero_machine_file *m)
 {
-    const zero_gpt2_shape *s = &setup->shape;
+    const zero_shape *s = &setup->shape;
     double T = setup->model_parallel, devices = fmin(m->devices, T * setup->n_ranks);
     if (!setup->checkpoints || setup->keep != ZERO_PAPER_KEEP_IN_CPU) return 0.0;
     double kept = HALF * (double)setup->batch * (double)s->seq * (double)s->hidden *
@@ -58,9 +58,9 @@ static double host_seconds(const zero_paper_setup *setup, const zero_machine_fil
 zero_throughput zero_throughput_of(const zero_paper_setup *setup, bool overlaps,
                                    const zero_machine_file *m)
 {
-    const zero_gpt2_shape *s = &setup->shape;
+    const zero_shape *s = &setup->shape;
     double T = setup->model_parallel, tokens = (double)setup->batch * (double)s->seq;
-    double owned = (double)zero_gpt2_count(s) / T;
+    double owned = (double)zero_shape_count(s) / T;
     if (setup->stage > 0) owned /= setup->n_ranks;
     zero_throughput t = {.flops = zero_throughput_flops(setup) / T,
                          .tensor = tensor_seconds(setup, m),

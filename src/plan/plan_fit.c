@@ -20,15 +20,15 @@ static zero_status measure_part(const zero_model *whole, const zero_plan_input *
     return st;
 }
 
-static zero_status measure(const zero_gpt2_shape *shape, const zero_plan_input *input,
+static zero_status measure(const zero_shape *shape, const zero_plan_input *input,
                            const zero_plan_room *room, int64_t layers,
                            zero_plan_fitted *made)
 {
-    zero_gpt2_shape deep = *shape;
+    zero_shape deep = *shape;
     zero_plan_ledger ledger;
     zero_model model;
     deep.layers = layers;
-    ZERO_TRY(zero_gpt2_describe(&deep, &model));
+    ZERO_TRY(zero_model_build(&deep, &model));
     zero_status st = zero_model_activate(&model, input->activations);
     const zero_model *like = input->model;
     if (like && like->n_units > 0)
@@ -50,7 +50,7 @@ static bool fits(const zero_plan_fitted *f, const zero_plan_room *room)
 
 /* Memory grows with depth. The search doubles first, since deep models take longer to
  * plan. */
-zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *input,
+zero_status zero_plan_fit(const zero_shape *shape, const zero_plan_input *input,
                           const zero_plan_room *room, zero_plan_fitted *fitted)
 {
     zero_plan_fitted best, next;
@@ -77,12 +77,12 @@ zero_status zero_plan_fit(const zero_gpt2_shape *shape, const zero_plan_input *i
                          "smaller --hidden, --vocab or --micro-batch",
                          room->bytes, best.needed);
     }
-    for (; beyond <= ZERO_GPT2_LAYERS; beyond *= 2) {
+    for (; beyond <= ZERO_MOST_LAYERS; beyond *= 2) {
         ZERO_TRY(measure(shape, input, room, beyond, &next));
         if (!fits(&next, room)) break;
         best = next;
     }
-    beyond = zero_min(beyond, ZERO_GPT2_LAYERS + 1);
+    beyond = zero_min(beyond, ZERO_MOST_LAYERS + 1);
     while (beyond - best.layers > 1) {
         int64_t middle = best.layers + (beyond - best.layers) / 2;
         ZERO_TRY(measure(shape, input, room, middle, &next));

@@ -1,7 +1,7 @@
 /* plan_fit.h - the deepest model that fits a given memory, beside a device two of them. */
 #pragma once
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/schedule.h"
 
 typedef struct {
@@ -21,11 +21,11 @@ typedef struct {
 } zero_plan_room;
 
 /* The most layers with which this shape trains in this room; at most as many as
- * zero_gpt2_check() allows. shape->layers is ignored, and so is all of input->model but its
+ * zero_shape_check() allows. shape->layers is ignored, and so is all of input->model but its
  * share and the last unit's chunk of logits; it may be NULL. Fails as
  * zero_schedule_compile() does; ZERO_ERR_INVALID, with the bytes needed, if not even one
  * layer fits. */
-ZERO_NODISCARD zero_status zero_plan_fit(const zero_gpt2_shape *shape,
+ZERO_NODISCARD zero_status zero_plan_fit(const zero_shape *shape,
                                          const zero_plan_input *input,
                                          const zero_plan_room *room,
                                          zero_plan_fitted *fitted);

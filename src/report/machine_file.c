@@ -266,7 +266,7 @@ zero_status zero_machine_file_find(const char *name, zero_machine_file *machine)
 /* ---- products ---- */
 
 /* The share of a step's flops in products of scores and values, whose width is a head's. */
-static double attention_share(const zero_gpt2_shape *s)
+static double attention_share(const zero_shape *s)
 {
     double h = (double)s->hidden, L = (double)s->layers;
     double attention = (double)s->seq / (6.0 * h);
@@ -274,7 +274,7 @@ static double attention_share(const zero_gpt2_shape *s)
 }
 
 double zero_machine_products(const zero_machine_file *m, zero_type type,
-                             const zero_gpt2_shape *s, double tokens)
+                             const zero_shape *s, double tokens)
 {
     double rate = m->peak[type] * m->share * tokens / (tokens + m->tokens);
     double head = (double)s->hidden / (double)s->heads;

@@ -26,7 +26,7 @@
 
 #include "base/embedded.h"
 #include "base/type.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "zero/status.h"
 
 #define ZERO_MACHINE_TEXT 120 /* bytes of a text, at most, with its end */
@@ -64,7 +64,7 @@ ZERO_NODISCARD zero_status zero_machine_file_find(const char *name_or_path,
  * (paper/throughput.h) for `tokens` positions at a time. 0 if the machine lacks the
  * type. */
 double zero_machine_products(const zero_machine_file *machine, zero_type type,
-                             const zero_gpt2_shape *shape, double tokens);
+                             const zero_shape *shape, double tokens);
 
 /* The name of machine i of this program, from 0 on; NULL past the last one. */
 extern const zero_embedded zero_machine_texts[]; /* the files of machines/ */

@@ -2,21 +2,21 @@
 
 #include <inttypes.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/formula.h"
 
 void zero_models_show(FILE *out)
 {
     int n;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    const zero_preset *rows = zero_model_presets(&n);
     fprintf(out, "%-16s %6s %6s %5s %5s %6s %15s %10s  %s\n", "model", "layers", "hidden",
             "heads", "seq", "vocab", "parameters", "states, GB", "from");
     for (int i = 0; i < n; i++) {
-        const zero_gpt2_shape *s = &rows[i].shape;
+        const zero_shape *s = &rows[i].shape;
         fprintf(out, "%-16s %6" PRId64 " %6" PRId64 " %5" PRId64 " %5" PRId64 " ",
                 rows[i].name, s->layers, s->hidden, s->heads, s->seq);
         /* Without a vocabulary Psi depends on V. */
-        int64_t psi = zero_gpt2_count(s);
+        int64_t psi = zero_shape_count(s);
         double gb = zero_formula_state_bytes(psi, 1, 0, ZERO_FP32) / 1e9;
         if (s->vocab > 0)
             fprintf(out, "%6" PRId64 " %15" PRId64 " %10.3f", s->vocab, psi, gb);

@@ -109,7 +109,7 @@ static json_t *exchange_facts(const zero_plan_exchange *x)
 zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s)
 {
     const zero_plan_input *in = &s->input;
-    const zero_gpt2_shape *shape = in->model->units->shape;
+    const zero_shape *shape = in->model->units->shape;
     const int sums = zero_formula_tp_sums(in->recompute),
               papers = zero_formula_tp_sums_of_paper(in->recompute);
     int64_t elements = in->micro_batch * in->seq * shape->hidden;
@@ -273,7 +273,7 @@ static json_t *fitted_facts(const zero_plan_fitted *f)
 {
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:b}", "layers", f->layers, "parameters", f->n_params,
-                  "needed", f->needed, "is_deepest", f->layers == ZERO_GPT2_LAYERS);
+                  "needed", f->needed, "is_deepest", f->layers == ZERO_MOST_LAYERS);
     if (f->host > 0) put_whole(object, "host", (int64_t)f->host);
     if (f->file > 0) put_whole(object, "file", (int64_t)f->file);
     return object;

@@ -22,11 +22,11 @@ static zero_status choose_shape(zero_plan_report *r)
 {
     const zero_config *c = &r->config;
     int64_t data_vocab;
-    zero_gpt2_shape preset;
-    ZERO_TRY(zero_gpt2_preset(c->model, &preset));
+    zero_shape preset;
+    ZERO_TRY(zero_model_preset(c->model, &preset));
     ZERO_TRY(zero_corpus_expect_vocab(c->data, c->tokenizer, &data_vocab, &r->whose_vocab));
     if (preset.vocab > 0) r->whose_vocab = "the preset's";
-    if (c->vocab > 0) r->whose_vocab = "--vocab";
+    if (c->shape.vocab > 0) r->whose_vocab = "--vocab";
     ZERO_TRY(zero_config_shape(c, data_vocab, &r->shape));
     if (r->shape.vocab > 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -232,7 +232,7 @@ static zero_status make(zero_plan_report *r)
     ZERO_TRY(zero_config_complete(&r->config, r->request.n_ranks));
     ZERO_TRY(choose_shape(r));
     ZERO_TRY(zero_tp_check(&r->config.tp, &r->shape));
-    ZERO_TRY(zero_gpt2_describe(&r->shape, &r->model));
+    ZERO_TRY(zero_model_build(&r->shape, &r->model));
     ZERO_TRY(zero_model_activate(&r->model, zero_config_activations(&r->config)));
     zero_model_chunk_logits(&r->model, zero_device_logits(r->config.device));
     ZERO_TRY(zero_plan_machine_fill(r));

@@ -85,7 +85,7 @@ typedef struct {
     zero_plan_request request;
     zero_plan_filled filled;
     zero_config config; /* completed */
-    zero_gpt2_shape shape;
+    zero_shape shape;
     const char *whose_vocab;
     zero_model model; /* the whole one */
     zero_model made;  /* the rank's part, if that is another one */

@@ -64,7 +64,7 @@ static json_t *machine_facts(const zero_plan_report *r)
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
     const zero_config *c = &r->config;
-    const zero_gpt2_shape *s = &r->shape;
+    const zero_shape *s = &r->shape;
     const zero_plan_input *in = &r->stages[0].schedule.input;
     json_t *object = json_pack(
         "{s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}}", "model", "name", c->model, "layers",

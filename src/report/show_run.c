@@ -10,7 +10,7 @@
 #include "engine/file_ledger.h"
 #include "math/backends.h"
 #include "math/blas.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "report/json_put.h"
 #include "report/show.h"
 #include "report/text.h"
@@ -320,8 +320,8 @@ void zero_show_totals(const zero_run_view *v, const zero_run_totals *t, json_t *
             "skipped", e->skipped, "all_steps", v->config->steps, "loss_scale",
             (double)e->loss_scale.scale, "steps", steps, "tokens", t->tokens, "run_seconds",
             t->seconds, "eval_seconds", t->eval_seconds, "flops",
-            zero_gpt2_flops(v->model->shape), "multiplied",
-            zero_gpt2_multiplied(v->model->shape), "ms",
+            zero_shape_flops(v->model->shape), "multiplied",
+            zero_shape_multiplied(v->model->shape), "ms",
             t->seconds < 1e-2 * (double)steps ? ".4f" : ".2f", "mapped_bytes", mapped,
             "exposed_seconds",
             profile->is_of_device

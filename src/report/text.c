@@ -28,7 +28,7 @@ void zero_text_continue(FILE *out)
     fprintf(out, "\n%*s", INDENT, "");
 }
 
-void zero_text_shape(const zero_gpt2_shape *s, char text[ZERO_PLAN_TEXT])
+void zero_text_shape(const zero_shape *s, char text[ZERO_PLAN_TEXT])
 {
     snprintf(text, ZERO_PLAN_TEXT,
              "%" PRId64 " layer%s, %" PRId64 " hidden, %" PRId64 " head%s, T %" PRId64,

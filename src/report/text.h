@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/instruction_text.h"
 #include "train/config.h"
 
@@ -27,4 +27,4 @@ void zero_text_continue(FILE *out);
 json_t *zero_batch_facts(const zero_config *config, int64_t seq);
 
 /* "2 layers, 48 hidden, 1 head, T 32" */
-void zero_text_shape(const zero_gpt2_shape *shape, char text[ZERO_PLAN_TEXT]);
+void zero_text_shape(const zero_shape *shape, char text[ZERO_PLAN_TEXT]);

@@ -114,10 +114,10 @@ static void take_default(int64_t *value, int64_t unset, int64_t standard)
 
 static zero_status find_recipe(const zero_config *c, zero_recipe *recipe)
 {
-    zero_gpt2_shape shape;
-    ZERO_TRY(zero_gpt2_preset(c->model, &shape));
+    zero_shape shape;
+    ZERO_TRY(zero_model_preset(c->model, &shape));
     *recipe = other_recipe;
-    recipe->lr = rate_for((double)zero_gpt2_count(&shape));
+    recipe->lr = rate_for((double)zero_shape_count(&shape));
     for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
         if (strcmp(recipes[i].model, c->model) == 0) *recipe = recipes[i];
     if (strcmp(lesson_recipe.model, c->model) == 0) *recipe = lesson_recipe;
@@ -154,7 +154,7 @@ static zero_status complete_numbers(zero_config *c)
 /* If the data decide the vocabulary, it is checked when they are open. */
 static zero_status take_shares(zero_config *c)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     ZERO_TRY(zero_config_shape(c, ZERO_VOCAB_BYTES, &shape));
     zero_tp_take_defaults(&c->tp, c->plan.reproducible, shape.heads);
     return zero_tp_check(&c->tp, &shape);
@@ -191,15 +191,15 @@ zero_status zero_config_complete(zero_config *c, int n_ranks)
 zero_status zero_config_take_preset(zero_config *c)
 {
     zero_recipe r;
-    zero_gpt2_shape shape;
+    zero_shape shape;
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
     ZERO_TRY(zero_config_shape(c, 0, &shape));
-    c->layers = shape.layers;
-    c->hidden = shape.hidden;
-    c->heads = shape.heads;
-    c->seq = shape.seq;
-    c->vocab = shape.vocab;
+    c->shape.layers = shape.layers;
+    c->shape.hidden = shape.hidden;
+    c->shape.heads = shape.heads;
+    c->shape.seq = shape.seq;
+    c->shape.vocab = shape.vocab;
     if (c->global_batch > 0 || c->plan.micro_batch > 0) return ZERO_OK;
     c->global_batch = r.global_batch;
     c->plan.micro_batch = r.micro_batch;
@@ -208,40 +208,40 @@ zero_status zero_config_take_preset(zero_config *c)
 
 /* ---- imported weights ---- */
 
-zero_status zero_config_take_shape(zero_config *c, const zero_gpt2_shape *found,
-                                   bool has_model)
+zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool has_model)
 {
-    zero_gpt2_shape preset;
-    bool is_open = !has_model && c->layers == 0 && c->hidden == 0 && c->heads == 0;
-    ZERO_TRY(zero_gpt2_preset(c->model, &preset));
-    if (!has_model || preset.vocab == 0) take_default(&c->vocab, 0, found->vocab);
+    zero_shape preset;
+    bool is_open =
+        !has_model && c->shape.layers == 0 && c->shape.hidden == 0 && c->shape.heads == 0;
+    ZERO_TRY(zero_model_preset(c->model, &preset));
+    if (!has_model || preset.vocab == 0) take_default(&c->shape.vocab, 0, found->vocab);
     if (has_model) return ZERO_OK;
     /* Tensors do not show heads. The preset's are taken only for a model of its
      * size. */
     bool is_preset = found->layers == preset.layers && found->hidden == preset.hidden;
-    if (found->heads <= 0 && c->heads <= 0 && !is_preset)
+    if (found->heads <= 0 && c->shape.heads <= 0 && !is_preset)
         return zero_fail(
             ZERO_ERR_INVALID,
             "--init-from %s: the number of heads is not known, without a config.json "
             "beside the weights that says it (n_head): give --heads N, or --model NAME",
             c->init_from);
     if (is_open && found->heads > 0) {
-        double n_params = (double)zero_gpt2_count(found);
+        double n_params = (double)zero_shape_count(found);
         const char **model = &c->model;
         double least = INFINITY;
         for (size_t i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
-            zero_gpt2_shape shape;
-            ZERO_TRY(zero_gpt2_preset(recipes[i].model, &shape));
-            double d = distance((double)zero_gpt2_count(&shape), n_params);
+            zero_shape shape;
+            ZERO_TRY(zero_model_preset(recipes[i].model, &shape));
+            double d = distance((double)zero_shape_count(&shape), n_params);
             if (d >= least) continue;
             least = d;
             *model = recipes[i].model;
         }
     }
-    take_default(&c->layers, 0, found->layers);
-    take_default(&c->hidden, 0, found->hidden);
-    take_default(&c->heads, 0, found->heads);
-    take_default(&c->seq, 0, found->seq);
+    take_default(&c->shape.layers, 0, found->layers);
+    take_default(&c->shape.hidden, 0, found->hidden);
+    take_default(&c->shape.heads, 0, found->heads);
+    take_default(&c->shape.seq, 0, found->seq);
     return ZERO_OK;
 }
 
@@ -256,7 +256,7 @@ double zero_config_scratch_rate(const zero_config *c)
 zero_status zero_config_check(const zero_config *config)
 {
     zero_config c = *config;
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_type activations;
     int32_t vocab;
     ZERO_TRY(zero_config_check_given(config));
@@ -268,20 +268,19 @@ zero_status zero_config_check(const zero_config *config)
     ZERO_TRY(zero_tokens_check_bytes(c.token_bytes));
     if (c.init_from) return ZERO_OK; /* its files have the shape */
     ZERO_TRY(zero_config_shape(&c, ZERO_VOCAB_BYTES, &shape));
-    ZERO_TRY(zero_gpt2_check(&shape));
+    ZERO_TRY(zero_shape_check(&shape));
     return take_shares(&c);
 }
 
-zero_status zero_config_shape(const zero_config *c, int64_t data_vocab,
-                              zero_gpt2_shape *shape)
+zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_shape *shape)
 {
-    zero_gpt2_shape s;
-    ZERO_TRY(zero_gpt2_preset(c->model, &s));
-    if (c->layers > 0) s.layers = c->layers;
-    if (c->hidden > 0) s.hidden = c->hidden;
-    if (c->heads > 0) s.heads = c->heads;
-    if (c->seq > 0) s.seq = c->seq;
-    if (c->vocab > 0) s.vocab = c->vocab;
+    zero_shape s;
+    ZERO_TRY(zero_model_preset(c->model, &s));
+    if (c->shape.layers > 0) s.layers = c->shape.layers;
+    if (c->shape.hidden > 0) s.hidden = c->shape.hidden;
+    if (c->shape.heads > 0) s.heads = c->shape.heads;
+    if (c->shape.seq > 0) s.seq = c->shape.seq;
+    if (c->shape.vocab > 0) s.vocab = c->shape.vocab;
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;

@@ -9,15 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/plan_input.h"
 #include "train/tensor_parallel.h"
 #include "zero/status.h"
 
 typedef struct {
     /* model */
-    const char *model; /* a preset of nn/gpt2_presets.c */
-    int64_t layers, hidden, heads, seq, vocab;
+    const char *model; /* a preset of nn/presets.c */
+    zero_shape shape;  /* zeros: the preset's; with the next two when it is completed */
     double dropout;
     const char *init_from; /* NULL: random weights */
     const char *backend;
@@ -102,8 +102,7 @@ ZERO_NODISCARD zero_status zero_config_take_preset(zero_config *config);
  * batch, is the one nearest in size. Zeros in `found` are unknown. ZERO_ERR_INVALID if the
  * heads are and would be guessed. */
 ZERO_NODISCARD zero_status zero_config_take_shape(zero_config *config,
-                                                  const zero_gpt2_shape *found,
-                                                  bool has_model);
+                                                  const zero_shape *found, bool has_model);
 
 /* The preset's learning rate, which is for random weights. */
 double zero_config_scratch_rate(const zero_config *config);
@@ -121,7 +120,7 @@ bool zero_config_resumes(const zero_config *config);
 /* The model's shape: the preset's, changed by what the user gave; where neither names a
  * vocabulary, the data's. */
 ZERO_NODISCARD zero_status zero_config_shape(const zero_config *config, int64_t data_vocab,
-                                             zero_gpt2_shape *shape);
+                                             zero_shape *shape);
 
 /* Completes a plan's input that began as config->plan, of a completed configuration, and
  * has got its model, rank, layouts and collectives. */

@@ -68,7 +68,7 @@
 #include "engine/engine.h"
 #include "engine/ranks.h"
 #include "io/line_file.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "train/step_times.h"
 
 typedef struct {
@@ -100,7 +100,7 @@ typedef struct {
     const json_t *options; /* by name: those that differ from their defaults */
     const json_t *config;  /* by name: all, as the run has them; null: left open */
     const char *model;     /* its name */
-    const zero_gpt2_shape *shape;
+    const zero_shape *shape;
     int64_t n_params;
     const zero_plan_input *plan;
     const zero_schedule *schedule;

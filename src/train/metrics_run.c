@@ -22,7 +22,7 @@ static json_t *kinds(const zero_metrics_run *r)
 
 json_t *zero_metrics_run_facts(const zero_metrics_run *r)
 {
-    const zero_gpt2_shape *g = r->shape;
+    const zero_shape *g = r->shape;
     const zero_plan_input *plan = r->plan;
     int N = plan->n_ranks, R = plan->shard_ranks > 0 ? plan->shard_ranks : N;
     return json_pack(

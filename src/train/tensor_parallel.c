@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 /* Slices of a reproducible run, so that --tp 1, 2 and 4 give the same bits. */
 #define REPRODUCIBLE_SLICES 4
@@ -23,10 +23,10 @@ void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads)
     tp->slices = is_fixed ? most : tp->ranks;
 }
 
-zero_status zero_tp_check(const zero_tp *tp, const zero_gpt2_shape *shape)
+zero_status zero_tp_check(const zero_tp *tp, const zero_shape *shape)
 {
     if (tp->ranks == 1 && tp->slices == 1) return ZERO_OK;
-    return zero_gpt2_check_share(shape, (int)tp->ranks, (int)tp->slices);
+    return zero_shape_check_share(shape, (int)tp->ranks, (int)tp->slices);
 }
 
 /* ---- ranks and nodes ---- */

@@ -13,7 +13,7 @@
 
 #include "lists/layout.h"
 #include "nn/share.h"
-#include "zero/gpt2.h"
+#include "zero/shape.h"
 
 /* As the user gave it. */
 typedef struct {
@@ -28,7 +28,7 @@ void zero_tp_take_defaults(zero_tp *tp, bool reproducible, int64_t heads);
 
 /* ZERO_ERR_INVALID, with the numbers, for slices that the ranks of a TP group cannot share,
  * or into which the model cannot be cut. Needs the defaults. */
-ZERO_NODISCARD zero_status zero_tp_check(const zero_tp *tp, const zero_gpt2_shape *shape);
+ZERO_NODISCARD zero_status zero_tp_check(const zero_tp *tp, const zero_shape *shape);
 /* ZERO_ERR_INVALID unless T divides the ranks. */
 ZERO_NODISCARD zero_status zero_tp_check_ranks(const zero_tp *tp, int n_ranks);
 /* ZERO_ERR_INVALID for a TP group on several nodes, unless that is wanted. */

@@ -16,7 +16,7 @@
 #include "sharding/compile.h"
 #include "train/config.h"
 #include "train/trainer.h"
-#include "zero/gpt2.h"
+#include "zero/shape.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -211,8 +211,8 @@ static const zero_field size_fields[] = {
     ZERO_FIELD(zero_unit_sizes, out),          ZERO_FIELD(zero_unit_sizes, saved),
     ZERO_FIELD(zero_unit_sizes, forward_work), ZERO_FIELD(zero_unit_sizes, backward_work),
     ZERO_FIELD(zero_unit_sizes, thread_work),  ZERO_FIELD(zero_unit_sizes, logits)};
-static const zero_field shape_fields[] = {ZERO_FIELD(zero_gpt2_shape, dropout),
-                                          ZERO_FIELD(zero_gpt2_shape, seed)};
+static const zero_field shape_fields[] = {ZERO_FIELD(zero_shape, dropout),
+                                          ZERO_FIELD(zero_shape, seed)};
 
 /* Rows are hashed first, and then, if the hashes differ, compared to name the first that
  * does. */
@@ -254,7 +254,7 @@ static zero_status visit_tables(const zero_plan_input *plan, comparison *c)
 zero_status zero_trainer_compare(const zero_engine_spec *e, zero_comm *comm)
 {
     const zero_model *m = e->plan.model;
-    const zero_gpt2_shape none = {0};
+    const zero_shape none = {0};
     comparison c = {0};
     int64_t most;
     bool same;

@@ -5,7 +5,7 @@
 
 #include "caching_allocator.h"
 #include "memory_trace.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/compile.h"
 
 #define KIB ((size_t)1 << 10)
@@ -261,10 +261,10 @@ TEST(memory_in_pieces_is_lost)
 static void compile(const char *name, int stage, bool recompute, zero_model *model,
                     zero_schedule *s)
 {
-    zero_gpt2_shape shape;
-    assert_ok(zero_gpt2_preset(name, &shape));
+    zero_shape shape;
+    assert_ok(zero_model_preset(name, &shape));
     if (shape.vocab == 0) shape.vocab = 256;
-    assert_ok(zero_gpt2_describe(&shape, model));
+    assert_ok(zero_model_build(&shape, model));
     zero_plan_input in = zero_plan_input_standard(model, 3, 1);
     in.stage = stage;
     in.type = ZERO_BF16;

@@ -16,7 +16,7 @@
 
 #define TOKENS_MOST 256
 
-static const zero_gpt2_shape random_shape = {
+static const zero_shape random_shape = {
     .layers = 3, .hidden = 48, .heads = 4, .seq = 40, .vocab = 211};
 
 static void check(zero_status st)
@@ -109,11 +109,11 @@ static int read_tokens(char *text, int32_t tokens[TOKENS_MOST])
 
 /* ---- both ways ---- */
 
-static zero_gpt2_shape read_shape(const char *dir)
+static zero_shape read_shape(const char *dir)
 {
     char path[4096];
     zero_bytes text = {0};
-    zero_gpt2_shape shape;
+    zero_shape shape;
     snprintf(path, sizeof path, "%s/%s", dir, ZERO_HUGGING_FACE_CONFIG);
     check(zero_bytes_read(&text, path));
     check(zero_hugging_face_read_config(path, &text, &shape));
@@ -123,9 +123,9 @@ static zero_gpt2_shape read_shape(const char *dir)
 
 static void import_from(const char *dir, zero_engine *e, zero_model *model, zero_comm *comm)
 {
-    zero_gpt2_shape shape = read_shape(dir);
+    zero_shape shape = read_shape(dir);
     zero_hugging_face file;
-    check(zero_gpt2_describe(&shape, model));
+    check(zero_model_build(&shape, model));
     check(zero_hugging_face_open(dir, model, &file));
     zero_weights weights = zero_hugging_face_weights(&file);
     open_engine(e, model, &weights, comm);
@@ -134,7 +134,7 @@ static void import_from(const char *dir, zero_engine *e, zero_model *model, zero
 
 static void export_to(const char *dir, zero_engine *e, zero_model *model, zero_comm *comm)
 {
-    check(zero_gpt2_describe(&random_shape, model));
+    check(zero_model_build(&random_shape, model));
     open_engine(e, model, &(zero_weights){.fill = fill_random, .arg = model}, comm);
     zero_weights weights = {.fill = fill_from_engine, .arg = e};
     check(zero_hugging_face_write(

@@ -11,7 +11,7 @@
 /* ---- what is in the files ---- */
 
 /* Every group fits into one granule: all ranks but the first own nothing. */
-static const zero_gpt2_shape smallest = {
+static const zero_shape smallest = {
     .layers = 1, .hidden = 1, .heads = 1, .seq = 2, .vocab = 3, .seed = 5};
 
 TEST(ranks_that_own_nothing_write_valid_empty_shards)

@@ -30,8 +30,7 @@ TEST(what_is_written_is_read_back)
 /* More than the buffers hold, and not a multiple of them. */
 TEST(a_matrix_of_many_buffers_is_read_back)
 {
-    zero_gpt2_shape large = {
-        .layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
+    zero_shape large = {.layers = 1, .hidden = 96, .heads = 2, .seq = 5, .vocab = 1021};
     zero_model model = model_of(&large);
     zero_hugging_face file;
     check_ok(write_to(DIR_NAME "/", &model, &values, NULL));
@@ -84,7 +83,7 @@ TEST(names_and_shapes_are_theirs)
 TEST(the_configuration_is_theirs)
 {
     zero_bytes text = {0};
-    zero_gpt2_shape read;
+    zero_shape read;
     json_t *root;
     int64_t n;
     const char *word;
@@ -156,7 +155,7 @@ static json_t *keep_foreign(void)
 /* `positions`: of the model that is written. */
 static void write_kept(const json_t *kept, int64_t positions)
 {
-    zero_gpt2_shape s = shape;
+    zero_shape s = shape;
     s.seq = positions;
     zero_model model = model_of(&s);
     zero_tokenizer tok;
@@ -196,7 +195,7 @@ TEST(files_that_were_kept_are_written_as_they_were)
 TEST(a_configuration_that_was_kept_has_the_shape_that_is_written)
 {
     zero_bytes text = {0};
-    zero_gpt2_shape read;
+    zero_shape read;
     json_t *kept = keep_foreign(), *root;
     write_kept(kept, 12);
     check_ok(zero_bytes_read(&text, DIR_NAME "/config.json"));

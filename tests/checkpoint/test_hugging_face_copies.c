@@ -9,7 +9,7 @@
 #include "checkpoint/hugging_face_copies.h"
 
 /* The embedding has two blocks and a part of one. */
-static const zero_gpt2_shape large = {
+static const zero_shape large = {
     .layers = 1, .hidden = 64, .heads = 2, .seq = 16, .vocab = 8500};
 
 enum { BLOCK = 16 * ZERO_HUGGING_FACE_PIECE };
@@ -23,7 +23,7 @@ static void write_copies(zero_model *model)
     if (test_rank == 0) assert_non_null(mkdtemp(folder));
     MPI_Bcast(folder, (int)sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD);
     assert_int_equal(chdir(folder), 0);
-    check_ok(zero_gpt2_describe(&large, model));
+    check_ok(zero_model_build(&large, model));
     snprintf(own, sizeof own, "copy-%d", test_rank);
     check_ok(write_to(own, model, &values, NULL));
     MPI_Barrier(MPI_COMM_WORLD);

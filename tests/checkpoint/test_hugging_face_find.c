@@ -22,7 +22,7 @@ static void put_text(const char *path, const char *text)
 static void reads_values(const char *path)
 {
     zero_hugging_face file;
-    zero_gpt2_shape found;
+    zero_shape found;
     zero_model model = model_of(&shape);
     check_ok(zero_hugging_face_find_shape(path, &found));
     assert_true(found.layers == 2 && found.heads == 3 && found.vocab == 71);
@@ -34,7 +34,7 @@ static void reads_values(const char *path)
 
 static void refuses(const char *path, zero_status code, const char *text)
 {
-    zero_gpt2_shape found;
+    zero_shape found;
     zero_status st = zero_hugging_face_find_shape(path, &found);
     if (st != code || !strstr(zero_last_error(), text))
         fail_msg("status %d, '%s' lacks '%s'", (int)st, zero_last_error(), text);

@@ -164,7 +164,7 @@ TEST(any_one_prefix_may_stand_before_the_names)
 /* Rows follow each other in a file, so elements keep their places. */
 TEST(the_first_of_more_positions_are_read)
 {
-    zero_gpt2_shape shorter = shape, longer = shape, found;
+    zero_shape shorter = shape, longer = shape, found;
     zero_hugging_face file;
     made_file made = {.prefix = "", .type = "F32"};
     make(&made);
@@ -203,7 +203,7 @@ static zero_status read_all(const zero_model *model)
     return st;
 }
 
-static void refuses_as(const zero_gpt2_shape *s, zero_status code, const char *const *texts)
+static void refuses_as(const zero_shape *s, zero_status code, const char *const *texts)
 {
     zero_model model = model_of(s);
     zero_status st = read_all(&model);
@@ -278,12 +278,11 @@ TEST(another_shape_is_told_by_the_options_that_give_it)
 {
     made_file made = {.prefix = "", .type = "F32"};
     make(&made);
-    zero_gpt2_shape other = shape;
+    zero_shape other = shape;
     other.vocab = 512;
     refuses_as(&other, ZERO_ERR_INVALID,
                (const char *const[]){"(vocab 512)", "give --vocab 71,", NULL});
-    other =
-        (zero_gpt2_shape){.layers = 3, .hidden = 48, .heads = 3, .seq = 32, .vocab = 71};
+    other = (zero_shape){.layers = 3, .hidden = 48, .heads = 3, .seq = 32, .vocab = 71};
     refuses_as(&other, ZERO_ERR_INVALID,
                (const char *const[]){"(layers 3, hidden 48, seq 32)",
                                      "give --layers 2 --hidden 24 --seq 10,", NULL});
@@ -302,7 +301,7 @@ TEST(other_files_are_refused)
 
 /* ---- configurations of others ---- */
 
-static zero_status open_with(const char *json, const zero_gpt2_shape *s)
+static zero_status open_with(const char *json, const zero_shape *s)
 {
     zero_hugging_face file;
     zero_model model = model_of(s);

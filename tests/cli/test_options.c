@@ -27,8 +27,9 @@ TEST(without_options_everything_is_default)
     assert_string_equal(c->data, "stories");
     assert_string_equal(c->progress, "auto");
     assert_true(!c->tokenizer && !c->metrics && !c->shuffle);
-    assert_true(c->layers == 0 && c->hidden == 0 && c->heads == 0 && c->seq == 0);
-    assert_true(c->vocab == 0 && c->steps == -1 && c->global_batch == 0 &&
+    assert_true(c->shape.layers == 0 && c->shape.hidden == 0 && c->shape.heads == 0 &&
+                c->shape.seq == 0);
+    assert_true(c->shape.vocab == 0 && c->steps == -1 && c->global_batch == 0 &&
                 c->plan.micro_batch == 0);
     assert_true(c->warmup == -1 && c->eval_every == -1 && c->eval_batches == 0);
     assert_true(c->lr == -1.0 && c->lr_min == -1.0 && c->dropout == 0.0);
@@ -63,7 +64,7 @@ TEST(suffixes_are_decimal)
     parsed o;
     accepted("--bucket 64K --steps 3M --vocab 2M --seed 9223372036854775807", &o);
     assert_true(o.config.plan.bucket == 64000 && o.config.steps == 3000000);
-    assert_true(o.config.vocab == 2000000 && o.config.seed == INT64_MAX);
+    assert_true(o.config.shape.vocab == 2000000 && o.config.seed == INT64_MAX);
 }
 
 TEST(binary_suffixes_are_powers_of_1024)
@@ -242,7 +243,8 @@ TEST(flags_win_over_the_file_whatever_the_order)
         assert_true(o.config.steps == 20 && o.config.plan.stage == 0 && !o.config.shuffle);
         assert_true(o.config.plan.bucket == 200000 && o.config.lr == 0.25 &&
                     o.config.clip == 2.0);
-        assert_true(o.config.seq == 64 && o.config.sample == 3 && o.config.tp.ranks == 1);
+        assert_true(o.config.shape.seq == 64 && o.config.sample == 3 &&
+                    o.config.tp.ranks == 1);
         assert_string_equal(o.config.model, "gpt2");
         assert_true(zero_options_is_set(&o.given, "bucket") &&
                     !zero_options_is_set(&o.given, "beta1"));

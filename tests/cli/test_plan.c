@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 3, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50};
 
 static zero_plan_input plan_of(const zero_model *model, int stage, int ranks, int M)
@@ -32,7 +32,7 @@ static zero_plan_input plan_of(const zero_model *model, int stage, int ranks, in
 static void for_all(void (*check)(const zero_schedule *s))
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int k = 0; k < 4 * 5 * 3 * 2 * 2; k++) {
         zero_layout layout;
         zero_schedule s;
@@ -152,7 +152,7 @@ TEST(resident_groups_stay_too)
     zero_schedule s;
     int groups[8];
     size_t bytes;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = plan_of(&model, 3, 3, 1);
     in.persist = 1 << 20;
     assert_ok(zero_schedule_compile(&s, &in));
@@ -195,7 +195,7 @@ TEST(a_step_takes_what_it_computes_and_what_it_waits_for)
 TEST(copies_of_a_device_take_time)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
@@ -226,7 +226,7 @@ TEST(copies_of_a_device_take_time)
 TEST(without_overlap_nothing_is_hidden)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         zero_schedule s;
         zero_plan_input in = plan_of(&model, stage, 3, 1);
@@ -250,7 +250,7 @@ TEST(flops_are_those_of_the_products)
 {
     zero_model model;
     zero_schedule s;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = plan_of(&model, 0, 1, 1);
     double L = 3, C = 24, V = 50, T = 17, rows = 2 * T;
     double blocks = L * (24 * rows * C * C + 4 * rows * T * C), head = 2 * rows * V * C;
@@ -276,7 +276,7 @@ TEST(a_unit_of_unknown_work_takes_its_parameters_once_per_position)
 {
     zero_model model;
     zero_schedule s;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int u = 0; u < model.n_units; u++) model.units[u].sizes = sizes_without_flops;
     zero_plan_input in = plan_of(&model, 0, 1, 1);
     assert_ok(zero_schedule_compile(&s, &in));
@@ -296,7 +296,7 @@ TEST(one_layer_more_than_fits_does_not_fit)
             zero_plan_fitted fitted;
             zero_plan_ledger l;
             zero_model model;
-            zero_gpt2_shape deeper = shape;
+            zero_shape deeper = shape;
             zero_plan_input in = {.stage = stage,
                                   .n_ranks = 4,
                                   .micro_batch = 2,
@@ -307,9 +307,9 @@ TEST(one_layer_more_than_fits_does_not_fit)
             assert_ok(
                 zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = limits[i]}, &fitted));
             assert_true(fitted.needed <= limits[i]);
-            if (fitted.layers == ZERO_GPT2_LAYERS) continue;
+            if (fitted.layers == ZERO_MOST_LAYERS) continue;
             deeper.layers = fitted.layers + 1;
-            assert_ok(zero_gpt2_describe(&deeper, &model));
+            assert_ok(zero_model_build(&deeper, &model));
             in.model = &model;
             assert_ok(zero_plan_measure(&in, &l));
             assert_true(l.needed > limits[i]);

@@ -16,7 +16,7 @@
 
 enum { DEPTH = 4 };
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 5, .hidden = 48, .heads = 3, .seq = 16, .vocab = 20000};
 
 static zero_plan_input plan_of(const zero_model *model, int stage, zero_type type,
@@ -40,7 +40,7 @@ static zero_plan_input plan_of(const zero_model *model, int stage, zero_type typ
 static void for_all(void (*check)(const zero_schedule *s))
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int k = 0; k < 4 * 2 * 3 * 2; k++) {
         zero_schedule s;
         zero_type type = k / 4 % 2 ? ZERO_BF16 : ZERO_FP32;
@@ -161,7 +161,7 @@ static double exposed_with(const zero_model *model, zero_offload when, double fl
 TEST(lazy_and_backward_hide_what_end_cannot)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (double flops = 1e8; flops < 1e12; flops *= 10.0) {
         double end = exposed_with(&model, ZERO_OFFLOAD_END, flops);
         double lazy = exposed_with(&model, ZERO_OFFLOAD_LAZY, flops);
@@ -176,11 +176,11 @@ TEST(the_stream_runs_ahead_of_the_walk)
 {
     zero_model model;
     zero_schedule s;
-    zero_gpt2_shape wide = shape;
+    zero_shape wide = shape;
     wide.hidden = 768;
     wide.layers = 2;
     wide.vocab = 100;
-    assert_ok(zero_gpt2_describe(&wide, &model));
+    assert_ok(zero_model_build(&wide, &model));
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     assert_ok(zero_schedule_compile(&s, &in));
     assert_true(s.groups[1].n_blocks > 2 * DEPTH);
@@ -194,7 +194,7 @@ TEST(ranks_of_a_node_share_its_disk)
 {
     zero_model model;
     double seconds[2];
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int nodes = 1; nodes <= 2; nodes++) {
         zero_layout layout;
         zero_schedule s;
@@ -215,7 +215,7 @@ TEST(enough_tokens_hide_the_disk_and_fewer_do_not)
     zero_model model;
     zero_schedule s, resident;
     double times;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = plan_of(&model, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     assert_ok(zero_schedule_compile(&s, &in));
     in.offload = ZERO_OFFLOAD_OFF;
@@ -244,11 +244,11 @@ TEST(memory_and_disk_both_limit_the_depth)
     assert_ok(
         zero_plan_fit(&shape, &in, &(zero_plan_room){.bytes = memory, .disk = disk}, &two));
     assert_true(two.file <= disk && two.layers < one.layers);
-    zero_gpt2_shape deeper = shape;
+    zero_shape deeper = shape;
     zero_model model;
     zero_plan_ledger l;
     deeper.layers = two.layers + 1;
-    assert_ok(zero_gpt2_describe(&deeper, &model));
+    assert_ok(zero_model_build(&deeper, &model));
     in.model = &model;
     assert_ok(zero_plan_measure(&in, &l));
     assert_true(l.file_bytes > disk && l.needed <= memory);
@@ -294,7 +294,7 @@ TEST(the_advice_names_offload_only_where_it_fits)
 {
     zero_model model;
     zero_plan_ledger resident, offloaded;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = plan_of(&model, 0, ZERO_FP32, ZERO_OFFLOAD_OFF);
     assert_ok(zero_plan_measure(&in, &resident));
     in.offload = ZERO_OFFLOAD_LAZY;
@@ -312,7 +312,7 @@ TEST(the_advice_beside_a_device_looks_at_both_memories)
 {
     zero_model model;
     zero_plan_ledger resident, host, file;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = plan_of(&model, 1, ZERO_BF16, ZERO_OFFLOAD_LAZY);
     in.device = true;
     in.offload_depth = 1;
@@ -343,7 +343,7 @@ TEST(both_memories_decide_what_fits_beside_a_device)
     for (int k = 0; k < 4; k++) {
         const zero_plan_room *room = &rooms[k / 2];
         zero_plan_input in = plan_of(NULL, 2, ZERO_BF16, ZERO_OFFLOAD_LAZY);
-        zero_gpt2_shape deeper = shape;
+        zero_shape deeper = shape;
         zero_plan_fitted fitted;
         zero_plan_ledger l;
         zero_model model;
@@ -352,7 +352,7 @@ TEST(both_memories_decide_what_fits_beside_a_device)
         assert_ok(zero_plan_fit(&shape, &in, room, &fitted));
         assert_true(fitted.needed <= room->bytes && fitted.host <= room->host);
         deeper.layers = fitted.layers + 1;
-        assert_ok(zero_gpt2_describe(&deeper, &model));
+        assert_ok(zero_model_build(&deeper, &model));
         in.model = &model;
         assert_ok(zero_plan_measure(&in, &l));
         assert_true(k / 2 == 0 ? l.device_needed > room->bytes : l.needed > room->host);

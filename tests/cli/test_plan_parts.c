@@ -10,7 +10,7 @@
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 3, .hidden = 64, .heads = 4, .seq = 32, .vocab = 300};
 
 /* The plan of part 1 of 2 or 4, for two ranks of the ZeRO group, on a node each. */
@@ -22,7 +22,7 @@ typedef struct {
 static void open_plan_of(plan *p, int ranks, zero_algorithm collectives, bool recompute,
                          bool in_pieces)
 {
-    assert_ok(zero_gpt2_describe(&shape, &p->whole));
+    assert_ok(zero_model_build(&shape, &p->whole));
     assert_ok(zero_model_share(&p->whole, (zero_share){ranks, ranks - 1, 4}, &p->part));
     zero_plan_input in = zero_plan_input_standard(&p->part, 2, 0);
     in.stage = 2;

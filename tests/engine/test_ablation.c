@@ -4,12 +4,12 @@
 
 #include "base/fail.h"
 #include "base/number.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "plan/ablation.h"
 #include "sharding/compile.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 4, .hidden = 64, .heads = 4, .seq = 64, .vocab = 3000};
 
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
 static void open_case(int tp, plan_case *c)
 {
     zero_share share = {.ranks = tp, .slices = tp};
-    assert_ok(zero_gpt2_describe(&shape, &c->whole));
+    assert_ok(zero_model_build(&shape, &c->whole));
     assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.micro_batch = 4;

@@ -89,13 +89,13 @@ static void place(test_setup *setup, bool is_host, zero_offload when)
 static test_setup setup_of(dice *d, int stage, zero_type type)
 {
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){.layers = 2,
-                                    .hidden = 18,
-                                    .heads = 3,
-                                    .seq = 5,
-                                    .vocab = 31,
-                                    .dropout = 0.1f,
-                                    .seed = 3};
+    setup.shape = (zero_shape){.layers = 2,
+                               .hidden = 18,
+                               .heads = 3,
+                               .seq = 5,
+                               .vocab = 31,
+                               .dropout = 0.1f,
+                               .seed = 3};
     setup.eval_batches = 1;
     setup.lr = 1e-2;
     setup.clip = 0.05;

@@ -18,7 +18,7 @@ static void run_begin(test_run *run, const test_setup *setup)
 {
     *run = (test_run){.setup = *setup, .comm = &run->own};
     test_split(test_size, 0, &run->own);
-    assert_ok(zero_gpt2_describe(&setup->shape, &run->model));
+    assert_ok(zero_model_build(&setup->shape, &run->model));
     zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, &run->model, run->comm),
                              .backend = setup->backend,
                              .seed = setup->seed,

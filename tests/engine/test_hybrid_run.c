@@ -8,13 +8,13 @@
 #include "support/offload_test.h"
 #include "support/share.h"
 
-static const zero_gpt2_shape shape = {.layers = 2,
-                                      .hidden = 32,
-                                      .heads = 8,
-                                      .seq = 8,
-                                      .vocab = 30,
-                                      .dropout = 0.1f,
-                                      .seed = 5};
+static const zero_shape shape = {.layers = 2,
+                                 .hidden = 32,
+                                 .heads = 8,
+                                 .seq = 8,
+                                 .vocab = 30,
+                                 .dropout = 0.1f,
+                                 .seed = 5};
 
 /* Settings that must not matter, by number. */
 static test_setup setup_of(int variant)

@@ -11,13 +11,13 @@
 #include "support/offload_test.h"
 
 /* The sums of any degree up to four divide twelve heads. */
-static const zero_gpt2_shape shape = {.layers = 3,
-                                      .hidden = 48,
-                                      .heads = 12,
-                                      .seq = 7,
-                                      .vocab = 30,
-                                      .dropout = 0.1f,
-                                      .seed = 5};
+static const zero_shape shape = {.layers = 3,
+                                 .hidden = 48,
+                                 .heads = 12,
+                                 .seq = 7,
+                                 .vocab = 30,
+                                 .dropout = 0.1f,
+                                 .seed = 5};
 
 typedef struct {
     test_outcome out;

@@ -71,7 +71,7 @@ static int axis_length(int axis)
 static int64_t least_bucket(const test_setup *setup, zero_comm *comm)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&setup->shape, &model));
+    assert_ok(zero_model_build(&setup->shape, &model));
     assert_ok(zero_model_activate(&model, setup->plan.activations));
     int64_t least = test_least_bucket(zero_engine_place(setup->plan, &model, comm));
     zero_model_destroy(&model);
@@ -83,13 +83,13 @@ static test_setup setup_of(const pairs_choice *c, types kind, zero_comm *comm)
     static const int64_t prefetch[] = {0, 1, 1000}, persist[] = {0, 100, 1 << 30},
                          message[] = {0, ZERO_LEAST_MESSAGE, 1000};
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){.layers = 2,
-                                    .hidden = 16,
-                                    .heads = 2,
-                                    .seq = 8,
-                                    .vocab = 30,
-                                    .dropout = 0.1f,
-                                    .seed = 3};
+    setup.shape = (zero_shape){.layers = 2,
+                               .hidden = 16,
+                               .heads = 2,
+                               .seq = 8,
+                               .vocab = 30,
+                               .dropout = 0.1f,
+                               .seed = 3};
     setup.eval_batches = 1;
     setup.lr = 1e-2;
     setup.clip = 0.05;

@@ -85,13 +85,13 @@ static void draw_plan(dice *d, zero_plan_input *plan)
 static test_setup setup_of(dice *d, int stage, zero_type type, zero_offload when)
 {
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){.layers = 3,
-                                    .hidden = 18,
-                                    .heads = 3,
-                                    .seq = 5,
-                                    .vocab = 31,
-                                    .dropout = 0.1f,
-                                    .seed = 3};
+    setup.shape = (zero_shape){.layers = 3,
+                               .hidden = 18,
+                               .heads = 3,
+                               .seq = 5,
+                               .vocab = 31,
+                               .dropout = 0.1f,
+                               .seed = 3};
     setup.directory = test_place;
     setup.eval_batches = 1;
     setup.lr = 1e-2;

@@ -11,11 +11,11 @@
 #define MOST 50 /* sequences that are tried */
 
 /* Its layouts leave gaps: in stage 2 with recompute 45 sequences need less than 44. */
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 3, .hidden = 32, .heads = 2, .seq = 17, .vocab = 2000};
 
 /* A model with more states than activations. */
-static const zero_gpt2_shape large = {
+static const zero_shape large = {
     .layers = 5, .hidden = 64, .heads = 4, .seq = 64, .vocab = 5000};
 
 /* Every stage, with and without recompute: in fp32 with whole models, in bf16 with TP groups of
@@ -26,12 +26,12 @@ typedef struct {
     zero_plan_input input;
 } plan_case;
 
-static void open_case(const zero_gpt2_shape *of, int k, plan_case *c)
+static void open_case(const zero_shape *of, int k, plan_case *c)
 {
     bool is_shared = k / 8;
     int ranks = is_shared ? 2 : 1;
     zero_share share = {.ranks = ranks, .slices = ranks};
-    assert_ok(zero_gpt2_describe(of, &c->whole));
+    assert_ok(zero_model_build(of, &c->whole));
     assert_ok(zero_model_share(&c->whole, share, &c->part));
     c->input = zero_plan_input_standard(&c->part, 4, 0);
     c->input.stage = k % 4;
@@ -94,7 +94,7 @@ TEST(a_device_has_room_for_itself_alone)
 {
     zero_model model;
     zero_plan_batch b, with_context;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input in = zero_plan_input_standard(&model, 4, 0);
     in.device = 1;
     size_t bytes = needed_with(in, 9, 1);

@@ -39,12 +39,12 @@ static int64_t roll(dice *d, int64_t n)
 static void draw_gpt2(dice *d, int slices, zero_type activations, zero_model *model)
 {
     int64_t heads = slices * (1 + roll(d, 2));
-    zero_gpt2_shape shape = {.layers = 1 + roll(d, 3),
-                             .heads = heads,
-                             .hidden = heads * (1 + roll(d, 12)),
-                             .seq = 1 + roll(d, 10),
-                             .vocab = slices + roll(d, 50)};
-    assert_ok(zero_gpt2_describe(&shape, model));
+    zero_shape shape = {.layers = 1 + roll(d, 3),
+                        .heads = heads,
+                        .hidden = heads * (1 + roll(d, 12)),
+                        .seq = 1 + roll(d, 10),
+                        .vocab = slices + roll(d, 50)};
+    assert_ok(zero_model_build(&shape, model));
     assert_ok(zero_model_activate(model, activations));
 }
 
@@ -399,10 +399,10 @@ static void between_the_needs_of_two_stages_only_the_higher_one_trains(void **st
     job *j = *state;
     zero_comm *comm = &j->comm[0][0][0];
     zero_model model;
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = 20, .hidden = 32, .heads = 2, .seq = 8, .vocab = 40, .seed = 5};
     if (comm->size < 3) return; /* two ranks gain less than a gradient in flight costs */
-    all_ok(zero_gpt2_describe(&shape, &model));
+    all_ok(zero_model_build(&shape, &model));
     zero_plan_input plan = zero_engine_place(
         (zero_plan_input){.micro_batch = 1, .accumulation = 1, .bucket = 1 << 20}, &model,
         comm);

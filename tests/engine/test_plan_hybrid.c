@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "plan/plan.h"
 #include "plan/plan_time.h"
@@ -157,13 +157,13 @@ static double busy(const zero_schedule *s, zero_op end, double bandwidth)
  * in flight on the same wire. */
 TEST(joins_and_shard_groups_share_the_wire_of_a_node)
 {
-    static const zero_gpt2_shape shape = {
+    static const zero_shape shape = {
         .layers = 2, .hidden = 24, .heads = 2, .seq = 17, .vocab = 50};
     zero_model whole, model;
     zero_plan_machine slow = machine;
     schedule_job job;
     zero_plan_time time;
-    assert_ok(zero_gpt2_describe(&shape, &whole));
+    assert_ok(zero_model_build(&shape, &whole));
     assert_ok(zero_model_share(&whole, (zero_share){2, 0, 2}, &model));
     slow.bandwidth = 1e3;
     zero_plan_input input = job_input(&model, 0, 4);

@@ -86,13 +86,13 @@ static test_setup setup_of(const pairs_choice *c)
         ZERO_OFFLOAD_OFF, ZERO_OFFLOAD_END, ZERO_OFFLOAD_LAZY, ZERO_OFFLOAD_BACKWARD,
         ZERO_OFFLOAD_DELAYED};
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){.layers = 3,
-                                    .hidden = 288,
-                                    .heads = 12,
-                                    .seq = 32,
-                                    .vocab = 60,
-                                    .dropout = 0.1f,
-                                    .seed = 3};
+    setup.shape = (zero_shape){.layers = 3,
+                               .hidden = 288,
+                               .heads = 12,
+                               .seq = 32,
+                               .vocab = 60,
+                               .dropout = 0.1f,
+                               .seed = 3};
     setup.eval_batches = 1;
     setup.clip = 0.0; /* BACKWARD knows no norm */
     setup.directory = test_place;

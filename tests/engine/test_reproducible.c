@@ -18,7 +18,7 @@ static test_setup setup_of(int n_ranks, int stage, zero_type type, bool reproduc
         {ZERO_ALGORITHM_P2P, 1}, {ZERO_ALGORITHM_SHM, 1}, {ZERO_ALGORITHM_HIER, 2}};
     int variant = n_ranks + stage;
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){
+    setup.shape = (zero_shape){
         .layers = 2, .hidden = 16, .heads = 2, .seq = 8, .vocab = 30, .dropout = 0.1f};
     setup.clip = 0.05;
     setup.eval_batches = 1;

@@ -247,7 +247,7 @@ static size_t cache_bytes(const test_setup *setup)
 /* Keys and values take half the bytes; queries and scores beside them stay fp32. */
 TEST(activations_of_16_bits_halve_the_cache)
 {
-    const zero_gpt2_shape *shape = &test_standard.shape;
+    const zero_shape *shape = &test_standard.shape;
     const int64_t kept = shape->layers * TEXTS * 2 * shape->seq * shape->hidden;
     for (int device = 0; device < 2; device++) {
         test_setup wide = with_types(texts_of(TEXTS, 1), ZERO_BF16, ZERO_FP32);

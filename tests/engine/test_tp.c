@@ -7,13 +7,13 @@
 
 enum { GLOBAL_BATCH = 8 }; /* microbatches */
 
-static const zero_gpt2_shape shape = {.layers = 2,
-                                      .hidden = 32,
-                                      .heads = 8,
-                                      .seq = 8,
-                                      .vocab = 30,
-                                      .dropout = 0.1f,
-                                      .seed = 5};
+static const zero_shape shape = {.layers = 2,
+                                 .hidden = 32,
+                                 .heads = 8,
+                                 .seq = 8,
+                                 .vocab = 30,
+                                 .dropout = 0.1f,
+                                 .seed = 5};
 
 /* The program's ways that must not matter, by number. */
 static test_setup setup_of(int n_ranks, int tp, int variant)

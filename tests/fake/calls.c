@@ -113,7 +113,7 @@ void zero_fake_add_branch(const zero_math *math, const zero_branch *b)
     const int64_t n = b->B * b->T * b->cols;
     zero_branch *to = &of.args->branch;
     *to = *b;
-    to->bias = typed(of, b->type, b->bias, b->cols);
+    to->bias = b->bias ? typed(of, b->type, b->bias, b->cols) : NULL;
     to->residual = typed(of, b->rows_type, b->residual, n);
     to->in = typed(of, b->rows_type, b->in, n);
     to->out = typed(of, b->rows_type, b->out, n);
@@ -152,9 +152,9 @@ void zero_fake_layernorm(const zero_math *math, const zero_layernorm_args *n)
     *to = *n;
     to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
     to->gain = typed(of, n->type, n->gain, n->C);
-    to->bias = typed(of, n->type, n->bias, n->C);
+    to->bias = n->bias ? typed(of, n->type, n->bias, n->C) : NULL;
     to->y = typed(of, n->rows_type, n->y, n->rows * n->C);
-    to->mean = floats(of, n->mean, n->rows);
+    to->mean = n->mean ? floats(of, n->mean, n->rows) : NULL;
     to->rstd = floats(of, n->rstd, n->rows);
     zero_fake_commit(math);
 }
@@ -171,12 +171,12 @@ void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_gr
     *to = *n;
     to->x = typed(of, n->rows_type, n->x, n->rows * n->C);
     to->gain = typed(of, n->type, n->gain, n->C);
-    to->mean = floats(of, n->mean, n->rows);
+    to->mean = n->mean ? floats(of, n->mean, n->rows) : NULL;
     to->rstd = floats(of, n->rstd, n->rows);
     to->dy = typed(of, n->rows_type, n->dy, n->rows * n->C);
     to->dx = typed(of, n->rows_type, n->dx, n->rows * n->C);
     to->dgain = floats(of, n->dgain, n->C);
-    to->dbias = floats(of, n->dbias, n->C);
+    to->dbias = n->dbias ? floats(of, n->dbias, n->C) : NULL;
     zero_fake_commit(math);
 }
 
@@ -192,16 +192,25 @@ static void execute_attention_backward(zero_fake *f, zero_fake_args *a)
     zero_cpu_attention_backward(&f->math, &a->attention);
 }
 
+/* n heads of each row of the call. */
+static void *heads(arrays of, zero_type type, const zero_heads *x, int64_t rows, int64_t n,
+                   int64_t D)
+{
+    return typed(of, type, x->x, zero_heads_extent(x, rows, n, D));
+}
+
 /* The arrays that both directions use. */
 static zero_attention *record_attention(arrays of, const zero_attention *a)
 {
     zero_attention *to = &of.args->attention;
     *to = *a;
-    to->qkv = typed(of, a->rows_type, a->qkv, 3 * a->B * a->T * a->C);
-    to->out = typed(of, a->rows_type, a->out, a->B * a->T * a->C);
+    to->q.x = heads(of, a->rows_type, &a->q, a->B * a->T, a->H, a->D);
+    to->k.x = heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
+    to->v.x = heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
+    to->out = typed(of, a->rows_type, a->out, a->B * a->T * a->H * a->D);
     to->lse = floats(of, a->lse, a->B * a->H * a->T);
     to->work = floats(of, a->work, zero_cpu_attention_workspace(a));
-    to->dout = NULL, to->dqkv = NULL;
+    to->dout = to->dq.x = to->dk.x = to->dv.x = NULL;
     return to;
 }
 
@@ -215,8 +224,10 @@ void zero_fake_attention_backward(const zero_math *math, const zero_attention *a
 {
     arrays of = begin(math, "attention_backward", execute_attention_backward);
     zero_attention *to = record_attention(of, a);
-    to->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->C);
-    to->dqkv = typed(of, a->rows_type, a->dqkv, 3 * a->B * a->T * a->C);
+    to->dout = typed(of, a->rows_type, a->dout, a->B * a->T * a->H * a->D);
+    to->dq.x = heads(of, a->rows_type, &a->dq, a->B * a->T, a->H, a->D);
+    to->dk.x = heads(of, a->rows_type, &a->dk, a->B * a->T, a->K, a->D);
+    to->dv.x = heads(of, a->rows_type, &a->dv, a->B * a->T, a->K, a->D);
     zero_fake_commit(math);
 }
 
@@ -232,28 +243,32 @@ static void execute_recall(zero_fake *f, zero_fake_args *a)
     cpu->recall(&f->math, &a->cached);
 }
 
-/* remember() has no out. */
-static void record_cached(arrays of, const zero_cached *a)
+static zero_cached *record_cached(arrays of, const zero_cached *a)
 {
     zero_cached *to = &of.args->cached;
     *to = *a;
     to->past = past_of(of, a->past, a->B);
-    to->qkv = typed(of, a->rows_type, a->qkv, 3 * a->B * a->T * a->C);
-    to->cache =
-        floats(of, a->cache, a->B * zero_cache_floats(a->rows_type, a->room, a->C, a->H));
+    to->q.x = to->k.x = to->v.x = to->out = NULL;
+    to->cache = floats(of, a->cache,
+                       a->B * zero_cache_floats(a->rows_type, a->room, a->H, a->K, a->D));
+    return to;
 }
 
 void zero_fake_remember(const zero_math *math, const zero_cached *a)
 {
-    record_cached(begin(math, "remember", execute_remember), a);
+    arrays of = begin(math, "remember", execute_remember);
+    zero_cached *to = record_cached(of, a);
+    to->k.x = heads(of, a->rows_type, &a->k, a->B * a->T, a->K, a->D);
+    to->v.x = heads(of, a->rows_type, &a->v, a->B * a->T, a->K, a->D);
     zero_fake_commit(math);
 }
 
 void zero_fake_recall(const zero_math *math, const zero_cached *a)
 {
     arrays of = begin(math, "recall", execute_recall);
-    record_cached(of, a);
-    of.args->cached.out = typed(of, a->rows_type, a->out, a->B * a->C);
+    zero_cached *to = record_cached(of, a);
+    to->q.x = heads(of, a->rows_type, &a->q, a->B, a->H, a->D);
+    to->out = typed(of, a->rows_type, a->out, a->B * a->H * a->D);
     zero_fake_commit(math);
 }
 
@@ -297,7 +312,7 @@ void zero_fake_embedding(const zero_math *math, const zero_embedding *e)
     for (int64_t b = 0; e->past && b < e->B; b++)
         positions = zero_max(positions, e->past[b] + e->T);
     to->past = past_of(of, e->past, e->B);
-    to->wpe = typed(of, e->type, e->wpe, positions * e->C);
+    to->wpe = e->wpe ? typed(of, e->type, e->wpe, positions * e->C) : NULL;
     to->out = typed(of, e->rows_type, e->out, e->B * e->T * e->C);
     of.args->embedding.limit =
         limit_of(of, e->words, e->wte, (size_t)e->C * zero_type_size(e->type));
@@ -320,7 +335,7 @@ void zero_fake_embedding_backward(const zero_math *math, const zero_embedding_gr
     to->tokens = integers(of, e->tokens, e->B * e->T);
     to->dout = typed(of, e->rows_type, e->dout, e->B * e->T * e->C);
     to->dwte = floats(of, e->dwte, zero_max(e->words, 1) * e->C);
-    to->dwpe = floats(of, e->dwpe, e->T * e->C);
+    to->dwpe = e->dwpe ? floats(of, e->dwpe, e->T * e->C) : NULL;
     of.args->embedding_backward.limit =
         limit_of(of, e->words, e->dwte, (size_t)e->C * sizeof *e->dwte);
     zero_fake_commit(math);

@@ -5,7 +5,7 @@
 /* Whatever a file says, checking the resulting configuration does not crash. */
 static void complete(zero_config config)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     for (int n_ranks = 1; n_ranks <= 3; n_ranks++) {
         zero_config tried = config;
         zero_status st = zero_config_complete(&tried, n_ranks);

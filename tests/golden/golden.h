@@ -6,11 +6,11 @@
  * in the order of the model's tensor table. */
 #pragma once
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 enum { GOLDEN_STEPS = 10, GOLDEN_BATCH = 2 };
 
-static const zero_gpt2_shape golden_shape = {
+static const zero_shape golden_shape = {
     .layers = 2, .hidden = 24, .heads = 4, .seq = 12, .vocab = 50};
 
 static const struct {

@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2) die("usage: golden_export DIR");
     zero_model model;
-    if (zero_gpt2_describe(&golden_shape, &model) != ZERO_OK) die(zero_last_error());
+    if (zero_model_build(&golden_shape, &model) != ZERO_OK) die(zero_last_error());
     char path[4096];
     snprintf(path, sizeof path, "%s/gpt2.f32", argv[1]);
     write_weights(&model, path);

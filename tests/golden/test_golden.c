@@ -26,7 +26,7 @@ static int load_golden(void **state)
     struct golden *g = calloc(1, sizeof *g);
     g->meta = json_load_file(GOLDEN_DIR "/gpt2.json", 0, NULL);
     FILE *file = fopen(GOLDEN_DIR "/gpt2.f32", "rb");
-    if (!g->meta || !file || zero_gpt2_describe(&golden_shape, &g->model) != ZERO_OK)
+    if (!g->meta || !file || zero_model_build(&golden_shape, &g->model) != ZERO_OK)
         return -1;
     size_t n = (size_t)g->model.n_params;
     g->weights = malloc(3 * n * sizeof *g->weights);

@@ -14,18 +14,20 @@ static const zero_backend *const naive = &zero_backend_naive;
 /* Everything that forward and backward read and write, in the host's memory. */
 typedef struct {
     zero_attention s;
-    int64_t n, rows; /* B T C, B H T */
-    float *qkv, *dout;
+    int64_t n, n_in, rows; /* B T H D, B T (H + 2 K) D, B H T */
+    float *qkv, *dout, *dqkv;
     int shift; /* of the device's arrays, in bytes: 4 forbids loads of 16 bytes */
 } problem;
 
 static problem make_problem(test_pool *pool, zero_attention s)
 {
-    problem x = {.s = s, .n = s.B * s.T * s.C, .rows = s.B * s.H * s.T};
-    x.s.qkv = x.qkv = test_floats(pool, 3 * x.n);
+    problem x = {.s = s, .n = s.B * s.T * s.H * s.D, .rows = s.B * s.H * s.T};
+    x.n_in = s.B * s.T * (s.H + 2 * s.K) * s.D;
+    x.qkv = test_floats(pool, x.n_in);
     x.s.dout = x.dout = test_floats(pool, x.n);
     x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.s.dqkv = test_floats(pool, 3 * x.n);
+    x.dqkv = test_floats(pool, x.n_in);
+    zero_attention_rows(&x.s, x.qkv, x.dqkv);
     return x;
 }
 
@@ -34,7 +36,8 @@ static problem same_inputs(test_pool *pool, const problem *of)
 {
     problem x = *of;
     x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.s.dqkv = test_floats(pool, 3 * x.n);
+    x.dqkv = test_floats(pool, x.n_in);
+    zero_attention_rows(&x.s, x.qkv, x.dqkv);
     return x;
 }
 
@@ -52,24 +55,28 @@ static void solve_on(int capability, const problem *x)
 {
     const int64_t float_bytes = (int64_t)sizeof(float);
     const int64_t bytes = x->n * float_bytes, lse_bytes = x->rows * float_bytes;
+    const int64_t in_bytes = x->n_in * float_bytes;
     test_gpu g = test_gpu_begin(test_gpu_shared);
     zero_attention s = x->s, forward;
     s.work = NULL;
-    s.qkv = (const float *)test_gpu_in(&g, x->qkv, 3 * bytes, x->shift);
+    const void *qkv = test_gpu_in(&g, x->qkv, in_bytes, x->shift);
     s.out = (float *)test_gpu_out(&g, NULL, bytes, x->shift);
     s.lse = (float *)test_gpu_out(&g, NULL, lse_bytes, x->shift);
     s.dout = (const float *)test_gpu_in(&g, x->dout, bytes, x->shift);
-    s.dqkv = (float *)test_gpu_out(&g, NULL, 3 * bytes, x->shift);
-    /* Half of the heads at a time. */
-    const zero_cuda_room room = test_gpu_room(&g, 4 * s.T * (s.B * s.H / 2 + 1));
-    forward = s, forward.dout = NULL, forward.dqkv = NULL;
+    void *dqkv = test_gpu_out(&g, NULL, in_bytes, x->shift);
+    /* Half of the key heads at a time. */
+    const zero_cuda_room room =
+        test_gpu_room(&g, 4 * s.T * (s.B * s.K / 2 + 1) * (s.H / s.K));
+    forward = s, forward.dout = NULL;
+    zero_attention_rows(&forward, qkv, NULL);
+    zero_attention_rows(&s, qkv, dqkv);
     while (test_gpu_next(&g)) {
         zero_cuda_attention(g.stream, capability, &forward);
         zero_cuda_attention_backward(g.stream, capability, &s, room);
     }
     memcpy(x->s.out, test_gpu_result(&g, s.out), (size_t)bytes);
     memcpy(x->s.lse, test_gpu_result(&g, s.lse), (size_t)lse_bytes);
-    memcpy(x->s.dqkv, test_gpu_result(&g, s.dqkv), (size_t)(3 * bytes));
+    memcpy(x->dqkv, test_gpu_result(&g, dqkv), (size_t)in_bytes);
 }
 
 static void solve(const problem *x)
@@ -81,7 +88,7 @@ static void check_close(const problem *got, const problem *want, double toleranc
 {
     assert_true(test_error(want->n, got->s.out, want->s.out) < tolerance);
     assert_true(test_error(want->rows, got->s.lse, want->s.lse) < tolerance);
-    assert_true(test_error(3 * want->n, got->s.dqkv, want->s.dqkv) < tolerance);
+    assert_true(test_error(want->n_in, got->dqkv, want->dqkv) < tolerance);
 }
 
 /* Factors are off by up to 2^-9 in bf16 and 2^-12 in fp16, and sums by less than four times that of
@@ -114,8 +121,9 @@ static void check_sizes(float p, zero_type type)
         check_against_oracle(
             (zero_attention){.B = sizes[i][0],
                              .T = sizes[i][1],
-                             .C = sizes[i][2],
                              .H = sizes[i][3],
+                             .K = sizes[i][3],
+                             .D = sizes[i][2] / sizes[i][3],
                              .first_head = 3,
                              .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, p}},
             type);
@@ -139,7 +147,8 @@ static void check_values(test_pool *pool, int capability, zero_type factors, int
                          zero_type rounded_to)
 {
     problem x = make_problem(
-        pool, (zero_attention){.B = 1, .T = 1, .C = size, .H = 1, .factors = factors});
+        pool,
+        (zero_attention){.B = 1, .T = 1, .H = 1, .K = 1, .D = size, .factors = factors});
     uint16_t half[160];
     float rounded[160];
     const float *values = x.qkv + 2 * size;
@@ -167,7 +176,7 @@ static void values_are_rounded_where_the_device_has_the_type(void **state)
 static void check_batch(test_pool *pool, zero_type factors)
 {
     const int64_t T = 66, C = 40, H = 2, n = T * C;
-    zero_attention shape = {.B = 3, .T = T, .C = C, .H = H, .factors = factors};
+    zero_attention shape = {.B = 3, .T = T, .H = H, .K = H, .D = C / H, .factors = factors};
     shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
     problem all = make_problem(pool, shape);
     solve(&all);
@@ -180,7 +189,7 @@ static void check_batch(test_pool *pool, zero_type factors)
         solve(&one);
         assert_same(n, one.s.out, (float *)all.s.out + b * n);
         assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
-        assert_same(3 * n, one.s.dqkv, (float *)all.s.dqkv + b * 3 * n);
+        assert_same(3 * n, one.dqkv, all.dqkv + b * 3 * n);
     }
 }
 
@@ -196,13 +205,15 @@ static void check_past(test_pool *pool, zero_type factors)
 {
     const int64_t T = 100, C = 48, cuts[] = {1, 40, 64, 99};
     problem was = make_problem(
-        pool, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .factors = factors});
+        pool,
+        (zero_attention){.B = 1, .T = T, .H = 2, .K = 2, .D = C / 2, .factors = factors});
     solve(&was);
     for (size_t i = 0; i < COUNT(cuts); i++) {
         const int64_t t = cuts[i];
         problem is = same_inputs(pool, &was);
-        is.s.qkv = is.qkv = test_floats(pool, 3 * is.n);
+        is.qkv = test_floats(pool, is.n_in);
         memcpy(is.qkv, was.qkv, (size_t)(t * 3 * C) * sizeof(float));
+        zero_attention_rows(&is.s, is.qkv, is.dqkv);
         solve(&is);
         assert_same(t * C, is.s.out, was.s.out);
         for (int64_t h = 0; h < 2; h++) assert_same(t, is.s.lse + h * T, was.s.lse + h * T);
@@ -222,12 +233,12 @@ static void check_future(test_pool *pool, zero_type factors)
 {
     const int64_t T = 100, C = 48, t = 65;
     problem x = make_problem(
-        pool, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .factors = factors});
+        pool,
+        (zero_attention){.B = 1, .T = T, .H = 2, .K = 2, .D = C / 2, .factors = factors});
     memset(x.dout + t * C, 0, (size_t)((T - t) * C) * sizeof(float));
     solve(&x);
-    for (int64_t i = t * 3 * C; i < T * 3 * C; i++)
-        assert_true(((float *)x.s.dqkv)[i] == 0.0f);
-    assert_true(((float *)x.s.dqkv)[t * 3 * C - 1] != 0.0f);
+    for (int64_t i = t * 3 * C; i < T * 3 * C; i++) assert_true(x.dqkv[i] == 0.0f);
+    assert_true(x.dqkv[t * 3 * C - 1] != 0.0f);
 }
 
 static void positions_that_no_loss_uses_have_no_gradient(void **state)
@@ -243,21 +254,22 @@ static void alignment_changes_no_bit(void **state)
     const zero_type types[] = {ZERO_FP32, ZERO_FP16, ZERO_BF16};
     for (size_t i = 0; i < COUNT(types); i++) {
         problem x = make_problem(
-            *state,
-            (zero_attention){.B = 1, .T = 70, .C = 72, .H = 2, .factors = types[i]});
+            *state, (zero_attention){
+                        .B = 1, .T = 70, .H = 2, .K = 2, .D = 36, .factors = types[i]});
         problem y = same_inputs(*state, &x);
         y.shift = 4;
         solve(&x);
         solve(&y);
         assert_same(x.n, y.s.out, x.s.out);
-        assert_same(3 * x.n, y.s.dqkv, x.s.dqkv);
+        assert_same(3 * x.n, y.dqkv, x.dqkv);
     }
 }
 
 /* Scores whose exponentials, or their sum, leave the range of floats. */
 static void large_scores_neither_overflow_nor_vanish(void **state)
 {
-    problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
+    problem want =
+        make_problem(*state, (zero_attention){.B = 1, .T = 70, .H = 1, .K = 1, .D = 16});
     for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
     problem got = same_inputs(*state, &want);
     solve_naively(*state, &want);
@@ -265,11 +277,11 @@ static void large_scores_neither_overflow_nor_vanish(void **state)
     /* Scores are thousands, so their rounding alone is 1e-4. */
     assert_true(test_error(want.n, got.s.out, want.s.out) < 1e-3);
     assert_true(test_error(want.rows, got.s.lse, want.s.lse) < 5 * TOLERANCE);
-    assert_true(test_error(3 * want.n, got.s.dqkv, want.s.dqkv) < 1e-3);
+    assert_true(test_error(want.n_in, got.dqkv, want.dqkv) < 1e-3);
     got.s.factors =
         ZERO_FP16; /* scores are off by ones: only that they are finite is sure */
     solve(&got);
-    for (int64_t i = 0; i < 3 * got.n; i++) assert_true(isfinite(((float *)got.s.dqkv)[i]));
+    for (int64_t i = 0; i < 3 * got.n; i++) assert_true(isfinite(got.dqkv[i]));
 }
 
 static bool is_wrong(float x)
@@ -281,7 +293,8 @@ static bool is_wrong(float x)
 static void check_wrong(test_pool *pool, zero_type factors, float wrong)
 {
     enum { TIME = 70, SIZE = 4, AT = 20, LAST = TIME - 1 };
-    const zero_attention shape = {.B = 1, .T = TIME, .C = SIZE, .H = 1, .factors = factors};
+    const zero_attention shape = {
+        .B = 1, .T = TIME, .H = 1, .K = 1, .D = SIZE, .factors = factors};
     problem query = make_problem(pool, shape), key = make_problem(pool, shape);
     problem value = make_problem(pool, shape), dout = make_problem(pool, shape);
     query.qkv[LAST * 3 * SIZE + 1] = wrong;
@@ -293,14 +306,14 @@ static void check_wrong(test_pool *pool, zero_type factors, float wrong)
     solve(&query), solve(&key), solve(&value), solve(&dout);
     assert_true(is_wrong(((float *)query.s.out)[LAST * SIZE]) &&
                 is_wrong(query.s.lse[LAST]));
-    assert_true(is_wrong(((float *)query.s.dqkv)[LAST * 3 * SIZE]));
-    assert_true(is_wrong(key.s.lse[AT]) && is_wrong(((float *)key.s.dqkv)[AT * 3 * SIZE]));
+    assert_true(is_wrong(query.dqkv[LAST * 3 * SIZE]));
+    assert_true(is_wrong(key.s.lse[AT]) && is_wrong(key.dqkv[AT * 3 * SIZE]));
     assert_true(is_wrong(((float *)value.s.out)[LAST * SIZE + 1]) &&
                 !is_wrong(value.s.lse[LAST]));
-    assert_true(is_wrong(((float *)value.s.dqkv)[LAST * 3 * SIZE]));
-    assert_true(is_wrong(((float *)dout.s.dqkv)[2 * SIZE + 1]) &&
+    assert_true(is_wrong(value.dqkv[LAST * 3 * SIZE]));
+    assert_true(is_wrong(dout.dqkv[2 * SIZE + 1]) &&
                 !is_wrong(((float *)dout.s.out)[LAST * SIZE]));
-    assert_true(is_wrong(((float *)dout.s.dqkv)[LAST * 3 * SIZE]));
+    assert_true(is_wrong(dout.dqkv[LAST * 3 * SIZE]));
 }
 
 static void infinity_and_nan_show(void **state)

@@ -227,7 +227,8 @@ static norm make_norm(test_pool *pool, zero_type type, int64_t rows, int64_t C)
 static zero_layernorm_args run_norm(test_gpu *g, const norm *m, zero_type type,
                                     int64_t rows, int64_t C, int x_shift, int gain_shift)
 {
-    zero_layernorm_args on = {.rows = rows, .C = C, .type = type};
+    zero_layernorm_args on = {
+        .eps = ZERO_LAYERNORM_EPS, .rows = rows, .C = C, .type = type};
     on.x = in_floats(g, m->x, rows * C, x_shift);
     on.gain = test_gpu_in(g, m->gain, test_type_bytes(type, C), gain_shift);
     on.bias = test_gpu_in(g, m->bias, test_type_bytes(type, C), gain_shift);
@@ -241,7 +242,8 @@ static void check_norm(test_pool *pool, zero_type type, int64_t rows, int64_t C,
 {
     norm m = make_norm(pool, type, rows, C);
     zero_math slow = test_opened(naive);
-    zero_layernorm_args of = {.rows = rows, .C = C, .x = m.x, .type = type};
+    zero_layernorm_args of = {
+        .eps = ZERO_LAYERNORM_EPS, .rows = rows, .C = C, .x = m.x, .type = type};
     of.gain = m.gain, of.bias = m.bias, of.y = m.y, of.mean = m.mean, of.rstd = m.rstd;
     test_gpu g = test_gpu_begin(test_gpu_shared);
     const zero_layernorm_args on =
@@ -276,7 +278,8 @@ static norm make_normed(test_pool *pool, zero_type type, int64_t rows, int64_t C
 {
     norm m = make_norm(pool, type, rows, C);
     zero_math slow = test_opened(naive);
-    zero_layernorm_args of = {.rows = rows, .C = C, .x = m.x, .type = type};
+    zero_layernorm_args of = {
+        .eps = ZERO_LAYERNORM_EPS, .rows = rows, .C = C, .x = m.x, .type = type};
     of.gain = m.gain, of.bias = m.bias, of.y = m.y, of.mean = m.mean, of.rstd = m.rstd;
     naive->layernorm(&slow, &of);
     return m;

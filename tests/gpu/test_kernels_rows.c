@@ -233,8 +233,11 @@ static void add_branch(call *c, const problem *p)
 
 static void layernorm(call *c, const problem *p)
 {
-    zero_layernorm_args n = {
-        .rows = p->rows, .C = p->cols, .type = p->type, .rows_type = c->type};
+    zero_layernorm_args n = {.eps = ZERO_LAYERNORM_EPS,
+                             .rows = p->rows,
+                             .C = p->cols,
+                             .type = p->type,
+                             .rows_type = c->type};
     n.x = in_rows(c, &p->x);
     n.gain = in_params(c, p, p->gain, p->cols);
     n.bias = in_params(c, p, p->bias, p->cols);
@@ -376,14 +379,14 @@ static zero_attention begin_attention(call *c, const problem *p)
 {
     zero_attention a = p->attention;
     a.rows_type = c->type;
-    a.qkv = in_rows(c, &p->x);
+    zero_attention_rows(&a, in_rows(c, &p->x), NULL);
     return a;
 }
 
 static void attention(call *c, const problem *p)
 {
     zero_attention a = begin_attention(c, p);
-    a.out = out_rows(c, NULL, a.B * a.T * a.C);
+    a.out = out_rows(c, NULL, a.B * a.T * a.H * a.D);
     a.lse = out_sums(c, NULL, a.B * a.H * a.T);
     while (test_gpu_next(&c->g)) zero_cuda_attention(c->g.stream, p->capability, &a);
 }
@@ -395,7 +398,7 @@ static void attention_backward(call *c, const problem *p)
     a.out = (void *)in_rows(c, &p->y);
     a.dout = in_rows(c, &p->z);
     a.lse = (float *)in_floats(&c->g, p->of_rows[0], a.B * a.H * a.T, 4 * p->shift);
-    a.dqkv = out_rows(c, NULL, 3 * p->y.n);
+    zero_attention_rows(&a, a.q.x, out_rows(c, NULL, 3 * p->y.n));
     const zero_cuda_room room = test_gpu_room(&c->g, 4 * a.B * a.H * a.T);
     while (test_gpu_next(&c->g))
         zero_cuda_attention_backward(c->g.stream, p->capability, &a, room);
@@ -408,8 +411,12 @@ static void check_attention(zero_type type, const int64_t size[4], zero_type fac
     assert_int_equal(test_pool_make(&pool), 0);
     const int64_t n = size[0] * size[1] * size[2];
     problem p = {.type = type, .capability = capability, .shift = shift};
-    p.attention = (zero_attention){
-        .B = size[0], .T = size[1], .C = size[2], .H = size[3], .factors = factors};
+    p.attention = (zero_attention){.B = size[0],
+                                   .T = size[1],
+                                   .H = size[3],
+                                   .K = size[3],
+                                   .D = size[2] / size[3],
+                                   .factors = factors};
     p.attention.dropout =
         (zero_dropout){{.seed = 3, .purpose = ZERO_RNG_TEST}, shift ? 0.3f : 0.0f};
     p.x = rows_of(pool, type, 3 * n), p.z = rows_of(pool, type, n);

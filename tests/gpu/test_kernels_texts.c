@@ -36,12 +36,13 @@ typedef struct {
 
 static int64_t cache_bytes(const texts *t, zero_type type)
 {
-    return 4 * t->B * zero_cache_floats(type, t->room, t->C, t->H);
+    return 4 * t->B * zero_cache_floats(type, t->room, t->H, t->H, t->C / t->H);
 }
 
 static zero_cached call_of(const texts *t, zero_type type)
 {
-    zero_cached a = {.B = t->B, .T = 1, .C = t->C, .H = t->H, .room = t->room};
+    zero_cached a = {
+        .B = t->B, .T = 1, .H = t->H, .K = t->H, .D = t->C / t->H, .room = t->room};
     a.past = t->past, a.rows_type = type;
     return a;
 }
@@ -66,7 +67,7 @@ static arrays run(test_pool *pool, const texts *t, zero_type type, const arrays 
     const int64_t qkv = test_type_bytes(type, t->B * 3 * t->C),
                   out = test_type_bytes(type, t->B * t->C);
     const int shift = (int)test_type_bytes(type, t->shift);
-    a.qkv = test_gpu_in(&g, from->qkv, qkv, shift);
+    test_cached_rows(&a, test_gpu_in(&g, from->qkv, qkv, shift));
     a.cache = (float *)test_gpu_out(&g, from->caches, cache_bytes(t, type), 0);
     a.out = test_gpu_out(&g, NULL, out, shift);
     while (test_gpu_next(&g)) {
@@ -113,7 +114,8 @@ static arrays by_the_oracle(test_pool *pool, const texts *t, zero_type type,
     arrays want = {NULL, test_bytes(pool, cache_bytes(t, type)),
                    test_bytes(pool, test_type_bytes(type, t->B * t->C))};
     memcpy(want.caches, from->caches, (size_t)cache_bytes(t, type));
-    a.qkv = from->qkv, a.cache = (float *)want.caches, a.out = want.out;
+    test_cached_rows(&a, from->qkv);
+    a.cache = (float *)want.caches, a.out = want.out;
     zero_backend_naive.remember(&math, &a);
     zero_backend_naive.recall(&math, &a);
     return want;
@@ -172,11 +174,12 @@ static void a_prompt_is_kept(void **state)
         memset(caches, 0, (size_t)cache_bytes(&t, type));
         test_gpu g = test_gpu_begin(test_gpu_shared);
         a.T = plain.T = T, a.past = plain.past = NULL;
-        a.qkv = test_gpu_in(&g, qkv, test_type_bytes(type, T * 3 * C), 0);
+        test_cached_rows(&a, test_gpu_in(&g, qkv, test_type_bytes(type, T * 3 * C), 0));
         a.cache = (float *)test_gpu_out(&g, caches, cache_bytes(&t, type), 0);
         while (test_gpu_next(&g)) zero_cuda_remember(g.stream, &a);
         zero_math math = test_opened(&zero_backend_naive);
-        plain.qkv = qkv, plain.cache = (float *)caches;
+        test_cached_rows(&plain, qkv);
+        plain.cache = (float *)caches;
         zero_backend_naive.remember(&math, &plain);
         check_kept(&t, type, test_gpu_result(&g, a.cache), caches);
     }

@@ -13,18 +13,20 @@ static const zero_backend *const naive = &zero_backend_naive;
 
 /* Everything that forward and backward read and write. */
 typedef struct {
-    zero_attention s; /* without workspace */
-    int64_t n, rows;  /* B T C, B H T */
-    float *qkv, *dout;
+    zero_attention s;      /* without workspace */
+    int64_t n, n_in, rows; /* B T H D, B T (H + 2 K) D, B H T */
+    float *qkv, *dout, *dqkv;
 } problem;
 
 static problem make_problem(test_pool *pool, zero_attention s)
 {
-    problem x = {.s = s, .n = s.B * s.T * s.C, .rows = s.B * s.H * s.T};
-    x.s.qkv = x.qkv = test_floats(pool, 3 * x.n);
+    problem x = {.s = s, .n = s.B * s.T * s.H * s.D, .rows = s.B * s.H * s.T};
+    x.n_in = s.B * s.T * (s.H + 2 * s.K) * s.D;
+    x.qkv = test_floats(pool, x.n_in);
     x.s.dout = x.dout = test_floats(pool, x.n);
     x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.s.dqkv = test_floats(pool, 3 * x.n);
+    x.dqkv = test_floats(pool, x.n_in);
+    zero_attention_rows(&x.s, x.qkv, x.dqkv);
     return x;
 }
 
@@ -33,7 +35,8 @@ static problem same_inputs(test_pool *pool, const problem *of)
 {
     problem x = *of;
     x.s.out = test_floats(pool, x.n), x.s.lse = test_floats(pool, x.rows);
-    x.s.dqkv = test_floats(pool, 3 * x.n);
+    x.dqkv = test_floats(pool, x.n_in);
+    zero_attention_rows(&x.s, x.qkv, x.dqkv);
     return x;
 }
 
@@ -57,7 +60,7 @@ static void check_close(const problem *got, const problem *want, double toleranc
 {
     assert_true(test_error(want->n, got->s.out, want->s.out) < tolerance);
     assert_true(test_error(want->rows, got->s.lse, want->s.lse) < tolerance);
-    assert_true(test_error(3 * want->n, got->s.dqkv, want->s.dqkv) < tolerance);
+    assert_true(test_error(want->n_in, got->dqkv, want->dqkv) < tolerance);
 }
 
 /* Runs all panels, then all kernels for bf16, whose factors are off by up to 2^-9, and sums by
@@ -101,8 +104,9 @@ static void attention_agrees_with_and_without_dropout(void **state)
             check_against_oracle((zero_attention){
                 .B = sizes[i][0],
                 .T = sizes[i][1],
-                .C = sizes[i][2],
                 .H = sizes[i][3],
+                .K = sizes[i][3],
+                .D = sizes[i][2] / sizes[i][3],
                 .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}});
 }
 
@@ -110,7 +114,7 @@ static void attention_agrees_with_and_without_dropout(void **state)
 static void attention_agrees_over_long_rows(void **state)
 {
     (void)state;
-    check_against_oracle((zero_attention){.B = 1, .T = 1100, .C = 8, .H = 1});
+    check_against_oracle((zero_attention){.B = 1, .T = 1100, .H = 1, .K = 1, .D = 8});
 }
 
 /* The output of a query that sees one key is its value, rounded if the kernels round. */
@@ -118,7 +122,8 @@ static void values_are_rounded_where_factors_are_bf16(void **state)
 {
     zero_math math = test_opened(cpu);
     problem x = make_problem(
-        *state, (zero_attention){.B = 1, .T = 1, .C = 70, .H = 2, .factors = ZERO_BF16});
+        *state,
+        (zero_attention){.B = 1, .T = 1, .H = 2, .K = 2, .D = 35, .factors = ZERO_BF16});
     uint16_t half[70];
     float rounded[70];
     const float *values = x.qkv + 140;
@@ -136,7 +141,7 @@ static void check_batch(void **state, zero_type factors)
 {
     zero_math math = test_opened(cpu);
     const int64_t T = 61, C = 40, H = 2, n = T * C;
-    zero_attention shape = {.B = 3, .T = T, .C = C, .H = H, .factors = factors};
+    zero_attention shape = {.B = 3, .T = T, .H = H, .K = H, .D = C / H, .factors = factors};
     shape.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
     problem all = make_problem(*state, shape);
     solve(*state, cpu, &math, &all);
@@ -149,7 +154,7 @@ static void check_batch(void **state, zero_type factors)
         solve(*state, cpu, &math, &one);
         assert_same(n, one.s.out, (float *)all.s.out + b * n);
         assert_same(H * T, one.s.lse, all.s.lse + b * H * T);
-        assert_same(3 * n, one.s.dqkv, (float *)all.s.dqkv + b * 3 * n);
+        assert_same(3 * n, one.dqkv, all.dqkv + b * 3 * n);
     }
 }
 
@@ -165,13 +170,15 @@ static void check_past(void **state, zero_type factors)
     zero_math math = test_opened(cpu);
     const int64_t T = 100, C = 48, cuts[] = {1, 12, 40, 48, 77, 99};
     problem was = make_problem(
-        *state, (zero_attention){.B = 1, .T = T, .C = C, .H = 2, .factors = factors});
+        *state,
+        (zero_attention){.B = 1, .T = T, .H = 2, .K = 2, .D = C / 2, .factors = factors});
     solve(*state, cpu, &math, &was);
     for (size_t i = 0; i < COUNT(cuts); i++) {
         const int64_t t = cuts[i];
         problem is = same_inputs(*state, &was);
-        is.s.qkv = is.qkv = test_floats(*state, 3 * is.n);
+        is.qkv = test_floats(*state, is.n_in);
         memcpy(is.qkv, was.qkv, (size_t)(t * 3 * C) * sizeof(float));
+        zero_attention_rows(&is.s, is.qkv, is.dqkv);
         solve(*state, cpu, &math, &is);
         assert_same(t * C, is.s.out, was.s.out);
         for (int64_t h = 0; h < 2; h++) assert_same(t, is.s.lse + h * T, was.s.lse + h * T);
@@ -189,7 +196,8 @@ static void an_output_depends_on_the_past_alone(void **state)
 static void large_scores_neither_overflow_nor_vanish(void **state)
 {
     zero_math slow = test_opened(naive), fast = test_opened(cpu);
-    problem want = make_problem(*state, (zero_attention){.B = 1, .T = 70, .C = 16, .H = 1});
+    problem want =
+        make_problem(*state, (zero_attention){.B = 1, .T = 70, .H = 1, .K = 1, .D = 16});
     for (int64_t i = 0; i < 3 * want.n; i++) want.qkv[i] *= i % 48 < 32 ? 30.0f : 1.0f;
     problem got = same_inputs(*state, &want);
     solve(*state, naive, &slow, &want);
@@ -197,7 +205,7 @@ static void large_scores_neither_overflow_nor_vanish(void **state)
     /* Scores are thousands, so their rounding alone is 1e-4. */
     assert_true(test_error(want.n, got.s.out, want.s.out) < 1e-3);
     assert_true(test_error(want.rows, got.s.lse, want.s.lse) < TOLERANCE);
-    assert_true(test_error(3 * want.n, got.s.dqkv, want.s.dqkv) < 1e-3);
+    assert_true(test_error(want.n_in, got.dqkv, want.dqkv) < 1e-3);
 }
 
 static bool is_wrong(float x)
@@ -210,15 +218,15 @@ static void nan_and_infinity_show(void **state)
     const zero_backend *const both[] = {cpu, naive};
     for (int i = 0; i < 2; i++) {
         zero_math math = test_opened(both[i]);
-        problem x = make_problem(*state, (zero_attention){.B = 1, .T = 30, .C = 4, .H = 1});
+        problem x =
+            make_problem(*state, (zero_attention){.B = 1, .T = 30, .H = 1, .K = 1, .D = 4});
         problem y = make_problem(*state, x.s);
         x.qkv[20 * 12 + 5] = NAN;      /* a key */
         y.qkv[20 * 12 + 9] = INFINITY; /* a value */
         solve(*state, both[i], &math, &x);
         solve(*state, both[i], &math, &y);
         assert_true(is_wrong(x.s.lse[20]) && is_wrong(((float *)x.s.out)[29 * 4]));
-        assert_true(is_wrong(((float *)x.s.dqkv)[29 * 12]) &&
-                    is_wrong(((float *)y.s.out)[29 * 4 + 1]));
+        assert_true(is_wrong(x.dqkv[29 * 12]) && is_wrong(((float *)y.s.out)[29 * 4 + 1]));
         assert_true(!is_wrong(y.s.lse[29]));
     }
 }

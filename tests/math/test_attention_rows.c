@@ -12,8 +12,8 @@ static const zero_backend *const cpu = &zero_backend_cpu;
 /* One call, on rows of a type. */
 typedef struct {
     zero_attention s;
-    int64_t n, rows; /* B T C, B H T */
-    void *qkv, *dout;
+    int64_t n, n_in, rows; /* B T H D, B T (H + 2 K) D, B H T */
+    void *qkv, *dout, *dqkv;
 } problem;
 
 static void *new_rows(test_pool *pool, zero_type type, int64_t n, const float *from)
@@ -26,12 +26,14 @@ static void *new_rows(test_pool *pool, zero_type type, int64_t n, const float *f
 static problem make_problem(test_pool *pool, zero_attention s, const float *qkv,
                             const float *dout)
 {
-    problem x = {.s = s, .n = s.B * s.T * s.C, .rows = s.B * s.H * s.T};
+    problem x = {.s = s, .n = s.B * s.T * s.H * s.D, .rows = s.B * s.H * s.T};
+    x.n_in = s.B * s.T * (s.H + 2 * s.K) * s.D;
     const int64_t size = (int64_t)zero_type_size(s.rows_type);
-    x.s.qkv = x.qkv = new_rows(pool, s.rows_type, 3 * x.n, qkv);
+    x.qkv = new_rows(pool, s.rows_type, x.n_in, qkv);
     x.s.dout = x.dout = new_rows(pool, s.rows_type, x.n, dout);
     x.s.out = test_bytes(pool, x.n * size), x.s.lse = test_floats(pool, x.rows);
-    x.s.dqkv = test_bytes(pool, 3 * x.n * size);
+    x.dqkv = test_bytes(pool, x.n_in * size);
+    zero_attention_rows(&x.s, x.qkv, x.dqkv);
     return x;
 }
 
@@ -62,8 +64,8 @@ static void check_half(const problem *half, const problem *wide, zero_math *math
     assert_memory_equal(half->s.lse, wide->s.lse, (size_t)half->rows * sizeof(float));
     cpu->attention_backward(math, &half->s);
     cpu->attention_backward(math, &wide->s);
-    round_rows(type, 3 * n, wide->s.dqkv, want);
-    assert_memory_equal(half->s.dqkv, want, (size_t)(3 * n) * sizeof *want);
+    round_rows(type, half->n_in, wide->dqkv, want);
+    assert_memory_equal(half->dqkv, want, (size_t)half->n_in * sizeof *want);
 }
 
 #define MOST 3 /* threads */
@@ -72,10 +74,11 @@ static void check_threads(zero_attention s, zero_math math)
 {
     void *pool = NULL;
     assert_int_equal(test_pool_make(&pool), 0);
-    const int64_t n = s.B * s.T * s.C, len = MOST * zero_attention_workspace(&s);
-    const float *qkv = numbers_of(pool, s.rows_type, 3 * n);
+    const int64_t n = s.B * s.T * s.H * s.D, len = MOST * zero_attention_workspace(&s);
+    const int64_t n_in = s.B * s.T * (s.H + 2 * s.K) * s.D;
+    const float *qkv = numbers_of(pool, s.rows_type, n_in);
     const float *dout = numbers_of(pool, s.rows_type, n);
-    uint16_t *want = test_bytes(pool, 3 * n * (int64_t)sizeof *want);
+    uint16_t *want = test_bytes(pool, (n_in + n) * (int64_t)sizeof *want);
     s.work = test_floats(pool, len);
     for (int64_t i = 0; i < len; i++) s.work[i] = NAN;
     zero_attention in_fp32 = s;
@@ -124,8 +127,9 @@ static void check_type(zero_type type)
             check_machines((zero_attention){
                 .B = sizes[i][0],
                 .T = sizes[i][1],
-                .C = sizes[i][2],
                 .H = sizes[i][3],
+                .K = sizes[i][3],
+                .D = sizes[i][2] / sizes[i][3],
                 .rows_type = type,
                 .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}});
 }

@@ -29,9 +29,10 @@ static void long_operations_poll(void **state)
           *u = test_floats(*state, n);
     int32_t *tokens = test_tokens(*state, rows, C);
     zero_gemm g = {.m = rows, .n = 200, .k = C, .a = x, .b = w, .c = y};
-    zero_attention s = {.B = 1, .T = rows, .C = C, .H = 2, .qkv = x, .out = y, .lse = w};
+    zero_attention s = {.B = 1, .T = rows, .H = 2, .K = 2, .D = C / 2, .out = y, .lse = w};
     zero_dropout d = {{.purpose = ZERO_RNG_TEST}, 0.5f};
     s.work = test_floats(*state, zero_attention_workspace(&s));
+    zero_attention_rows(&s, x, NULL);
     assert_polls(cpu->gemm(&math, &g));
     assert_polls(cpu->add_bias(
         &math,
@@ -48,13 +49,14 @@ static void long_operations_poll(void **state)
     assert_polls(cpu->bias_gelu_backward(
         &math,
         &(zero_bias_grad){.rows = rows, .cols = C, .x = x, .dy = y, .dx = y, .dbias = w}));
-    assert_polls(cpu->layernorm(
-        &math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, w, y, z, u}));
+    assert_polls(cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32,
+                                                              1e-5f, x, w, w, y, z, u}));
     assert_polls(cpu->layernorm_backward(
         &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, z, u, x, y,
                                            false, z, u}));
     assert_polls(cpu->attention(&math, &s));
-    s.out = z, s.dout = u, s.dqkv = y;
+    s.out = z, s.dout = u;
+    zero_attention_rows(&s, x, y);
     assert_polls(cpu->attention_backward(&math, &s));
     assert_polls(
         cpu->embedding(&math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32,
@@ -128,8 +130,9 @@ static void operations_on_rows_of_16_bits_poll(void **state)
     assert_polls(cpu->dropout(&math, &d, half, 1, n, x, y));
     assert_polls(cpu->add_branch(
         &math, &(zero_branch){d, 2, rows / 2, C, ZERO_FP32, half, bias, x, y, y}));
-    assert_polls(cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, half, x,
-                                                              gain, bias, y, mean, rstd}));
+    assert_polls(
+        cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, half, 1e-5f, x,
+                                                     gain, bias, y, mean, rstd}));
     assert_polls(cpu->layernorm_backward(
         &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, half, x, gain, mean, rstd, y,
                                            x, false, gain, bias}));
@@ -172,18 +175,19 @@ static float *run_kernels(test_pool *pool, const zero_cpu_kernels *kernels, int6
     float *x = test_floats(pool, 3 * n), *w = test_floats(pool, C),
           *dy = test_floats(pool, n);
     int32_t *targets = test_tokens(pool, rows, C);
-    zero_attention s = {.B = B, .T = T, .C = C, .H = 3};
+    zero_attention s = {.B = B, .T = T, .H = 3, .K = 3, .D = C / 3};
     s.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, 0.2f};
     s.work = test_floats(pool, zero_attention_workspace(&s));
 
     float *lse = at, *y = lse + rows * s.H, *dqkv = y + n;
-    s.qkv = x, s.out = y, s.lse = lse, s.dout = dy, s.dqkv = dqkv;
+    s.out = y, s.lse = lse, s.dout = dy;
+    zero_attention_rows(&s, x, dqkv);
     cpu->attention(&math, &s);
     cpu->attention_backward(&math, &s);
     float *mean = dqkv + 3 * n, *rstd = mean + rows, *norm = rstd + rows, *dx = norm + n;
     float *dgain = dx + n, *dbias = dgain + C;
-    cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, w,
-                                                 norm, mean, rstd});
+    cpu->layernorm(&math, &(zero_layernorm_args){rows, C, ZERO_FP32, ZERO_FP32, 1e-5f, x, w,
+                                                 w, norm, mean, rstd});
     cpu->layernorm_backward(
         &math, &(zero_layernorm_grad_args){rows, C, ZERO_FP32, ZERO_FP32, x, w, mean, rstd,
                                            dy, dx, false, dgain, dbias});

@@ -155,17 +155,18 @@ enum { B = 3, T = 37, H = 3, C = 15, ROOM = 41 };
 static void recall_all(const zero_backend *backend, zero_math *math, test_pool *pool,
                        const float *qkv, float *out)
 {
-    float *cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, ROOM, C, H));
+    float *cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, ROOM, H, H, C / H));
     float *rows = test_floats(pool, B * 3 * C), *mixed = test_floats(pool, B * C);
     for (int64_t b = 0; b < B; b++) { /* as a prompt is kept: one text in its place */
-        const zero_cached prompt = {.B = 1,
-                                    .T = b + 1,
-                                    .C = C,
-                                    .H = H,
-                                    .room = ROOM,
-                                    .qkv = qkv + b * T * 3 * C,
-                                    .cache = cache +
-                                             b * zero_cache_floats(ZERO_FP32, ROOM, C, H)};
+        zero_cached prompt = {.B = 1,
+                              .T = b + 1,
+                              .H = H,
+                              .K = H,
+                              .D = C / H,
+                              .room = ROOM,
+                              .cache = cache +
+                                       b * zero_cache_floats(ZERO_FP32, ROOM, H, H, C / H)};
+        test_cached_rows(&prompt, qkv + b * T * 3 * C);
         backend->remember(math, &prompt);
     }
     for (int64_t made = 1; made + B - 1 < T; made++) {
@@ -174,7 +175,9 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
             past[b] = b + made;
             memcpy(rows + b * 3 * C, qkv + (b * T + past[b]) * 3 * C, 3 * C * sizeof *rows);
         }
-        const zero_cached token = {B, 1, C, H, ROOM, past, ZERO_FP32, rows, cache, mixed};
+        zero_cached token = {.B = B, .T = 1, .H = H, .K = H, .D = C / H, .room = ROOM};
+        token.past = past, token.cache = cache, token.out = mixed;
+        test_cached_rows(&token, rows);
         backend->remember(math, &token);
         backend->recall(math, &token);
         for (int64_t b = 0; b < B; b++)
@@ -186,17 +189,18 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
 static void tokens_attend_as_whole_texts_do(void **state)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
-    zero_attention a = {.B = B, .T = T, .C = C, .H = H};
+    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = C / H};
     float *want = test_floats(*state, B * T * C);
-    a.qkv = test_floats(*state, B * T * 3 * C);
+    const float *qkv = test_floats(*state, B * T * 3 * C);
+    zero_attention_rows(&a, qkv, NULL);
     a.out = want;
     a.lse = test_floats(*state, B * H * T);
     a.work = test_floats(*state, naive->attention_workspace(&a));
     naive->attention(&slow, &a);
     float *got = test_copy(*state, B * T * C, want),
           *plain = test_copy(*state, B * T * C, want);
-    recall_all(cpu, &fast, *state, a.qkv, got);
-    recall_all(naive, &slow, *state, a.qkv, plain);
+    recall_all(cpu, &fast, *state, qkv, got);
+    recall_all(naive, &slow, *state, qkv, plain);
     assert_true(test_error(B * T * C, got, want) < TOLERANCE);
     assert_true(test_error(B * T * C, plain, want) < TOLERANCE);
     assert_memory_not_equal(got, want, B * T * C * sizeof *got); /* they were computed */

@@ -157,7 +157,7 @@ static lab make_lab(const zero_backend *ops, const zero_math *math, zero_type ty
                     zero_type rows, char *memory)
 {
     space s = {memory};
-    const zero_attention shape = {.B = B, .T = T, .C = C, .H = H};
+    const zero_attention shape = {.B = B, .T = T, .H = H, .K = H, .D = C / H};
     lab l = {.ops = ops, .math = math, .type = type, .rows = rows};
     l.d = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST}, 0.25f};
     l.tokens = take(&s, ROWS * sizeof(int32_t));
@@ -178,6 +178,14 @@ static const void *weight(const lab *l, int64_t i)
     return zero_type_at(l->type, l->weights, i);
 }
 
+static zero_attention attention_of(const lab *l)
+{
+    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = C / H, .rows_type = l->rows};
+    a.dropout = l->d, a.lse = l->small[2], a.work = l->work;
+    zero_attention_rows(&a, l->big, l->wide);
+    return a;
+}
+
 static void compute_forward(const lab *l)
 {
     const zero_backend *ops = l->ops;
@@ -187,9 +195,9 @@ static void compute_forward(const lab *l)
                         l->x,      NULL};
     ops->embedding(l->math, &e);
     ops->dropout(l->math, &l->d, l->rows, B, T * C, l->x, l->x);
-    zero_layernorm_args n = {
-        ROWS,          C,    l->type,     l->rows,    l->x, weight(l, 7),
-        weight(l, 70), l->y, l->small[0], l->small[1]};
+    zero_layernorm_args n = {ROWS,  C,           l->type,      l->rows,
+                             1e-5f, l->x,        weight(l, 7), weight(l, 70),
+                             l->y,  l->small[0], l->small[1]};
     ops->layernorm(l->math, &n);
     zero_gemm g = {.m = ROWS, .n = 3 * C, .k = C, .a = l->y, .b = l->weights};
     g.b_type = l->type, g.c = l->big, g.factors = l->type;
@@ -201,8 +209,8 @@ static void compute_forward(const lab *l)
                                         .rows_type = l->rows,
                                         .bias = weight(l, 9),
                                         .x = l->big});
-    zero_attention a = {B,       T,      C,    H,           1,       l->d, g.factors,
-                        l->rows, l->big, l->z, l->small[2], l->work, l->y, l->big};
+    zero_attention a = attention_of(l);
+    a.first_head = 1, a.factors = g.factors, a.out = l->z;
     ops->attention(l->math, &a);
     zero_branch b = {l->d, B, T, C, l->type, l->rows, weight(l, 3), l->x, l->z, l->y};
     ops->add_branch(l->math, &b);
@@ -224,8 +232,8 @@ static void compute_forward(const lab *l)
 static void compute_backward(const lab *l)
 {
     const zero_backend *ops = l->ops;
-    zero_attention a = {B,       T,      C,    H,           0,       l->d,  ZERO_FP32,
-                        l->rows, l->big, l->y, l->small[2], l->work, l->dx, l->wide};
+    zero_attention a = attention_of(l);
+    a.out = l->y, a.dout = l->dx;
     ops->attention(l->math, &a);
     ops->attention_backward(l->math, &a);
     ops->cross_entropy(l->math, &(zero_cross_entropy){.rows = ROWS,

@@ -168,7 +168,8 @@ static void linear_has_the_gradient_of_its_forward(void **state)
 
 static void layernorm_forward(layer *l)
 {
-    ops->layernorm(&math, &(zero_layernorm_args){.rows = l->B * l->T,
+    ops->layernorm(&math, &(zero_layernorm_args){.eps = ZERO_LAYERNORM_EPS,
+                                                 .rows = l->B * l->T,
                                                  .C = l->C,
                                                  .x = l->in[0],
                                                  .gain = l->in[1],
@@ -248,11 +249,12 @@ static void attention_backward(layer *l)
 static void check_attention(test_pool *pool, float p)
 {
     zero_rng stream = {.seed = 9, .purpose = ZERO_RNG_TEST};
-    zero_attention s = {.B = 2, .T = 9, .C = 12, .H = 3, .dropout = {stream, p}};
+    zero_attention s = {.B = 2, .T = 9, .H = 3, .K = 3, .D = 4, .dropout = {stream, p}};
     layer l = {attention_forward, attention_backward, .B = s.B};
-    add_input(pool, &l, s.B * s.T * 3 * s.C);
-    set_output(pool, &l, s.B * s.T * s.C);
-    s.qkv = l.in[0], s.out = l.out, s.dout = l.dout, s.dqkv = l.grad[0];
+    add_input(pool, &l, s.B * s.T * 3 * s.H * s.D);
+    set_output(pool, &l, s.B * s.T * s.H * s.D);
+    s.out = l.out, s.dout = l.dout;
+    zero_attention_rows(&s, l.in[0], l.grad[0]);
     s.lse = test_floats(pool, s.B * s.H * s.T);
     s.work = test_floats(pool, zero_attention_workspace(&s));
     l.attention = s;

@@ -239,7 +239,12 @@ static void check_layernorm(test_pool *pool, int64_t rows, int64_t C, bool accum
     float *sum = test_floats(pool, n), *dx[2] = {sum, test_copy(pool, n, sum)};
     float *dgain[2] = {test_copy(pool, C, gain), test_copy(pool, C, gain)};
     float *dbias[2] = {test_copy(pool, C, bias), test_copy(pool, C, bias)};
-    zero_layernorm_args of = {.rows = rows, .C = C, .x = x, .gain = gain, .bias = bias};
+    zero_layernorm_args of = {.eps = ZERO_LAYERNORM_EPS,
+                              .rows = rows,
+                              .C = C,
+                              .x = x,
+                              .gain = gain,
+                              .bias = bias};
     of.y = y[0], of.mean = mean[0], of.rstd = rstd[0];
     naive->layernorm(&slow, &of);
     of.y = y[1], of.mean = mean[1], of.rstd = rstd[1];
@@ -355,7 +360,8 @@ static void losses_and_activations_keep_nan_and_infinity(void **state)
             &(zero_bias){
                 .rows = 1, .cols = 40, .type = ZERO_FP32, .bias = gain, .x = x, .y = y});
         assert_true(isnan(y[35]) && y[34] == 0.0f);
-        both[k]->layernorm(&math, &(zero_layernorm_args){.rows = 1,
+        both[k]->layernorm(&math, &(zero_layernorm_args){.eps = ZERO_LAYERNORM_EPS,
+                                                         .rows = 1,
                                                          .C = 40,
                                                          .x = x,
                                                          .gain = gain,

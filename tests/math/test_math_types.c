@@ -98,8 +98,13 @@ static void check_layernorm(test_pool *pool, const machine *m, zero_type type, i
         mean[i] = test_floats(pool, rows), rstd[i] = test_floats(pool, rows);
         dx[i] = test_copy(pool, n, x);
         dgain[i] = test_floats(pool, C), dbias[i] = test_floats(pool, C);
-        zero_layernorm_args of = {
-            .rows = rows, .C = C, .x = x, .type = t, .gain = g, .bias = b};
+        zero_layernorm_args of = {.eps = ZERO_LAYERNORM_EPS,
+                                  .rows = rows,
+                                  .C = C,
+                                  .x = x,
+                                  .type = t,
+                                  .gain = g,
+                                  .bias = b};
         of.y = y[i], of.mean = mean[i], of.rstd = rstd[i];
         m->ops->layernorm(&m->math, &of);
         zero_layernorm_grad_args grad = {

@@ -137,7 +137,8 @@ static void layernorm(call *c)
         mean[half] = test_floats(c->pool, rows_of(c));
         rstd[half] = test_floats(c->pool, rows_of(c));
         c->m->ops->layernorm(&c->m->math,
-                             &(zero_layernorm_args){.rows = rows_of(c),
+                             &(zero_layernorm_args){.eps = ZERO_LAYERNORM_EPS,
+                                                    .rows = rows_of(c),
                                                     .C = c->cols,
                                                     .type = c->type,
                                                     .rows_type = type_at(c, half),
@@ -243,20 +244,22 @@ static void remember_and_recall(call *c)
     for (int64_t b = 0; b < c->B; b++) past[b] = c->T - 1;
     float *cache[2];
     for (int half = 0; half < 2; half++) {
-        zero_cached a = {.B = c->B, .T = c->T, .C = C, .H = H, .room = room};
-        const int64_t len = zero_cache_floats(type_at(c, half), room, C, H);
+        zero_cached a = {.B = c->B, .T = c->T, .H = H, .K = H, .D = C / H, .room = room};
+        const int64_t len = zero_cache_floats(type_at(c, half), room, H, H, C / H);
         cache[half] = calloc((size_t)(c->B * len), sizeof **cache);
-        a.rows_type = type_at(c, half), a.qkv = at(&qkv, half), a.cache = cache[half];
+        a.rows_type = type_at(c, half), a.cache = cache[half];
+        test_cached_rows(&a, at(&qkv, half));
         c->m->ops->remember(&c->m->math, &a);
-        a.T = 1, a.past = past, a.qkv = at(&last, half), a.out = at(&out, half);
+        a.T = 1, a.past = past, a.out = at(&out, half);
+        test_cached_rows(&a, at(&last, half));
         c->m->ops->recall(&c->m->math, &a);
     }
     for (int64_t b = 0; b < c->B; b++) {
         float *kept = test_floats(c->pool, 2 * room * C);
         zero_convert(c->type, ZERO_FP32, 2 * room * C,
-                     cache[1] + b * zero_cache_floats(c->type, room, C, H), kept);
+                     cache[1] + b * zero_cache_floats(c->type, room, H, H, C / H), kept);
         check_floats(c, 2 * room * C, kept,
-                     cache[0] + b * zero_cache_floats(ZERO_FP32, room, C, H));
+                     cache[0] + b * zero_cache_floats(ZERO_FP32, room, H, H, C / H));
     }
     for (int half = 0; half < 2; half++) free(cache[half]);
     check_rows(c, &out, c->B * C);

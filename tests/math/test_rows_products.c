@@ -8,7 +8,7 @@ static void attention(call *c)
 {
     const int64_t n = rows_of(c) * c->cols, H = heads_of(c), n_lse = rows_of(c) * H;
     for (int with = 0; with < 2; with++) {
-        zero_attention a = {.B = c->B, .T = c->T, .C = c->cols, .H = H};
+        zero_attention a = {.B = c->B, .T = c->T, .H = H, .K = H, .D = c->cols / H};
         numbers qkv = rows(c, 3 * n), out = rows(c, n), dout = rows(c, n),
                 dqkv = rows(c, 3 * n);
         float *lse[2] = {test_floats(c->pool, n_lse), test_floats(c->pool, n_lse)};
@@ -16,8 +16,8 @@ static void attention(call *c)
         for (int half = 0; half < 2; half++) {
             a.rows_type = type_at(c, half), a.lse = lse[half];
             a.work = test_floats(c->pool, 3 * zero_attention_workspace(&a));
-            a.qkv = at(&qkv, half), a.out = at(&out, half);
-            a.dout = at(&dout, half), a.dqkv = at(&dqkv, half);
+            a.out = at(&out, half), a.dout = at(&dout, half);
+            zero_attention_rows(&a, at(&qkv, half), at(&dqkv, half));
             c->m->ops->attention(&c->m->math, &a);
             if (!half) round_wide(&out, n); /* backward reads what is stored */
             c->m->ops->attention_backward(&c->m->math, &a);

@@ -24,13 +24,14 @@ static void copy_heads(int parts, int first, int H, float *whole, float *some, b
     }
 }
 
-static zero_attention attention_of(test_pool *pool, int first, int H, zero_type factors)
+static zero_attention attention_of(test_pool *pool, int first, int H, zero_type factors,
+                                   const float *qkv)
 {
-    zero_attention a = {.B = B, .T = T, .C = H * SIZE, .H = H, .first_head = first};
+    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = SIZE, .first_head = first};
     a.dropout = (zero_dropout){{.seed = 5, .purpose = ZERO_RNG_TEST, .sample = 3}, 0.3f};
     a.factors = factors;
-    a.out = test_floats(pool, B * T * a.C), a.lse = test_floats(pool, B * H * T);
-    a.dqkv = test_floats(pool, 3 * B * T * a.C);
+    a.out = test_floats(pool, B * T * H * SIZE), a.lse = test_floats(pool, B * H * T);
+    zero_attention_rows(&a, qkv, test_floats(pool, 3 * B * T * H * SIZE));
     a.work = test_floats(pool, zero_attention_workspace(&a));
     return a;
 }
@@ -39,25 +40,25 @@ static void check_heads(test_pool *pool, const zero_backend *ops, zero_type fact
 {
     const int64_t n = (int64_t)B * T * HEADS * SIZE;
     zero_math math = test_opened(ops);
-    zero_attention whole = attention_of(pool, 0, HEADS, factors);
     float *qkv = test_floats(pool, 3 * n), *dout = test_floats(pool, n);
+    zero_attention whole = attention_of(pool, 0, HEADS, factors, qkv);
     float *out = test_floats(pool, n), *dqkv = test_floats(pool, 3 * n);
-    whole.qkv = qkv, whole.dout = dout;
+    whole.dout = dout;
     ops->attention(&math, &whole);
     ops->attention_backward(&math, &whole);
     for (int first = 0; first < HEADS; first += 2) {
-        zero_attention half = attention_of(pool, first, 2, factors);
         float *own = test_floats(pool, 3 * n), *down = test_floats(pool, n);
+        zero_attention half = attention_of(pool, first, 2, factors, own);
         copy_heads(3, first, 2, qkv, own, false);
         copy_heads(1, first, 2, dout, down, false);
-        half.qkv = own, half.dout = down;
+        half.dout = down;
         ops->attention(&math, &half);
         ops->attention_backward(&math, &half);
         copy_heads(1, first, 2, out, half.out, true);
-        copy_heads(3, first, 2, dqkv, half.dqkv, true);
+        copy_heads(3, first, 2, dqkv, half.dq.x, true);
     }
     assert_same(n, out, whole.out);
-    assert_same(3 * n, dqkv, whole.dqkv);
+    assert_same(3 * n, dqkv, whole.dq.x);
 }
 
 static void some_heads_alone_have_the_bits_of_all(void **state)

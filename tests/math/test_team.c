@@ -99,11 +99,17 @@ static void no_kernel_for_products_depends_on_threads(void **state)
 
 static void attend(const zero_math *math, test_pool *pool, zero_type factors, float *out)
 {
-    zero_attention a = {
-        .B = 2, .T = 75, .C = 5 * 24, .H = 5, .factors = factors, .dropout = {.p = 0.2f}};
-    const int64_t n = a.B * a.T * a.C;
-    a.qkv = test_floats(pool, 3 * n), a.dout = test_floats(pool, n);
-    a.out = out, a.lse = out + n, a.dqkv = out + n + a.B * a.H * a.T;
+    zero_attention a = {.B = 2,
+                        .T = 75,
+                        .H = 5,
+                        .K = 5,
+                        .D = 24,
+                        .factors = factors,
+                        .dropout = {.p = 0.2f}};
+    const int64_t n = a.B * a.T * a.H * a.D;
+    a.dout = test_floats(pool, n);
+    a.out = out, a.lse = out + n;
+    zero_attention_rows(&a, test_floats(pool, 3 * n), out + n + a.B * a.H * a.T);
     a.work = test_bytes(pool, MOST * zero_attention_workspace(&a) * (int64_t)sizeof(float));
     memset(a.work, 0xff, (size_t)(MOST * zero_attention_workspace(&a)) * sizeof(float));
     zero_backend_cpu.attention(math, &a);
@@ -153,9 +159,9 @@ static void kept(const zero_math *math, test_pool *pool, float *out)
 {
     enum { B = 3, T = 150, H = 5, C = 5 * 24 };
     static const int64_t past[B] = {T - 1, 7, 0};
-    zero_cached a = {.B = B, .T = T - 1, .C = C, .H = H, .room = T, .out = out};
-    a.qkv = test_floats(pool, B * T * 3 * C);
-    a.cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, T, C, H));
+    zero_cached a = {.B = B, .T = T - 1, .H = H, .K = H, .D = C / H, .room = T, .out = out};
+    test_cached_rows(&a, test_floats(pool, B * T * 3 * C));
+    a.cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, T, H, H, C / H));
     zero_backend_cpu.remember(math, &a);
     a.T = 1, a.past = past;
     zero_backend_cpu.remember(math, &a);

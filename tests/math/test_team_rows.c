@@ -61,7 +61,8 @@ static void norms(const zero_math *math, test_pool *pool, float *out)
         const zero_type type = i ? ZERO_BF16 : ZERO_FP32;
         const void *g = i ? (const void *)half : gain, *b = i ? (const void *)half : bias;
         float *mean = moments + 2 * i * ROWS, *rstd = mean + ROWS;
-        const zero_layernorm_args a = {.rows = ROWS,
+        const zero_layernorm_args a = {.eps = ZERO_LAYERNORM_EPS,
+                                       .rows = ROWS,
                                        .C = COLS,
                                        .x = x,
                                        .type = type,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const zero_gpt2_shape small = {
+static const zero_shape small = {
     .layers = 3, .hidden = 64, .heads = 4, .seq = 20, .vocab = 101};
 
 static void tensors_tile_the_flat_space_of_their_group(void **state)
@@ -26,7 +26,7 @@ static void tensors_tile_the_flat_space_of_their_group(void **state)
         total += at;
     }
     assert_int_equal(next_tensor, m.n_tensors);
-    assert_true(total == m.n_params && total == zero_gpt2_count(&small));
+    assert_true(total == m.n_params && total == zero_shape_count(&small));
     zero_model_destroy(&m);
 }
 
@@ -126,7 +126,7 @@ static void impossible_shapes_are_refused_with_their_numbers(void **state)
 {
     (void)state;
     static const struct {
-        zero_gpt2_shape shape;
+        zero_shape shape;
         const char *text[2];
     } bad[] = {
         {{1, 100, 7, 8, 9, 0, 0}, {"--hidden 100", "--heads 7"}},
@@ -140,7 +140,7 @@ static void impossible_shapes_are_refused_with_their_numbers(void **state)
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         zero_model model = {.n_units = 42};
-        assert_int_equal(zero_gpt2_describe(&bad[i].shape, &model), ZERO_ERR_INVALID);
+        assert_int_equal(zero_model_build(&bad[i].shape, &model), ZERO_ERR_INVALID);
         for (int k = 0; k < 2; k++)
             if (!strstr(zero_last_error(), bad[i].text[k]))
                 fail_msg("'%s' is not in '%s'", bad[i].text[k], zero_last_error());
@@ -151,10 +151,10 @@ static void impossible_shapes_are_refused_with_their_numbers(void **state)
 static void a_model_of_10_to_the_12_parameters_is_described(void **state)
 {
     (void)state;
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model m = describe(&shape);
-    assert_true(m.n_params == zero_gpt2_count(&shape) &&
+    assert_true(m.n_params == zero_shape_count(&shape) &&
                 m.n_params > INT64_C(1000000000000));
     assert_int_equal(m.n_units, 130);
     zero_model_destroy(&m);
@@ -176,7 +176,7 @@ static float *initial(test_pool *pool, const zero_model *m, int g, int64_t seed,
 static void initial_values_do_not_depend_on_the_range_asked_for(void **state)
 {
     static const int64_t steps[] = {1, 61, 64, 1000, 8192};
-    zero_gpt2_shape shape = {.layers = 1, .hidden = 12, .heads = 2, .seq = 7, .vocab = 31};
+    zero_shape shape = {.layers = 1, .hidden = 12, .heads = 2, .seq = 7, .vocab = 31};
     zero_model m = describe(&shape);
     for (int g = 0; g < m.n_groups; g++) {
         int64_t n = m.groups[g].n_params + PADDING;

@@ -12,7 +12,7 @@
 
 typedef struct {
     int slices, ranks[4]; /* up to a 0 */
-    zero_gpt2_shape shape;
+    zero_shape shape;
     int64_t B, T;
     bool has_half_rows; /* activations of the parameters' type */
 } team_case;

@@ -14,11 +14,11 @@ TEST(presets_have_the_published_parameter_counts)
                      {"gpt2-large", 774030080}, {"gpt2-xl", 1557611200},
                      {"lesson", 300},           {"tiny", 0}};
     for (size_t i = 0; i < COUNT(published); i++) {
-        zero_gpt2_shape shape;
-        assert_ok(zero_gpt2_preset(published[i].name, &shape));
+        zero_shape shape;
+        assert_ok(zero_model_preset(published[i].name, &shape));
         if (shape.vocab == 0) shape.vocab = 300; /* tiny takes the tokenizer's */
         zero_model model = describe(&shape);
-        assert_true(model.n_params == zero_gpt2_count(&shape));
+        assert_true(model.n_params == zero_shape_count(&shape));
         if (published[i].n_params) assert_true(model.n_params == published[i].n_params);
         assert_true(model.vocab == shape.vocab && model.seq == shape.seq);
         zero_model_destroy(&model);
@@ -28,15 +28,15 @@ TEST(presets_have_the_published_parameter_counts)
 TEST(every_preset_is_a_sound_model_of_the_size_that_is_counted)
 {
     int n;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    const zero_preset *rows = zero_model_presets(&n);
     for (int i = 0; i < n; i++) {
-        zero_gpt2_shape shape;
-        assert_ok(zero_gpt2_preset(rows[i].name, &shape));
+        zero_shape shape;
+        assert_ok(zero_model_preset(rows[i].name, &shape));
         assert_true(shape.hidden == rows[i].shape.hidden);
         if (shape.vocab == 0) shape.vocab = 300;
-        assert_ok(zero_gpt2_check(&shape));
+        assert_ok(zero_shape_check(&shape));
         zero_model model = describe(&shape);
-        assert_true(model.n_params == zero_gpt2_count(&shape));
+        assert_true(model.n_params == zero_shape_count(&shape));
         zero_model_destroy(&model);
         for (int k = 0; k < i; k++) assert_string_not_equal(rows[i].name, rows[k].name);
     }
@@ -73,7 +73,7 @@ TEST(papers_models_have_the_size_that_their_name_says)
                   {"paper-nomp-1.5b", 1.60},  /* right without its embeddings only */
                   {"paper-ddp-1.38b", 1.21}}; /* Megatron-LM calls this shape 1.2B */
     int n, named = 0;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    const zero_preset *rows = zero_model_presets(&n);
     for (int i = 0; i < n; i++) {
         double said = billions(rows[i].name), unit = unit_of(rows[i].name);
         if (said == 0.0) continue;
@@ -81,7 +81,7 @@ TEST(papers_models_have_the_size_that_their_name_says)
         for (size_t k = 0; k < COUNT(others); k++)
             if (strcmp(others[k].name, rows[i].name) == 0)
                 said = others[k].billions, unit = 0.01;
-        double counted = (double)zero_gpt2_count(&rows[i].shape) / 1e9;
+        double counted = (double)zero_shape_count(&rows[i].shape) / 1e9;
         if (fabs(counted - said) > unit / 2.0)
             fail_msg("%s counts %g billions", rows[i].name, counted);
     }
@@ -91,15 +91,15 @@ TEST(papers_models_have_the_size_that_their_name_says)
 /* Units also count masked attention, half of 12 L T C; the embedding does not multiply. */
 TEST(a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked)
 {
-    zero_gpt2_shape shape;
-    assert_ok(zero_gpt2_preset("gpt2", &shape));
+    zero_shape shape;
+    assert_ok(zero_model_preset("gpt2", &shape));
     zero_model m = describe(&shape);
     double forward = 0.0, L = (double)shape.layers, C = (double)shape.hidden;
     for (int u = 1; u < m.n_units; u++)
         forward += m.units[u].sizes(&m.units[u], 1, shape.seq).flops;
     double masked = 6.0 * L * (double)shape.seq * C;
     double expected = 3.0 * forward / (double)shape.seq - masked;
-    assert_true(fabs(zero_gpt2_flops(&shape) / expected - 1.0) < 1e-12);
+    assert_true(fabs(zero_shape_flops(&shape) / expected - 1.0) < 1e-12);
     zero_model_destroy(&m);
 }
 
@@ -107,9 +107,9 @@ TEST(a_steps_flops_are_three_times_its_forward_pass_without_what_is_masked)
 TEST(the_answer_to_an_unknown_preset_names_every_family)
 {
     int n;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
-    zero_gpt2_shape shape;
-    assert_int_equal(zero_gpt2_preset("paper", &shape), ZERO_ERR_INVALID);
+    const zero_preset *rows = zero_model_presets(&n);
+    zero_shape shape;
+    assert_int_equal(zero_model_preset("paper", &shape), ZERO_ERR_INVALID);
     for (int i = 0; i < n; i++) {
         char family[32];
         snprintf(family, sizeof family, "%s", rows[i].name);
@@ -121,8 +121,8 @@ TEST(the_answer_to_an_unknown_preset_names_every_family)
 
 TEST(unknown_presets_are_answered_with_those_that_exist)
 {
-    zero_gpt2_shape shape = {.layers = 77};
-    assert_int_equal(zero_gpt2_preset("gpt3", &shape), ZERO_ERR_INVALID);
+    zero_shape shape = {.layers = 77};
+    assert_int_equal(zero_model_preset("gpt3", &shape), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "gpt3"));
     assert_non_null(strstr(zero_last_error(), "gpt2-medium"));
     assert_true(shape.layers == 77);

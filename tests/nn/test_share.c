@@ -95,11 +95,10 @@ static void check_groups(const zero_model *part)
     assert_true(all == part->n_params);
 }
 
-static void check_shares(test_pool *pool, const zero_gpt2_shape *shape, int ranks,
-                         int slices)
+static void check_shares(test_pool *pool, const zero_shape *shape, int ranks, int slices)
 {
     zero_model whole = describe(shape), parts[RANKS];
-    assert_ok(zero_gpt2_check_share(shape, ranks, slices));
+    assert_ok(zero_shape_check_share(shape, ranks, slices));
     for (int r = 0; r < ranks; r++) {
         share_of(&whole, ranks, r, slices, &parts[r]);
         check_groups(&parts[r]);
@@ -124,11 +123,11 @@ TEST(shares_tile_the_model)
     for (size_t v = 0; v < COUNT(words); v++)
         for (size_t i = 0; i < COUNT(cases); i++) {
             void *pool;
-            zero_gpt2_shape shape = {.layers = 1,
-                                     .hidden = cases[i].hidden,
-                                     .heads = cases[i].heads,
-                                     .seq = 5,
-                                     .vocab = words[v]};
+            zero_shape shape = {.layers = 1,
+                                .hidden = cases[i].hidden,
+                                .heads = cases[i].heads,
+                                .seq = 5,
+                                .vocab = words[v]};
             assert_int_equal(test_pool_make(&pool), 0);
             check_shares(pool, &shape, cases[i].ranks, cases[i].slices);
             test_pool_free(&pool);
@@ -138,8 +137,7 @@ TEST(shares_tile_the_model)
 /* Slices decide, not ranks: the words of slice s are the same for all numbers of ranks. */
 TEST(slices_have_the_same_words_for_any_ranks)
 {
-    zero_gpt2_shape shape = {
-        .layers = 1, .hidden = 32, .heads = 8, .seq = 5, .vocab = 50257};
+    zero_shape shape = {.layers = 1, .hidden = 32, .heads = 8, .seq = 5, .vocab = 50257};
     zero_model whole = describe(&shape);
     for (int ranks = 1; ranks <= 8; ranks *= 2)
         for (int r = 0; r < ranks; r++) {
@@ -157,9 +155,9 @@ TEST(slices_have_the_same_words_for_any_ranks)
 
 /* ---- what is refused ---- */
 
-static void expect_refusal(zero_gpt2_shape shape, int ranks, int slices, const char *says)
+static void expect_refusal(zero_shape shape, int ranks, int slices, const char *says)
 {
-    zero_status st = zero_gpt2_check_share(&shape, ranks, slices);
+    zero_status st = zero_shape_check_share(&shape, ranks, slices);
     if (st != ZERO_ERR_INVALID || !strstr(zero_last_error(), says))
         fail_msg("--tp %d --tp-slices %d: expected '%s', got %d: %s", ranks, slices, says,
                  (int)st, zero_last_error());
@@ -167,8 +165,8 @@ static void expect_refusal(zero_gpt2_shape shape, int ranks, int slices, const c
 
 TEST(a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy)
 {
-    zero_gpt2_shape six = {.layers = 1, .hidden = 36, .heads = 6, .seq = 5, .vocab = 50};
-    zero_gpt2_shape few = {.layers = 1, .hidden = 64, .heads = 64, .seq = 5, .vocab = 17};
+    zero_shape six = {.layers = 1, .hidden = 36, .heads = 6, .seq = 5, .vocab = 50};
+    zero_shape few = {.layers = 1, .hidden = 64, .heads = 64, .seq = 5, .vocab = 17};
     expect_refusal(six, 4, 4, "6 heads");
     expect_refusal(six, 4, 4, "give --tp 3");
     expect_refusal(six, 7, 7, "give --tp 6");
@@ -189,12 +187,12 @@ TEST(a_share_that_cannot_be_is_refused_with_the_numbers_and_a_remedy)
 TEST(what_the_check_lets_pass_can_be_shared)
 {
     int passed = 0;
-    zero_gpt2_shape shape = {.layers = 1, .hidden = 48, .heads = 12, .seq = 5, .vocab = 9};
+    zero_shape shape = {.layers = 1, .hidden = 48, .heads = 12, .seq = 5, .vocab = 9};
     zero_model whole = describe(&shape);
     for (int ranks = 1; ranks <= 14; ranks++)
         for (int slices = 1; slices <= 26; slices++) {
             zero_model part;
-            if (zero_gpt2_check_share(&shape, ranks, slices) != ZERO_OK) continue;
+            if (zero_shape_check_share(&shape, ranks, slices) != ZERO_OK) continue;
             share_of(&whole, ranks, ranks - 1, slices, &part);
             zero_model_destroy(&part);
             passed++;
@@ -218,10 +216,10 @@ TEST(the_papers_models_can_be_shared_as_the_paper_did)
         {"paper-60b-wide", 16, 0}, {"paper-50b", 16, 0},     {"paper-150b", 16, 0}};
     (void)state;
     for (size_t i = 0; i < COUNT(models); i++) {
-        zero_gpt2_shape shape;
-        assert_ok(zero_gpt2_preset(models[i].name, &shape));
+        zero_shape shape;
+        assert_ok(zero_model_preset(models[i].name, &shape));
         if (models[i].heads) shape.heads = models[i].heads;
-        zero_status st = zero_gpt2_check_share(&shape, models[i].ranks, models[i].ranks);
+        zero_status st = zero_shape_check_share(&shape, models[i].ranks, models[i].ranks);
         if (st != ZERO_OK) fail_msg("%s: %s", models[i].name, zero_last_error());
         zero_model whole = describe(&shape), part;
         share_of(&whole, models[i].ranks, 1, models[i].ranks, &part);

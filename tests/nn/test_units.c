@@ -40,8 +40,8 @@ static void set_weights(test_pool *pool, machine *m)
     }
 }
 
-static void make_machine(test_pool *pool, machine *m, const zero_gpt2_shape *shape,
-                         int64_t B, int64_t T)
+static void make_machine(test_pool *pool, machine *m, const zero_shape *shape, int64_t B,
+                         int64_t T)
 {
     *m = (machine){.model = describe(shape), .backend = &zero_backend_naive};
     assert_true(m->model.n_units <= MAX_UNITS);
@@ -161,8 +161,7 @@ static void check_tensor(test_pool *pool, const machine *m, const zero_tensor *t
     memcpy(m->param[t->group] + t->offset, at, (size_t)n * sizeof *at);
 }
 
-static void check_gradient(test_pool *pool, const zero_gpt2_shape *shape, int64_t B,
-                           int64_t T)
+static void check_gradient(test_pool *pool, const zero_shape *shape, int64_t B, int64_t T)
 {
     machine m;
     make_machine(pool, &m, shape, B, T);
@@ -173,7 +172,7 @@ static void check_gradient(test_pool *pool, const zero_gpt2_shape *shape, int64_
     zero_model_destroy(&m.model);
 }
 
-static const zero_gpt2_shape tiny = {
+static const zero_shape tiny = {
     .layers = 2, .hidden = 12, .heads = 3, .seq = 6, .vocab = 17};
 
 static void the_gradient_is_that_of_the_loss(void **state)
@@ -183,7 +182,7 @@ static void the_gradient_is_that_of_the_loss(void **state)
 
 static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
 {
-    zero_gpt2_shape shape = tiny;
+    zero_shape shape = tiny;
     shape.dropout = 0.3f;
     shape.seed = 99;
     check_gradient(*state, &shape, 3, 6);
@@ -192,7 +191,7 @@ static void the_gradient_is_that_of_the_loss_with_dropout(void **state)
 /* The head takes rows in chunks of 256: 280 rows are two. */
 static void the_gradient_is_that_of_the_loss_over_chunks_of_the_head(void **state)
 {
-    zero_gpt2_shape shape = {.layers = 1, .hidden = 12, .heads = 1, .seq = 70, .vocab = 5};
+    zero_shape shape = {.layers = 1, .hidden = 12, .heads = 1, .seq = 70, .vocab = 5};
     check_gradient(*state, &shape, 4, 70);
 }
 
@@ -257,7 +256,7 @@ static void without_dropout_training_and_evaluation_have_one_loss(void **state)
 
 static void dropout_acts_in_training_only_and_by_step_and_sample(void **state)
 {
-    zero_gpt2_shape shape = tiny;
+    zero_shape shape = tiny;
     machine plain, m;
     make_machine(*state, &plain, &shape, 3, 6);
     shape.dropout = 0.3f;
@@ -299,7 +298,7 @@ static void open_backend(test_pool *pool, machine *m, const zero_backend *backen
 /* The head's chunks, dropout and both passes: 280 rows. */
 static void check_half(test_pool *pool, const zero_backend *backend, zero_type type)
 {
-    zero_gpt2_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
+    zero_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
     shape.dropout = 0.2f;
     machine m;
     make_machine(pool, &m, &shape, 4, 70);
@@ -348,7 +347,7 @@ static double apart(const machine *m, float *const want[MAX_UNITS])
 static void check_activations(test_pool *pool, const zero_backend *backend, zero_type type,
                               float dropout)
 {
-    zero_gpt2_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
+    zero_shape shape = {.layers = 2, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
     shape.dropout = dropout;
     machine m;
     make_machine(pool, &m, &shape, 4, 70);
@@ -389,7 +388,7 @@ static void activations_of_16_bits_give_nearly_the_gradient_of_fp32(void **state
  * order of sums alone. */
 static void the_head_takes_as_many_rows_as_suit_the_device(void **state)
 {
-    const zero_gpt2_shape shape = {
+    const zero_shape shape = {
         .layers = 1, .hidden = 24, .heads = 3, .seq = 70, .vocab = 37};
     const zero_logits_chunk chunks[] = {{64, 16}, {4096, 64}, {1, 1}};
     const zero_backend *backends[] = {&zero_backend_naive, &zero_backend_cpu};

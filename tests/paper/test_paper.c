@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "paper/paper_tree.h"
 #include "report/models.h"
 #include "sharding/formula.h"
@@ -224,12 +224,12 @@ TEST(the_table_of_models_has_a_line_for_each)
     assert_int_equal(fclose(out), 0);
     assert_fits_a_terminal(text);
     int n;
-    const zero_gpt2_preset_row *rows = zero_gpt2_presets(&n);
+    const zero_preset *rows = zero_model_presets(&n);
     for (int i = 0; i < n; i++) {
         char start[64], psi[32];
         snprintf(start, sizeof start, "\n%s ", rows[i].name);
         assert_int_equal(occurrences(text, start), 1);
-        snprintf(psi, sizeof psi, " %lld ", (long long)zero_gpt2_count(&rows[i].shape));
+        snprintf(psi, sizeof psi, " %lld ", (long long)zero_shape_count(&rows[i].shape));
         const char *line = strstr(text, start) + 1, *found = strstr(line, psi);
         assert_true(found && found < line + strcspn(line, "\n"));
     }

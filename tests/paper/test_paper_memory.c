@@ -10,7 +10,7 @@
 
 #define GB 1e9
 
-static const zero_gpt2_shape forty = {
+static const zero_shape forty = {
     .layers = 50, .hidden = 8192, .heads = 32, .seq = 1024, .vocab = 50257};
 
 #define CONFIGS 5 /* C1 to C5 */
@@ -75,7 +75,7 @@ TEST(each_part_of_zero_r_changes_its_own_bytes)
 /* Section 3.1: "a 1.5B parameter model ... requires 6GB" for a fused buffer in fp32. */
 TEST(the_fused_buffer_of_the_papers_example_has_6_gb)
 {
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = 48, .hidden = 1600, .heads = 16, .seq = 1024, .vocab = 50257};
     zero_paper_setup setup = {shape, 1, 64, 1, 1, true, ZERO_PAPER_KEEP_WHOLE, false};
     setup.fused_buffer = true;

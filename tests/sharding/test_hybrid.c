@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/checks.h"
 #include "sharding/formula.h"
 #include "support/random_shards.h"
@@ -12,7 +12,7 @@
 #include "support/shadow.h"
 #include "support/share.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50};
 
 static void check(zero_plan_input input, int nodes, unsigned hurried)
@@ -32,7 +32,7 @@ TEST(each_replica_has_the_sum_of_all_ranks)
     static const int ranks[][2] = {{2, 1}, {3, 1}, {4, 1}, {4, 2},
                                    {6, 2}, {6, 1}, {8, 2}, {8, 4}};
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (size_t k = 0; k < sizeof ranks / sizeof ranks[0]; k++)
         for (int bits = 0; bits < 4 * 3 * 2 * ZERO_ALGORITHMS; bits += TEST_SHARE(5)) {
             zero_plan_input input = job_input(&model, bits % 4, ranks[k][0]);
@@ -141,7 +141,7 @@ TEST(shards_that_cannot_be_are_refused)
 {
     zero_model model;
     zero_plan_input input;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     const char *all =
         "expected a power of two that divides them, or all of them: 1, 2, 4, 12";
     assert_refused(CHANGED(shard_ranks, 3), all);
@@ -165,7 +165,7 @@ TEST(shards_that_cannot_be_are_refused)
 TEST(parameters_without_node_memory_are_refused)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input input = job_input(&model, 3, 4);
     input.node_parameters = 1;
     assert_refused(input, "use --collectives auto, shm or hier");
@@ -235,7 +235,7 @@ TEST(only_replicas_send_across_nodes)
 {
     static const zero_op within[] = {ZERO_OP_REDUCE, ZERO_OP_GATHER};
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < 4; stage++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, stage, 8);
@@ -307,7 +307,7 @@ TEST(at_most_two_sums_wait_for_replicas)
 TEST(a_step_gathers_each_group_once)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int bits = 0; bits < 48; bits++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -337,7 +337,7 @@ TEST(a_step_gathers_each_group_once)
 TEST(a_step_reads_parameters_of_the_file_once)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int place = ZERO_OFFLOAD_END; place < ZERO_OFFLOAD_DELAYED; place++) {
         schedule_job job;
         zero_plan_input input = job_input(&model, 3, 4);
@@ -373,7 +373,7 @@ static zero_copies copies(zero_plan_input input, int nodes, zero_array array)
 TEST(all_that_is_held_is_held_by_replicas)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < 4; stage++)
         for (int shm = 0; shm < 2; shm++) {
             zero_plan_input input = job_input(&model, stage, 4);
@@ -400,7 +400,7 @@ TEST(all_that_is_held_is_held_by_replicas)
 TEST(comparing_replicas_as_well_takes_no_other_message)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     zero_plan_input input = job_input(&model, 2, 4);
     input.check_replicas = 1;
     int64_t sent[2];

@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/formula.h"
 #include "support/made_model.h"
 #include "support/share.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50};
 
 typedef void (*job_check)(const schedule_job *job);
@@ -235,7 +235,7 @@ TEST(a_step_moves_what_the_formula_says)
 TEST(stage_3_moves_less_than_its_formula)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int ranks = 1; ranks <= 8; ranks++)
         for (int M = 1; M <= 3; M++) {
             zero_plan_input input = job_input(&model, 3, ranks);
@@ -297,10 +297,10 @@ static void check_depths(int stage, int bits)
 {
     size_t peak[4][ZERO_CLASSES];
     for (int depth = 0; depth < 4; depth++) {
-        zero_gpt2_shape deeper = shape;
+        zero_shape deeper = shape;
         zero_model model;
         deeper.layers = 4 + depth;
-        assert_ok(zero_gpt2_describe(&deeper, &model));
+        assert_ok(zero_model_build(&deeper, &model));
         zero_schedule s = compile(with_bits(&model, stage, 4, bits));
         memcpy(peak[depth], s.class_peak, sizeof peak[depth]);
         zero_schedule_destroy(&s);

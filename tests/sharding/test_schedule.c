@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "support/made_model.h"
 #include "support/random_plan.h"
 
@@ -24,7 +24,7 @@ static void check(zero_plan_input input, int nodes)
 
 /* ---- a real model ---- */
 
-static const zero_gpt2_shape shapes[] = {
+static const zero_shape shapes[] = {
     {.layers = 1, .hidden = 4, .heads = 1, .seq = 3, .vocab = 5},
     {.layers = 2, .hidden = 24, .heads = 3, .seq = 17, .vocab = 50},
     {.layers = 3, .hidden = 8, .heads = 2, .seq = 9, .vocab = 4099},
@@ -54,7 +54,7 @@ TEST(every_stage_evaluates_the_definition_of_the_gradient)
 {
     for (size_t i = 0; i < COUNT(shapes); i++) {
         zero_model model;
-        assert_ok(zero_gpt2_describe(&shapes[i], &model));
+        assert_ok(zero_model_build(&shapes[i], &model));
         for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
             for (int ranks = 1; ranks <= 5; ranks++)
                 for (int M = 1; M <= 3; M++)
@@ -79,7 +79,7 @@ static void check_options(const zero_model *model, int stage, int bits)
 TEST(every_option_keeps_the_laws)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shapes[1], &model));
+    assert_ok(zero_model_build(&shapes[1], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++)
         for (int bits = 0; bits < 256; bits++) check_options(&model, stage, bits);
     zero_model_destroy(&model);
@@ -89,7 +89,7 @@ TEST(every_option_keeps_the_laws)
 TEST(stages_hold_what_their_rows_say)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shapes[1], &model));
+    assert_ok(zero_model_build(&shapes[1], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         const zero_stage *row = zero_stage_at(stage);
         zero_plan_input input = job_input(&model, stage, 4);
@@ -124,10 +124,10 @@ static void check_gaps(zero_plan_input input)
 
 static void check_gaps_of_preset(const char *name)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_model model;
-    assert_ok(zero_gpt2_preset(name, &shape));
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_preset(name, &shape));
+    assert_ok(zero_model_build(&shape, &model));
     for (int bits = 0; bits < 8; bits++) {
         zero_plan_input input = job_input(&model, 0, 8);
         input.type = ZERO_BF16;
@@ -153,10 +153,9 @@ TEST(gaps_are_at_most_a_percent_of_memory)
 /* Programs of more than 10,000 buffers are placed one by one. */
 TEST(buffers_of_large_programs_do_not_overlap)
 {
-    zero_gpt2_shape shape = {
-        .layers = 90, .hidden = 64, .heads = 2, .seq = 8, .vocab = 300};
+    zero_shape shape = {.layers = 90, .hidden = 64, .heads = 2, .seq = 8, .vocab = 300};
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage += 3) {
         zero_schedule s;
         zero_plan_input input = job_input(&model, stage, 4);
@@ -267,10 +266,10 @@ TEST(any_model_keeps_all_laws)
 /* 16 TB of model states, planned in little memory. */
 TEST(a_model_of_10_to_the_12_parameters_is_compiled)
 {
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = 128, .hidden = 25600, .heads = 160, .seq = 2048, .vocab = 50257};
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_schedule s;
         schedule_job job;
@@ -308,7 +307,7 @@ TEST(plans_that_make_no_sense_are_refused)
 {
     zero_model model;
     zero_plan_input input;
-    assert_ok(zero_gpt2_describe(&shapes[0], &model));
+    assert_ok(zero_model_build(&shapes[0], &model));
     assert_refused(CHANGED(stage, ZERO_STAGE_COUNT), "a plan for stage");
     assert_refused(CHANGED(stage, -1), "expected a stage from 0 to");
     assert_refused(CHANGED(prefetch, -1), "prefetch -1");
@@ -341,7 +340,7 @@ TEST(more_parameters_than_can_be_counted_in_bytes_are_refused)
 TEST(reproducible_sums_need_powers_of_two_and_a_tree_of_ours)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(&shapes[0], &model));
+    assert_ok(zero_model_build(&shapes[0], &model));
     for (int stage = 0; stage < ZERO_STAGE_COUNT; stage++) {
         zero_plan_input input = job_input(&model, stage, 3);
         input.reproducible = true;

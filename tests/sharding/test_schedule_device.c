@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 #include "math/backend.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/checks.h"
 #include "sharding/offload.h"
 #include "sharding/schedule_device.h"
@@ -21,10 +21,10 @@ static zero_schedule compiled(const zero_plan_input *input)
 
 static zero_model preset(const char *name)
 {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_model model;
-    assert_ok(zero_gpt2_preset(name, &shape));
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_preset(name, &shape));
+    assert_ok(zero_model_build(&shape, &model));
     return model;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "sharding/formula.h"
 #include "support/random_plan.h"
@@ -138,7 +138,7 @@ static void check_trial(uint64_t trial)
 /* ---- GPT-2 ---- */
 
 /* Two chunks of rows in the head; words that ranks cannot share evenly. */
-static const zero_gpt2_shape gpt2 = {
+static const zero_shape gpt2 = {
     .layers = 2, .hidden = 48, .heads = 12, .seq = 40, .vocab = 1009};
 static const zero_share gpt2_shares[] = {{1, 0, 4}, {2, 0, 2}, {2, 1, 4},
                                          {3, 1, 6}, {4, 3, 4}, {6, 5, 12}};
@@ -221,7 +221,7 @@ static void check_gpt2(const zero_model *whole, const zero_share *share, int bit
 TEST(gpt2_in_parts_keeps_all_laws)
 {
     zero_model whole;
-    assert_ok(zero_gpt2_describe(&gpt2, &whole));
+    assert_ok(zero_model_build(&gpt2, &whole));
     for (size_t k = 0; k < sizeof gpt2_shares / sizeof gpt2_shares[0]; k++)
         for (int bits = 0; bits < 128; bits += TEST_SHARE(7))
             check_gpt2(&whole, &gpt2_shares[k], bits);

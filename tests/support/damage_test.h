@@ -160,7 +160,7 @@ static inline void write_run(int64_t seed, int n, const test_place *place)
 {
     test_run run;
     test_setup setup = test_standard;
-    setup.shape = (zero_gpt2_shape){
+    setup.shape = (zero_shape){
         .layers = 1, .hidden = 8, .heads = 2, .seq = 4, .vocab = 16, .seed = seed};
     setup.seed = seed;
     setup.plan.stage = 1;

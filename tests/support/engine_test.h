@@ -10,14 +10,14 @@
 #include "base/fail.h"
 #include "comm/divide.h"
 #include "engine/engine.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "sharding/compile.h"
 #include "sharding/stages.h"
 
 /* The settings of a run. */
 typedef struct {
-    zero_gpt2_shape shape;
+    zero_shape shape;
     zero_plan_input plan; /* the model, its T, ranks and nodes are filled in */
     int64_t seed, eval_batches;
     const zero_backend *backend;
@@ -89,7 +89,7 @@ static inline zero_status test_run_init(test_run *run)
 {
     const test_setup *setup = &run->setup;
     const zero_model *model;
-    ZERO_TRY(zero_gpt2_describe(&setup->shape, &run->model));
+    ZERO_TRY(zero_model_build(&setup->shape, &run->model));
     ZERO_TRY(zero_model_activate(&run->model, setup->plan.activations));
     ZERO_TRY(test_run_share(run, &model));
     zero_engine_spec spec = {.plan = zero_engine_place(setup->plan, model, run->comm),

@@ -4,11 +4,11 @@
 #include "support/math_test.h"
 #include "support/test.h"
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
-static inline zero_model describe(const zero_gpt2_shape *shape)
+static inline zero_model describe(const zero_shape *shape)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(shape, &model));
+    assert_ok(zero_model_build(shape, &model));
     return model;
 }

@@ -7,16 +7,16 @@
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 2, .hidden = 24, .heads = 3, .seq = 10, .vocab = 71, .dropout = 0.1f};
 
 #define DIR_NAME  "out"
 #define FILE_NAME "made.safetensors"
 
-static inline zero_model model_of(const zero_gpt2_shape *s)
+static inline zero_model model_of(const zero_shape *s)
 {
     zero_model model;
-    assert_ok(zero_gpt2_describe(s, &model));
+    assert_ok(zero_model_build(s, &model));
     return model;
 }
 

@@ -3,13 +3,13 @@
 
 #include "support/test.h"
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "plan/pipeline.h"
 #include "zero/status.h"
 
 #define LAYERS 12
 
-static const zero_gpt2_shape pipeline_shape = {
+static const zero_shape pipeline_shape = {
     .layers = LAYERS, .hidden = 24, .heads = 3, .seq = 16, .vocab = 50, .dropout = 0.1f};
 
 typedef struct {
@@ -29,7 +29,7 @@ static inline pipeline_input input(const zero_model *model, int n_stages, int m,
 
 static inline void describe(zero_model *model)
 {
-    assert_ok(zero_gpt2_describe(&pipeline_shape, model));
+    assert_ok(zero_model_build(&pipeline_shape, model));
 }
 
 static inline void make(zero_pipeline *p, zero_pipeline_kind kind, const pipeline_input *in)

@@ -3,7 +3,7 @@
 
 #include "support/test.h"
 
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "sharding/compile.h"
 #include "sharding/schedule_exchange.h"
@@ -55,8 +55,8 @@ static inline zero_simulated simulate_run(const simulate_job *job)
 static inline zero_model simulate_gpt2(int layers, int hidden)
 {
     zero_model model;
-    zero_gpt2_shape shape = {
+    zero_shape shape = {
         .layers = layers, .hidden = hidden, .heads = 4, .seq = 256, .vocab = 1000};
-    assert_ok(zero_gpt2_describe(&shape, &model));
+    assert_ok(zero_model_build(&shape, &model));
     return model;
 }

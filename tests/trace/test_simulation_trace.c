@@ -27,11 +27,11 @@ static zero_simulation_request request_of(int ranks, int stage)
                                            .n_slow = 1,
                                            .slow = {{.rank = 1, .factor = 0.5}}}};
     zero_config *c = &r.plan.config;
-    c->layers = 2;
-    c->hidden = 16;
-    c->heads = 2;
-    c->seq = 8;
-    c->vocab = 256;
+    c->shape.layers = 2;
+    c->shape.hidden = 16;
+    c->shape.heads = 2;
+    c->shape.seq = 8;
+    c->shape.vocab = 256;
     c->plan.stage = stage;
     r.plan.all_stages = false;
     r.plan.has_time = r.plan.has_network = true;

@@ -7,14 +7,14 @@
 static int n_models(void)
 {
     int n;
-    zero_gpt2_presets(&n);
+    zero_model_presets(&n);
     return n;
 }
 
 static const char *model_name(int i)
 {
     int n;
-    return zero_gpt2_presets(&n)[i].name;
+    return zero_model_presets(&n)[i].name;
 }
 
 /* Options that the user did not give, as option_table.c leaves them. */
@@ -221,15 +221,16 @@ TEST(contradictions_are_refused)
 TEST(the_shape_is_the_presets_changed_by_the_user)
 {
     for (int m = 0; m < n_models(); m++) {
-        zero_gpt2_shape preset, shape;
+        zero_shape preset, shape;
         zero_config c = nothing_said(model_name(m));
-        assert_ok(zero_gpt2_preset(model_name(m), &preset));
+        assert_ok(zero_model_preset(model_name(m), &preset));
         assert_ok(zero_config_shape(&c, 300, &shape));
         assert_true(shape.layers == preset.layers && shape.hidden == preset.hidden);
         assert_true(shape.heads == preset.heads && shape.seq == preset.seq);
         assert_true(shape.vocab == (preset.vocab > 0 ? preset.vocab : 300));
         assert_true(shape.seed == 1337 && shape.dropout == 0.0f);
-        c.layers = 1, c.hidden = 2, c.heads = 3, c.seq = 4, c.vocab = 5;
+        c.shape.layers = 1, c.shape.hidden = 2, c.shape.heads = 3, c.shape.seq = 4,
+        c.shape.vocab = 5;
         c.dropout = 0.5;
         assert_ok(zero_config_shape(&c, 300, &shape));
         assert_true(shape.layers == 1 && shape.hidden == 2 && shape.heads == 3);
@@ -239,7 +240,7 @@ TEST(the_shape_is_the_presets_changed_by_the_user)
 
 TEST(an_unknown_preset_leaves_the_shape_alone)
 {
-    zero_gpt2_shape shape = {.layers = 42};
+    zero_shape shape = {.layers = 42};
     zero_config c = nothing_said("gpt3");
     assert_int_equal(zero_config_shape(&c, 300, &shape), ZERO_ERR_INVALID);
     assert_true(shape.layers == 42);
@@ -247,10 +248,10 @@ TEST(an_unknown_preset_leaves_the_shape_alone)
 
 /* ---- imported weights ---- */
 
-static const zero_gpt2_shape distilled = {
+static const zero_shape distilled = {
     .layers = 6, .hidden = 768, .heads = 12, .seq = 1024, .vocab = 50257};
 
-static zero_config imported(zero_config c, zero_gpt2_shape found, bool has_model)
+static zero_config imported(zero_config c, zero_shape found, bool has_model)
 {
     c.init_from = "weights";
     assert_ok(zero_config_take_shape(&c, &found, has_model));
@@ -261,39 +262,39 @@ static zero_config imported(zero_config c, zero_gpt2_shape found, bool has_model
 TEST(imported_weights_decide_what_the_user_left_open)
 {
     zero_config c = imported(nothing_said("tiny"), distilled, false);
-    assert_true(c.layers == 6 && c.hidden == 768 && c.heads == 12);
-    assert_true(c.seq == 1024 && c.vocab == 50257);
+    assert_true(c.shape.layers == 6 && c.shape.hidden == 768 && c.shape.heads == 12);
+    assert_true(c.shape.seq == 1024 && c.shape.vocab == 50257);
     assert_string_equal(c.model, "gpt2"); /* the nearest in size */
     assert_true(c.lr == 6e-4 && c.steps == 100 && c.plan.micro_batch == 4);
     c = nothing_said("tiny");
-    c.seq = 128;
+    c.shape.seq = 128;
     c = imported(c, distilled, false);
-    assert_true(c.seq == 128 && c.layers == 6);
+    assert_true(c.shape.seq == 128 && c.shape.layers == 6);
 
     /* A preset by its name decides, and so does a shape that was given. */
     c = imported(nothing_said("gpt2-medium"), distilled, true);
-    assert_true(c.layers == 0 && c.vocab == 0);
+    assert_true(c.shape.layers == 0 && c.shape.vocab == 0);
     c = nothing_said("tiny");
-    c.hidden = 768;
+    c.shape.hidden = 768;
     c = imported(c, distilled, false);
     assert_string_equal(c.model, "tiny");
-    assert_true(c.layers == 6 && c.heads == 12);
+    assert_true(c.shape.layers == 6 && c.shape.heads == 12);
 }
 
 TEST(heads_that_no_file_shows_are_not_guessed)
 {
-    zero_gpt2_shape found = distilled;
+    zero_shape found = distilled;
     zero_config c = nothing_said("tiny");
     c.init_from = "weights";
     found.heads = 0;
     assert_int_equal(zero_config_take_shape(&c, &found, false), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "give --heads N"));
-    c.heads = 12;
+    c.shape.heads = 12;
     c = imported(c, found, false);
-    assert_true(c.heads == 12 && c.layers == 6);
-    found = (zero_gpt2_shape){.layers = 4, .hidden = 128, .seq = 64, .vocab = 512};
+    assert_true(c.shape.heads == 12 && c.shape.layers == 6);
+    found = (zero_shape){.layers = 4, .hidden = 128, .seq = 64, .vocab = 512};
     c = imported(nothing_said("tiny"), found, false); /* the preset itself */
-    assert_true(c.heads == 0 && c.layers == 4);
+    assert_true(c.shape.heads == 0 && c.shape.layers == 4);
 }
 
 TEST(a_rate_for_random_weights_is_known_as_one)

@@ -3,7 +3,7 @@
 #include "support/test.h"
 
 #include "base/fail.h"
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "sharding/compile.h"
 #include "sharding/instruction_text.h"
 #include "train/metrics.h"
@@ -16,9 +16,9 @@ typedef struct {
 
 static void make(sample *m, int stage, int accumulation)
 {
-    const zero_gpt2_shape shape = {
+    const zero_shape shape = {
         .layers = 3, .hidden = 24, .heads = 3, .seq = 8, .vocab = 50, .seed = 5};
-    assert_ok(zero_gpt2_describe(&shape, &m->model));
+    assert_ok(zero_model_build(&shape, &m->model));
     zero_plan_input in = zero_plan_input_standard(&m->model, 3, 1);
     in.stage = stage;
     in.accumulation = accumulation;

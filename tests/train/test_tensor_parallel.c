@@ -4,7 +4,7 @@
 
 #include "train/config.h"
 
-static const zero_gpt2_shape shape = {
+static const zero_shape shape = {
     .layers = 2, .hidden = 48, .heads = 12, .seq = 8, .vocab = 70};
 
 static zero_config with_tp(int64_t ranks, int64_t slices)
@@ -16,8 +16,8 @@ static zero_config with_tp(int64_t ranks, int64_t slices)
                      .warmup = -1,
                      .eval_every = -1,
                      .sample = -1,
-                     .heads = 12,
-                     .hidden = 48};
+                     .shape.heads = 12,
+                     .shape.hidden = 48};
     c.tp = (zero_tp){.ranks = ranks, .slices = slices};
     return c;
 }
@@ -54,7 +54,7 @@ TEST(slices_left_open_are_as_many_as_ranks_or_4_for_reproducible_runs)
 TEST(what_is_accepted_can_be_cut)
 {
     zero_model whole;
-    assert_ok(zero_gpt2_describe(&shape, &whole));
+    assert_ok(zero_model_build(&shape, &whole));
     for (int64_t T = 1; T <= 16; T++) {
         for (int64_t S = 1; S <= 16; S++) {
             zero_tp tp = {.ranks = T, .slices = S};
@@ -78,7 +78,7 @@ TEST(what_is_accepted_can_be_cut)
 
 TEST(a_vocabulary_has_a_word_for_each_slice)
 {
-    zero_gpt2_shape few = shape;
+    zero_shape few = shape;
     zero_tp tp = {.ranks = 4, .slices = 4};
     few.vocab = 3;
     assert_int_equal(zero_tp_check(&tp, &few), ZERO_ERR_INVALID);

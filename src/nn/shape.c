@@ -1,4 +1,4 @@
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,13 +16,13 @@ static zero_status check_range(const char *option, int64_t value, int64_t most)
                      value, most);
 }
 
-zero_status zero_gpt2_check(const zero_gpt2_shape *s)
+zero_status zero_shape_check(const zero_shape *s)
 {
     if (!s)
         return zero_fail(ZERO_ERR_INVALID,
                          "the shape is NULL: expected layers, hidden size and so on");
     /* The upper limits keep all products of sizes far below 2^63. */
-    ZERO_TRY(check_range("--layers", s->layers, ZERO_GPT2_LAYERS));
+    ZERO_TRY(check_range("--layers", s->layers, ZERO_MOST_LAYERS));
     ZERO_TRY(check_range("--hidden", s->hidden, 1 << 17));
     ZERO_TRY(check_range("--heads", s->heads, 1 << 16));
     ZERO_TRY(check_range("--seq", s->seq, 1 << 24));
@@ -43,7 +43,7 @@ zero_status zero_gpt2_check(const zero_gpt2_shape *s)
 
 /* The largest number of slices up to `most` that the model can have on `ranks` ranks:
  * several need complete subtrees. */
-static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
+static int64_t best_slices(const zero_shape *s, int ranks, int64_t most)
 {
     int64_t best = ranks == 1 ? most : ranks;
     while (ranks == 1 && s->heads % best != 0) best--;
@@ -53,18 +53,18 @@ static int64_t best_slices(const zero_gpt2_shape *s, int ranks, int64_t most)
 
 /* Words are named only where they decide: before the data are open their number is a
  * guess. */
-static zero_status check_ranks(const zero_gpt2_shape *s, int ranks)
+static zero_status check_ranks(const zero_shape *s, int ranks)
 {
     int64_t fits = zero_min(zero_max(ranks, 1), zero_min(s->heads, s->vocab));
-    fits = zero_min(fits, ZERO_GPT2_SLICES);
+    fits = zero_min(fits, ZERO_MOST_SLICES);
     while (s->heads % fits != 0) fits--;
     if (fits == ranks) return ZERO_OK;
     int64_t has = s->heads;
     const char *needs = "whole heads", *of = "heads";
     bool has_heads = ranks > 0 && s->heads % ranks == 0;
-    if (has_heads && ranks > ZERO_GPT2_SLICES) {
+    if (has_heads && ranks > ZERO_MOST_SLICES) {
         needs = "a slice";
-        has = ZERO_GPT2_SLICES, of = "slices at most";
+        has = ZERO_MOST_SLICES, of = "slices at most";
     } else if (has_heads) {
         needs = "a word";
         has = s->vocab, of = "words";
@@ -75,11 +75,11 @@ static zero_status check_ranks(const zero_gpt2_shape *s, int ranks)
                      ranks, needs, has, of, fits);
 }
 
-zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slices)
+zero_status zero_shape_check_share(const zero_shape *s, int ranks, int slices)
 {
-    ZERO_TRY(zero_gpt2_check(s));
+    ZERO_TRY(zero_shape_check(s));
     ZERO_TRY(check_ranks(s, ranks));
-    int64_t most = zero_min(zero_min(slices, s->vocab), ZERO_GPT2_SLICES);
+    int64_t most = zero_min(zero_min(slices, s->vocab), ZERO_MOST_SLICES);
     int64_t fits = best_slices(s, ranks, zero_max(most, 1));
     if (fits == slices) return ZERO_OK;
     char multiple[64] = "a number";
@@ -89,27 +89,27 @@ zero_status zero_gpt2_check_share(const zero_gpt2_shape *s, int ranks, int slice
                      "--tp-slices %d with --tp %d: expected %s which divides the %" PRId64
                      " heads and is at most %" PRId64 "%s; give --tp-slices %" PRId64,
                      slices, ranks, multiple, s->heads,
-                     zero_min(s->vocab, ZERO_GPT2_SLICES),
-                     s->vocab < ZERO_GPT2_SLICES ? ", the number of words" : "", fits);
+                     zero_min(s->vocab, ZERO_MOST_SLICES),
+                     s->vocab < ZERO_MOST_SLICES ? ", the number of words" : "", fits);
 }
 
-int64_t zero_gpt2_count(const zero_gpt2_shape *s)
+int64_t zero_shape_count(const zero_shape *s)
 {
     if (!s) return 0;
     int64_t L = s->layers, C = s->hidden;
     return 12 * L * C * C + 13 * L * C + (s->vocab + s->seq) * C + 2 * C;
 }
 
-double zero_gpt2_multiplied(const zero_gpt2_shape *s)
+double zero_shape_multiplied(const zero_shape *s)
 {
     double C = (double)s->hidden;
     return 12.0 * (double)s->layers * C * C + (double)s->vocab * C;
 }
 
-double zero_gpt2_flops(const zero_gpt2_shape *s)
+double zero_shape_flops(const zero_shape *s)
 {
     double attention = (double)s->layers * (double)s->seq * (double)s->hidden;
-    return 6.0 * zero_gpt2_multiplied(s) + 6.0 * attention;
+    return 6.0 * zero_shape_multiplied(s) + 6.0 * attention;
 }
 
 static void add_group(zero_model *m, const char *name)
@@ -164,7 +164,7 @@ static void add_linear(zero_model *m, const char *prefix, const char *layer, int
     if (cut == ZERO_CUT_COLS) m->tensors[m->n_tensors - 1].cut = cut;
 }
 
-static void add_block_group(zero_model *m, const zero_gpt2_shape *s, int64_t layer)
+static void add_block_group(zero_model *m, const zero_shape *s, int64_t layer)
 {
     const float std = 0.02f, residual_std = 0.02f / sqrtf(2.0f * (float)s->layers);
     char name[32], prefix[32];
@@ -192,7 +192,7 @@ static zero_unit *add_unit(zero_model *m, int64_t index, int group, int second_g
     return u;
 }
 
-static zero_status allocate(zero_model *m, const zero_gpt2_shape *s)
+static zero_status allocate(zero_model *m, const zero_shape *s)
 {
     size_t layers = (size_t)s->layers, ends = ZERO_EMBEDDING_TENSORS + ZERO_FINAL_TENSORS;
     m->tensors = calloc(layers * ZERO_BLOCK_TENSORS + ends, sizeof *m->tensors);
@@ -208,12 +208,12 @@ static zero_status allocate(zero_model *m, const zero_gpt2_shape *s)
                      s->layers);
 }
 
-zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
+zero_status zero_model_build(const zero_shape *s, zero_model *model)
 {
-    ZERO_TRY(zero_gpt2_check(s));
+    ZERO_TRY(zero_shape_check(s));
     if (!model)
         return zero_fail(ZERO_ERR_INVALID,
-                         "zero_gpt2_describe() without a place for the model");
+                         "zero_model_build() without a place for the model");
     zero_model m = {.vocab = s->vocab,
                     .seq = s->seq,
                     .input_bytes = sizeof(int32_t),
@@ -228,10 +228,10 @@ zero_status zero_gpt2_describe(const zero_gpt2_shape *s, zero_model *model)
     add_norm(&m, "", "ln_f", s->hidden);
 
     int embedding = 0, final = m.n_groups - 1;
-    zero_gpt2_embedding_unit(add_unit(&m, 0, embedding, -1));
+    zero_embedding_unit(add_unit(&m, 0, embedding, -1));
     for (int64_t i = 0; i < s->layers; i++)
-        zero_gpt2_block_unit(add_unit(&m, i, (int)(1 + i), -1));
-    zero_gpt2_head_unit(add_unit(&m, 0, final, embedding));
+        zero_block_unit(add_unit(&m, i, (int)(1 + i), -1));
+    zero_head_unit(add_unit(&m, 0, final, embedding));
     zero_status st = zero_model_complete(&m);
     if (st == ZERO_OK)
         *model = m;

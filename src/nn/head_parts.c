@@ -1,4 +1,4 @@
-/* gpt2_head_parts.c - the head of a shared model: each rank has the words of its slices.
+/* head_parts.c - the head of a shared model: each rank has the words of its slices.
  *
  *     training, forward     norm
  *     backward, a chunk     logits, softmax in slices ──stats──> gathered
@@ -18,7 +18,7 @@
 
 #include "base/number.h"
 #include "base/tree.h"
-#include "nn/gpt2_head.h"
+#include "nn/head.h"
 #include "nn/share.h"
 #include "zero/layers.h"
 
@@ -32,7 +32,7 @@ static int64_t rows_of(const zero_call *c)
 
 static int64_t hidden(const zero_unit *u)
 {
-    return zero_gpt2_shape_of(u)->hidden;
+    return zero_shape_of(u)->hidden;
 }
 
 static int64_t chunks_of(const zero_unit *u, int64_t rows)
@@ -45,7 +45,7 @@ static int64_t chunks_of(const zero_unit *u, int64_t rows)
 /* The first word of rank r; of rank `ranks` the number of words. */
 static int64_t first_word(const zero_unit *u, int r)
 {
-    return zero_share_row(zero_gpt2_shape_of(u)->vocab, u->share.slices,
+    return zero_share_row(zero_shape_of(u)->vocab, u->share.slices,
                           r * zero_share_slices(&u->share));
 }
 
@@ -67,7 +67,7 @@ static zero_unit_part gathers_stats(const zero_unit *u, int64_t rows)
 static zero_unit_part backward_part(const zero_unit *u, int64_t rows, int64_t index)
 {
     int64_t chunk = index / CHUNK_PARTS, first = chunk * u->logits.rows;
-    int64_t n = zero_gpt2_chunk_rows(u, rows, first);
+    int64_t n = zero_head_chunk_rows(u, rows, first);
     if (chunk == chunks_of(u, rows))
         return (zero_unit_part){.waits = true, .is_last = true};
     zero_unit_part p = {.waits = false};
@@ -85,13 +85,13 @@ static zero_unit_part evaluate_part(const zero_unit *u, int64_t rows, int64_t in
     if (index == chunks_of(u, rows))
         return (zero_unit_part){.waits = true, .is_last = true};
     zero_unit_part p =
-        gathers_stats(u, zero_gpt2_chunk_rows(u, rows, index * u->logits.rows));
+        gathers_stats(u, zero_head_chunk_rows(u, rows, index * u->logits.rows));
     p.waits = index > 0;
     return p;
 }
 
-zero_unit_part zero_gpt2_head_part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
-                                   int64_t index)
+zero_unit_part zero_head_part(const zero_unit *u, zero_pass pass, int64_t B, int64_t T,
+                              int64_t index)
 {
     switch (pass) {
     case ZERO_PASS_BACKWARD: return backward_part(u, B * T, index);
@@ -114,14 +114,14 @@ typedef void softmax_call(const zero_math *math, const zero_softmax *s);
 static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
                     int64_t first, float dscale)
 {
-    int64_t ends[ZERO_GPT2_SLICES];
+    int64_t ends[ZERO_MOST_SLICES];
     const int slices = zero_share_slices(&u->share), before = slices * u->share.rank;
-    const zero_tensor *wte = zero_gpt2_words(u);
-    assert(slices <= ZERO_GPT2_SLICES);
+    const zero_tensor *wte = zero_head_words(u);
+    assert(slices <= ZERO_MOST_SLICES);
     for (int i = 0; i < slices; i++)
         ends[i] =
             zero_share_row(wte->whole_rows, u->share.slices, before + i + 1) - wte->first;
-    call(c->math, &(zero_softmax){.rows = zero_gpt2_chunk_rows(u, rows_of(c), first),
+    call(c->math, &(zero_softmax){.rows = zero_head_chunk_rows(u, rows_of(c), first),
                                   .V = wte->rows,
                                   .first = wte->first,
                                   .slices = slices,
@@ -138,9 +138,9 @@ static void softmax(const zero_unit *u, const zero_call *c, softmax_call *call,
 
 static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
 {
-    int64_t rows = zero_gpt2_chunk_rows(u, rows_of(c), first);
-    zero_gpt2_logits(u, c, zero_gpt2_rows_at(u, c->saved, first), rows,
-                     zero_gpt2_words(u)->rows, c->logits);
+    int64_t rows = zero_head_chunk_rows(u, rows_of(c), first);
+    zero_head_logits(u, c, zero_head_rows_at(u, c->saved, first), rows,
+                     zero_head_words(u)->rows, c->logits);
     softmax(u, c, c->backend->softmax_slices, first, 0.0f);
 }
 
@@ -148,7 +148,7 @@ static void begin_softmax(const zero_unit *u, const zero_call *c, int64_t first)
 static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows, int slice,
                            float *out)
 {
-    const zero_tensor *wte = zero_gpt2_words(u);
+    const zero_tensor *wte = zero_head_words(u);
     const int64_t begin = zero_share_row(wte->whole_rows, u->share.slices, slice);
     const int64_t end = zero_share_row(wte->whole_rows, u->share.slices, slice + 1);
     const int64_t at = begin - wte->first;
@@ -182,11 +182,11 @@ static void sum_slices(const zero_unit *u, const zero_call *c, int64_t rows, int
     c->backend->accumulate(c->math, ZERO_FP32, len, out, room, out);
 }
 
-int64_t zero_gpt2_head_parts_work(const zero_unit *u, int64_t rows)
+int64_t zero_head_parts_work(const zero_unit *u, int64_t rows)
 {
     int levels = 0;
     for (int n = zero_share_slices(&u->share); n > 1; n = (int)zero_tree_left(n)) levels++;
-    return levels * zero_gpt2_chunk_rows(u, rows, 0) * hidden(u);
+    return levels * zero_head_chunk_rows(u, rows, 0) * hidden(u);
 }
 
 /* ---- backward ---- */
@@ -195,36 +195,36 @@ static void give_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     const int slices = zero_share_slices(&u->share);
     softmax(u, c, c->backend->softmax_loss, first, c->batch->loss_seed);
-    sum_slices(u, c, zero_gpt2_chunk_rows(u, rows_of(c), first), slices * u->share.rank,
+    sum_slices(u, c, zero_head_chunk_rows(u, rows_of(c), first), slices * u->share.rank,
                slices, c->joint, c->work + zero_unit_room(u, rows_of(c) * hidden(u)));
 }
 
 /* d(normed) of a chunk, of all ranks' words: their sum was fp32. */
 static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
-    int64_t rows = zero_gpt2_chunk_rows(u, rows_of(c), first), C = hidden(u);
+    int64_t rows = zero_head_chunk_rows(u, rows_of(c), first), C = hidden(u);
     c->backend->round(c->math, u->activations, rows * C, c->joined,
-                      zero_gpt2_rows_to(u, c->work, first));
+                      zero_head_rows_to(u, c->work, first));
 }
 
 static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
     bool add = c->accumulate[ZERO_HEAD_EMBEDDING] || first > 0;
-    zero_gpt2_word_gradient(u, c, zero_gpt2_rows_at(u, c->saved, first),
-                            zero_gpt2_chunk_rows(u, rows_of(c), first), ZERO_FP32,
-                            zero_gpt2_words(u)->rows, add);
+    zero_head_word_gradient(u, c, zero_head_rows_at(u, c->saved, first),
+                            zero_head_chunk_rows(u, rows_of(c), first), ZERO_FP32,
+                            zero_head_words(u)->rows, add);
 }
 
-void zero_gpt2_head_backward_part(const zero_unit *u, const zero_call *c)
+void zero_head_backward_part(const zero_unit *u, const zero_call *c)
 {
     const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * u->logits.rows;
     assert(c->part >= 0 && chunk <= chunks_of(u, rows_of(c)));
     if (c->part == 0 && !c->accumulate[ZERO_HEAD_EMBEDDING])
-        zero_gpt2_clear_positions(u, c);
+        zero_head_clear_positions(u, c);
     if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX)
         take_gradient(u, c, first - u->logits.rows);
     if (chunk == chunks_of(u, rows_of(c))) {
-        zero_gpt2_head_norm_backward(u, c, c->work);
+        zero_head_norm_backward(u, c, c->work);
         return;
     }
     switch (c->part % CHUNK_PARTS) {
@@ -240,7 +240,7 @@ static void evaluate(const zero_unit *u, const zero_call *c)
 {
     const int64_t chunks = chunks_of(u, rows_of(c)), first = c->part * u->logits.rows;
     assert(c->part >= 0 && c->part <= chunks);
-    if (c->part == 0) zero_gpt2_head_norm(u, c);
+    if (c->part == 0) zero_head_norm(u, c);
     if (c->part > 0) softmax(u, c, c->backend->softmax_loss, first - u->logits.rows, 0.0f);
     if (c->part < chunks) begin_softmax(u, c, first);
 }
@@ -250,25 +250,24 @@ static void evaluate(const zero_unit *u, const zero_call *c)
 static void give_logits(const zero_unit *u, const zero_call *c)
 {
     const int64_t B = c->batch->B, most = most_words(u);
-    const int64_t words = zero_gpt2_words(u)->rows;
-    zero_gpt2_head_norm(u, c);
-    zero_gpt2_last_logits(u, c, most, c->joint);
+    const int64_t words = zero_head_words(u)->rows;
+    zero_head_norm(u, c);
+    zero_head_last_logits(u, c, most, c->joint);
     for (int64_t b = 0; b < B; b++)
         c->backend->clear(c->math, most - words, c->joint + b * most + words);
 }
 
-void zero_gpt2_head_forward_part(const zero_unit *u, const zero_call *c)
+void zero_head_forward_part(const zero_unit *u, const zero_call *c)
 {
     if (c->training)
-        zero_gpt2_head_norm(u, c);
+        zero_head_norm(u, c);
     else if (c->batch->targets)
         evaluate(u, c);
     else if (c->part == LOGITS)
         give_logits(u, c);
     else {
         /* From joined[ranks,B,most] to logits[B,V]. */
-        const int64_t B = c->batch->B, V = zero_gpt2_shape_of(u)->vocab,
-                      most = most_words(u);
+        const int64_t B = c->batch->B, V = zero_shape_of(u)->vocab, most = most_words(u);
         for (int r = 0; r < u->share.ranks; r++)
             for (int64_t b = 0; b < B; b++)
                 c->backend->round(

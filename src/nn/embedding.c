@@ -1,8 +1,8 @@
-/* gpt2_embedding.c - the first unit: tokens and positions look up their rows.
+/* embedding.c - the first unit: tokens and positions look up their rows.
  *
  * A shared model deals the words to the ranks: each looks up its own words and gives zeros
  * for the others, so the sum is the whole look-up. */
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 #include "zero/layers.h"
 
@@ -13,7 +13,7 @@ enum { LOOK_UP, TAKE, FORWARD_PARTS };
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
-    int64_t n = B * T * zero_gpt2_shape_of(u)->hidden;
+    int64_t n = B * T * zero_shape_of(u)->hidden;
     return (zero_unit_sizes){.out = n, .flops = (double)n}; /* one addition each */
 }
 
@@ -23,7 +23,7 @@ static zero_unit_part part(const zero_unit *u, zero_pass pass, int64_t B, int64_
     if (pass == ZERO_PASS_BACKWARD) return (zero_unit_part){.is_last = true};
     if (index == TAKE) return (zero_unit_part){.waits = true, .is_last = true};
     return (zero_unit_part){.join = ZERO_JOIN_SUM,
-                            .count = B * T * zero_gpt2_shape_of(u)->hidden};
+                            .count = B * T * zero_shape_of(u)->hidden};
 }
 
 /* The words of this rank's table; 0 if it has all of them. */
@@ -37,7 +37,7 @@ static void look_up(const zero_unit *u, const zero_call *c, zero_type type, void
     const zero_batch *b = c->batch;
     c->backend->embedding(c->math, &(zero_embedding){.B = b->B,
                                                      .T = b->T,
-                                                     .C = zero_gpt2_shape_of(u)->hidden,
+                                                     .C = zero_shape_of(u)->hidden,
                                                      .first = u->tensors[0][ZERO_WTE].first,
                                                      .words = own_words(u),
                                                      .past = b->past,
@@ -53,8 +53,8 @@ static void look_up(const zero_unit *u, const zero_call *c, zero_type type, void
 static void drop(const zero_unit *u, const zero_call *c, const float *x)
 {
     const zero_batch *b = c->batch;
-    int64_t n = b->T * zero_gpt2_shape_of(u)->hidden;
-    zero_dropout d = zero_gpt2_mask(u, c, 0);
+    int64_t n = b->T * zero_shape_of(u)->hidden;
+    zero_dropout d = zero_unit_mask(u, c, 0);
     if (d.p > 0.0f)
         c->backend->dropout(c->math, &d, u->activations, b->B, n, x, c->out);
     else if (x != c->out)
@@ -65,7 +65,7 @@ static void drop(const zero_unit *u, const zero_call *c, const float *x)
 static void take(const zero_unit *u, const zero_call *c)
 {
     const float *x = c->joined;
-    int64_t n = c->batch->B * c->batch->T * zero_gpt2_shape_of(u)->hidden;
+    int64_t n = c->batch->B * c->batch->T * zero_shape_of(u)->hidden;
     if (u->activations != ZERO_FP32) {
         c->backend->round(c->math, u->activations, n, x, c->out);
         x = c->out;
@@ -92,7 +92,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     const zero_batch *b = c->batch;
     const zero_tensor *wte = &u->tensors[0][ZERO_WTE], *wpe = &u->tensors[0][ZERO_WPE];
     int64_t C = wte->cols;
-    zero_dropout d = zero_gpt2_mask(u, c, 0);
+    zero_dropout d = zero_unit_mask(u, c, 0);
     if (!c->accumulate[0])
         c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
     if (d.p > 0.0f)
@@ -111,7 +111,7 @@ static void backward(const zero_unit *u, const zero_call *c)
                                         .dwpe = zero_weight_grad(u, c, 0, ZERO_WPE)});
 }
 
-void zero_gpt2_embedding_unit(zero_unit *unit)
+void zero_embedding_unit(zero_unit *unit)
 {
     memcpy(unit->name, "embedding", sizeof "embedding");
     unit->sizes = sizes;

@@ -1,4 +1,4 @@
-/* gpt2_block.c - one transformer block; rows = B*T.
+/* block.c - one transformer block; rows = B*T.
  *
  *     x ── norm 1 ── qkv ── attention ── proj ──|── drop ──(+ x)── middle
  *     middle ── norm 2 ── fc ── gelu ── fcproj ──|── drop ──(+ middle)── out
@@ -15,8 +15,8 @@
  *     backward    feed_input | feed_weights, attend_input | attend_weights, enter
  *
  * Gradients of weights need no sum: they are computed while the ranks join. */
-#include "nn/gpt2.h"
 #include "nn/layers.h"
+#include "nn/shape.h"
 #include "nn/share.h"
 
 #include <assert.h>
@@ -29,12 +29,12 @@ enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
 /* This rank's heads, and their channels: all of them in a whole model. */
 static int64_t own_heads(const zero_unit *u)
 {
-    return zero_gpt2_shape_of(u)->heads / u->share.ranks;
+    return zero_shape_of(u)->heads / u->share.ranks;
 }
 
 static int64_t own_channels(const zero_unit *u)
 {
-    return zero_gpt2_shape_of(u)->hidden / u->share.ranks;
+    return zero_shape_of(u)->hidden / u->share.ranks;
 }
 
 /* The first two rows are of the type of activations, the others fp32. */
@@ -47,7 +47,7 @@ struct saved {
 
 static int64_t saved_floats(const zero_unit *u, int64_t rows)
 {
-    int64_t n = rows * zero_gpt2_shape_of(u)->hidden, own = rows * own_channels(u);
+    int64_t n = rows * zero_shape_of(u)->hidden, own = rows * own_channels(u);
     return 3 * zero_unit_room(u, n) + zero_unit_room(u, 3 * own) + zero_unit_room(u, own) +
            2 * zero_unit_room(u, 4 * own) + rows * (own_heads(u) + 4);
 }
@@ -62,7 +62,7 @@ static void *cut(const zero_unit *u, int64_t n, float **at)
 
 static struct saved cut_saved(const zero_unit *u, int64_t rows, float *memory)
 {
-    int64_t n = rows * zero_gpt2_shape_of(u)->hidden, own = rows * own_channels(u);
+    int64_t n = rows * zero_shape_of(u)->hidden, own = rows * own_channels(u);
     struct saved v;
     if (!memory) return (struct saved){0};
     v.norm1 = cut(u, n, &memory);
@@ -82,7 +82,7 @@ static struct saved cut_saved(const zero_unit *u, int64_t rows, float *memory)
  * 2104.04473, appendix. A shared model deals them evenly. */
 static double flops(const zero_unit *u, int64_t B, int64_t T)
 {
-    const zero_gpt2_shape *s = zero_gpt2_shape_of(u);
+    const zero_shape *s = zero_shape_of(u);
     double rows = (double)(B * T), C = (double)s->hidden, ranks = (double)u->share.ranks;
     return (2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C) / ranks;
 }
@@ -91,7 +91,7 @@ static double flops(const zero_unit *u, int64_t B, int64_t T)
 static double last_flops(const zero_unit *u, int64_t rows)
 {
     return 2.0 * (double)rows * 4.0 * (double)own_channels(u) *
-           (double)zero_gpt2_shape_of(u)->hidden;
+           (double)zero_shape_of(u)->hidden;
 }
 
 /* ---- a call ---- */
@@ -115,7 +115,7 @@ static pass begin(const zero_unit *u, const zero_call *c)
     return (pass){.unit = u,
                   .call = c,
                   .rows = rows,
-                  .n = rows * zero_gpt2_shape_of(u)->hidden,
+                  .n = rows * zero_shape_of(u)->hidden,
                   .own = rows * own_channels(u),
                   .s = cut_saved(u, rows, c->saved),
                   .attending = c->work,
@@ -135,7 +135,7 @@ static const void *take_joined(const pass *p, void *room)
 
 static zero_dropout mask(const pass *p, int which)
 {
-    return zero_gpt2_mask(p->unit, p->call, 1 + DROPS_PER_BLOCK * p->unit->index + which);
+    return zero_unit_mask(p->unit, p->call, 1 + DROPS_PER_BLOCK * p->unit->index + which);
 }
 
 static zero_linear linear(const pass *p, int weight)
@@ -150,35 +150,41 @@ static zero_layer_norm norm(const pass *p, int gain)
         .unit = p->unit, .call = p->call, .gain = gain, .rows = p->rows};
 }
 
-/* The forward call; backward adds dout and dqkv. */
+/* The forward call; backward adds dout. */
 static zero_attention attention_of(const pass *p)
 {
-    return (zero_attention){.B = p->call->batch->B,
-                            .T = p->call->batch->T,
-                            .C = own_channels(p->unit),
-                            .H = own_heads(p->unit),
-                            .first_head = p->unit->share.rank * own_heads(p->unit),
-                            .dropout = mask(p, DROP_ATTENTION),
-                            .factors = p->call->type,
-                            .rows_type = p->unit->activations,
-                            .qkv = p->s.qkv,
-                            .out = p->s.attended,
-                            .lse = p->s.lse,
-                            .work = p->attending};
+    const int64_t H = own_heads(p->unit);
+    zero_attention a = {.B = p->call->batch->B,
+                        .T = p->call->batch->T,
+                        .H = H,
+                        .K = H,
+                        .D = own_channels(p->unit) / H,
+                        .first_head = p->unit->share.rank * H,
+                        .dropout = mask(p, DROP_ATTENTION),
+                        .factors = p->call->type,
+                        .rows_type = p->unit->activations,
+                        .out = p->s.attended,
+                        .lse = p->s.lse,
+                        .work = p->attending};
+    zero_attention_rows(&a, p->s.qkv, p->wide);
+    return a;
 }
 
 /* The keys and values of earlier positions: NULL as long as nothing is kept. */
-static zero_cached cached_of(const pass *p)
+static zero_cached cached_of(const pass *p, const zero_attention *a)
 {
     const zero_batch *b = p->call->batch;
     return (zero_cached){.B = b->B,
                          .T = b->T,
-                         .C = own_channels(p->unit),
-                         .H = own_heads(p->unit),
+                         .H = a->H,
+                         .K = a->K,
+                         .D = a->D,
                          .room = b->room,
                          .past = b->past,
                          .rows_type = p->unit->activations,
-                         .qkv = p->s.qkv,
+                         .q = a->q,
+                         .k = a->k,
+                         .v = a->v,
                          .cache = p->call->cache,
                          .out = p->s.attended};
 }
@@ -190,7 +196,7 @@ static void mix(const pass *p)
 {
     const zero_call *c = p->call;
     const zero_attention attention = attention_of(p);
-    const zero_cached cached = cached_of(p);
+    const zero_cached cached = cached_of(p, &attention);
     if (c->cache) c->backend->remember(c->math, &cached);
     if (c->batch->past)
         c->backend->recall(c->math, &cached);
@@ -227,7 +233,7 @@ static void add_branch(const pass *p, int weight, int which, const void *x,
     zero_branch b = {.dropout = mask(p, which),
                      .B = c->batch->B,
                      .T = c->batch->T,
-                     .cols = zero_gpt2_shape_of(p->unit)->hidden,
+                     .cols = zero_shape_of(p->unit)->hidden,
                      .type = c->type,
                      .rows_type = p->unit->activations,
                      .bias = zero_linear_bias(&l),
@@ -304,7 +310,6 @@ static void attend_input(const pass *p)
     const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
     zero_attention attention = attention_of(p);
     attention.dout = p->joint;
-    attention.dqkv = p->wide;
     zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, take_joined(p, p->masked),
                              c->stream);
     mask_branch_gradient(p, DROP_PROJ);
@@ -349,30 +354,27 @@ static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t
     const bool is_last = index == parts - 1, joins = index % step == 0 && !is_last;
     return (zero_unit_part){.waits = index > 0 && index % step == 0,
                             .join = joins ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
-                            .count = joins ? B * T * zero_gpt2_shape_of(u)->hidden : 0,
+                            .count = joins ? B * T * zero_shape_of(u)->hidden : 0,
                             .is_last = is_last};
 }
 
 static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
 {
-    int64_t n = B * T * zero_gpt2_shape_of(u)->hidden, own = B * T * own_channels(u);
-    int64_t attention =
-        zero_attention_workspace(&(zero_attention){.B = B,
-                                                   .T = T,
-                                                   .C = own_channels(u),
-                                                   .H = own_heads(u),
-                                                   .rows_type = u->activations});
+    int64_t n = B * T * zero_shape_of(u)->hidden, own = B * T * own_channels(u);
+    const int64_t H = own_heads(u), D = own_channels(u) / H;
+    int64_t attention = zero_attention_workspace(&(zero_attention){
+        .B = B, .T = T, .H = H, .K = H, .D = D, .rows_type = u->activations});
     const int64_t room = zero_unit_room(u, n);
     int64_t joint = zero_share_has_parts(&u->share) ? 0 : room; /* that is the caller's */
-    return (zero_unit_sizes){
-        .out = n,
-        .saved = saved_floats(u, B * T),
-        .forward_work = attention,
-        .cache = zero_cache_floats(u->activations, T, own_channels(u), own_heads(u)),
-        .backward_work = zero_unit_room(u, 4 * own) + joint + room + attention,
-        .thread_work = attention,
-        .flops = flops(u, B, T),
-        .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
+    return (zero_unit_sizes){.out = n,
+                             .saved = saved_floats(u, B * T),
+                             .forward_work = attention,
+                             .cache = zero_cache_floats(u->activations, T, H, H, D),
+                             .backward_work =
+                                 zero_unit_room(u, 4 * own) + joint + room + attention,
+                             .thread_work = attention,
+                             .flops = flops(u, B, T),
+                             .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
 }
 
 static void forward(const zero_unit *u, const zero_call *c)
@@ -402,7 +404,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     for (int i = 0; i < BACKWARD_PARTS && !has_parts; i++) backward_parts[i](&p);
 }
 
-void zero_gpt2_block_unit(zero_unit *unit)
+void zero_block_unit(zero_unit *unit)
 {
     snprintf(unit->name, sizeof unit->name, "block %d", unit->index);
     unit->sizes = sizes;

@@ -1,4 +1,4 @@
-/* gpt2_presets.c - models that have a name: GPT-2's, and those that the papers trained or
+/* presets.c - models that have a name: GPT-2's, and those that the papers trained or
  * planned.
  *
  * The papers name their models by billions of parameters and give layers, hidden size and
@@ -13,7 +13,7 @@
  *     64
  *     in table 7; paper-60b-wide 32 in table 6, 64 in table 9.
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
-#include "nn/gpt2.h"
+#include "nn/shape.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@
 
 /* clang-format off */
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
-static const zero_gpt2_preset_row presets[] = {
+static const zero_preset presets[] = {
     {"tiny", "for any machine", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
     {"lesson", "for lessons", {.layers = 1, .hidden = 4, .heads = 1, .seq = 4, .vocab = 8}},
     {"gpt2", "GPT-2", SHAPE(12, 768, 12, 1024)},
@@ -64,18 +64,18 @@ static const zero_gpt2_preset_row presets[] = {
 /* clang-format on */
 #define N_PRESETS ((int)(sizeof presets / sizeof presets[0]))
 
-const zero_gpt2_preset_row *zero_gpt2_presets(int *n)
+const zero_preset *zero_model_presets(int *n)
 {
     if (n) *n = N_PRESETS;
     return presets;
 }
 
-zero_status zero_gpt2_preset(const char *name, zero_gpt2_shape *shape)
+zero_status zero_model_preset(const char *name, zero_shape *shape)
 {
     if (!name || !shape)
         return zero_fail(
             ZERO_ERR_INVALID,
-            "zero_gpt2_preset() with NULL: expected a name and a place for the shape");
+            "zero_model_preset() with NULL: expected a name and a place for the shape");
     for (int i = 0; i < N_PRESETS; i++) {
         if (strcmp(presets[i].name, name) != 0) continue;
         *shape = presets[i].shape;

@@ -1,0 +1,48 @@
+/* shape.h - the transformers that the library describes: an architecture and its numbers.
+ *
+ *     unit           reads groups         computes
+ *     embedding      embedding            x = wte[token] (+ wpe[t])
+ *     block i        block i              x = x + attention(norm(x)); x = x + mlp(norm(x))
+ *     head           final (, embedding)  loss = cross-entropy(norm(x) W^T, target)
+ *
+ * Inputs are tokens, targets the tokens that follow; both are int32_t. Tensors have the
+ * names and the layouts of Hugging Face's files. What an architecture computes is a row of
+ * tables (src/nn/architectures.c). */
+#pragma once
+
+#include "zero/model.h"
+
+ZERO_API_BEGIN
+
+typedef struct {
+    int64_t layers, hidden, heads, seq, vocab;
+    float dropout; /* on embedding, attention probabilities and both residual branches */
+    int64_t seed;  /* of the dropout masks */
+} zero_shape;
+
+#define ZERO_MOST_LAYERS 10000
+
+/* A named model. The table is in nn/presets.c. */
+typedef struct {
+    const char *name;
+    const char *source; /* the paper that describes it, or its purpose */
+    zero_shape shape;   /* vocab 0: as many as the tokenizer has */
+} zero_preset;
+
+/* All presets, by family, small ones first; borrowed. n may be NULL. */
+const zero_preset *zero_model_presets(int *n);
+
+/* A preset's shape by name. ZERO_ERR_INVALID lists the known families. */
+ZERO_NODISCARD zero_status zero_model_preset(const char *name, zero_shape *shape);
+
+/* ZERO_ERR_INVALID, with the numbers, unless all are in range and fit together; and for
+ * NULL. */
+ZERO_NODISCARD zero_status zero_shape_check(const zero_shape *shape);
+
+/* Psi, 0 for NULL, without the tables that zero_model_build() makes. */
+int64_t zero_shape_count(const zero_shape *shape);
+
+/* Describes the model without computing anything. Fails as zero_shape_check() does. */
+ZERO_NODISCARD zero_status zero_model_build(const zero_shape *shape, zero_model *model);
+
+ZERO_API_END
