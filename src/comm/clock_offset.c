@@ -56,10 +56,8 @@ static void count(zero_comm *comm, int64_t messages)
 {
     zero_traffic *t = &comm->traffic[ZERO_CONTROL];
     int64_t bytes = messages * (int64_t)sizeof(double);
-    t->messages_sent[ZERO_ACROSS] += messages;
-    t->messages_received[ZERO_ACROSS] += messages;
-    t->bytes_sent[ZERO_ACROSS] += bytes;
-    t->bytes_received[ZERO_ACROSS] += bytes;
+    zero_traffic_count(t, ZERO_ACROSS, true, messages, bytes);
+    zero_traffic_count(t, ZERO_ACROSS, false, messages, bytes);
 }
 
 static zero_status exchange(zero_comm *comm, zero_clock_reading *mine)

@@ -32,12 +32,9 @@ static void count_broadcast(zero_comm *comm, int root, int64_t bytes)
     const int *node_of = comm->layout.node_of;
     for (int r = 0; r < comm->size; r++) {
         zero_reach reach = node_of[r] == node_of[root] ? ZERO_INSIDE : ZERO_ACROSS;
-        bool sends = comm->rank == root && r != root;
-        bool receives = comm->rank == r && r != root;
-        t->bytes_sent[reach] += sends ? bytes : 0;
-        t->messages_sent[reach] += sends ? 1 : 0;
-        t->bytes_received[reach] += receives ? bytes : 0;
-        t->messages_received[reach] += receives ? 1 : 0;
+        if (r == root) continue;
+        if (comm->rank == root) zero_traffic_count(t, reach, true, 1, bytes);
+        if (comm->rank == r) zero_traffic_count(t, reach, false, 1, bytes);
     }
 }
 

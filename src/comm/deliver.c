@@ -30,8 +30,7 @@ static void count(zero_comm *comm, int peer, bool is_sent, size_t bytes)
     zero_traffic *t = &comm->traffic[ZERO_CONTROL];
     const int *node_of = comm->layout.node_of;
     zero_reach reach = node_of[peer] == node_of[comm->rank] ? ZERO_INSIDE : ZERO_ACROSS;
-    (is_sent ? t->bytes_sent : t->bytes_received)[reach] += (int64_t)bytes;
-    (is_sent ? t->messages_sent : t->messages_received)[reach]++;
+    zero_traffic_count(t, reach, is_sent, 1, (int64_t)bytes);
 }
 
 static zero_status send(zero_comm *comm, const char *data, size_t bytes)

@@ -177,19 +177,6 @@ static zero_status take_unit(zero_traffic_memo *memo, const zero_collective_spec
     return ZERO_OK;
 }
 
-static zero_traffic scaled(const zero_traffic *unit, int64_t elements, int64_t chunks)
-{
-    zero_traffic t = {.bytes_fetched = elements * unit->bytes_fetched,
-                      .bytes_stored = elements * unit->bytes_stored};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t.bytes_sent[reach] = elements * unit->bytes_sent[reach];
-        t.bytes_received[reach] = elements * unit->bytes_received[reach];
-        t.messages_sent[reach] = chunks * unit->messages_sent[reach];
-        t.messages_received[reach] = chunks * unit->messages_received[reach];
-    }
-    return t;
-}
-
 zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
                                           const zero_collective_spec *spec,
                                           const zero_layout *layout, int rank,
@@ -200,7 +187,8 @@ zero_status zero_collective_traffic_again(zero_traffic_memo *memo,
     if (spec->count == 0) return ZERO_OK;
     ZERO_TRY(take_unit(memo, spec, layout, rank));
     int64_t chunk = tables[spec->algorithm]->chunk(spec, layout);
-    *traffic = scaled(&memo->unit, spec->count, zero_divide_up(spec->count, chunk));
+    *traffic =
+        zero_traffic_scaled(&memo->unit, spec->count, zero_divide_up(spec->count, chunk));
     return ZERO_OK;
 }
 

@@ -9,12 +9,9 @@ void zero_small_add_exchange(zero_traffic *t, const zero_layout *layout, int ran
 {
     int64_t inside = zero_layout_local_size(layout, rank) - 1;
     int64_t others[ZERO_REACHES] = {inside, layout->size - 1 - inside};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t->bytes_sent[reach] += others[reach] * bytes;
-        t->bytes_received[reach] += others[reach] * bytes;
-        t->messages_sent[reach] += others[reach];
-        t->messages_received[reach] += others[reach];
-    }
+    for (int k = 0; k < 2 * ZERO_REACHES; k++)
+        zero_traffic_count(t, (zero_reach)(k / 2), k % 2, others[k / 2],
+                           others[k / 2] * bytes);
 }
 
 int64_t zero_small_reduced(size_t size)
@@ -79,10 +76,8 @@ void zero_small_add_round(zero_traffic *t, const zero_layout *layout, int rank,
     if (!round->sends && !round->receives) return;
     bool inside = layout->node_of[rank] == layout->node_of[round->partner];
     zero_reach reach = inside ? ZERO_INSIDE : ZERO_ACROSS;
-    t->bytes_sent[reach] += round->sends ? bytes : 0;
-    t->messages_sent[reach] += round->sends;
-    t->bytes_received[reach] += round->receives ? bytes : 0;
-    t->messages_received[reach] += round->receives;
+    if (round->sends) zero_traffic_count(t, reach, true, 1, bytes);
+    if (round->receives) zero_traffic_count(t, reach, false, 1, bytes);
 }
 
 void zero_small_add_merged(zero_traffic *t, const zero_layout *layout, int rank, int64_t n,

@@ -142,6 +142,15 @@ typedef struct {
 } zero_volume;
 
 zero_volume zero_traffic_total(const zero_traffic *traffic);
+/* Bytes that it sends. */
+int64_t zero_traffic_sent(const zero_traffic *traffic);
+/* Adds messages of `bytes` in all, which it sends or receives. */
+void zero_traffic_count(zero_traffic *traffic, zero_reach reach, bool is_sent,
+                        int64_t messages, int64_t bytes);
+
+/* Of as many elements, in as many chunks, as `unit` has one. */
+zero_traffic zero_traffic_scaled(const zero_traffic *unit, int64_t elements,
+                                 int64_t chunks);
 
 /* *sum += times * *more */
 void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more);

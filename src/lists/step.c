@@ -185,18 +185,6 @@ static zero_reach reach(const zero_steps *steps, int peer)
     return node_of[peer] == node_of[steps->rank] ? ZERO_INSIDE : ZERO_ACROSS;
 }
 
-static void count_sends(zero_reach to, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_sent[to] += n * bytes;
-    t->messages_sent[to] += n;
-}
-
-static void count_receives(zero_reach from, int64_t n, int64_t bytes, zero_traffic *t)
-{
-    t->bytes_received[from] += n * bytes;
-    t->messages_received[from] += n;
-}
-
 /* Bytes of neighbours' memory that the step reads: now, or later where data stays in
  * place. */
 static int64_t bytes_read(const zero_steps *steps, const zero_collective_step *step)
@@ -215,16 +203,18 @@ static void count_mpi_call(const zero_steps *steps, int64_t bytes, zero_traffic 
     bool is_root = steps->rank == spec->root;
     if ((spreads || collects) && !is_root) {
         zero_reach root = reach(steps, spec->root);
-        count_sends(root, collects, bytes, t);
-        count_receives(root, spreads, bytes, t);
+        if (collects) zero_traffic_count(t, root, true, 1, bytes);
+        if (spreads) zero_traffic_count(t, root, false, 1, bytes);
         return;
     }
     int inside = zero_layout_local_size(steps->layout, steps->rank) - 1;
     int others[ZERO_REACHES] = {
         [ZERO_INSIDE] = inside, [ZERO_ACROSS] = steps->layout->size - 1 - inside};
-    for (int to = 0; to < ZERO_REACHES; to++) {
-        count_sends((zero_reach)to, collects ? 0 : others[to], bytes, t);
-        count_receives((zero_reach)to, spreads ? 0 : others[to], bytes, t);
+    for (int k = 0; k < ZERO_REACHES; k++) {
+        if (!collects)
+            zero_traffic_count(t, (zero_reach)k, true, others[k], others[k] * bytes);
+        if (!spreads)
+            zero_traffic_count(t, (zero_reach)k, false, others[k], others[k] * bytes);
     }
 }
 
@@ -234,11 +224,11 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
     int64_t bytes = step->len * (int64_t)zero_type_size(step->type);
     switch (step->kind) {
     case ZERO_STEP_SEND:
-        count_sends(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, reach(steps, step->peer), true, 1, bytes);
         traffic->bytes_received[ZERO_INSIDE] += bytes_read(steps, step);
         break;
     case ZERO_STEP_RECEIVE:
-        count_receives(reach(steps, step->peer), 1, bytes, traffic);
+        zero_traffic_count(traffic, reach(steps, step->peer), false, 1, bytes);
         break;
     case ZERO_STEP_ADD:
     case ZERO_STEP_COPY:
@@ -246,7 +236,7 @@ void zero_steps_count(const zero_steps *steps, const zero_collective_step *step,
         if (step->to.place == ZERO_STAGING && zero_steps_is_near(steps, step))
             traffic->bytes_fetched += bytes;
         break;
-    case ZERO_STEP_AWAIT: traffic->bytes_sent[ZERO_INSIDE] += bytes; break;
+    case ZERO_STEP_AWAIT: zero_traffic_count(traffic, ZERO_INSIDE, true, 0, bytes); break;
     case ZERO_STEP_MPI: count_mpi_call(steps, bytes, traffic); break;
     case ZERO_STEP_FETCH: traffic->bytes_fetched += bytes; break;
     case ZERO_STEP_STORE: traffic->bytes_stored += bytes; break;

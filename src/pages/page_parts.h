@@ -10,12 +10,6 @@
  * for lack of memory. */
 ZERO_NODISCARD zero_status zero_page_form(const char *file, const char *section,
                                           json_t *tree, FILE *out);
-/* A paragraph in place of a picture: why there is no data, and what would bring it. */
-void zero_page_missing(const char *why, FILE *out);
-
-/* A number with its unit (facts.h). Returns `text`. */
-#define ZERO_PAGE_TEXT 64
-const char *zero_page_number(double value, const char *unit, char text[ZERO_PAGE_TEXT]);
 /* "MiB", and its bytes: the unit in which an axis up to so many bytes is labelled. */
 const char *zero_page_unit(double bytes, double *unit);
 

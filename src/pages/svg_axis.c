@@ -184,3 +184,20 @@ int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value
     }
     return n_kept + give(&column, kept + n_kept);
 }
+
+json_t *zero_axis_curve(const zero_axis *x, const zero_axis *y, const double *at,
+                        const double *value, int64_t n, int64_t *kept)
+{
+    json_t *points = json_array(), *lonely = json_array();
+    int64_t n_kept = zero_axis_thin(x, at, value, n, kept);
+    for (int64_t k = 0; k < n_kept; k++) {
+        bool joined = k > 0 && isfinite(value[kept[k - 1]]);
+        bool goes_on = k + 1 < n_kept && isfinite(value[kept[k + 1]]);
+        if (!isfinite(value[kept[k]])) continue;
+        json_array_append_new(joined || goes_on ? points : lonely,
+                              json_pack("{s:f, s:f, s:b}", "x",
+                                        zero_axis_at(x, at[kept[k]]), "y",
+                                        zero_axis_at(y, value[kept[k]]), "joined", joined));
+    }
+    return json_pack("{s:o, s:o}", "points", points, "lonely", lonely);
+}

@@ -221,8 +221,7 @@ static json_t *price_facts(const zero_plan_stage *stage)
     return json_pack("{s:I, s:I, s:I, s:o}", "needed", needed, "needed_more",
                      needed - (int64_t)zero_plan_scarce(in, &stage->ledger),
                      "bytes_sent_more",
-                     zero_traffic_total(&then.traffic).bytes_sent -
-                         zero_traffic_total(&now.traffic).bytes_sent,
+                     zero_traffic_sent(&then.traffic) - zero_traffic_sent(&now.traffic),
                      "communication", communication_facts(&stage->schedule, &p->ledger));
 }
 

@@ -111,10 +111,9 @@ static zero_status spread_over_ranks(const zero_plan_report *r, zero_plan_input 
         in.rank = all ? k : few[k];
         ZERO_TRY(zero_plan_measure(&in, &l));
         zero_plan_exchange sum = zero_plan_data_of(&l);
-        zero_volume moved = zero_traffic_total(&sum.traffic);
         widen(&spread->needed, (int64_t)zero_plan_scarce(&in, &l), is_first);
-        widen(&spread->sent, moved.bytes_sent, is_first);
-        widen(&spread->received, moved.bytes_received, is_first);
+        widen(&spread->sent, zero_traffic_sent(&sum.traffic), is_first);
+        widen(&spread->received, zero_traffic_total(&sum.traffic).bytes_received, is_first);
     }
     return ZERO_OK;
 }

@@ -119,7 +119,7 @@ static json_t *program_facts(const zero_schedule *s)
         json_t *one = json_pack("{s:s, s:s}", "op", zero_op_name(i->op), "operand",
                                 zero_text_operand(s->input.model, i));
         if (zero_ops[i->op].has_microbatch) put_whole(one, "microbatch", i->microbatch);
-        put_whole(one, "bytes_sent", zero_traffic_total(&t).bytes_sent);
+        put_whole(one, "bytes_sent", zero_traffic_sent(&t));
         put_whole(one, "live_bytes", (int64_t)i->live_bytes);
         json_array_append_new(list, one);
     }

@@ -134,7 +134,7 @@ static void put_plan(const zero_run_view *v, json_t *facts)
     }
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         zero_traffic t = zero_schedule_traffic(s, ZERO_PROGRAM_STEP, ops[i].op);
-        put_whole(sent, ops[i].name, zero_traffic_total(&t).bytes_sent);
+        put_whole(sent, ops[i].name, zero_traffic_sent(&t));
     }
     const char *why = v->why_collectives;
     if (why && v->engine->why_p2p[0]) why = "the node cannot share memory";

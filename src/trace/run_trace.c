@@ -139,7 +139,7 @@ static void put_flight(writing *w, const zero_comm_span *s, bool is_open)
                                       .sequence = zero_trace_sequence(part, s->sequence),
                                       .first = p->head.members[part].first,
                                       .name = name,
-                                      .bytes_sent = s->sent,
+                                      .sent = s->sent,
                                       .begin = s->begun - w->origin,
                                       .end = s->ended - w->origin});
 }

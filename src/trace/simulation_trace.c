@@ -169,7 +169,7 @@ static void take_flight(void *trace, const zero_simulated_flight *flight)
         .sequence = zero_trace_sequence(flight->part, flight->call),
         .first = zero_member_of(flight->part, &division, flight->rank).first,
         .name = name,
-        .bytes_sent = zero_traffic_total(&traffic).bytes_sent,
+        .sent = zero_traffic_sent(&traffic),
         .begin = fmax(flight->begin, 0.0),
         .end = flight->end};
     zero_trace_file_flight(t->file, &out);

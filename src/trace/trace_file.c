@@ -211,7 +211,7 @@ void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *g)
         ",\"sequence\":%" PRId64 ",\"first\":%d,\"sent\":%" PRId64 "}}",
         next(f), QUOTED(g->name), f->head.layout->node_of[g->rank],
         thread_of(g->rank, lane + 1), NANO(begin), NANO(end - begin), g->step, g->sequence,
-        g->first, g->bytes_sent);
+        g->first, g->sent);
 }
 
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,

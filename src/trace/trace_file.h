@@ -67,7 +67,7 @@ typedef struct {
     int64_t step, sequence; /* zero_trace_sequence() */
     int first;              /* the lowest rank of that group */
     const char *name;       /* zero_trace_collective() */
-    int64_t bytes_sent;
+    int64_t sent; /* bytes */
     double begin, end;
 } zero_trace_flight;
 
