@@ -49,7 +49,7 @@ bool zero_axis_prefers_log(double least, double most);
 int64_t zero_axis_thin(const zero_axis *x, const double *at, const double *value, int64_t n,
                        int64_t *kept);
 /* The line through those points: {"points": [{"x", "y", "joined": to the one before}],
- * "lonely": those without a neighbour}. It has a gap where a value is not finite. kept[n] is
- * room for the work. */
+ * "lonely": those without a neighbour}. It has a gap where a value is not finite. kept[n]
+ * is room for the work. */
 json_t *zero_axis_curve(const zero_axis *x, const zero_axis *y, const double *at,
                         const double *value, int64_t n, int64_t *kept);

@@ -62,7 +62,8 @@ static const key keys[] = {
 };
 /* One for each type: `at` is added to. */
 static const key peak = {
-    "peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1, false};
+    "peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
+    false};
 /* clang-format on */
 
 typedef struct {

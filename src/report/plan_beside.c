@@ -5,9 +5,8 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "report/legend_show.h"
-#include "report/plan_entries.h"
 #include "report/plan_facts.h"
+#include "report/plan_program.h"
 #include "sharding/schedule_exchange.h"
 
 /* ---- rows ---- */

@@ -14,6 +14,12 @@
 json_t *zero_plan_facts(const zero_plan_report *report);
 /* What the plan is for: model, ranks, batch, options. */
 json_t *zero_plan_setup_facts(const zero_plan_report *report);
+/* Adds the facts of a scheme of partition over all ranks, or a few of many: none where an
+ * option needs the other scheme. */
+ZERO_NODISCARD zero_status zero_plan_put_partition(const zero_plan_report *report,
+                                                   zero_plan_input input,
+                                                   zero_partition_scheme scheme,
+                                                   json_t *partitions);
 /* A step of alpha-beta. */
 json_t *zero_plan_time_facts(const zero_plan_report *report, const zero_plan_time *time);
 

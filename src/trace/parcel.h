@@ -22,7 +22,7 @@ typedef struct {
     char name[ZERO_PLAN_TEXT];    /* "BACKWARD block 3, microbatch 0" */
     char operand[ZERO_PLAN_TEXT]; /* "block 3" */
     int64_t op, group, bytes;
-    uint64_t live_bytes, live[ZERO_CLASSES];
+    size_t live_bytes, live[ZERO_CLASSES];
 } zero_parcel_row;
 
 typedef struct {

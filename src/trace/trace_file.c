@@ -15,11 +15,13 @@
 #define LONGEST 4096 /* bytes of an event */
 #define ESCAPED (2 * ZERO_TRACE_NAME + 1)
 
-/* Rows of a rank's flights. */
+/* Rows of a rank's flights, and its memory. */
 struct lanes {
     int64_t *end; /* [n] when the last flight in it ended, nanoseconds; owned */
     int n;
     int64_t room;
+    bool has_memory;
+    size_t of_class[ZERO_CLASSES]; /* bytes that were written last */
 };
 
 struct zero_trace_file {
@@ -218,7 +220,11 @@ void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES])
 {
     const size_t *peak = f->head.class_peak;
+    struct lanes *l = &f->lanes[rank];
     int64_t time = nano(f, at);
+    if (l->has_memory && memcmp(l->of_class, of_class, sizeof l->of_class) == 0) return;
+    l->has_memory = true;
+    memcpy(l->of_class, of_class, sizeof l->of_class);
     const char *comma = "";
     put(f,
         "%s{\"name\":\"memory of rank %d\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":" TIME

@@ -67,7 +67,7 @@ typedef struct {
     int64_t step, sequence; /* zero_trace_sequence() */
     int first;              /* the lowest rank of that group */
     const char *name;       /* zero_trace_collective() */
-    int64_t sent; /* bytes */
+    int64_t sent;           /* bytes */
     double begin, end;
 } zero_trace_flight;
 
@@ -98,7 +98,7 @@ void zero_trace_file_rank(zero_trace_file *f, int rank);
 void zero_trace_file_span(zero_trace_file *f, const zero_trace_span *span);
 /* Fewest rows are needed if a rank's flights come in the order of their ends. */
 void zero_trace_file_flight(zero_trace_file *f, const zero_trace_flight *flight);
-/* From `at` on the rank has these bytes. */
+/* From `at` on the rank has these bytes; nothing if it has them already. */
 void zero_trace_file_memory(zero_trace_file *f, int rank, double at,
                             const size_t of_class[ZERO_CLASSES]);
 /* A row of its own below a rank: a device's queue, the transfers of a file. At most

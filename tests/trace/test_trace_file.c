@@ -66,6 +66,7 @@ static void put_all(zero_trace_file *f)
 {
     static const size_t classes[ZERO_CLASSES] = {
         [ZERO_CLASS_GRADIENTS] = 11, [ZERO_CLASS_DATA] = 13};
+    static const size_t more[ZERO_CLASSES] = {[ZERO_CLASS_GRADIENTS] = 12};
     for (int rank = 2; rank >= 0; rank--) {
         zero_trace_file_rank(f, rank);
         zero_trace_span late = span_of(rank, 3, "LOAD", 1.25, 1.5);
@@ -79,8 +80,9 @@ static void put_all(zero_trace_file *f)
         zero_trace_file_queue(f, rank, "device queue", &late);
         zero_trace_flight flight = {rank, 2, 17, 0, "all-gather block 3", 4096, 1.0, 1.5};
         zero_trace_file_flight(f, &flight);
-        zero_trace_file_memory(f, rank, 1.25, classes);
         zero_trace_file_memory(f, rank, 1.0, classes);
+        zero_trace_file_memory(f, rank, 1.125, classes); /* the same: nothing to draw */
+        zero_trace_file_memory(f, rank, 1.25, more);
     }
 }
 
