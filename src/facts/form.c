@@ -214,26 +214,20 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
     const char *body = p->at;
     hole last, rest;
     if (is_shown) ZERO_TRY(evaluate(p, path, &list));
-    size_t n = !is_each ? list.kind == ZERO_FACT_TREE
-                        : json_array_size(list.node) + json_object_size(list.node);
-    void *member =
-        is_each && json_is_object(list.node) ? json_object_iter((json_t *)list.node) : NULL;
-    for (size_t i = 0; i < n || i == 0; i++) {
-        zero_scope scope = {.node = list.node, .index = i, .outer = outer};
-        if (is_each)
-            scope.node =
-                member ? json_object_iter_value(member) : json_array_get(list.node, i);
-        if (member) scope.key = json_object_iter_key(member);
-        if (member) member = json_object_iter_next((json_t *)list.node, member);
+    zero_scope scope = {.outer = outer};
+    if (!is_each) scope.node = list.node;
+    for (bool is_first = true;; is_first = false) {
+        bool has_item = is_each ? zero_scope_next(list.node, &scope)
+                                : is_first && list.kind == ZERO_FACT_TREE;
+        if (!has_item && !is_first) return ZERO_OK;
         p->at = body;
         p->scope = &scope;
-        zero_status st = print_body(p, is_shown && i < n, &last);
+        zero_status st = print_body(p, is_shown && has_item, &last);
         p->scope = outer;
         ZERO_TRY(st);
         if (!is_word(last, "end", &rest))
             return fail(p, body, "{each} or {with} has no {end}");
     }
-    return ZERO_OK;
 }
 
 /* Breaks lines between words; what follows of a line begins after `indent` blanks. */

@@ -36,9 +36,9 @@ typedef struct {
 
 typedef struct {
     double least, most;
-} range;
+} bounds;
 
-static void include(range *range, double value)
+static void include(bounds *range, double value)
 {
     if (!isfinite(value)) return;
     range->least = fmin(range->least, value);
@@ -127,7 +127,7 @@ static json_t *hits_of(const plot *p)
         json_t *lines = json_array();
         for (int r = 0; r < p->n; r++) {
             const zero_run *run = &p->page->runs[r];
-            range steps = {INFINITY, -INFINITY}, values = steps;
+            bounds steps = {INFINITY, -INFINITY}, values = steps;
             for (int64_t i = 0; i < run->n; i++) {
                 double step = run->steps[ZERO_STEP][i];
                 if (step < from || step >= from + width) continue;
@@ -153,7 +153,7 @@ static json_t *hits_of(const plot *p)
 
 static json_t *plot_facts(plot *p, zero_step_column what)
 {
-    range steps = {INFINITY, -INFINITY}, values = steps;
+    bounds steps = {INFINITY, -INFINITY}, values = steps;
     bool is_loss = what == ZERO_STEP_LOSS, validated = false;
     json_t *curves = json_array();
     p->what = what;

@@ -33,14 +33,14 @@ typedef struct {
     number numbers[MOST_NUMBERS];
     int n;
     bool is_whole;
-} key;
+} key_row;
 
 /* clang-format off */
 #define TEXT         "a text of 1 to 119 characters"
 #define RATE(field)  {1.0, HUGE_NUMBER, FIELD(field)}
 #define LINK(field)  {{0.0, 1e6, FIELD(field.latency)}, RATE(field.bandwidth)}, 2, false
 _Static_assert(ZERO_MACHINE_TEXT == 120, "TEXT says it");
-static const key keys[] = {
+static const key_row keys[] = {
     {"name", TEXT, {{0.0, 0.0, FIELD(name)}}, 0, false},
     {"about", TEXT, {{0.0, 0.0, FIELD(about)}}, 0, false},
     {"source", TEXT, {{0.0, 0.0, FIELD(source)}}, 0, false},
@@ -61,7 +61,7 @@ static const key keys[] = {
     {"host", "bytes per second, such as 48G", {RATE(host)}, 1, false},
 };
 /* One for each type: `at` is added to. */
-static const key peak = {
+static const key_row peak = {
     "peak", "TYPE RATE, with fp32, bf16 or fp16, such as fp16 125T", {RATE(peak)}, 1,
     false};
 /* clang-format on */
@@ -83,7 +83,7 @@ static char *next_word(char **rest)
     return word;
 }
 
-static zero_status wrong(const reader *r, const key *key, const char *found)
+static zero_status wrong(const reader *r, const key_row *key, const char *found)
 {
     return zero_fail(ZERO_ERR_INVALID, "%.300s:%d: %s: expected %s, found %s%s%s", r->path,
                      r->line, key->name, key->expected, *found ? "\"" : "nothing", found,
@@ -91,7 +91,7 @@ static zero_status wrong(const reader *r, const key *key, const char *found)
 }
 
 /* `name` stands twice if `is_there`. Numbers are stored `offset` bytes further on. */
-static zero_status store(reader *r, const key *key, const char *name, bool is_there,
+static zero_status store(reader *r, const key_row *key, const char *name, bool is_there,
                          size_t offset, char *rest)
 {
     if (is_there)

@@ -106,29 +106,25 @@ static json_t *exchange_facts(const zero_plan_exchange *x)
     return object;
 }
 
-zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s)
+/* Beside them the bytes that a rank sends for the blocks per step, if JOINs go by messages,
+ * and elements of b s h (T-1)/T for each block and microbatch: ours and the paper's. A sum
+ * counts twice: 10 elements are 5 sums. JOINs carry fp32. */
+static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
 {
     const zero_plan_input *in = &s->input;
     const zero_shape *shape = in->model->units->shape;
     const int sums = zero_formula_tp_sums(in->recompute),
               papers = zero_formula_tp_sums_of_paper(in->recompute);
     int64_t elements = in->micro_batch * in->seq * shape->hidden;
-    /* JOINs carry fp32. */
     double times = (double)shape->layers * in->accumulation * (double)sizeof(float);
     int T = in->model->share.ranks;
-    return (zero_plan_blocks){2 * sums, 2 * papers,
-                              times * zero_formula_tp_volume(elements, sums, T),
-                              times * zero_formula_tp_volume(elements, papers, T)};
-}
-
-static json_t *join_facts(const zero_schedule *s, const zero_plan_ledger *l)
-{
-    zero_plan_blocks b = zero_plan_blocks_of(s);
     json_t *object = exchange_facts(&l->join);
-    put_real(object, "blocks_formula_bytes", b.ours);
-    put_real(object, "blocks_paper_bytes", b.papers);
-    put_whole(object, "blocks_elements", b.elements);
-    put_whole(object, "blocks_paper_elements", b.papers_elements);
+    put_real(object, "blocks_formula_bytes",
+             times * zero_formula_tp_volume(elements, sums, T));
+    put_real(object, "blocks_paper_bytes",
+             times * zero_formula_tp_volume(elements, papers, T));
+    put_whole(object, "blocks_elements", 2 * sums);
+    put_whole(object, "blocks_paper_elements", 2 * papers);
     return object;
 }
 

@@ -29,18 +29,8 @@ ZERO_NODISCARD zero_status zero_plan_show(const zero_plan_report *report, FILE *
 /* The section "title", in 80 columns: WHAT "a training step of gpt2, ...". */
 ZERO_NODISCARD zero_status zero_plan_show_title(const zero_plan_report *report,
                                                 const char *what, FILE *out);
-/* The section "setup", above other pictures of a plan. */
-void zero_plan_show_setup(const zero_plan_report *report, FILE *out);
 /* The memory of a plan that belongs to no report. `context`: bytes that a device's library
  * takes there. */
 ZERO_NODISCARD zero_status zero_plan_show_memory(const zero_schedule *schedule,
                                                  const zero_plan_ledger *ledger,
                                                  size_t context, FILE *out);
-
-/* Bytes that a rank sends for the blocks, per step, if JOINs go by messages. A sum counts
- * twice: 10 elements are 5 sums. */
-typedef struct {
-    int elements, papers_elements; /* of b s h (T-1)/T, for each block and microbatch */
-    double ours, papers;
-} zero_plan_blocks;
-zero_plan_blocks zero_plan_blocks_of(const zero_schedule *s);

@@ -6,8 +6,8 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "report/json_put.h"
 #include "report/plan_facts.h"
-#include "report/text.h"
 #include "sharding/freed.h"
 
 /* ---- lines ---- */
@@ -179,23 +179,11 @@ zero_status zero_plan_show_programs(const zero_plan_report *r, FILE *out)
         .ops = {[ZERO_OP_REDUCE] = true, [ZERO_OP_GATHER] = true, [ZERO_OP_RELEASE] = true},
         .has_freed = true};
     const zero_schedule *s = &r->stages[0].schedule;
-    fprintf(out, "%-14s %d\n", "stage", s->input.stage);
-    zero_plan_show_setup(r, out);
-    bool is_shared = zero_share_has_parts(&r->part->share);
-    fprintf(
-        out,
-        "bytes          that %s%sREDUCE and GATHER send, RELEASE and (freed) give back,\n",
-        is_shared ? "JOIN, " : "", s->shard.replicas > 1 ? "ALL_REDUCE, " : "");
-    fprintf(out, "%15s%sthe others write\n", "",
-            is_shared ? "passes (on their first part) and " : "");
-    fputs(
-        "               of transfers: that are read from the file or written to it\n"
-        "bytes live     planned memory in use while the instruction runs, of all classes\n",
-        out);
-    if (s->input.partition_activations)
-        fputs("KEEP, COLLECT  bytes of a piece that is kept, and sent to make the whole\n",
-              out);
-    if (s->input.device) fputs("               on the device\n", out);
+    json_t *facts = zero_plan_setup_facts(r);
+    put_whole(facts, "stage", s->input.stage);
+    put_flag(facts, "is_shared", zero_share_has_parts(&r->part->share));
+    put_flag(facts, "on_device", s->input.device);
+    ZERO_TRY(zero_report_print("programs", facts, out));
     ZERO_TRY(zero_plan_show_program(s, ZERO_PROGRAM_STEP, &legend, out));
     for (int p = 0; p < ZERO_PROGRAMS; p++)
         if (p != ZERO_PROGRAM_STEP)

@@ -47,13 +47,6 @@ typedef struct {
     zero_parcel_transfer *transfers;
 } zero_parcel;
 
-/* The index of an instruction's row. */
-static inline int64_t zero_parcel_row_of(const zero_parcel *p, zero_program_kind program,
-                                         int at)
-{
-    return program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at;
-}
-
 /* Makes the parcel of a rank that has a trace: *data, the caller's (free). Local.
  * ZERO_ERR_NOMEM. */
 ZERO_NODISCARD zero_status zero_parcel_pack(const zero_run_trace *mine, void **data,

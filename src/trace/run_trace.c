@@ -70,11 +70,17 @@ static void fill_gap(desk *d, double begin, double end)
     zero_trace_file_span(d->file, &span);
 }
 
+static const zero_parcel_row *row_of(const zero_parcel *p, zero_program_kind program,
+                                     int at)
+{
+    return &p->rows[program == ZERO_PROGRAM_STEP ? at : p->head.n_rows[0] + at];
+}
+
 static void put_span(desk *d, const zero_run_span *s)
 {
     const zero_program_kind program = (zero_program_kind)s->program;
     const zero_parcel *p = d->parcel;
-    const zero_parcel_row *row = &p->rows[zero_parcel_row_of(p, program, s->at)];
+    const zero_parcel_row *row = row_of(p, program, s->at);
     char name[ZERO_TRACE_NAME];
     snprintf(name, sizeof name, "%s%s%s",
              program == ZERO_PROGRAM_STEP ? "" : "epilogue: ", row->name,
@@ -107,7 +113,7 @@ static const zero_traced_step *step_at(const zero_parcel *p, double begun)
 
 static const zero_parcel_row *labelled(const zero_parcel *p, int64_t label)
 {
-    return &p->rows[zero_parcel_row_of(p, zero_label_program(label), zero_label_at(label))];
+    return row_of(p, zero_label_program(label), zero_label_at(label));
 }
 
 /* ---- collectives in flight ---- */

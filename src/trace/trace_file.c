@@ -341,14 +341,10 @@ void zero_trace_file_fail(zero_trace_file *f, zero_status st)
 #define FLIGHT 190
 #define SAMPLE 300
 
-int64_t zero_trace_file_bytes(const zero_trace_counts *c)
-{
-    return SPAN * c->spans + WAIT * c->waits + FLIGHT * c->flights + SAMPLE * c->samples;
-}
-
 zero_status zero_trace_file_check(const zero_trace_counts *counts, const char *remedy)
 {
-    int64_t bytes = zero_trace_file_bytes(counts);
+    int64_t bytes = SPAN * counts->spans + WAIT * counts->waits + FLIGHT * counts->flights +
+                    SAMPLE * counts->samples;
     if (bytes <= ZERO_TRACE_MOST) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_INVALID,

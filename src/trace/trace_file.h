@@ -77,10 +77,8 @@ typedef struct {
     int64_t spans, waits, flights, samples;
 } zero_trace_counts;
 
-/* About the bytes of a file with that many events. */
-int64_t zero_trace_file_bytes(const zero_trace_counts *counts);
-/* ZERO_ERR_INVALID if that is more than ZERO_TRACE_MOST, with both numbers; `remedy` says
- * what to do: "give --trace-ranks with fewer of the 1024 ranks". */
+/* ZERO_ERR_INVALID if a file with so many has more than ZERO_TRACE_MOST bytes, with both
+ * numbers; `remedy` says what to do: "give --trace-ranks with fewer of the 1024 ranks". */
 ZERO_NODISCARD zero_status zero_trace_file_check(const zero_trace_counts *counts,
                                                  const char *remedy);
 

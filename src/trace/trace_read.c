@@ -283,31 +283,3 @@ void zero_traced_destroy(zero_traced *trace)
     json_decref(trace->texts);
     *trace = (zero_traced){0};
 }
-
-/* ---- looking things up ---- */
-
-const zero_traced_rank *zero_traced_find(const zero_traced *trace, int rank)
-{
-    int64_t low = 0, high = trace->n_ranks;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (trace->ranks[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < trace->n_ranks && trace->ranks[low].rank == rank;
-    return is_there ? &trace->ranks[low] : NULL;
-}
-
-bool zero_traced_find_step(const zero_traced_rank *rank, int64_t step, int64_t *first,
-                           int64_t *end)
-{
-    int64_t at = 0;
-    while (at < rank->n_spans && rank->spans[at].step != step) at++;
-    if (at == rank->n_spans) return false;
-    *first = at;
-    while (at < rank->n_spans && rank->spans[at].step == step) at++;
-    *end = at;
-    return true;
-}
