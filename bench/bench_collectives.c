@@ -211,11 +211,12 @@ static zero_status run_all(bench_run *run, zero_comm *comm)
     return zero_agree(comm, bench_report_close(&report));
 }
 
-static zero_status bench(int argc, char **argv)
+static zero_status bench(void *read, const zero_options *given)
 {
     bench_options options;
     zero_comm world;
-    ZERO_TRY(bench_options_parse(&options, argc, argv));
+    (void)given;
+    ZERO_TRY(bench_options_take(&options, read));
     bench_run run = {.options = &options};
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&world));

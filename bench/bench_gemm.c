@@ -326,7 +326,7 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status bench_gemm(int argc, char **argv);
+static zero_status bench_gemm(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_gemm",
@@ -343,19 +343,16 @@ static const zero_command command = {
     .run = bench_gemm,
 };
 
-static zero_status bench_gemm(int argc, char **argv)
+static zero_status bench_gemm(void *options, const zero_options *given)
 {
-    zero_options given;
-    wish w = {0};
+    const wish *w = options;
     int64_t tokens = 1024;
-    ZERO_TRY(zero_options_read(&command, argc, argv, &w, &given));
-    bool is_given = given.n_operands > 0;
-    if (given.n_operands > 1 ||
-        (is_given &&
-         (!zero_quantity_whole(given.operands[0], &tokens) || tokens < 1 || tokens > 8192)))
+    bool is_given = given->n_operands > 0;
+    if (given->n_operands > 1 ||
+        (is_given && (!zero_quantity_whole(given->operands[0], &tokens) || tokens < 1 ||
+                      tokens > 8192)))
         return zero_fail(ZERO_ERR_INVALID, "TOKENS: expected one number from 1 to 8192");
-    if (w.slices > 0) return measure_slices(&w, tokens);
-    return measure_step(&w, tokens);
+    return w->slices > 0 ? measure_slices(w, tokens) : measure_step(w, tokens);
 }
 
 int main(int argc, char **argv)

@@ -232,7 +232,7 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status bench_generate(int argc, char **argv);
+static zero_status bench_generate(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_generate",
@@ -259,16 +259,11 @@ static zero_status check(const wish *w)
     return zero_fail(ZERO_ERR_UNSUPPORTED, "this build has no threads: --threads 1");
 }
 
-static zero_status bench_generate(int argc, char **argv)
+static zero_status bench_generate(void *options, const zero_options *given)
 {
-    zero_options given;
-    wish w = {0};
-    ZERO_TRY(zero_options_read(&command, argc, argv, &w, &given));
-    if (given.n_operands > 0)
-        return zero_fail(ZERO_ERR_INVALID, "unexpected argument '%s'", given.operands[0]);
-    zero_options_destroy(&given);
-    ZERO_TRY(check(&w));
-    return measure_all(&w);
+    (void)given;
+    ZERO_TRY(check(options));
+    return measure_all(options);
 }
 
 int main(int argc, char **argv)

@@ -405,7 +405,6 @@ static void destroy(bench *b)
     bench_products_destroy(&b->plain);
     bench_products_destroy(&b->ours);
     bench_lanes_destroy(&b->lanes);
-    bench_step_options_destroy(&b->options);
     zero_comm_destroy(&b->world);
 }
 
@@ -426,7 +425,7 @@ static zero_status run(bench *b)
     return zero_agree(&b->world, bench_report_close(&b->report));
 }
 
-static zero_status measure_all(int argc, char **argv);
+static zero_status measure_all(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_kernels",
@@ -443,10 +442,10 @@ static const zero_command command = {
     .run = measure_all,
 };
 
-static zero_status measure_all(int argc, char **argv)
+static zero_status measure_all(void *options, const zero_options *given)
 {
-    bench b = {0};
-    ZERO_TRY(bench_step_options_parse(&command, &b.options, argc, argv));
+    bench b = {.options = *(const bench_step_options *)options};
+    ZERO_TRY(bench_step_options_take(&b.options, given));
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(run(&b));

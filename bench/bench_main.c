@@ -3,22 +3,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/help.h"
+#include "cli/options.h"
 #include "comm/launch.h"
-
-static zero_status run(const zero_command *command, int argc, char **argv)
-{
-    if (zero_options_ask_for_help(argc, argv))
-        return zero_help_show(command, argc, argv, stdout);
-    return command->run(argc, argv);
-}
 
 /* All ranks fail alike: rank 0 prints the message, the others wait for it to end the job. */
 int bench_main(const zero_command *command, int argc, char **argv)
 {
     int rank = zero_launch_rank_hint();
     if (rank > 0 && !freopen("/dev/null", "w", stdout)) return 1;
-    zero_status st = run(command, argc - 1, argv + 1);
+    zero_status st = zero_options_run(command, argc - 1, argv + 1);
     if (st == ZERO_OK) return 0;
     if (rank > 0) sleep(3);
     fprintf(stderr, "%s: %s\n", command->name, zero_last_error());

@@ -220,7 +220,7 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status run(int argc, char **argv);
+static zero_status run(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_memory",
@@ -236,11 +236,10 @@ static const zero_command command = {
     .run = run,
 };
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    bench b = {0};
-    zero_options given;
-    ZERO_TRY(zero_options_read(&command, argc, argv, &b, &given));
+    bench b = *(const bench *)options;
+    (void)given;
     zero_status st =
         bench_list_read("models", b.model_list, model_at, b.models, &b.n_models);
     if (st == ZERO_OK)
@@ -250,7 +249,6 @@ static zero_status run(int argc, char **argv)
     b.rows = json_array();
     if (st == ZERO_OK) st = run_all(&b);
     json_decref(b.rows);
-    zero_options_destroy(&given);
     return st;
 }
 

@@ -274,7 +274,7 @@ static const zero_option rows[] = {
 
 static const zero_option_table table = {.rows = rows};
 
-static zero_status run(int argc, char **argv);
+static zero_status run(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_offload",
@@ -289,16 +289,14 @@ static const zero_command command = {
     .run = run,
 };
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    bench b = {0};
-    zero_options given;
-    ZERO_TRY(zero_options_read(&command, argc, argv, &b.wish, &given));
-    if (given.n_operands != 1)
+    bench b = {.wish = *(const wish *)options};
+    if (given->n_operands != 1)
         return zero_fail(ZERO_ERR_INVALID,
                          "expected one DIR, a directory on a disk; found %d",
-                         given.n_operands);
-    b.directory = given.operands[0];
+                         given->n_operands);
+    b.directory = given->operands[0];
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(run_all(&b));

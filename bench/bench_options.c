@@ -88,8 +88,9 @@ static zero_status mark(const char *option, const char *list, const char *(*name
     return ZERO_OK;
 }
 
-static zero_status take(const wish *w, bench_options *o)
+zero_status bench_options_take(bench_options *o, const void *read)
 {
+    const wish *w = read;
     *o = (bench_options){.mode = w->overlap    ? BENCH_OVERLAP
                                  : w->backward ? BENCH_BACKWARD
                                                : BENCH_TABLE,
@@ -106,15 +107,4 @@ static zero_status take(const wish *w, bench_options *o)
     ZERO_TRY(mark("algorithms", w->algorithms, zero_algorithm_name_at, o->algorithms));
     for (int k = 0; k < ZERO_COLLECTIVE_KINDS; k++) o->kinds[k] = !w->kinds;
     return mark("kinds", w->kinds, kind_at, o->kinds);
-}
-
-zero_status bench_options_parse(bench_options *options, int argc, char **argv)
-{
-    wish w;
-    zero_options given;
-    bench_options new;
-    ZERO_TRY(zero_options_read(&bench_collectives_command, argc, argv, &w, &given));
-    ZERO_TRY(take(&w, &new));
-    *options = new;
-    return ZERO_OK;
 }

@@ -30,6 +30,5 @@ typedef struct {
 
 extern const zero_command bench_collectives_command;
 
-/* ZERO_ERR_INVALID for an unknown option or a wrong value. */
-ZERO_NODISCARD zero_status bench_options_parse(bench_options *options, int argc,
-                                               char **argv);
+/* Takes what was read. ZERO_ERR_INVALID for a wrong value. */
+ZERO_NODISCARD zero_status bench_options_take(bench_options *options, const void *read);

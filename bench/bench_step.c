@@ -329,11 +329,10 @@ static void destroy(bench *b)
     bench_products_destroy(&b->products);
     zero_model_destroy(&b->cut);
     zero_model_destroy(&b->model);
-    bench_step_options_destroy(&b->options);
     zero_comm_destroy(&b->world);
 }
 
-static zero_status bench_steps(int argc, char **argv);
+static zero_status bench_steps(void *options, const zero_options *given);
 
 static const zero_command command = {
     .name = "bench_step",
@@ -355,10 +354,10 @@ static const zero_command command = {
     .run = bench_steps,
 };
 
-static zero_status bench_steps(int argc, char **argv)
+static zero_status bench_steps(void *options, const zero_options *given)
 {
-    bench b = {0};
-    ZERO_TRY(bench_step_options_parse(&command, &b.options, argc, argv));
+    bench b = {.options = *(const bench_step_options *)options};
+    ZERO_TRY(bench_step_options_take(&b.options, given));
     ZERO_TRY(zero_launch_start(NULL, NULL));
     ZERO_TRY(zero_comm_world(&b.world));
     ZERO_TRY(run(&b));

@@ -30,8 +30,8 @@ const zero_option_table bench_step_tables[BENCH_STEP_TABLES] = {
 /* The benchmark's defaults. */
 static void take_standard(bench_step_options *o)
 {
-    if (!zero_options_is_set(&o->given, "model")) o->config.model = "gpt2";
-    if (!zero_options_is_set(&o->given, "seq")) o->config.shape.seq = 256;
+    if (!zero_options_is_set(o->given, "model")) o->config.model = "gpt2";
+    if (!zero_options_is_set(o->given, "seq")) o->config.shape.seq = 256;
 }
 
 zero_status bench_step_options_complete_help(void *options)
@@ -49,9 +49,10 @@ static const char *stage_at(int i)
     return i < BENCH_STAGES ? names[i] : NULL;
 }
 
-static zero_status read_lists(bench_step_options *o)
+zero_status bench_step_options_take(bench_step_options *o, const zero_options *given)
 {
     int types[BENCH_LIST];
+    o->given = given;
     if (o->stage_list)
         ZERO_TRY(
             bench_list_read("stages", o->stage_list, stage_at, o->stages, &o->n_stages));
@@ -62,29 +63,11 @@ static zero_status read_lists(bench_step_options *o)
     return ZERO_OK;
 }
 
-zero_status bench_step_options_parse(const zero_command *command,
-                                     bench_step_options *options, int argc, char **argv)
-{
-    bench_step_options new = {.n_stages = 0};
-    ZERO_TRY(zero_options_read(command, argc, argv, &new, &new.given));
-    zero_status st = read_lists(&new);
-    if (st == ZERO_OK)
-        *options = new;
-    else
-        bench_step_options_destroy(&new);
-    return st;
-}
-
-void bench_step_options_destroy(bench_step_options *options)
-{
-    zero_options_destroy(&options->given);
-}
-
 zero_status bench_step_options_complete(bench_step_options *options, int n_ranks)
 {
     zero_config *c = &options->config;
-    bool is_given = zero_options_is_set(&options->given, "micro-batch") ||
-                    zero_options_is_set(&options->given, "global-batch");
+    bool is_given = zero_options_is_set(options->given, "micro-batch") ||
+                    zero_options_is_set(options->given, "global-batch");
     take_standard(options);
     if (!is_given) c->plan.micro_batch = n_ranks < SEQUENCES ? SEQUENCES / n_ranks : 1;
     if (options->n_stages == 0) options->stages[options->n_stages++] = c->plan.stage;

@@ -18,7 +18,7 @@ typedef struct {
     const char *json;      /* NULL: no file */
 
     const char *stage_list, *dtype_list; /* as given, or NULL */
-    zero_options given; /* owned; strings are borrowed from argv and from it */
+    const zero_options *given;
 } bench_step_options;
 
 #define BENCH_STEP_TABLES 2
@@ -27,12 +27,9 @@ extern const zero_option_table bench_step_tables[BENCH_STEP_TABLES];
 /* Fills in what a preset decides, for --help. */
 ZERO_NODISCARD zero_status bench_step_options_complete_help(void *options);
 
-/* ZERO_ERR_INVALID for an unknown option or a wrong value. `argv` outlives *options. Release with
- * _destroy. */
-ZERO_NODISCARD zero_status bench_step_options_parse(const zero_command *command,
-                                                    bench_step_options *options, int argc,
-                                                    char **argv);
-void bench_step_options_destroy(bench_step_options *options);
+/* Takes the lists, when the options are read. ZERO_ERR_INVALID for a wrong value. */
+ZERO_NODISCARD zero_status bench_step_options_take(bench_step_options *options,
+                                                   const zero_options *given);
 
 /* Completes the options: by default GPT-2, 256 positions, 4 sequences over all ranks. */
 ZERO_NODISCARD zero_status bench_step_options_complete(bench_step_options *options,

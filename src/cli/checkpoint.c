@@ -14,6 +14,7 @@
 #include "checkpoint/read.h"
 #include "cli/command.h"
 #include "cli/overwriting.h"
+#include "nn/shape.h"
 #include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
@@ -85,10 +86,11 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
     for (int i = 0; i < c->manifest.table.n_tensors; i++)
         n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
     char shape[ZERO_PLAN_TEXT];
-    zero_text_shape(&c->manifest.gpt2, shape);
+    zero_text_shape(&c->manifest.shape, shape);
     row("model");
-    if (c->manifest.has_gpt2)
-        printf("GPT-2, %s, V %" PRId64 "; ", shape, c->manifest.gpt2.vocab);
+    if (c->manifest.has_shape)
+        printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape,
+               c->manifest.shape.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(c->manifest.loss_scale.type));
     const zero_state_layout *l = &c->manifest.table.layout;
@@ -168,7 +170,7 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
 
 static zero_status export_to(zero_checkpoint *c, const char *found, const char *to)
 {
-    const zero_shape *g = &c->manifest.gpt2;
+    const zero_shape *g = &c->manifest.shape;
     char shape[ZERO_PLAN_TEXT];
     json_t *began;
     ZERO_TRY(zero_overwriting_check_export(to, found));
@@ -177,8 +179,8 @@ static zero_status export_to(zero_checkpoint *c, const char *found, const char *
     json_decref(began);
     ZERO_TRY(zero_checkpoint_export(c, to));
     zero_text_shape(g, shape);
-    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
-           c->manifest.step, shape, g->vocab,
+    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
+           g->kind->about, c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     if (positions > g->seq)
@@ -214,25 +216,15 @@ static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
-
+#define FIELDS checkpoint_options
 static const zero_option rows[] = {
-    {.group = "Export",
-     .name = "to",
-     .kind = ZERO_OPTION_TEXT,
-     .offset = offsetof(checkpoint_options, to),
-     .argument = "OUT",
-     .absent = "none",
-     .help = "the directory that export makes"},
-    {.name = NULL},
+#include "cli/options/checkpoint.rows"
 };
 
 static const zero_option_table table = {.rows = rows};
 
 static zero_status find_verb(const zero_options *given, int *verb)
 {
-    if (given->n_operands == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint needs show, verify or export, and a directory");
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
         if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
     const char *name = given->operands[0];
@@ -245,24 +237,22 @@ static zero_status find_verb(const zero_options *given, int *verb)
         "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    checkpoint_options options;
-    zero_options given;
+    const char *to = ((const checkpoint_options *)options)->to;
     int verb;
-    ZERO_TRY(zero_options_read(&zero_command_checkpoint, argc, argv, &options, &given));
-    ZERO_TRY(find_verb(&given, &verb));
-    if (given.n_operands == 1)
+    ZERO_TRY(find_verb(given, &verb));
+    if (given->n_operands == 1)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
-    if (given.n_operands > 2)
+    if (given->n_operands > 2)
         return zero_fail(ZERO_ERR_INVALID,
                          "checkpoint %s: expected one directory, found %.200s and %.200s",
-                         verbs[verb], given.operands[1], given.operands[2]);
-    if ((options.to != NULL) != (verb == EXPORT))
+                         verbs[verb], given->operands[1], given->operands[2]);
+    if ((to != NULL) != (verb == EXPORT))
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                         options.to ? ": --to is for export alone"
-                                    : " needs --to OUT, the directory to make");
-    const char *path = given.operands[1];
+                         to ? ": --to is for export alone"
+                            : " needs --to OUT, the directory to make");
+    const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
         zero_storage_dir dir;
@@ -277,7 +267,7 @@ static zero_status run(int argc, char **argv)
         zero_storage_close(&dir);
         return st;
     }
-    return use_newest(path, options.to, verb == SHOW ? show : export_to);
+    return use_newest(path, to, verb == SHOW ? show : export_to);
 }
 
 const zero_command zero_command_checkpoint = {

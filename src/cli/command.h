@@ -28,6 +28,9 @@ enum {
     ZERO_EXIT_ANY = 63,
 };
 
+/* What a user chose (options.h). */
+typedef struct zero_options zero_options;
+
 typedef struct {
     const char *name;    /* "zero train" */
     const char *summary; /* its line in zero --help; NULL: not in this version */
@@ -40,9 +43,13 @@ typedef struct {
     int n_tables;
     const char *operand; /* what a word without dashes is: "DIR"; NULL: there are none */
     size_t size;         /* of the struct that options fill */
-    zero_status (*complete)(void *options); /* for --help: fills in what a preset decides */
+    /* For --help: fills in what a preset decides; NULL: a run's, if there is --model. */
+    zero_status (*complete)(void *options);
 
-    zero_status (*run)(int argc, char **argv); /* what follows the command's name */
+    /* When all options are stored: works out what no row can say, and refuses what
+     * contradicts itself. May be NULL. */
+    zero_status (*check)(void *options, const zero_options *given);
+    zero_status (*run)(void *options, const zero_options *given);
 } zero_command;
 
 /* All subcommands, in the order of --help; NULL past the last one. */

@@ -189,20 +189,15 @@ static zero_status read_one(const char *path, zero_metrics_file *file)
     return zero_fail(ZERO_ERR_INVALID, "%s", zero_last_error());
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    zero_options given;
     pair p = {.a = {.path = NULL}};
-    ZERO_TRY(zero_options_read(&zero_command_compare, argc, argv, NULL, &given));
-    if (given.n_operands != 2)
-        return zero_fail(ZERO_ERR_INVALID, "compare needs two files of --metrics, found %d",
-                         given.n_operands);
-    zero_status st = read_one(given.operands[0], &p.a);
-    if (st == ZERO_OK) st = read_one(given.operands[1], &p.b);
+    (void)options;
+    zero_status st = read_one(given->operands[0], &p.a);
+    if (st == ZERO_OK) st = read_one(given->operands[1], &p.b);
     if (st == ZERO_OK) st = compare(&p);
     zero_metrics_file_destroy(&p.a);
     zero_metrics_file_destroy(&p.b);
-    zero_options_destroy(&given);
     return st;
 }
 

@@ -15,24 +15,9 @@ typedef struct {
     const char *from;
     int64_t n_ranks;
 } config_options;
-
+#define FIELDS config_options
 static const zero_option rows[] = {
-    {.group = "Input",
-     .name = "from",
-     .kind = ZERO_OPTION_CHOICE,
-     .offset = offsetof(config_options, from),
-     .words = "deepspeed",
-     .absent = "it must be given",
-     .help = "whose configuration FILE is"},
-    {.name = "ranks",
-     .kind = ZERO_OPTION_WHOLE,
-     .offset = offsetof(config_options, n_ranks),
-     .min = 1,
-     .max = 1000000,
-     .argument = "N",
-     .absent = "any number",
-     .help = "ranks that will train, where a batch follows from them"},
-    {.name = NULL},
+#include "cli/options/config.rows"
 };
 
 static const zero_option_table table = {.rows = rows};
@@ -76,20 +61,14 @@ static zero_status print(const char *path, const zero_deepspeed *found)
     return ZERO_OK;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    config_options options;
-    zero_options given;
-    ZERO_TRY(zero_options_read(&zero_command_config, argc, argv, &options, &given));
-    if (given.n_operands != 1 || !options.from)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "config needs --from deepspeed and one FILE, found %s and %d",
-                         options.from ? "it" : "no --from", given.n_operands);
-    const char *path = given.operands[0];
+    const config_options *o = options;
+    const char *path = given->operands[0];
     json_t *file = NULL;
     zero_deepspeed found;
     ZERO_TRY(zero_config_file_load(NULL, path, &file));
-    zero_status st = zero_deepspeed_translate(path, file, options.n_ranks, &found);
+    zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
     json_decref(file);
     ZERO_TRY(st);
     if (zero_launch_rank_hint() <= 0 && found.notes.len > 0) {

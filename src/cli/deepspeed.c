@@ -1,16 +1,92 @@
 #include "cli/deepspeed.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
-#include "base/number.h"
-#include "cli/deepspeed_input.h"
+#include "facts/form.h"
+#include "io/json_input.h"
 #include "sharding/plan_input.h"
 
-typedef zero_deepspeed_input input;
+#define WHOLE_MOST INT64_C(9007199254740992) /* 2^53: up to here a double is exact */
+
+extern const zero_embedded zero_cli_forms[];
+
+typedef struct {
+    const char *path; /* the file's, for messages */
+    const json_t *file;
+    json_t *automatic; /* the paths of values that are "auto" */
+    zero_status status;
+    zero_deepspeed out;
+} input;
+
+/* ---- mistakes and notes ---- */
+
+/* The first mistake is kept; after it nothing is read. */
+static void wrong(input *in, const char *words)
+{
+    if (in->status == ZERO_OK)
+        in->status = zero_fail(ZERO_ERR_INVALID, "%s: %s", in->path, words);
+}
+
+/* The value at "a.b.c" is not what was expected. */
+static void wrong_value(input *in, const char *key, const char *expected)
+{
+    char words[512], shown[ZERO_JSON_SHOWN] = "";
+    const json_t *value = in->file;
+    for (const char *part = key; *part; part += strspn(part, ".")) {
+        size_t length = strcspn(part, ".");
+        snprintf(words, sizeof words, "%.*s", (int)length, part);
+        value = json_object_get(value, words);
+        part += length;
+    }
+    const char *found = json_is_object(value)  ? "an object"
+                        : json_is_array(value) ? "a list"
+                        : json_is_true(value)  ? "true"
+                        : json_is_false(value) ? "false"
+                        : json_is_null(value)  ? "null"
+                                               : shown;
+    if (json_is_string(value))
+        zero_json_shown(json_string_value(value), shown);
+    else if (json_is_integer(value))
+        snprintf(shown, sizeof shown, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(shown, sizeof shown, "%.9g", json_real_value(value));
+    snprintf(words, sizeof words, "\"%s\": expected %s, found %s", key, expected, found);
+    wrong(in, words);
+}
+
+static void append(input *in, zero_bytes *text, const char *more)
+{
+    if (in->status == ZERO_OK) in->status = zero_bytes_append(text, more, strlen(more));
+}
+
+/* A line for the user about a key. */
+static void note(input *in, const char *key, const char *before, const char *words)
+{
+    char shown[ZERO_JSON_SHOWN];
+    append(in, &in->out.notes, zero_json_shown(key, shown));
+    append(in, &in->out.notes, before);
+    append(in, &in->out.notes, words);
+    append(in, &in->out.notes, "\n");
+}
+
+/* The same about one that has no counterpart and changes results. */
+static void refuse(input *in, const char *key, const char *reason)
+{
+    enum { SHOWN = 8 };
+    const int n = in->out.n_refused++;
+    char shown[ZERO_JSON_SHOWN];
+    if (n > 0 && n <= SHOWN) append(in, &in->out.refused, ", ");
+    if (n <= SHOWN)
+        append(in, &in->out.refused, n < SHOWN ? zero_json_shown(key, shown) : "...");
+    note(in, key, ": refused: ", reason);
+}
 
 /* ---- every key of the file ---- */
 
@@ -31,257 +107,175 @@ static bool is_fixed_at(const json_t *value, const char *fixed)
     return json_is_null(value) || (json_is_true(value) && strcmp(fixed, "true") == 0);
 }
 
-static void visit(input *in, const json_t *object, const char *prefix);
+/* True if the value is of the rule's kind, else says what was expected. Whole numbers may
+ * be written as 5e8. */
+static bool is_of_kind(input *in, const char *path, const char *rule, const json_t *value)
+{
+    char expected[64] = "a number";
+    const double number = json_is_number(value) ? json_number_value(value) : NAN;
+    bool fits = json_is_number(value);
+    if (strncmp(rule, "whole ", 6) == 0) {
+        snprintf(expected, sizeof expected, "a whole number from %s", rule + 6);
+        fits = number == floor(number) && number >= strtod(rule + 6, NULL) &&
+               number <= (double)WHOLE_MOST;
+    } else if (strcmp(rule, "flag") == 0) {
+        snprintf(expected, sizeof expected, "true or false");
+        fits = json_is_boolean(value);
+    } else if (strcmp(rule, "text") == 0 || strcmp(rule, "name") == 0) {
+        snprintf(expected, sizeof expected, "a text in quotes");
+        fits = json_is_string(value);
+    } else if (strcmp(rule, "pair") == 0) {
+        snprintf(expected, sizeof expected, "a list of two numbers");
+        fits = json_array_size(value) == 2 && json_is_number(json_array_get(value, 0)) &&
+               json_is_number(json_array_get(value, 1));
+    }
+    if (!fits) wrong_value(in, path, expected);
+    return fits;
+}
 
-static void visit(input *in, const json_t *object, const char *prefix)
+/* Small letters: names of optimizers are compared without case. */
+static json_t *lowered(const char *name)
+{
+    json_t *text = json_string(name);
+    for (char *c = (char *)json_string_value(text); c && *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return text;
+}
+
+/* Puts the values that are taken into the tree, which is like the file but for those that
+ * are null or "auto"; a section has its own path as "section". */
+static void visit(input *in, const json_t *object, const char *prefix, json_t *tree)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)object, name, value)
     {
         const zero_deepspeed_key *key = zero_deepspeed_keys;
+        const char *text = json_string_value(value);
         char path[256];
         snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "", name);
         while (key->path && strcmp(key->path, path) != 0) key++;
         /* A name with a dot only looks like a key of a section. */
         if (!key->path || strchr(name, '.'))
-            zero_deepspeed_refuse(in, path, "zero does not know this key of DeepSpeed");
-        else if (zero_deepspeed_is_auto(in, path))
-            zero_deepspeed_note(in, path,
-                                "\"auto\" is for Hugging Face's Trainer; not taken: zero's "
-                                "own default stays");
-        else if (key->rule[0] == 's') {
+            refuse(in, path, "zero does not know this key of DeepSpeed");
+        else if (text && strcmp(text, "auto") == 0) {
+            json_object_set_new(in->automatic, path, json_true());
+            note(in, path, ": ",
+                 "\"auto\" is for Hugging Face's Trainer; not taken: zero's own default "
+                 "stays");
+        } else if (key->rule[0] == 's') {
             /* A section, or a switch: without "enabled": true its members mean nothing. */
             bool is_switch = strcmp(key->rule, "switch") == 0;
             const json_t *enabled = json_object_get(value, "enabled");
-            const char *text = json_string_value(enabled);
-            if (!json_is_null(value)) {
-                if (!json_is_object(value))
-                    zero_deepspeed_expected(in, path, "an object");
-                else if (!is_switch || json_is_true(enabled))
-                    visit(in, value, path);
-                else if (text && strcmp(text, "auto") == 0)
-                    zero_deepspeed_note(in, path,
-                                        "enabled is \"auto\": not taken; give --dtype");
+            json_t *section = json_pack("{s:s}", "section", path);
+            text = json_string_value(enabled);
+            if (json_is_null(value))
+                ;
+            else if (!json_is_object(value))
+                wrong_value(in, path, "an object");
+            else if (!is_switch || json_is_true(enabled))
+                visit(in, value, path, section);
+            else if (text && strcmp(text, "auto") == 0)
+                note(in, path, ": ", "enabled is \"auto\": not taken; give --dtype");
+            else if (enabled && !json_is_null(enabled)) {
+                strncat(path, ".enabled", sizeof path - strlen(path) - 1);
+                (void)is_of_kind(in, path, "flag", enabled);
             }
+            if (json_is_object(value)) json_object_set(tree, name, section);
+            json_decref(section);
         } else if (strcmp(key->rule, "any") == 0)
-            zero_deepspeed_note(in, path, "not taken: %s", key->reason);
-        else if (strncmp(key->rule, "only ", 5) == 0 && !is_fixed_at(value, key->rule + 5))
-            zero_deepspeed_refuse(in, path, key->reason);
+            note(in, path, ": not taken: ", key->reason);
+        else if (strncmp(key->rule, "only ", 5) == 0) {
+            if (!is_fixed_at(value, key->rule + 5)) refuse(in, path, key->reason);
+        } else if (!json_is_null(value) && is_of_kind(in, path, key->rule, value)) {
+            if (strcmp(key->rule, "name") == 0)
+                json_object_set_new(tree, name, lowered(text));
+            else
+                json_object_set(tree, name, value);
+        }
     }
 }
 
-/* ---- precision ---- */
+/* ---- the translation ---- */
 
-/* ---- ZeRO ---- */
-
-#define ZERO_KEY(name) "zero_optimization." name
-
-static void has_no_effect(input *in, const char *key)
+/* A line of forms/deepspeed.txt: "put OPTION VALUE", "note KEY: words", "refuse KEY:
+ * words", "expected KEY: words", "wrong words". */
+static void follow(input *in, char *line)
 {
-    if (zero_deepspeed_value(in, key))
-        zero_deepspeed_note(in, key, "not taken: it has no effect below stage 3");
-}
-
-/* Keys of stage 3 alone. ZeRO++'s secondary shards: each group of that many ranks, such as
- * those of a node, has a second copy of all parameters; 1: no second copy. MiCS shards over
- * groups of that many ranks, which are replicas; -1: over all ranks. DeepSpeed counts
- * elements that are fetched ahead, zero counts uses of groups. */
-static void take_stage_3(input *in, bool is_stage_3)
-{
-    static const char *const keys[] = {ZERO_KEY("zero_hpz_partition_size"),
-                                       ZERO_KEY("mics_shard_size"),
-                                       ZERO_KEY("stage3_prefetch_bucket_size"),
-                                       ZERO_KEY("stage3_param_persistence_threshold")};
-    for (int i = 0; !is_stage_3 && i < 4; i++) has_no_effect(in, keys[i]);
-    if (!is_stage_3) return;
-    if (zero_deepspeed_whole(in, keys[0], 1, 1) != 1) {
-        zero_deepspeed_put(in, "node-parameters", json_true());
-        zero_deepspeed_note(
-            in, keys[0],
-            "node-parameters is on: zero keeps them once per node, which needs several "
-            "ranks there, whatever their number; results are the same");
-    }
-    const int64_t replica = zero_deepspeed_whole(in, keys[1], -1, -1);
-    if (replica > 0 && zero_is_power_of_two(replica))
-        zero_deepspeed_put(in, "shard-ranks", json_integer(replica));
-    else if (replica > 0)
-        zero_deepspeed_note(in, keys[1],
-                            "not taken: zero's replicas have a power of two of ranks; it "
-                            "shards over all, and results are the same");
-    const int64_t ahead = zero_deepspeed_whole(in, keys[2], 0, -1);
-    if (ahead >= 0) zero_deepspeed_put(in, "prefetch", json_integer(ahead > 0));
-    if (ahead > 0)
-        zero_deepspeed_note(
-            in, keys[2],
-            "prefetch is 1: zero counts groups that are gathered ahead, not elements");
-    const int64_t whole = zero_deepspeed_whole(in, keys[3], 0, -1);
-    if (whole < 0) return;
-    zero_deepspeed_put(in, "persist", json_integer(whole));
-    zero_deepspeed_note(
-        in, keys[3],
-        "persist is about whole groups, such as a block, not about single tensors");
-}
-
-/* ---- offload ---- */
-
-/* Where DeepSpeed keeps a part of the states. */
-typedef struct {
-    bool in_host;
-    const char *directory; /* NULL: not in a file */
-} place;
-
-/* A place by its section and the flag of older files. */
-static place find_place(input *in, const char *section, const char *older, bool in_host)
-{
-    place p = {zero_deepspeed_flag(in, older, in_host), NULL};
-    char device_key[80], path_key[80];
-    snprintf(device_key, sizeof device_key, "%s.device", section);
-    snprintf(path_key, sizeof path_key, "%s.nvme_path", section);
-    const char *device = zero_deepspeed_text(in, device_key, "none");
-    if (strcmp(device, "none") == 0) return p;
-    p.in_host = strcmp(device, "cpu") == 0;
-    if (p.in_host) return p;
-    if (strcmp(device, "nvme") != 0)
-        zero_deepspeed_expected(in, device_key, "none, cpu or nvme");
-    p.directory = zero_deepspeed_text(in, path_key, NULL);
-    if (!p.directory)
-        zero_deepspeed_wrong(in,
-                             "\"%s\" is nvme: expected the directory in \"%s\", found none",
-                             device_key, path_key);
-    return p;
-}
-
-/* Beside a device the host's memory is another tier. Without one it is where states lie
- * anyway. */
-static void take_offload(input *in, bool is_stage_3)
-{
-    const char *key = ZERO_KEY("offload_optimizer"), *other = ZERO_KEY("offload_param");
-    const place states = find_place(in, key, ZERO_KEY("cpu_offload"), false);
-    place parameters = {false, NULL};
-    if (is_stage_3)
-        parameters =
-            find_place(in, other, ZERO_KEY("cpu_offload_params"),
-                       zero_deepspeed_flag(in, ZERO_KEY("cpu_offload_param"), false));
-    else
-        has_no_effect(in, other);
-    const char *directory = states.directory ? states.directory : parameters.directory;
-    if (directory && strcmp(directory, "host") == 0) directory = "./host";
-    if (directory) zero_deepspeed_put(in, "offload", json_string(directory));
-    if (states.in_host && !directory)
-        zero_deepspeed_note(
-            in, key,
-            "not taken: where the host computes, optimizer states are in its memory; with "
-            "--device give --offload host; results are the same");
-    if (parameters.in_host)
-        zero_deepspeed_note(in, other,
-                            "not taken: --offload-parameters moves them to the file of "
-                            "--offload DIR; results are the same");
-    if (parameters.in_host || !parameters.directory) return;
-    zero_deepspeed_put(in, "offload-parameters", json_true());
-    if (!states.directory)
-        zero_deepspeed_note(in, other,
-                            "optimizer states lie in that directory, too: --offload DIR "
-                            "moves them first; results are the same");
-    else if (strcmp(states.directory, parameters.directory) != 0)
-        zero_deepspeed_note(in, other,
-                            "zero has one file, in the nvme_path of offload_optimizer");
-}
-
-/* ---- activations ---- */
-
-#define ACTIVATIONS "activation_checkpointing"
-
-/* DeepSpeed's section only says how a script's own checkpointing works. */
-static void take_activations(input *in)
-{
-    const char *parts = ACTIVATIONS ".partition_activations",
-               *host = ACTIVATIONS ".cpu_checkpointing";
-    const bool in_parts = zero_deepspeed_flag(in, parts, false),
-               in_host = zero_deepspeed_flag(in, host, false),
-               has_file = json_object_get(in->out.options, "offload") != NULL;
-    bool on = zero_deepspeed_flag(in, ACTIVATIONS ".contiguous_memory_optimization", false);
-    on = zero_deepspeed_whole(in, ACTIVATIONS ".number_checkpoints", 0, 0) > 0 || on;
-    if (!zero_deepspeed_value(in, ACTIVATIONS)) return;
-    if (!on && !in_parts && !in_host) {
-        zero_deepspeed_note(
-            in, ACTIVATIONS,
-            "all of it is off, so recompute stays off; results are the same");
+    char *key = line + strcspn(line, " "), *words;
+    *key++ = '\0';
+    if (strcmp(line, "wrong") == 0) {
+        wrong(in, key);
         return;
     }
-    zero_deepspeed_put(in, "recompute", json_true());
-    zero_deepspeed_note(
-        in, ACTIVATIONS,
-        "recompute is on: zero recomputes every block; results are the same");
-    if (in_parts && in->tp > 1)
-        zero_deepspeed_put(in, "partition-activations", json_true());
-    else if (in_parts)
-        zero_deepspeed_note(in, parts,
-                            "not taken: --partition-activations divides what recompute "
-                            "keeps among the ranks of --tp");
-    if (in_host && has_file) zero_deepspeed_put(in, "offload-activations", json_true());
-    if (in_host)
-        zero_deepspeed_note(in, host,
-                            "%s--offload-activations moves what recompute keeps to the "
-                            "file of --offload DIR; results are the same",
-                            has_file ? "" : "not taken: ");
+    words = key + strcspn(key, ": ");
+    if (*words == ':') *words++ = '\0';
+    *words++ = '\0';
+    if (strcmp(line, "note") == 0)
+        note(in, key, ": ", words);
+    else if (strcmp(line, "refuse") == 0)
+        refuse(in, key, words);
+    else if (strcmp(line, "expected") == 0)
+        wrong_value(in, key, words);
+    else {
+        json_t *value = json_loads(words, JSON_DECODE_ANY, NULL);
+        if (json_object_set_new(in->out.options, key, value) != 0 && in->status == ZERO_OK)
+            in->status = zero_fail(ZERO_ERR_NOMEM, "no memory for the option %s", key);
+    }
 }
 
-/* DeepSpeed's batches are those of the ranks that are left when each `tp` share a
- * product. */
-static void take_tp(input *in)
+/* Texts of the file are values of options. */
+static void put(const char *text, FILE *out)
 {
-    const char *key = "tensor_parallel.autotp_size";
-    in->tp = zero_deepspeed_whole(in, key, 0, 0);
-    if (in->tp <= 1) return;
-    if (in->n_ranks % in->tp != 0)
-        zero_deepspeed_wrong(in, "\"%s\": %" PRId64 " does not divide --ranks %" PRId64,
-                             key, in->tp, in->n_ranks);
-    in->n_ranks /= in->tp;
-    zero_deepspeed_put(in, "tp", json_integer(in->tp));
+    json_t *string = json_string(text);
+    json_dumpf(string, out, JSON_ENCODE_ANY);
+    json_decref(string);
+}
+
+/* The numbers that many lines ask about. */
+static const char numbers[] =
+    "tp = or(tensor_parallel/autotp_size, 0); N = or(tensor_parallel/autotp_size, 0) > 1 ? "
+    "floor(ranks / or(tensor_parallel/autotp_size, 1)) : ranks; G = or(train_batch_size, "
+    "0); M = or(train_micro_batch_size_per_gpu, 0); A = or(gradient_accumulation_steps, 0)";
+
+static zero_status translate(input *in, int64_t n_ranks)
+{
+    char *text = NULL, *line, *rest;
+    size_t size;
+    json_t *tree = json_pack("{s:I, s:I, s:O}", "ranks", (json_int_t)n_ranks, "most_bucket",
+                             (json_int_t)ZERO_PLAN_MOST_BUCKET, "auto", in->automatic);
+    FILE *out = open_memstream(&text, &size);
+    if (!out || !tree) in->status = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    visit(in, in->file, "", tree);
+    json_t *named = zero_facts_pick(&(zero_scope){.node = tree}, numbers);
+    json_object_update(tree, named);
+    if (in->status == ZERO_OK)
+        in->status = zero_form_print(zero_embedded_text(zero_cli_forms, "deepspeed"),
+                                     "options", tree, put, out);
+    if (out) fclose(out);
+    for (line = text; line && *line && in->status == ZERO_OK; line = rest) {
+        rest = line + strcspn(line, "\n");
+        *rest++ = '\0';
+        if (*line) follow(in, line);
+    }
+    free(text);
+    json_decref(named);
+    json_decref(tree);
+    return in->status;
 }
 
 zero_status zero_deepspeed_translate(const char *path, const json_t *file, int64_t n_ranks,
                                      zero_deepspeed *out)
 {
-    input in = {
-        .path = path, .file = file, .n_ranks = n_ranks, .out = {.options = json_object()}};
-    if (!in.out.options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
-    const char *overlap = ZERO_KEY("overlap_comm");
-    visit(&in, in.file, "");
-    take_tp(&in);
-    zero_deepspeed_take_training(&in);
-    bool bf16 = zero_deepspeed_flag(&in, "bf16.enabled", false);
-    bf16 = zero_deepspeed_flag(&in, "bfloat16.enabled", false) || bf16;
-    const bool fp16 = zero_deepspeed_flag(&in, "fp16.enabled", false);
-    if (bf16 && fp16) zero_deepspeed_wrong(&in, "bf16 and fp16 are both enabled; keep one");
-    if (bf16 || fp16) zero_deepspeed_put(&in, "dtype", json_string(bf16 ? "bf16" : "fp16"));
-    const int64_t stage = zero_deepspeed_whole(&in, ZERO_KEY("stage"), 0, 0);
-    if (stage > 3) zero_deepspeed_expected(&in, ZERO_KEY("stage"), "a stage from 0 to 3");
-    if (zero_deepspeed_value(&in, ZERO_KEY("stage")))
-        zero_deepspeed_put(&in, "stage", json_integer(stage));
-    const bool overlaps = zero_deepspeed_flag(&in, overlap, false);
-    if (zero_deepspeed_value(&in, overlap))
-        zero_deepspeed_put(&in, "overlap", json_string(overlaps ? "on" : "off"));
-    const char *key = ZERO_KEY("reduce_bucket_size");
-    const int64_t least = 64, most = ZERO_PLAN_MOST_BUCKET;
-    const int64_t bucket = zero_deepspeed_whole(&in, key, 0, -1);
-    if (bucket >= least && bucket <= most)
-        zero_deepspeed_put(&in, "bucket", json_integer(bucket));
-    else if (bucket >= 0)
-        zero_deepspeed_note(&in, key,
-                            "not taken: zero has buckets of %" PRId64 " to %" PRId64
-                            " elements; it keeps its default, and results are the same",
-                            least, most);
-    take_stage_3(&in, stage == 3);
-    take_offload(&in, stage == 3);
-    take_activations(&in);
-    const int64_t steps = zero_deepspeed_whole(&in, "steps_per_print", 1, 0);
-    if (steps > 0) zero_deepspeed_put(&in, "log-every", json_integer(steps));
-    if (in.status == ZERO_OK)
+    input in = {.path = path,
+                .file = file,
+                .automatic = json_object(),
+                .out = {.options = json_object()}};
+    if (translate(&in, n_ranks) == ZERO_OK)
         *out = in.out;
     else
         zero_deepspeed_destroy(&in.out);
+    json_decref(in.automatic);
     return in.status;
 }
 

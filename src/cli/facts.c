@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "cli/words.h"
 
-zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_options *given,
+zero_status zero_facts_init(zero_facts *f, const zero_options *given,
                             const zero_config *config)
 {
     zero_bytes text = {0};
@@ -19,7 +19,8 @@ zero_status zero_facts_init(zero_facts *f, int argc, char **argv, const zero_opt
     f->run = INT64_C(1000000000) * now.tv_sec + now.tv_nsec;
     if (gmtime_r(&now.tv_sec, &utc))
         strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    zero_status st = zero_words_command(zero_command_train.name, argc, argv, &text);
+    zero_status st =
+        zero_words_command(zero_command_train.name, given->argc, given->argv, &text);
     f->command = (char *)text.bytes;
     if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
     if (st == ZERO_OK && !f->options)

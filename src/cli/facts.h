@@ -15,9 +15,7 @@ typedef struct {
     double start;     /* the same moment, by zero_clock_seconds() */
 } zero_facts;
 
-/* Call it before the configuration is completed. argv[0] is the first option.
- * ZERO_ERR_NOMEM. */
-ZERO_NODISCARD zero_status zero_facts_init(zero_facts *f, int argc, char **argv,
-                                           const zero_options *given,
+/* Call it before the configuration is completed. ZERO_ERR_NOMEM. */
+ZERO_NODISCARD zero_status zero_facts_init(zero_facts *f, const zero_options *given,
                                            const zero_config *config);
 void zero_facts_destroy(zero_facts *f); /* accepts all zeros */

@@ -17,6 +17,7 @@
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/prompts.h"
+#include "cli/session.h"
 #include "cli/trained.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -29,16 +30,8 @@
 
 typedef struct {
     zero_generate_options options;
-    zero_deadline deadline; /* of starting and ending MPI */
-    zero_comm world;
+    zero_session s; /* but for the model, which is from.model */
     zero_trained from;
-    zero_model made;        /* the rank's part, if that is another one */
-    const zero_model *part; /* what the rank has of the model */
-    const zero_backend *backend;
-    zero_device_place place;
-    zero_thread_choice threads;
-    zero_binding binding;
-    zero_engine engine;
     char *lines; /* [bytes] of --prompts; owned */
     size_t bytes;
     zero_prompts prompts;
@@ -47,21 +40,6 @@ typedef struct {
 static bool speaks_tokens(const job *j)
 {
     return j->options.prompt_tokens || !j->from.has_tokenizer;
-}
-
-/* ---- start-up ---- */
-
-/* Ranks with different options would generate different texts, or deadlock. */
-static zero_status compare_arguments(job *j, int argc, char **argv)
-{
-    uint64_t mine = 0;
-    bool same;
-    for (int i = 0; i < argc; i++)
-        mine = XXH3_64bits_withSeed(argv[i], strlen(argv[i]) + 1, mine);
-    ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "options differ from rank 0's: start all ranks with one command line");
 }
 
 /* ---- the model ---- */
@@ -77,51 +55,36 @@ static zero_type type_of(const job *j)
 static zero_plan_input plan_of(job *j, zero_algorithm collectives)
 {
     const char *why;
-    zero_plan_input in = zero_plan_input_standard(j->part, 1, 0);
-    in = zero_engine_place(in, j->part, &j->world);
+    zero_plan_input in = zero_plan_input_standard(j->s.part, 1, 0);
+    in = zero_engine_place(in, j->s.part, &j->s.world);
     in.stage = (int)j->options.stage;
     in.type = type_of(j);
     in.forward_only = true;
     in.texts = zero_min(j->prompts.n, j->options.batch);
-    in.threads = j->threads.n;
+    in.threads = j->s.config.plan.threads;
     in.collectives = collectives;
-    in.device = j->backend->memory != NULL;
-    in.ipc =
-        in.device && j->backend->memory->sharing && zero_plan_can_reach_devices(&in, &why);
+    in.device = j->s.backend->memory != NULL;
+    in.ipc = in.device && j->s.backend->memory->sharing &&
+             zero_plan_can_reach_devices(&in, &why);
     return in;
-}
-
-/* Chooses this rank's threads and their cores, and finds the memory that it may need. */
-static zero_status read_machine(job *j, size_t *limit)
-{
-    zero_topology topology;
-    const int node_ranks = zero_layout_local_size(&j->world.layout, j->world.rank);
-    ZERO_TRY(zero_machine_take(j->options.threads, j->world.layout.local_of[j->world.rank],
-                               node_ranks, &topology, &j->threads, &j->binding));
-    *limit = j->options.memory_limit >= 0
-                 ? (size_t)j->options.memory_limit
-                 : zero_machine_room(node_ranks, zero_metrics_resident_peak());
-    return ZERO_OK;
 }
 
 static zero_status open_engine(job *j)
 {
     const char *why;
-    size_t limit = 0;
     zero_weights weights = zero_trained_weights(&j->from);
-    ZERO_TRY(zero_agree(&j->world, read_machine(j, &limit)));
-    zero_engine_spec spec = {.plan =
-                                 plan_of(j, zero_algorithm_choose(&j->world.layout, &why)),
-                             .backend = j->backend,
-                             .device = j->place.device,
-                             .device_limit = j->place.room,
-                             .weights = &weights,
-                             .eval_batches = 1,
-                             .may_use_p2p = true,
-                             .may_stage = true,
-                             .memory_limit = limit};
-    ZERO_TRY(zero_engine_init(&j->engine, &spec, &j->world));
-    return zero_trained_check(&j->from, &j->world);
+    zero_engine_spec spec = {
+        .plan = plan_of(j, zero_algorithm_choose(&j->s.world.layout, &why)),
+        .backend = j->s.backend,
+        .device = j->s.place.device,
+        .device_limit = j->s.place.room,
+        .weights = &weights,
+        .eval_batches = 1,
+        .may_use_p2p = true,
+        .may_stage = true,
+        .memory_limit = zero_session_room(&j->s)};
+    ZERO_TRY(zero_engine_init(&j->s.engine, &spec, &j->s.world));
+    return zero_trained_check(&j->from, &j->s.world);
 }
 
 /* ---- the prompts ---- */
@@ -136,7 +99,7 @@ static zero_status compare_prompts(job *j)
         mine = XXH3_64bits_withSeed(t->tokens, (size_t)t->n_known * sizeof *t->tokens,
                                     mine ^ (uint64_t)t->n_known);
     }
-    ZERO_TRY(zero_comm_compare_with_root(&j->world, mine, &same));
+    ZERO_TRY(zero_comm_compare_with_root(&j->s.world, mine, &same));
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_FORMAT,
                      "%s: its tokenizer makes other tokens of the prompt than rank 0's: "
@@ -148,19 +111,19 @@ static zero_status prepare(job *j)
 {
     ZERO_TRY(zero_trained_read(&j->from, !j->options.prompt_tokens));
     const char *around = j->from.tokenizer.around;
-    if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->world))
+    if (j->from.has_tokenizer && around[0] && zero_comm_is_root(&j->s.world))
         fprintf(
             stderr,
             "zero: note: the tokenizer puts tokens around a text (%s); prompts get none\n",
             ZERO_SHOWN(around));
-    const zero_tp *tp = &j->options.tp;
+    const zero_tp *tp = &j->s.config.tp;
     zero_type activations;
-    ZERO_TRY(zero_activations_choose(j->options.activations, type_of(j), j->options.device,
-                                     &activations));
+    ZERO_TRY(zero_activations_choose(j->s.config.activations, type_of(j),
+                                     j->s.config.device, &activations));
     ZERO_TRY(zero_model_activate(&j->from.model, activations));
-    zero_model_chunk_logits(&j->from.model, zero_device_logits(j->options.device));
+    zero_model_chunk_logits(&j->from.model, zero_device_logits(j->s.config.device));
     ZERO_TRY(zero_tp_check(tp, j->from.model.shape));
-    ZERO_TRY(zero_tp_cut(tp, &j->from.model, j->world.rank, &j->made, &j->part));
+    ZERO_TRY(zero_tp_cut(tp, &j->from.model, j->s.world.rank, &j->s.made, &j->s.part));
     const zero_prompts_reader reader = {
         .options = &j->options,
         .path = j->from.path,
@@ -171,17 +134,16 @@ static zero_status prepare(job *j)
 
 static void close_model(job *j)
 {
-    zero_engine_destroy(&j->engine);
-    zero_model_destroy(&j->made);
+    zero_engine_destroy(&j->s.engine);
+    zero_model_destroy(&j->s.made);
     zero_prompts_destroy(&j->prompts);
-    zero_binding_close(&j->binding);
 }
 
 static zero_status use_model(void *arg)
 {
     job *j = arg;
-    zero_status st = zero_agree(&j->world, prepare(j));
-    if (st == ZERO_OK) st = zero_agree(&j->world, compare_prompts(j));
+    zero_status st = zero_agree(&j->s.world, prepare(j));
+    if (st == ZERO_OK) st = zero_agree(&j->s.world, compare_prompts(j));
     if (st == ZERO_OK) st = open_engine(j);
     zero_failure failure = zero_failure_keep(st);
     if (st != ZERO_OK) close_model(j);
@@ -213,66 +175,34 @@ static zero_status print_all(const job *j)
     return ZERO_OK;
 }
 
-static zero_status close_all(job *j)
+static zero_status run_job(job *j)
 {
-    close_model(j);
-    zero_trained_close(&j->from);
-    free(j->lines);
-    zero_generate_options_destroy(&j->options);
-    fflush(stdout); /* a deadline does not; main() reports a failure */
-    return zero_launch_leave(&j->world);
-}
-
-static void show_notes(const job *j)
-{
-    const zero_generate_options *o = &j->options;
-    const zero_generate_facts facts = {o, j->world.size};
-    const zero_notes notes = {.rows = zero_generate_table.rows, .values = o, .run = &facts};
-    if (zero_comm_is_root(&j->world)) zero_notes_show_all(&o->given, &notes);
-}
-
-static zero_status run_job(job *j, int argc, char **argv)
-{
-    ZERO_TRY(zero_generate_options_parse(&j->options, argc, argv));
-    ZERO_TRY(zero_machine_device(j->options.device, &j->backend));
-    if (!j->backend) j->backend = &zero_backend_cpu;
     const zero_trained_user user = {j->options.checkpoint, use_model, j};
-    double watchdog = j->options.watchdog;
-    bool is_given = zero_options_is_set(&j->options.given, "watchdog");
-    ZERO_TRY(zero_launch_limit(&j->deadline, watchdog, is_given));
-    zero_deadline_begin(&j->deadline, "starting MPI");
-    ZERO_TRY(zero_launch_start(NULL, NULL));
-    zero_deadline_begin(&j->deadline, "making the group of all ranks");
-    ZERO_TRY(zero_comm_world(&j->world));
-    zero_deadline_begin(&j->deadline, "comparing the options of all ranks");
-    ZERO_TRY(zero_agree(&j->world, compare_arguments(j, argc, argv)));
-    zero_deadline_begin(&j->deadline, "dividing the ranks into groups");
-    /* Before helpers start. */
-    const zero_tp *tp = &j->options.tp;
-    ZERO_TRY(zero_tp_check_ranks(tp, j->world.size));
-    ZERO_TRY(zero_tp_check_nodes(tp, &j->world.layout));
-    ZERO_TRY(zero_comm_divide(&j->world, (int)tp->ranks, 0));
-    zero_deadline_begin(&j->deadline, "starting the watchdog");
-    ZERO_TRY(zero_watch_start(&j->world, watchdog));
-    zero_deadline_end(&j->deadline);
-    zero_deadline_set_limit(&j->deadline, watchdog);
-    j->world.deadline = &j->deadline;
-    ZERO_TRY(zero_machine_place(j->options.device, &j->world, &j->place));
-    ZERO_TRY(zero_prompts_read(&j->world, j->options.prompts, &j->lines, &j->bytes));
-    ZERO_TRY(zero_trained_open(&j->world, &user, &j->from));
-    show_notes(j);
+    const zero_backend *backend;
+    uint64_t words = 0;
+    for (int i = 0; i < j->s.given->argc; i++)
+        words = XXH3_64bits_withSeed(j->s.given->argv[i], strlen(j->s.given->argv[i]) + 1,
+                                     words);
+    ZERO_TRY(zero_machine_device(j->s.config.device, &backend));
+    ZERO_TRY(zero_session_start(&j->s, words, ""));
+    ZERO_TRY(zero_session_take_machine(&j->s));
+    ZERO_TRY(zero_prompts_read(&j->s.world, j->options.prompts, &j->lines, &j->bytes));
+    ZERO_TRY(zero_trained_open(&j->s.world, &user, &j->from));
     const zero_generate_options *o = &j->options;
+    if (zero_comm_is_root(&j->s.world))
+        zero_notes_show(j->s.given, zero_generate_table.rows, o, 0,
+                        json_pack("{s:i}", "ranks", j->s.world.size));
     zero_sampling how = {.seed = o->seed,
                          .temperature = o->temperature,
                          .top_k = o->top_k,
                          .top_p = o->top_p,
                          .known = speaks_tokens(j) ? j->from.model.vocab
                                                    : j->from.tokenizer.vocab};
-    bool is_root = zero_comm_is_root(&j->world);
+    bool is_root = zero_comm_is_root(&j->s.world);
     const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
     if (!o->ignore_end)
-        ZERO_TRY(zero_importing_find_ends(&j->world, j->from.kept, tok, j->from.model.vocab,
-                                          &how.ends));
+        ZERO_TRY(zero_importing_find_ends(&j->s.world, j->from.kept, tok,
+                                          j->from.model.vocab, &how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) {
         const zero_text *t = &p->texts[i];
@@ -288,16 +218,20 @@ static zero_status run_job(job *j, int argc, char **argv)
                 "zero: note: --prompts %s: line %" PRId64
                 " is empty: such texts begin as without --prompt\n",
                 ZERO_SHOWN(o->prompts), p->first_empty);
-    ZERO_TRY(zero_engine_generate_texts(&j->engine, &how, o->tokens, p->texts, p->n));
-    ZERO_TRY(zero_agree(&j->world, is_root ? print_all(j) : ZERO_OK));
-    return close_all(j);
+    ZERO_TRY(zero_engine_generate_texts(&j->s.engine, &how, o->tokens, p->texts, p->n));
+    ZERO_TRY(zero_agree(&j->s.world, is_root ? print_all(j) : ZERO_OK));
+    zero_prompts_destroy(&j->prompts);
+    zero_trained_close(&j->from);
+    free(j->lines);
+    return zero_session_close(&j->s);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    job j = {0};
-    zero_status st = run_job(&j, argc, argv);
-    zero_deadline_close(&j.deadline); /* its thread looks into this frame */
+    const zero_generate_options *o = options;
+    job j = {.options = *o, .s = {.config = o->config, .given = given}};
+    zero_status st = run_job(&j);
+    zero_deadline_close(&j.s.deadline); /* its thread looks into this frame */
     return st;
 }
 
@@ -317,5 +251,6 @@ const zero_command zero_command_generate = {
     .n_tables = 1,
     .operand = "MODEL",
     .size = sizeof(zero_generate_options),
+    .check = zero_generate_options_check,
     .run = run,
 };

@@ -2,41 +2,26 @@
 #pragma once
 
 #include "cli/options.h"
-#include "train/tensor_parallel.h"
+#include "train/config.h"
 
 typedef struct {
-    const char *checkpoint; /* the path; borrowed from argv, like all texts */
-    const char *prompt;     /* NULL: none */
-    const char *prompts;    /* a file; NULL: none */
-    int32_t *prompt_tokens; /* [n_prompt_tokens] owned; NULL: none */
-    int64_t n_prompt_tokens;
+    const char *checkpoint;    /* the path; borrowed from argv, like all texts */
+    const char *prompt;        /* NULL: none */
+    const char *prompts;       /* a file; NULL: none */
+    const char *prompt_tokens; /* ids, 1,2,3; NULL: none */
     int64_t tokens, top_k, seed, stage, batch;
-    const char *activations; /* NULL: as the device likes */
-    int64_t threads;         /* per rank; 0: 1, or what the environment says */
     double temperature, top_p;
     bool raw, ignore_end;
-    const char *dtype;    /* NULL: the checkpoint's */
-    const char *device;   /* cpu: none */
-    int64_t memory_limit; /* bytes per rank; 0: no check; -1: what the machine gives */
-    zero_tp tp;
-
-    double watchdog; /* seconds; 0: none */
-
-    const char *prompt_ids; /* --prompt-tokens as given */
-    zero_options given;     /* owned */
+    const char *dtype;  /* NULL: the checkpoint's */
+    zero_config config; /* where it computes: its device, tp, threads and the like alone */
 } zero_generate_options;
 
 extern const zero_option_table zero_generate_table;
 
-/* The run that the conditions of these rows look at, to decide whether an option has an
- * effect (notes.h). */
-typedef struct {
-    const zero_generate_options *options;
-    int ranks;
-} zero_generate_facts;
+/* The command's check(). */
+zero_status zero_generate_options_check(void *options, const zero_options *given);
 
-/* Reads what follows the subcommand. ZERO_ERR_INVALID, with *options untouched, on the
- * first mistake; the message names the option, the value and what is allowed. */
-ZERO_NODISCARD zero_status zero_generate_options_parse(zero_generate_options *options,
-                                                       int argc, char **argv);
-void zero_generate_options_destroy(zero_generate_options *options);
+/* The ids of --prompt-tokens: *n of them; `ids` may be NULL. Whether the vocabulary has
+ * them is seen later. ZERO_ERR_INVALID. */
+ZERO_NODISCARD zero_status zero_generate_options_ids(const char *text, int32_t *ids,
+                                                     int64_t *n);

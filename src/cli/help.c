@@ -1,114 +1,50 @@
+/* zero help: the same as --help, topics, and pages of the manual. A command is a tree, of
+ * its tables; forms/help.txt says how it is shown. */
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
-#include "cli/topics.h"
+#include "facts/form.h"
 #include "report/json_put.h"
+#include "train/config.h"
+#include "zero/version.h"
 
-#define WIDTH  80
-#define COLUMN 26 /* where explanations of options begin */
-
-/* ---- text within the width ---- */
-
-/* Prints a text's words from column `at` on, and lines after the first from `indent` on. */
-static void wrap(const char *text, size_t length, int at, int indent, FILE *out)
-{
-    const char *end = text + length;
-    int column = at;
-    for (bool is_first = true; text < end; is_first = false) {
-        int word = (int)strcspn(text, " \n");
-        if (!is_first && column + 1 + word > WIDTH)
-            fprintf(out, "\n%*s", column = indent, "");
-        else if (!is_first)
-            column += fprintf(out, " ");
-        column += fprintf(out, "%.*s", word, text);
-        text += word;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
-}
-
-static void show_paragraphs(const char *text, FILE *out)
-{
-    for (size_t length; *text; text += length + (text[length] == '\n')) {
-        length = strcspn(text, "\n");
-        wrap(text, length, 0, 0, out);
-    }
-}
-
-static void show_lines(const char *text, FILE *out)
-{
-    for (int length; *text; text += length + (text[length] == '\n')) {
-        length = (int)strcspn(text, "\n");
-        fprintf(out, "    %.*s\n", length, text);
-    }
-}
-
-/* ---- exit codes ---- */
-
-static const struct {
-    int code;
-    unsigned bit; /* 0: every command's */
-    const char *meaning;
-} exits[] = {
-    {0, 0, "done"},
-    {1, ZERO_EXIT_OTHER, "anything else, such as a loss that is not finite"},
-    {1, ZERO_EXIT_DIFFERENT, "the results differ from the expected ones"},
-    {2, 0, "usage or configuration"},
-    {3, ZERO_EXIT_ENVIRONMENT, "environment: launcher, memory, devices, disk"},
-    {4, ZERO_EXIT_DATA, "data or a checkpoint cannot be read, or is damaged"},
-    {75, ZERO_EXIT_STOPPED, "stopped on request; can be continued"},
-    {86, ZERO_EXIT_WATCHDOG, "watchdog: nothing moved any more"},
-};
-
-int zero_help_exit(const zero_command *command, int i, const char **meaning)
-{
-    unsigned bits = command ? command->exits : ZERO_EXIT_ANY;
-    for (size_t k = 0; k < sizeof exits / sizeof exits[0]; k++) {
-        if ((exits[k].bit & bits) != exits[k].bit || i-- > 0) continue;
-        *meaning = exits[k].meaning;
-        return exits[k].code;
-    }
-    return -1;
-}
-
-static void show_exits(const zero_command *command, FILE *out)
-{
-    const char *meaning;
-    fputs("\nExit codes:\n", out);
-    for (int i = 0, code; (code = zero_help_exit(command, i, &meaning)) >= 0; i++)
-        fprintf(out, "  %2d  %s\n", code, meaning);
-}
+extern const zero_embedded zero_cli_forms[], zero_topic_files[];
 
 /* ---- defaults ---- */
 
+/* Sets the model, and fills in what its preset decides. */
 static zero_status set_model(const zero_command *command, const char *model, void *defaults)
 {
     const zero_option_table *table;
     int i = zero_command_find_option(command, 0, "model", strlen("model"));
-    if (i < 0 || !model) return ZERO_OK;
+    if (i < 0) return ZERO_OK;
     const zero_option *option = zero_command_option(command, i, &table);
-    return zero_option_store(option, model, "--model", (char *)defaults + table->base);
+    void *config = (char *)defaults + table->base;
+    if (model) ZERO_TRY(zero_option_store(option, model, "--model", config));
+    return command->complete ? command->complete(defaults)
+                             : zero_config_take_preset(config);
 }
 
-zero_status zero_help_defaults(const zero_command *command, const char *model,
-                               void **defaults)
+/* A command's defaults; with a model those of its preset. The caller's (free). */
+static zero_status make_defaults(const zero_command *command, const char *model,
+                                 void **defaults)
 {
-    void *made = calloc(1, command->size + 1);
-    if (!made) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
-    zero_options_reset(command, made);
-    zero_status st = set_model(command, model, made);
-    if (st == ZERO_OK && command->complete) st = command->complete(made);
-    if (st == ZERO_OK)
-        *defaults = made;
-    else
-        free(made);
+    *defaults = calloc(1, command->size + 1);
+    if (!*defaults) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
+    zero_options_reset(command, *defaults);
+    zero_status st = set_model(command, model, *defaults);
+    if (st != ZERO_OK) free(*defaults);
     return st;
 }
 
-const char *zero_help_default(const zero_option *option, const void *defaults,
+/* The default of a row in brackets' place: its value, or in words what happens without
+ * it. */
+static const char *default_of(const zero_option *option, const void *defaults,
                               char text[ZERO_OPTION_TEXT_BYTES])
 {
     const char *value = zero_option_value(option, defaults, text);
@@ -119,22 +55,67 @@ const char *zero_help_default(const zero_option *option, const void *defaults,
     return value;
 }
 
-/* ---- options ---- */
-
-static void show_option(const zero_option *option, const void *defaults, FILE *out)
+zero_status zero_help_show_defaults(const zero_command *command, const char *model,
+                                    bool json, FILE *out)
 {
-    char argument[ZERO_OPTION_TEXT_BYTES], text[ZERO_OPTION_TEXT_BYTES];
-    char help[ZERO_OPTION_HELP_BYTES], line[2 * ZERO_OPTION_HELP_BYTES];
-    zero_option_argument(option, argument);
-    int column = fprintf(out, "  --%s%s%s", option->name, argument[0] ? " " : "", argument);
-    if (column > COLUMN - 2) {
-        fputc('\n', out);
-        column = 0;
+    const zero_option_table *table;
+    const zero_option *option;
+    void *defaults;
+    ZERO_TRY(make_defaults(command, model, &defaults));
+    json_t *object = json_object();
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+        char text[ZERO_OPTION_TEXT_BYTES];
+        const void *from = (const char *)defaults + table->base;
+        const char *value = zero_option_value(option, from, text);
+        if (json)
+            json_object_set_new(object, option->name,
+                                value ? json_string(value) : json_null());
+        else
+            fprintf(out, value || option->standard ? "--%-16s %s\n" : "--%-16s (%s)\n",
+                    option->name, default_of(option, from, text));
     }
-    fprintf(out, "%*s", COLUMN - column, "");
-    zero_option_help(option, help);
-    snprintf(line, sizeof line, "%s [%s]", help, zero_help_default(option, defaults, text));
-    wrap(line, strlen(line), COLUMN, COLUMN, out);
+    free(defaults);
+    if (json) return zero_json_print(object, JSON_INDENT(2), out);
+    json_decref(object);
+    return ZERO_OK;
+}
+
+/* ---- a command as a tree ---- */
+
+static json_t *lines_of(const char *text)
+{
+    json_t *lines = json_array();
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        json_array_append_new(lines, json_stringn(text, length));
+    }
+    return lines;
+}
+
+/* Exit codes and what they mean for the command; NULL: for any. */
+static json_t *exits_of(const zero_command *command)
+{
+    static const struct {
+        int code;
+        unsigned bit; /* 0: every command's */
+        const char *meaning;
+    } exits[] = {
+        {0, 0, "done"},
+        {1, ZERO_EXIT_OTHER, "anything else, such as a loss that is not finite"},
+        {1, ZERO_EXIT_DIFFERENT, "the results differ from the expected ones"},
+        {2, 0, "usage or configuration"},
+        {3, ZERO_EXIT_ENVIRONMENT, "environment: launcher, memory, devices, disk"},
+        {4, ZERO_EXIT_DATA, "data or a checkpoint cannot be read, or is damaged"},
+        {75, ZERO_EXIT_STOPPED, "stopped on request; can be continued"},
+        {86, ZERO_EXIT_WATCHDOG, "watchdog: nothing moved any more"},
+    };
+    unsigned bits = command ? command->exits : ZERO_EXIT_ANY;
+    json_t *list = json_array();
+    for (size_t k = 0; k < sizeof exits / sizeof exits[0]; k++)
+        if ((exits[k].bit & bits) == exits[k].bit)
+            json_array_append_new(list, json_pack("{s:i, s:s}", "code", exits[k].code,
+                                                  "meaning", exits[k].meaning));
+    return list;
 }
 
 bool zero_help_shows(const zero_command *command, int i, const char **group)
@@ -146,94 +127,199 @@ bool zero_help_shows(const zero_command *command, int i, const char **group)
     return first == i && (option->is & table->shown) == table->shown;
 }
 
-/* The value of --model among the words; NULL if there is none. */
-static const char *model_among(int argc, char **argv)
+/* The options that --help lists, below their headings. */
+static json_t *groups_of(const zero_command *command, const void *defaults)
 {
-    for (int i = 0; i < argc; i++) {
-        if (strncmp(argv[i], "--model=", strlen("--model=")) == 0)
-            return argv[i] + strlen("--model=");
-        if (strcmp(argv[i], "--model") == 0 && i + 1 < argc && argv[i + 1][0] != '-')
-            return argv[i + 1];
-    }
-    return NULL;
-}
-
-zero_status zero_help_show(const zero_command *command, int argc, char **argv, FILE *out)
-{
-    void *defaults;
-    ZERO_TRY(zero_help_defaults(command, model_among(argc, argv), &defaults));
-    fputs("Usage:\n", out);
-    show_lines(command->usage, out);
-    fputc('\n', out);
-    show_paragraphs(command->about, out);
     const zero_option_table *table;
     const zero_option *option;
     const char *group = NULL, *shown = NULL;
+    json_t *groups = json_array(), *options = NULL;
     for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
+        char argument[ZERO_OPTION_TEXT_BYTES], text[ZERO_OPTION_TEXT_BYTES];
+        char help[ZERO_OPTION_HELP_BYTES], label[ZERO_OPTION_TEXT_BYTES + 64];
         if (!zero_help_shows(command, i, &group)) continue;
-        if (group != shown) fprintf(out, "\n%s:\n", group);
+        if (group != shown) {
+            options = json_array();
+            json_array_append_new(
+                groups, json_pack("{s:s, s:o}", "name", group, "options", options));
+        }
         shown = group;
-        show_option(option, (const char *)defaults + table->base, out);
+        zero_option_argument(option, argument);
+        zero_option_help(option, help);
+        int n = snprintf(label, sizeof label, "%s%s%s", option->name,
+                         argument[0] ? " " : "", argument);
+        json_array_append_new(
+            options,
+            json_pack("{s:s, s:s, s:s, s:b, s:s, s:s}", "name", option->name, "argument",
+                      argument, "label", label, "is_long", n > 20, "help", help, "default",
+                      default_of(option, (const char *)defaults + table->base, text)));
     }
-    if (command->n_tables != 0) {
-        fputc('\n', out);
-        show_paragraphs(ZERO_HELP_NUMBERS, out);
-    }
-    fputs("\nExample:\n", out);
-    show_lines(command->example, out);
-    show_exits(command, out);
+    return groups;
+}
+
+static zero_status describe(const zero_command *command, const char *model, json_t **tree)
+{
+    void *defaults;
+    ZERO_TRY(make_defaults(command, model, &defaults));
+    *tree = json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "usage", lines_of(command->usage),
+                      "about", lines_of(command->about), "groups",
+                      groups_of(command, defaults), "has_options", command->n_tables != 0,
+                      "example", lines_of(command->example), "exits", exits_of(command));
     free(defaults);
     return ZERO_OK;
 }
 
-static zero_status show_defaults_json(const zero_command *command, const void *defaults,
-                                      FILE *out)
+/* "zero train" as the page's name: zero-train */
+static void name_page(const zero_command *command, bool upper, char page[32])
 {
-    const zero_option_table *table;
-    const zero_option *option;
-    json_t *object = json_object();
-    for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-        char text[ZERO_OPTION_TEXT_BYTES];
-        const void *from = (const char *)defaults + table->base;
-        const char *value = zero_option_value(option, from, text);
-        json_object_set_new(object, option->name, value ? json_string(value) : json_null());
-    }
-    return zero_json_print(object, JSON_INDENT(2), out);
+    snprintf(page, 32, "%s", command ? command->name : "zero");
+    for (; *page; page++)
+        *page = *page == ' ' ? '-' : upper ? (char)toupper((unsigned char)*page) : *page;
 }
 
-zero_status zero_help_show_defaults(const zero_command *command, const char *model,
-                                    bool json, FILE *out)
+/* All commands and topics. */
+static json_t *describe_all(void)
 {
-    void *defaults;
-    ZERO_TRY(zero_help_defaults(command, model, &defaults));
-    zero_status st = ZERO_OK;
-    if (json)
-        st = show_defaults_json(command, defaults, out);
-    else {
-        const zero_option_table *table;
-        const zero_option *option;
-        for (int i = 0; (option = zero_command_option(command, i, &table)); i++) {
-            char text[ZERO_OPTION_TEXT_BYTES];
-            const void *from = (const char *)defaults + table->base;
-            bool is_value = zero_option_value(option, from, text) || option->standard;
-            const char *shown = zero_help_default(option, from, text);
-            fprintf(out, is_value ? "--%-16s %s\n" : "--%-16s (%s)\n", option->name, shown);
-        }
-    }
-    free(defaults);
+    json_t *commands = json_array(), *topics = json_array();
+    const zero_command *command;
+    for (int i = 0; (command = zero_command_at(i)); i++)
+        json_array_append_new(commands, json_pack("{s:s, s:s, s:s}", "name", command->name,
+                                                  "summary", command->summary, "word",
+                                                  zero_command_word(command)));
+    for (const zero_embedded *t = zero_topic_files; t->name; t++)
+        json_array_append_new(topics,
+                              json_pack("{s:s, s:o}", "name", t->name, "title",
+                                        json_stringn(t->text, strcspn(t->text, "\n"))));
+    return json_pack("{s:o, s:o, s:o}", "commands", commands, "topics", topics, "exits",
+                     exits_of(NULL));
+}
+
+/* ---- showing ---- */
+
+static zero_status print(json_t *tree, const char *section, zero_put_text *put, FILE *out)
+{
+    zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "help"), section,
+                                     tree, put, out);
+    json_decref(tree);
     return st;
 }
 
-void zero_help_show_all(FILE *out)
+zero_status zero_help_show(const zero_command *command, int argc, char **argv, FILE *out)
 {
-    const zero_command *command;
-    fputs("zero trains GPT-style transformers with ZeRO on MPI.\n\n", out);
-    for (int i = 0; (command = zero_command_at(i)); i++)
-        if (command->summary)
-            fprintf(out, "    %-16s %s\n", command->name, command->summary);
-    fputs("\nzero help COMMAND, or zero COMMAND --help, shows a command's options.\n"
-          "zero version prints the version.\n\nzero help TOPIC:\n",
-          out);
-    zero_topics_show(out);
-    show_exits(NULL, out);
+    const char *model = NULL; /* among the words */
+    json_t *tree;
+    for (int i = 0; i < argc && !model; i++) {
+        if (strncmp(argv[i], "--model=", strlen("--model=")) == 0)
+            model = argv[i] + strlen("--model=");
+        else if (strcmp(argv[i], "--model") == 0 && i + 1 < argc && argv[i + 1][0] != '-')
+            model = argv[i + 1];
+    }
+    ZERO_TRY(describe(command, model, &tree));
+    return print(tree, "help", NULL, out);
 }
+
+zero_status zero_help_show_all(FILE *out)
+{
+    return print(describe_all(), "all", NULL, out);
+}
+
+/* Text as troff reads it: a bare dash is a hyphen, a backslash begins a command, and so do
+ * a dot and a quote at the beginning of a line. */
+static void put(const char *text, FILE *out)
+{
+    for (bool begins = true; *text; begins = *text++ == '\n') {
+        if (begins && (*text == '.' || *text == '\'')) fputs("\\&", out);
+        if (*text == '-' || *text == '\\') fputc('\\', out);
+        fputc(*text == '\\' ? 'e' : *text, out);
+    }
+}
+
+zero_status zero_help_write_man(const zero_command *command, FILE *out)
+{
+    char title[32], page[32];
+    json_t *tree = NULL;
+    if (command) ZERO_TRY(describe(command, NULL, &tree));
+    name_page(command, true, title);
+    name_page(command, false, page);
+    fprintf(out, ".TH %s 1 \"\" \"zero %s\" \"zero\"\n.SH NAME\n%s \\- ", title,
+            zero_version(), page);
+    put(command ? command->summary : "train GPT-style transformers with ZeRO on MPI", out);
+    fputc('\n', out);
+    return command ? print(tree, "man", put, out)
+                   : print(describe_all(), "man all", put, out);
+}
+
+/* A topic, or its page of section 7 of the manual. */
+static void show_topic(const char *name, const char *text, bool man, FILE *out)
+{
+    const int title = (int)strcspn(text, "\n");
+    if (!man) {
+        fputs(text, out);
+        return;
+    }
+    fprintf(out, ".TH ZERO\\-%s 7 \"\" \"zero %s\" \"zero\"\n.SH NAME\nzero\\-%s \\- ",
+            name, zero_version(), name);
+    fprintf(out, "%.*s\n.SH DESCRIPTION\n.nf\n", title, text);
+    put(text + title + 2, out);
+    fputs(".fi\n.SH SEE ALSO\n.BR zero (1)\n", out);
+}
+
+/* ---- the command ---- */
+
+typedef struct {
+    bool man;
+} help_options;
+
+#define FIELDS help_options
+static const zero_option rows[] = {
+#include "cli/options/help.rows"
+};
+
+static const zero_option_table table = {.rows = rows};
+
+zero_status zero_help_unknown(const char *word)
+{
+    const char *words[16];
+    const zero_command *command;
+    int n = 0;
+    for (; (command = zero_command_at(n)); n++) words[n] = zero_command_word(command);
+    const char *nearest = zero_suggest(word, n, words);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; did you mean '%s'?", word,
+                         nearest);
+    return zero_fail(ZERO_ERR_INVALID, "no command '%.80s'; zero help lists all", word);
+}
+
+static zero_status run(void *options, const zero_options *given)
+{
+    const bool man = ((const help_options *)options)->man;
+    const zero_command *command = NULL;
+    if (given->n_operands > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "help takes one command or topic, found %.80s and %.80s",
+                         given->operands[0], given->operands[1]);
+    if (given->n_operands == 1) {
+        const char *name = given->operands[0];
+        const char *topic = zero_embedded_text(zero_topic_files, name);
+        command = zero_command_find(name);
+        if (!command && !topic) return zero_help_unknown(name);
+        if (!command) show_topic(name, topic, man, stdout);
+        if (!command) return ZERO_OK;
+    }
+    if (man) return zero_help_write_man(command, stdout);
+    return command ? zero_help_show(command, 0, NULL, stdout) : zero_help_show_all(stdout);
+}
+
+const zero_command zero_command_help = {
+    .name = "zero help",
+    .summary = "what a command does and takes, and the manual",
+    .usage = "zero help [COMMAND|TOPIC] [--man]",
+    .about = "Shows what COMMAND --help shows, or a topic of the manual; without either, "
+             "all of them.",
+    .example = "zero help train",
+    .tables = &table,
+    .n_tables = 1,
+    .operand = "COMMAND|TOPIC",
+    .size = sizeof(help_options),
+    .run = run,
+};

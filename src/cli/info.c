@@ -33,26 +33,10 @@ typedef struct {
     const char *defaults, *offload;
 } info_options;
 
-/* clang-format off */
+#define FIELDS info_options
 static const zero_option rows[] = {
-    {.group = "Output", .name = "json", .kind = ZERO_OPTION_FLAG,
-     .offset = offsetof(info_options, json), .standard = "off",
-     .help = "one JSON object; sizes in bytes, null where the system does not say"},
-    {.name = "defaults", .kind = ZERO_OPTION_TEXT, .offset = offsetof(info_options,
-     defaults), .argument = "MODEL",
-     .absent = "not shown",
-     .help = "instead: every option of zero train with its default for a model, such as "
-         "gpt2"},
-    {.group = "Disk", .name = "offload", .kind = ZERO_OPTION_TEXT,
-     .offset = offsetof(info_options, offload), .argument = "DIR",
-     .absent = "not shown",
-     .help = "instead: what a directory can do as a place for scratch files"},
-    {.name = "trial", .kind = ZERO_OPTION_FLAG, .offset = offsetof(info_options, trial),
-     .standard = "off",
-     .help = "with --offload: measure its rates, in 1 to 2 s and a file of 252 MiB"},
-    {.name = NULL},
+#include "cli/options/info.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 
@@ -236,17 +220,12 @@ static zero_status show_disk(const char *directory, bool with_trial, bool json)
     return print(info, "disk");
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    info_options options;
-    zero_options given;
-    ZERO_TRY(zero_options_read(&zero_command_info, argc, argv, &options, &given));
-    if (options.trial && !options.offload)
-        return zero_fail(ZERO_ERR_INVALID, "--trial needs --offload DIR");
-    if (options.offload && options.defaults)
-        return zero_fail(ZERO_ERR_INVALID, "give --offload or --defaults, not both");
-    if (options.offload) return show_disk(options.offload, options.trial, options.json);
-    if (!options.defaults) {
+    const info_options *o = options;
+    (void)given;
+    if (o->offload) return show_disk(o->offload, o->trial, o->json);
+    if (!o->defaults) {
         zero_topology t;
         char mpi[128], blas[128], cuda[1024] = "";
         double ratio = 0.0;
@@ -277,11 +256,10 @@ static zero_status run(int argc, char **argv)
             known(t.memory_available), "memory_limit_bytes", known(t.memory_limit),
             "shm_available_bytes", known(t.shm_available), "stages", stages, "types",
             names(zero_type_name_at), "collectives", names(zero_algorithm_name_at));
-        return options.json ? zero_json_print(info, JSON_INDENT(2), stdout)
-                            : print(info, "build");
+        return o->json ? zero_json_print(info, JSON_INDENT(2), stdout)
+                       : print(info, "build");
     }
-    return zero_help_show_defaults(&zero_command_train, options.defaults, options.json,
-                                   stdout);
+    return zero_help_show_defaults(&zero_command_train, o->defaults, o->json, stdout);
 }
 
 const zero_command zero_command_info = {

@@ -24,8 +24,3 @@ extern const zero_option zero_job_rows[];
  * that of the command line. ZERO_ERR_INVALID, naming the option. */
 ZERO_NODISCARD zero_status zero_job_options_read(const zero_job_options *job,
                                                  zero_plan_request *request);
-
-#define ZERO_JOB_PART 64
-
-/* The text before the comma goes to first[]; returns what follows it, or NULL. */
-const char *zero_job_cut(const char *text, char first[ZERO_JOB_PART]);

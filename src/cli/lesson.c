@@ -25,46 +25,10 @@ typedef struct {
     const char *save, *check, *grade;
 } lesson_options;
 
-#define FIELD(name) .offset = offsetof(lesson_options, name)
-#define FLAG        .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define TEXT        .kind = ZERO_OPTION_TEXT
-#define WHOLE(least, most) \
-    .kind = ZERO_OPTION_WHOLE, .min = (least), .max = (most), .argument = "N"
-
-/* clang-format off */
+#define FIELDS lesson_options
 static const zero_option rows[] = {
-    {.group = "Course", .name = "answers", FLAG, FIELD(answers),
-     .help = "for teachers: every question with its answer, why, and the usual mistakes"},
-    {.name = "no-questions", FLAG, FIELD(no_questions), .help = "tell it all, ask nothing"},
-    {.name = "from", WHOLE(1, 99), FIELD(from), .absent = "1",
-     .help = "begin with question N of the lesson"},
-    {.name = "tries", WHOLE(1, 9), FIELD(tries), .absent = "2 at a terminal, else 1",
-     .help = "answers to a question before it is told"},
-    {.name = "save", TEXT, FIELD(save), .argument = "FILE", .absent = "not saved",
-     .help = "add the answers to a file that --check and --grade read, the last one to "
-         "each question"},
-    {.group = "Numbers", .name = "ranks", WHOLE(2, ZERO_COURSE_RANKS), FIELD(ranks),
-     .absent = "3, or --student's", .help = "ranks of the small model's job"},
-    {.name = "layers", WHOLE(1, ZERO_COURSE_LAYERS), FIELD(layers),
-     .absent = "1, or --student's", .help = "its transformer blocks"},
-    {.name = "hidden", WHOLE(4, ZERO_COURSE_HIDDEN), FIELD(hidden),
-     .absent = "4, or --student's", .help = "its channels, a multiple of 4"},
-    {.name = "microbatches", WHOLE(2, 8), FIELD(microbatches),
-     .absent = "2, or --student's", .help = "per rank, in the lesson about accumulation"},
-    {.name = "dtype", .kind = ZERO_OPTION_CHOICE, FIELD(dtype), .words = "fp32|bf16|fp16",
-     .absent = "fp32", .help = "of lessons that do not name it"},
-    {.name = "student", TEXT, FIELD(student), .argument = "NAME",
-     .absent = "the course's numbers",
-     .help = "numbers drawn from this name: every student has questions of his own"},
-    {.group = "Grading", .name = "check", TEXT, FIELD(check), .argument = "FILE",
-     .absent = "none",
-     .help = "grade one file of answers, question by question; - for the standard input"},
-    {.name = "grade", TEXT, FIELD(grade), .argument = "FILE", .absent = "none",
-     .help = "grade a class: a row for each student, then the usual mistakes; - for the "
-         "standard input"},
-    {.name = NULL},
+#include "cli/options/lesson.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 
@@ -81,26 +45,11 @@ static bool is_padded(const char *name)
 
 static zero_status check_options(const lesson_options *o)
 {
-    bool grades = o->check || o->grade;
-    if (o->hidden % 4 != 0)
-        return zero_fail(ZERO_ERR_INVALID, "--hidden %d is not a multiple of 4",
-                         (int)o->hidden);
     if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
         return zero_fail(
             ZERO_ERR_INVALID,
             "--student: expected a name of at most %d bytes, without blanks around it",
             NAME_BYTES - 1);
-    if (o->check && o->grade)
-        return zero_fail(ZERO_ERR_INVALID, "give --check or --grade, not both");
-    if (o->answers + o->no_questions + grades > 1)
-        return zero_fail(ZERO_ERR_INVALID, "give one of --answers, --no-questions%s",
-                         grades ? ", --check and --grade" : ", not both");
-    if (o->save && (o->answers || o->no_questions || grades))
-        return zero_fail(ZERO_ERR_INVALID, "--save: nothing is asked");
-    if (o->from > 0 && grades)
-        return zero_fail(ZERO_ERR_INVALID, "--from: nothing is asked");
-    if (o->tries > 0 && (o->answers || o->no_questions || grades))
-        return zero_fail(ZERO_ERR_INVALID, "--tries: nothing is asked");
     return ZERO_OK;
 }
 
@@ -272,11 +221,6 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
                                                .out = stdout});
     zero_course_numbers numbers =
         o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
-    if (number == 0 && (o->save || o->tries > 0 || o->from > 0))
-        return zero_fail(ZERO_ERR_INVALID, "--%s: give the number of a lesson, too",
-                         o->save        ? "save"
-                         : o->tries > 0 ? "tries"
-                                        : "from");
     if (number > 0 || o->answers || o->no_questions)
         return hold(o, lessons, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");
@@ -286,21 +230,15 @@ static zero_status lesson(const lesson_options *o, const json_t *lessons, int nu
     return ZERO_OK;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    lesson_options options;
-    zero_options given;
     json_t *lessons;
     int number;
-    ZERO_TRY(zero_options_read(&zero_command_lesson, argc, argv, &options, &given));
-    zero_status st = zero_course_read(&lessons);
-    if (st == ZERO_OK) {
-        st = read_number(&given, (int)json_array_size(lessons), &number);
-        if (st == ZERO_OK) st = check_options(&options);
-        if (st == ZERO_OK) st = lesson(&options, lessons, number);
-        json_decref(lessons);
-    }
-    zero_options_destroy(&given);
+    ZERO_TRY(zero_course_read(&lessons));
+    zero_status st = read_number(given, (int)json_array_size(lessons), &number);
+    if (st == ZERO_OK) st = check_options(options);
+    if (st == ZERO_OK) st = lesson(options, lessons, number);
+    json_decref(lessons);
     return st;
 }
 

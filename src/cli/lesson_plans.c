@@ -67,16 +67,17 @@ static zero_status make_plan(const char *words, char **text, json_t **facts)
     char *argv[WORDS];
     int argc;
     zero_plan_options options;
+    zero_options given;
     zero_plan_report report;
     char *copy = cut(words, &argc, argv);
-    zero_status st = zero_plan_options_parse(&options, argc, argv);
+    zero_status st = zero_options_read(&zero_command_plan, argc, argv, &options, &given);
     if (st == ZERO_OK) {
         st = zero_plan_report_make(&report, &options.request);
         if (st == ZERO_OK) {
             st = take_plan(&report, text, facts);
             zero_plan_report_destroy(&report);
         }
-        zero_plan_options_destroy(&options);
+        zero_options_destroy(&given);
     }
     free(copy);
     return st;

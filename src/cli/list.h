@@ -29,4 +29,3 @@ ZERO_NODISCARD zero_status zero_list_check_rank(const char *option, int rank,
 /* The value of --trace-ranks. ZERO_ERR_INVALID. */
 ZERO_NODISCARD zero_status zero_list_trace_ranks(const char *list, const zero_list_job *job,
                                                  zero_trace_ranks *to);
-#define ZERO_TRACE_RANKS_ALONE "--trace-ranks without --trace: give --trace FILE as well"

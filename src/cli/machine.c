@@ -23,8 +23,8 @@ static void take_cores(int index, void *arg)
     if (!zero_binding_take(c->binding, index)) c->has_failed = true;
 }
 
-zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
-                              zero_topology *topology, zero_thread_choice *threads,
+zero_status zero_machine_take(int local_rank, int node_ranks, int64_t *threads,
+                              zero_topology *topology, const char **from,
                               zero_binding *binding)
 {
     /* Batch systems set this variable to the cores of a task. A list ("4,2") is for nested
@@ -34,25 +34,23 @@ zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
     binding_call c = {.binding = binding};
     ZERO_TRY(zero_topology_read(topology));
     zero_blas_set_threads(1);
-    *threads = (zero_thread_choice){1, NULL};
-    if (option > 0)
-        *threads = (zero_thread_choice){option, "--threads"};
-    else if (n >= 1 && n <= ZERO_MOST_THREADS && zero_cpu_has_threads())
-        *threads = (zero_thread_choice){n, name};
-    if (threads->n > zero_max(FEW_THREADS, topology->machine_threads))
+    const bool is_asked = n >= 1 && n <= ZERO_MOST_THREADS && zero_cpu_has_threads();
+    *from = *threads > 0 ? "--threads" : is_asked ? name : NULL;
+    if (*threads <= 0) *threads = is_asked ? n : 1;
+    if (*threads > zero_max(FEW_THREADS, topology->machine_threads))
         return zero_fail(ZERO_ERR_INVALID,
                          "%s %d: this machine runs %d threads at a time; choose at most "
                          "that many per rank",
-                         threads->from, (int)threads->n, topology->machine_threads);
-    if (threads->n == 1) return ZERO_OK;
+                         *from, (int)*threads, topology->machine_threads);
+    if (*threads == 1) return ZERO_OK;
     if (!zero_cpu_has_threads())
         return zero_fail(
             ZERO_ERR_ENV,
             "--threads %d: this build has no OpenMP, so a rank has one thread; start more "
             "ranks, or build with a compiler that has it and -DZERO_OPENMP=ON",
-            (int)threads->n);
-    ZERO_TRY(zero_binding_open(binding, (int)threads->n, local_rank, node_ranks));
-    if (binding->binds) zero_cpu_each_thread((int)threads->n, take_cores, &c);
+            (int)*threads);
+    ZERO_TRY(zero_binding_open(binding, (int)*threads, local_rank, node_ranks));
+    if (binding->binds) zero_cpu_each_thread((int)*threads, take_cores, &c);
     if (c.has_failed)
         snprintf(binding->text, sizeof binding->text,
                  "the system refused to bind them to cores of their own");

@@ -10,23 +10,16 @@
 /* The most that --threads takes: more than any machine's. */
 #define ZERO_MOST_THREADS 4096
 
-/* The threads of a rank. */
-typedef struct {
-    int64_t n;
-    const char
-        *from; /* the option or the variable that asked for them; NULL: neither did */
-} zero_thread_choice;
-
-/* Reads the machine and chooses threads: those of --threads, or if that is 0 what the
- * environment says, else 1. Several are bound, for this rank among those on this machine,
- * as base/binding.h decides, until the caller closes the binding; its text says where they
+/* Reads the machine and chooses threads: *threads is those of --threads, or if that is 0
+ * what the environment says, else 1; *from is the option or the variable that asked for
+ * them, or NULL. Several are bound, for this rank among those on this machine, as
+ * base/binding.h decides, until the caller closes the binding; its text says where they
  * are. If that is more than the launcher gave, the topology has it. BLAS gets one thread:
  * its calls are made by ours. ZERO_ERR_ENV if --threads asks for several and this build has
  * none, or hwloc fails. */
-ZERO_NODISCARD zero_status zero_machine_take(int64_t option, int local_rank, int node_ranks,
-                                             zero_topology *topology,
-                                             zero_thread_choice *threads,
-                                             zero_binding *binding);
+ZERO_NODISCARD zero_status zero_machine_take(int local_rank, int node_ranks,
+                                             int64_t *threads, zero_topology *topology,
+                                             const char **from, zero_binding *binding);
 
 /* Bytes that a plan may need on this rank: its share of what is free on the machine now,
  * and what the process has taken of that which a plan counts, `taken`. */

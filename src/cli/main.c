@@ -16,31 +16,20 @@ static bool is_one_of(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-static zero_status run(const zero_command *command, int argc, char **argv)
-{
-    if (!command->run)
-        return zero_fail(ZERO_ERR_UNSUPPORTED, "%s is not in this version", command->name);
-    if (zero_options_ask_for_help(argc, argv))
-        return zero_help_show(command, argc, argv, stdout);
-    return command->run(argc, argv);
-}
-
 static zero_status dispatch(int argc, char **argv)
 {
     if (argc < 2) {
-        zero_help_show_all(stdout);
+        ZERO_TRY(zero_help_show_all(stdout));
         return zero_fail(ZERO_ERR_INVALID, "no command given");
     }
-    if (is_one_of(argv[1], "--help", "-h")) {
-        zero_help_show_all(stdout);
-        return ZERO_OK;
-    }
+    if (is_one_of(argv[1], "--help", "-h")) return zero_help_show_all(stdout);
     if (is_one_of(argv[1], "--version", "version")) {
         printf("zero %s\n", zero_version());
         return ZERO_OK;
     }
     const zero_command *command = zero_command_find(argv[1]);
-    return command ? run(command, argc - 2, argv + 2) : zero_help_unknown(argv[1]);
+    return command ? zero_options_run(command, argc - 2, argv + 2)
+                   : zero_help_unknown(argv[1]);
 }
 
 /* Rank 0 prints the message that all ranks have and ends the job. A rank still alive after

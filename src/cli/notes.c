@@ -3,59 +3,42 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REASON 160
+#include "facts/facts.h"
 
-/* True if the option has its default, or was left open. */
-static bool is_standard(const zero_option *row, const char *value)
+/* The row's first words whose condition holds; NULL: it has its effect. */
+static const char *find_idle(const zero_option *row, const json_t *run)
 {
-    return !value || (row->standard && strcmp(value, row->standard) == 0);
-}
-
-static bool holds(const zero_option_idle *idle, const zero_notes *of, char text[REASON])
-{
-    char buffer[ZERO_OPTION_TEXT_BYTES];
-    if (!idle->option) {
-        snprintf(text, REASON, "%s", idle->words ? idle->words : "");
-        return idle->holds && idle->holds(of->run);
+    for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++) {
+        zero_fact fact;
+        const zero_scope scope = {.node = run};
+        const char *when = row->idle[i].when;
+        if (when && zero_fact_of(when, strlen(when), &scope, &fact) == ZERO_OK &&
+            zero_fact_is_true(&fact))
+            return row->idle[i].words;
     }
-    const zero_option *row = zero_option_named(of->rows, idle->option);
-    const char *value = zero_option_value(row, of->values, buffer);
-    bool is_shown = idle->value && row->kind != ZERO_OPTION_FLAG;
-    snprintf(text, REASON, "has no effect %s --%s%s%s", idle->value ? "with" : "without",
-             idle->option, is_shown ? " " : "", is_shown ? idle->value : "");
-    if (!idle->value) return is_standard(row, value);
-    return value && strcmp(value, idle->value) == 0;
+    return NULL;
 }
 
-static bool is_idle(const zero_option *row, const zero_notes *of, char text[REASON])
+void zero_notes_show(const zero_options *given, const zero_option *rows, const void *values,
+                     unsigned only, json_t *run)
 {
-    for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++)
-        if (holds(&row->idle[i], of, text)) return true;
-    return false;
-}
-
-void zero_notes_show_all(const zero_options *given, const zero_notes *of)
-{
-    for (const zero_option *row = of->rows; row->name; row++) {
-        char buffer[ZERO_OPTION_TEXT_BYTES], reason[REASON];
-        const char *value = zero_option_value(row, of->values, buffer);
-        bool counts = (row->is & of->only) == of->only;
-        if (!counts || !zero_options_is_set(given, row->name) || is_standard(row, value))
-            continue;
+    json_t *options = zero_options_typed(rows, values);
+    json_object_update_missing(run, options);
+    for (const zero_option *row = rows; row->name; row++) {
+        char buffer[ZERO_OPTION_TEXT_BYTES];
+        const char *value = zero_option_value(row, values, buffer);
+        bool is_standard = !value || (row->standard && strcmp(value, row->standard) == 0);
         bool is_flag = row->kind == ZERO_OPTION_FLAG;
-        if (is_idle(row, of, reason))
+        if ((row->is & only) != only || !zero_options_is_set(given, row->name) ||
+            is_standard)
+            continue;
+        const char *words = find_idle(row, run);
+        if (words)
             fprintf(stderr, "zero: note: --%s%s%s %s\n", row->name, is_flag ? "" : " ",
-                    is_flag ? "" : value, reason);
+                    is_flag ? "" : value, words);
     }
-}
-
-void zero_notes_show(const zero_options *given, const zero_run_facts *run)
-{
-    const zero_notes notes = {.rows = zero_run_options,
-                              .values = run->config,
-                              .run = run,
-                              .only = run->n_hosts > 0 ? 0 : ZERO_OPTION_PLANNED};
-    zero_notes_show_all(given, &notes);
+    json_decref(options);
+    json_decref(run);
 }
 
 static void warn(void *arg, const char *text)

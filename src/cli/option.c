@@ -3,10 +3,12 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "train/metrics.h"
 
 static void put(const zero_option *option, const void *value, size_t size, void *into)
 {
@@ -241,4 +243,31 @@ const char *zero_option_value(const zero_option *option, const void *from,
     word_at(option, (int)(whole_at(option, at) - option->min), &word, &length);
     snprintf(text, ZERO_OPTION_TEXT_BYTES, "%.*s", (int)length, word);
     return text;
+}
+
+json_t *zero_option_typed(const zero_option *option, const void *from)
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    const char *text = zero_option_value(option, from, buffer);
+    const char *at = (const char *)from + option->offset;
+    if (!text) return json_null();
+    if (text == option->words) return json_string(text);
+    switch (option->kind) {
+    case ZERO_OPTION_WHOLE: return json_integer(strtoll(text, NULL, 10));
+    case ZERO_OPTION_REAL:
+    case ZERO_OPTION_RATE: return json_real(*(const double *)(const void *)at);
+    case ZERO_OPTION_FLAG: return json_boolean(*(const bool *)at);
+    case ZERO_OPTION_TEXT:
+    case ZERO_OPTION_CHOICE: break;
+    }
+    return zero_metrics_text(text);
+}
+
+json_t *zero_options_typed(const zero_option *rows, const void *from)
+{
+    json_t *values = json_object();
+    for (const zero_option *row = rows; values && row->name; row++)
+        if (row->offset != ZERO_OPTION_NOWHERE)
+            json_object_set_new(values, row->name, zero_option_typed(row, from));
+    return values;
 }

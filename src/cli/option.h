@@ -1,4 +1,5 @@
-/* option.h - one option: a row of a table.
+/* option.h - one option: a row of a table, which is a text in options/
+ * (cmake/EmbedOptions.cmake).
  *
  * Command lines, --config files, --help, man pages, what identifies a run and what ranks
  * must agree on all come from such rows. A row says where its value lies in the struct that
@@ -9,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "base/field.h"
 #include "zero/status.h"
@@ -32,14 +35,6 @@ enum {
     ZERO_OPTION_RESUMED = 16,
 };
 
-/* Where an option has no effect, or less than it seems to. */
-typedef struct {
-    const char *option, *value; /* another option has this value; NULL: its default */
-    /* Without `option`: this holds. `run` is what the command shows notes of. */
-    bool (*holds)(const void *run);
-    const char *words; /* the note, after the option's name: "has no effect ..." */
-} zero_option_idle;
-
 #define ZERO_OPTION_NOWHERE SIZE_MAX
 #define ZERO_OPTION_WORD    INT64_MIN /* the value of a whole number given as its word */
 
@@ -55,7 +50,12 @@ typedef struct {
     const char *help;
     const char *standard; /* the default, as a user would write it; NULL: left open, and */
     const char *absent;   /* in words, what happens then */
-    zero_option_idle idle[3]; /* the first that holds is told; zeros past the last one */
+    /* Where it has no effect, or less than it seems to: an expression (facts/facts.h) over
+     * the options and what a command knows of its run, and the note, after the option's
+     * name. The first that holds is told; zeros past the last one. */
+    struct {
+        const char *when, *words;
+    } idle[3];
 
     const char *words; /* CHOICE: "lines|bar"; WHOLE: a word instead of a number */
     /* CHOICE: more words; WHOLE: the meaning of number i, for --help. NULL past the
@@ -89,6 +89,11 @@ ZERO_NODISCARD zero_status zero_option_store(const zero_option *option, const ch
  * has no field. */
 const char *zero_option_value(const zero_option *option, const void *from,
                               char text[ZERO_OPTION_TEXT_BYTES]);
+
+/* The value with its type, null if it is left open; and all of a table that have a field,
+ * by name. The caller's. */
+json_t *zero_option_typed(const zero_option *option, const void *from);
+json_t *zero_options_typed(const zero_option *rows, const void *from);
 
 /* The row's help, with the meanings of its numbers. */
 void zero_option_help(const zero_option *option, char text[ZERO_OPTION_HELP_BYTES]);

@@ -2,14 +2,21 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
+#include "cli/help.h"
 #include "comm/launch.h"
+#include "facts/form.h"
 #include "io/file.h"
+#include "train/metrics.h"
+
+extern const zero_embedded zero_cli_forms[];
 
 /* The words of a command line, not yet checked: the text of row i, NULL where it is not
  * given. */
@@ -158,16 +165,61 @@ void zero_options_reset(const zero_command *command, void *into)
     }
 }
 
+/* Everything that forms/checks.txt asks about: the options with their types, and which of
+ * them, "given", and what words without dashes, "operands", there are. */
+static json_t *describe(const zero_options *given, const void *options)
+{
+    json_t *tree = json_object(), *names = json_array(), *operands = json_array();
+    const zero_option_table *table;
+    const zero_option *row;
+    for (int i = 0; (row = zero_command_option(given->command, i, &table)); i++) {
+        if (given->set[i]) json_array_append_new(names, json_string(row->name));
+        if (row->offset == ZERO_OPTION_NOWHERE || json_object_get(tree, row->name))
+            continue;
+        json_object_set_new(tree, row->name,
+                            zero_option_typed(row, (const char *)options + table->base));
+    }
+    for (int i = 0; i < given->n_operands; i++)
+        json_array_append_new(operands, zero_metrics_text(given->operands[i]));
+    json_object_set_new(tree, "given", names);
+    json_object_set_new(tree, "operands", operands);
+    return tree;
+}
+
+/* Options that contradict each other: the command's section of forms/checks.txt prints a
+ * line for each mistake, and the first one is the message. */
+static zero_status check_form(const zero_options *given, const void *options)
+{
+    const char *checks = zero_embedded_text(zero_cli_forms, "checks");
+    const char *section = zero_command_word(given->command);
+    char heading[32], *text = NULL;
+    size_t n;
+    snprintf(heading, sizeof heading, "=== %s\n", section);
+    if (!strstr(checks, heading)) return ZERO_OK;
+    FILE *out = open_memstream(&text, &n);
+    if (!out) return zero_fail(ZERO_ERR_NOMEM, "no memory to check the options");
+    json_t *tree = describe(given, options);
+    zero_status st = zero_form_print(checks, section, tree, NULL, out);
+    json_decref(tree);
+    fclose(out);
+    if (st == ZERO_OK && n > 0)
+        st = zero_fail(ZERO_ERR_INVALID, "%.*s", (int)strcspn(text, "\n"), text);
+    free(text);
+    return st;
+}
+
 zero_status zero_options_read(const zero_command *command, int argc, char **argv,
                               void *into, zero_options *given)
 {
-    zero_options new = {.command = command};
+    const zero_options before = *given;
+    *given = (zero_options){.command = command, .argc = argc, .argv = argv};
     zero_options_reset(command, into);
-    zero_status st = read_line(command, argc, argv, into, &new);
-    if (st == ZERO_OK)
-        *given = new;
-    else
-        zero_options_destroy(&new);
+    zero_status st = read_line(command, argc, argv, into, given);
+    if (st == ZERO_OK) st = check_form(given, into);
+    if (st == ZERO_OK && command->check) st = command->check(into, given);
+    if (st == ZERO_OK) return ZERO_OK;
+    zero_options_destroy(given);
+    *given = before;
     return st;
 }
 
@@ -182,21 +234,19 @@ bool zero_options_is_set(const zero_options *given, const char *name)
     return set;
 }
 
-const char *zero_options_find_given(const zero_options *given, const char *const *list)
+zero_status zero_options_run(const zero_command *command, int argc, char **argv)
 {
-    const zero_option_table *in;
-    const zero_option *option;
-    for (int i = 0; (option = zero_command_option(given->command, i, &in)); i++)
-        for (int k = 0; given->set[i] && list[k]; k++)
-            if (strcmp(option->name, list[k]) == 0) return list[k];
-    return NULL;
-}
-
-bool zero_options_ask_for_help(int argc, char **argv)
-{
+    zero_options given = {.command = command};
     for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
-    return false;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return zero_help_show(command, argc, argv, stdout);
+    void *options = malloc(command->size + 1);
+    if (!options) return zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    zero_status st = zero_options_read(command, argc, argv, options, &given);
+    if (st == ZERO_OK) st = command->run(options, &given);
+    zero_options_destroy(&given);
+    free(options);
+    return st;
 }
 
 void zero_options_destroy(zero_options *given)

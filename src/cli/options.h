@@ -18,33 +18,32 @@
 
 #define ZERO_OPERANDS_MOST 64
 
-/* A user's choices. */
-typedef struct {
+struct zero_options {
     const zero_command *command;
+    int argc; /* what follows the command's name; borrowed */
+    char **argv;
     bool set[ZERO_OPTIONS_MOST];              /* by row; use zero_options_is_set() */
     const char *operands[ZERO_OPERANDS_MOST]; /* [n_operands], borrowed from argv */
     int n_operands;
     json_t *file; /* owned; NULL without --config */
-} zero_options;
+};
 
 /* Sets every option to its default, and the rest to zero. */
 void zero_options_reset(const zero_command *command, void *into);
 
-/* Reads what follows the command's name into the struct: argv[0] is the first option. Texts
- * there are borrowed from `argv` and from `given`, which is the caller's to destroy.
- * ZERO_ERR_INVALID on the first mistake, in a message that names the option, the value and
- * what is allowed; *given is untouched then, and the struct undefined. */
+/* Reads what follows the command's name into the struct: argv[0] is the first option; then
+ * the command checks it. Texts there are borrowed from `argv` and from `given`, which is
+ * the caller's to destroy. ZERO_ERR_INVALID on the first mistake, in a message that names
+ * the option, the value and what is allowed; *given is untouched then, and the struct
+ * undefined. */
 ZERO_NODISCARD zero_status zero_options_read(const zero_command *command, int argc,
                                              char **argv, void *into, zero_options *given);
 void zero_options_destroy(zero_options *given); /* accepts all zeros */
 
+/* The same, and runs the command; or prints its help, if the words ask for it. */
+ZERO_NODISCARD zero_status zero_options_run(const zero_command *command, int argc,
+                                            char **argv);
+
 /* True if the user chose a value, by flag or file. `name` is an option's, without
  * dashes. */
 bool zero_options_is_set(const zero_options *given, const char *name);
-
-/* The first option of the list (ended by NULL) that the user chose a value for; NULL:
- * none. */
-const char *zero_options_find_given(const zero_options *given, const char *const *list);
-
-/* True if --help or -h is among the words. */
-bool zero_options_ask_for_help(int argc, char **argv);

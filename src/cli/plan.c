@@ -2,7 +2,7 @@
 #include "cli/plan_options.h"
 
 #include "base/fail.h"
-#include "cli/notes.h"
+#include "cli/run_options.h"
 #include "comm/launch.h"
 #include "paper/paper.h"
 #include "report/chart.h"
@@ -40,36 +40,27 @@ static zero_status show(const zero_plan_report *r, const zero_plan_options *opti
     return zero_plan_show(r, stdout);
 }
 
-static zero_status plan(const zero_plan_options *options)
+static zero_status plan(const zero_plan_options *options, const zero_options *given)
 {
     zero_plan_report report;
     const zero_plan_request *request = &options->request;
     ZERO_TRY(zero_plan_report_make(&report, request));
-    zero_run_facts facts = {&report.config, report.collectives, 0};
     if (!request->all_stages && zero_launch_rank_hint() == 0)
-        zero_notes_show(&options->given, &facts);
+        zero_run_options_note(given, &report.config, report.collectives, 0);
     zero_status st = show(&report, options);
     zero_plan_report_destroy(&report);
     return st;
 }
 
-/* Tables for which nothing is planned. */
-static zero_status show_table(const zero_plan_options *options)
+static zero_status run(void *options, const zero_options *given)
 {
-    if (options->paper) return zero_paper_show(options->paper, options->json, stdout);
-    if (options->machines) return zero_plan_machines_show(stdout);
+    const zero_plan_options *o = options;
+    /* Tables for which nothing is planned. */
+    if (o->paper) return zero_paper_show(o->paper, o->json, stdout);
+    if (o->machines) return zero_plan_machines_show(stdout);
+    if (!o->models) return plan(o, given);
     zero_models_show(stdout);
     return ZERO_OK;
-}
-
-static zero_status run(int argc, char **argv)
-{
-    zero_plan_options options;
-    ZERO_TRY(zero_plan_options_parse(&options, argc, argv));
-    bool is_table = options.models || options.paper || options.machines;
-    zero_status st = is_table ? show_table(&options) : plan(&options);
-    zero_plan_options_destroy(&options);
-    return st;
 }
 
 const zero_command zero_command_plan = {
@@ -88,6 +79,6 @@ const zero_command zero_command_plan = {
     .tables = zero_plan_tables,
     .n_tables = ZERO_PLAN_TABLES,
     .size = sizeof(zero_plan_options),
-    .complete = zero_plan_options_complete,
+    .check = zero_plan_options_check,
     .run = run,
 };

@@ -16,17 +16,10 @@ typedef struct {
     const char *fit;
     const char *per_node; /* --ranks-per-node; NULL: not asked for */
     int n_per_node, ranks_per_node[ZERO_NODE_ROWS];
-    zero_options given; /* owned */
 } zero_plan_options;
 
 #define ZERO_PLAN_TABLES 3
 extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
 
-/* Fills in what a preset decides, for --help. */
-ZERO_NODISCARD zero_status zero_plan_options_complete(void *options);
-
-/* Reads what follows the subcommand. ZERO_ERR_INVALID or ZERO_ERR_UNSUPPORTED, with
- * *options untouched, on the first mistake. `argv` outlives *options. */
-ZERO_NODISCARD zero_status zero_plan_options_parse(zero_plan_options *options, int argc,
-                                                   char **argv);
-void zero_plan_options_destroy(zero_plan_options *options);
+/* The command's check(). */
+zero_status zero_plan_options_check(void *options, const zero_options *given);

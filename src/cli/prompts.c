@@ -178,13 +178,14 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
     const zero_generate_options *o = r->options;
     const char *text = o->prompt ? o->prompt : NO_PROMPT;
     const prompt given = {text, strlen(text), 0};
-    int64_t room = o->prompt_tokens ? o->n_prompt_tokens : (int64_t)given.bytes;
+    int64_t room = (int64_t)given.bytes;
+    if (o->prompt_tokens)
+        ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, NULL, &room));
     ZERO_TRY(allocate(p, 1, room + o->tokens));
     p->n = 1;
     p->texts[0].tokens = p->tokens;
     if (!o->prompt_tokens) return encode(r, &given, &p->texts[0]);
-    p->texts[0].n_known = room;
-    memcpy(p->tokens, o->prompt_tokens, (size_t)room * sizeof *p->tokens);
+    ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, p->tokens, &p->texts[0].n_known));
     return check_ids(r, &p->texts[0]);
 }
 

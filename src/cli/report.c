@@ -20,26 +20,10 @@ typedef struct {
     bool csv, json;
 } report_options;
 
-#define FIELD(name) .offset = offsetof(report_options, name)
-
-/* clang-format off */
+#define FIELDS report_options
 static const zero_option rows[] = {
-    {.group = "Report", .name = "out", .kind = ZERO_OPTION_TEXT, FIELD(out),
-     .argument = "FILE", .absent = "text, on the standard output",
-     .help = "writes a page there, one HTML file that needs no network and no script; "
-         "with --csv or --json that form"},
-    {.name = "trace", .kind = ZERO_OPTION_TEXT, FIELD(trace), .argument = "FILE",
-     .absent = "none",
-     .help = "a trace of zero train or zero simulate: where each rank's step went, and "
-         "who was late; on the page, a timeline of the first run"},
-    {.name = "csv", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(csv),
-     .help = "a row per run and step, per study and point, or per rank and step of a "
-         "trace"},
-    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
-     .help = "one JSON object with everything"},
-    {.name = NULL},
+#include "cli/options/report.rows"
 };
-/* clang-format on */
 
 static const zero_option_table table = {.rows = rows};
 
@@ -148,17 +132,6 @@ static zero_status write_out(const sources *s, const report_options *o)
 
 /* ---- the command ---- */
 
-static zero_status check(const report_options *o, const zero_options *given)
-{
-    if (given->n_operands == 0 && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "report needs a file: the metrics of a run (zero train --metrics "
-                         "FILE), the directory of a study (zero sweep), or --trace FILE");
-    if (o->csv && o->json)
-        return zero_fail(ZERO_ERR_INVALID, "--csv and --json: give one, not both");
-    return o->out ? check_out(o, given) : ZERO_OK;
-}
-
 static zero_status check_sources(const sources *s, const report_options *o)
 {
     int kinds = (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace;
@@ -248,15 +221,11 @@ static zero_status report(const report_options *o, const zero_options *given)
     return st;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    report_options o;
-    zero_options given;
-    ZERO_TRY(zero_options_read(&zero_command_report, argc, argv, &o, &given));
-    zero_status st = check(&o, &given);
-    if (st == ZERO_OK) st = report(&o, &given);
-    zero_options_destroy(&given);
-    return st;
+    const report_options *o = options;
+    if (o->out) ZERO_TRY(check_out(o, given));
+    return report(o, given);
 }
 
 const zero_command zero_command_report = {

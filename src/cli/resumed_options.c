@@ -1,4 +1,4 @@
-#include "cli/resumed_options.h"
+#include "cli/saving.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "nn/shape.h"
 #include "train/learning_rate.h"
 
 static const char *saved_as(const json_t *options, const char *name, const char *absent)
@@ -40,15 +41,17 @@ static void differ(char *list, size_t size, const char *name, const char *now,
 /* Defaults that follow another option: where that is given anew, so are they. */
 static const struct {
     const char *name, *leader;
-} followers[] = {{"layers", "model"},     {"hidden", "model"}, {"heads", "model"},
-                 {"seq", "model"},        {"vocab", "model"},  {"lr-min", "lr"},
-                 {"activations", "dtype"}};
+} followers[] = {
+    {"architecture", "model"}, {"layers", "model"},   {"hidden", "model"},
+    {"heads", "model"},        {"kv-heads", "model"}, {"head-size", "model"},
+    {"inner", "model"},        {"theta", "model"},    {"seq", "model"},
+    {"vocab", "model"},        {"lr-min", "lr"},      {"activations", "dtype"}};
 
 static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
     const zero_option *row = zero_option_named(zero_run_options, name);
-    return zero_options_is_set(&s->given, name) &&
+    return zero_options_is_set(s->given, name) &&
            !was(saved, name, zero_option_value(row, &s->config, buffer));
 }
 
@@ -101,20 +104,25 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
 {
     zero_shape now;
     char list[512] = "";
-    ZERO_TRY(zero_config_shape(c, m->gpt2.vocab, &now));
-    const struct {
-        const char *name;
-        int64_t now, then;
-    } all[] = {
-        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
-        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
-        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c->seed, m->seed}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        char a[32], b[32];
-        snprintf(a, sizeof a, "%" PRId64, all[i].now);
-        snprintf(b, sizeof b, "%" PRId64, all[i].then);
-        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
+    ZERO_TRY(zero_config_shape(c, m->shape.vocab, &now));
+    now = zero_shape_complete(&now);
+    char a[32], b[32];
+    if (now.kind != m->shape.kind)
+        differ(list, sizeof list, "architecture", now.kind->name, m->shape.kind->name);
+    for (const zero_shape_field *f = zero_shape_fields;
+         f < zero_shape_fields + ZERO_SHAPE_FIELDS && now.kind == m->shape.kind; f++) {
+        if ((now.kind->has & f->needs) != f->needs ||
+            zero_shape_get(&now, f) == zero_shape_get(&m->shape, f))
+            continue;
+        char name[32];
+        zero_shape_option(f, name);
+        zero_shape_write(&now, f, a);
+        zero_shape_write(&m->shape, f, b);
+        differ(list, sizeof list, name, a, b);
     }
+    snprintf(a, sizeof a, "%" PRId64, c->seed);
+    snprintf(b, sizeof b, "%" PRId64, m->seed);
+    if (c->seed != m->seed) differ(list, sizeof list, "seed", a, b);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "cannot resume %s: these options differ from the saved run: %s; "
@@ -127,11 +135,11 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     zero_resumed *r = &s->saving.resumed;
     zero_config c = s->config;
     char taken[sizeof r->taken] = "";
-    if (!m->has_gpt2)
+    if (!m->has_shape)
         return zero_fail(ZERO_ERR_INVALID,
-                         "%s holds another program's model, not a GPT-2 of zero train",
+                         "%s holds another program's model, not one of zero train",
                          r->path);
-    if (c.new_data && !zero_options_is_set(&s->given, "data"))
+    if (c.new_data && !zero_options_is_set(s->given, "data"))
         return zero_fail(ZERO_ERR_INVALID,
                          "--new-data continues on other data: give --data SPEC as well");
     size_t size = sizeof taken;
@@ -140,7 +148,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     for (const zero_option *row = zero_run_options; row->name; row++) {
         const char *text = saved_as(m->options, row->name, NULL);
         if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
-        if (zero_options_is_set(&s->given, row->name) || is_free(s, m->options, row->name))
+        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row->name))
             continue;
         ZERO_TRY(store(s, row, text, &c));
         char buffer[ZERO_OPTION_TEXT_BYTES];
@@ -152,12 +160,17 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         else if (!is_default && !is_past)
             add(taken, size, row->name, text);
     }
+    if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model")) {
+        zero_shape shape = m->shape; /* not all of its numbers are options */
+        zero_shape_overlay(&shape, &c.shape);
+        c.shape = shape;
+    }
     ZERO_TRY(check_is_same_run(s, &c, m));
     ZERO_TRY(check_steps(s, &c, m->step));
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
-    s->importing = (zero_importing){.shape = m->gpt2, .tokenizer = ""};
+    s->importing = (zero_importing){.shape = m->shape, .tokenizer = ""};
     if (m->has_tokenizer)
         snprintf(s->importing.tokenizer, sizeof s->importing.tokenizer,
                  "%.*s/" ZERO_TOKENIZER_NAME, ZERO_STORAGE_PATH - 32, r->path);
@@ -214,8 +227,7 @@ zero_status zero_resumed_options_check(const zero_session *s, const zero_manifes
 static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
 {
     char now[256];
-    zero_run_view view = zero_session_view(s);
-    zero_show_arithmetic(&view, now, sizeof now);
+    zero_show_arithmetic(&s->view, now, sizeof now);
     if (strcmp(now, m->arithmetic) != 0)
         fprintf(
             stderr,

@@ -9,17 +9,6 @@
 
 extern const zero_option zero_run_options[];
 
-/* A run, or a plan, in which an option may have no effect. */
-typedef struct {
-    const zero_config *config;  /* completed */
-    zero_algorithm collectives; /* that are used, not auto */
-    int n_hosts;                /* machines of the run; 0: it is a plan */
-} zero_run_facts;
-
-/* The configuration with what the preset decides; what depends on ranks or data stays open.
- * For --help. `config` is a zero_config. */
-ZERO_NODISCARD zero_status zero_run_options_complete(void *config);
-
 /* The options that are part of a run's identity, by name and as a user would write them;
  * what is left to the preset is left out. The caller's (json_decref); NULL without
  * memory. */
@@ -35,6 +24,12 @@ bool zero_run_options_is_as_ever(const char *name, const char *value);
  * memory. */
 json_t *zero_run_options_chosen(const zero_options *given, const zero_config *config);
 json_t *zero_run_options_resolved(const zero_config *config);
+
+/* Notes of what has no effect (notes.h) in a run, or a plan, whose configuration is
+ * completed and which uses these collectives. n_hosts: machines of the run; 0: it is a
+ * plan. */
+void zero_run_options_note(const zero_options *given, const zero_config *config,
+                           zero_algorithm collectives, int n_hosts);
 
 /* A hash of the options that all ranks must have been given alike. */
 uint64_t zero_run_options_fingerprint(const zero_config *config);

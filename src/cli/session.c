@@ -23,22 +23,11 @@
 #include "report/plan_facts.h"
 #include "sharding/compile.h"
 
-/* Ranks started with different options would silently train different runs, or deadlock. */
-static zero_status compare_options(zero_session *s)
-{
-    bool same;
-    ZERO_TRY(zero_comm_compare_with_root(&s->world,
-                                         zero_run_options_fingerprint(&s->config), &same));
-    if (same) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "options differ from rank 0's: start all ranks with "
-                                       "one command line and one --config file");
-}
-
 static zero_status pretend_nodes(zero_session *s)
 {
     if (s->config.fake_nodes == 0) return ZERO_OK;
     ZERO_TRY(zero_comm_pretend_blocks(&s->world, (int)s->config.fake_nodes));
-    s->fake_nodes = s->world.layout.n_nodes > s->n_hosts;
+    s->view.fake_nodes = s->world.layout.n_nodes > s->n_hosts;
     return ZERO_OK;
 }
 
@@ -65,7 +54,7 @@ static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm
 {
     const zero_layout *layout = &s->world.layout;
     if (strcmp(s->config.collectives, "auto") == 0) {
-        *algorithm = zero_algorithm_choose(layout, &s->why_collectives);
+        *algorithm = zero_algorithm_choose(layout, &s->view.why_collectives);
         return ZERO_OK;
     }
     if (zero_algorithm_find(s->config.collectives, algorithm)) return ZERO_OK;
@@ -93,7 +82,7 @@ static zero_status name_source(const zero_session *s, zero_status st)
 static zero_status complete(zero_session *s)
 {
     if (zero_comm_is_root(&s->world)) ZERO_TRY(zero_overwriting_check(&s->config, NULL));
-    bool has_model = zero_options_is_set(&s->given, "model");
+    bool has_model = zero_options_is_set(s->given, "model");
     if (zero_config_resumes(&s->config)) ZERO_TRY(zero_config_check(&s->config));
     if (imports(s)) ZERO_TRY(zero_importing_open(&s->config, has_model, &s->importing));
     return zero_config_complete(&s->config, s->world.size);
@@ -106,7 +95,7 @@ static zero_status open_data(zero_session *s)
     const zero_config *c = &s->config;
     bool has_model = imports(s) || s->saving.resumed.is_there;
     bool is_chosen =
-        !s->saving.resumed.is_there || zero_options_is_set(&s->given, "tokenizer");
+        !s->saving.resumed.is_there || zero_options_is_set(s->given, "tokenizer");
     zero_shape shape;
     ZERO_TRY(zero_config_shape(c, has_model ? s->importing.shape.vocab : 0, &shape));
     zero_corpus_source from = {.data = c->data,
@@ -116,11 +105,11 @@ static zero_status open_data(zero_session *s)
                                .imported_from = imports(s) ? c->init_from : NULL,
                                .seed = (uint64_t)c->seed,
                                .vocab = shape.vocab,
-                               .threads = (int)s->threads.n,
+                               .threads = (int)c->plan.threads,
                                .token_bytes = (int)c->token_bytes};
     if (zero_comm_is_root(&s->world)) from.listener = zero_notes_listener();
     return zero_dataset_open(&s->dataset, &s->world, &from,
-                             c->memory_limit == 0 ? 0 : s->node_ranks);
+                             c->memory_limit == 0 ? 0 : s->view.node_ranks);
 }
 
 static zero_status open_model(zero_session *s)
@@ -128,7 +117,7 @@ static zero_status open_model(zero_session *s)
     const zero_config *c = &s->config;
     const zero_corpus *corpus = &s->dataset.corpus;
     zero_shape shape;
-    if (zero_options_is_set(&s->given, "tokenizer"))
+    if (zero_options_is_set(s->given, "tokenizer"))
         ZERO_TRY(zero_importing_compare(&s->importing, c, corpus));
     ZERO_TRY(zero_config_shape(c, corpus->vocab, &shape));
     ZERO_TRY(zero_tp_check(&c->tp, &shape));
@@ -142,8 +131,7 @@ static zero_status open_model(zero_session *s)
     return ZERO_OK;
 }
 
-static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend,
-                                    zero_algorithm collectives)
+static zero_engine_spec engine_spec(zero_session *s, zero_algorithm collectives)
 {
     const zero_config *c = &s->config;
     size_t context = zero_config_context(c), room = (size_t)c->device_memory;
@@ -152,29 +140,49 @@ static zero_engine_spec engine_spec(zero_session *s, const zero_backend *backend
     zero_config_plan(c, &plan);
     return (zero_engine_spec){
         .plan = plan,
-        .backend = backend,
+        .backend = s->backend,
         .device = s->place.device,
         .seed = c->seed,
         .eval_batches = c->eval_batches,
-        .may_use_p2p = s->why_collectives != NULL,
+        .may_use_p2p = s->view.why_collectives != NULL,
         .may_stage = zero_config_chooses_exchange(c),
         .directory = zero_config_directory(c),
         .device_limit = room == 0        ? s->place.room
                         : room > context ? room - context
                                          : 1,
-        .memory_limit = c->memory_limit >= 0 ? (size_t)c->memory_limit
-                                             : zero_machine_room(s->node_ranks, s->taken),
+        .memory_limit = zero_session_room(s),
     };
+}
+
+static zero_status find_backend(const zero_config *c, const zero_backend **backend)
+{
+    const zero_backend *device;
+    ZERO_TRY(zero_machine_device(c->device, &device));
+    ZERO_TRY(zero_backend_find(c->backend, backend));
+    if (device) *backend = device;
+    return ZERO_OK;
 }
 
 static zero_status read_machine(zero_session *s)
 {
-    ZERO_TRY(zero_machine_take(s->config.plan.threads,
-                               s->world.layout.local_of[s->world.rank], s->node_ranks,
-                               &s->topology, &s->threads, &s->binding));
-    s->config.plan.threads = s->threads.n;
+    ZERO_TRY(zero_machine_take(s->world.layout.local_of[s->world.rank], s->view.node_ranks,
+                               &s->config.plan.threads, &s->topology, &s->view.threads_from,
+                               &s->binding));
     s->taken = zero_metrics_resident_peak();
     return ZERO_OK;
+}
+
+size_t zero_session_room(const zero_session *s)
+{
+    return s->config.memory_limit >= 0 ? (size_t)s->config.memory_limit
+                                       : zero_machine_room(s->view.node_ranks, s->taken);
+}
+
+zero_status zero_session_take_machine(zero_session *s)
+{
+    ZERO_TRY(find_backend(&s->config, &s->backend));
+    ZERO_TRY(zero_agree(&s->world, read_machine(s)));
+    return zero_machine_place(s->config.device, &s->world, &s->place);
 }
 
 static zero_status prepare(zero_session *s)
@@ -270,25 +278,13 @@ static void show_refused(const zero_session *s, const zero_plan_input *plan)
     zero_schedule_destroy(&schedule);
 }
 
-static zero_status find_backend(const zero_config *c, const zero_backend **backend)
-{
-    const zero_backend *device;
-    ZERO_TRY(zero_machine_device(c->device, &device));
-    ZERO_TRY(zero_backend_find(c->backend, backend));
-    if (device) *backend = device;
-    return ZERO_OK;
-}
-
 zero_status zero_session_build(zero_session *s)
 {
-    const zero_backend *backend;
     ZERO_TRY(zero_agree(&s->world, name_source(s, complete(s))));
-    ZERO_TRY(find_backend(&s->config, &backend));
     if (imports(s))
         ZERO_TRY(zero_importing_compare_shapes(&s->world, s->config.init_from,
                                                &s->importing.shape));
-    ZERO_TRY(zero_agree(&s->world, read_machine(s)));
-    ZERO_TRY(zero_machine_place(s->config.device, &s->world, &s->place));
+    ZERO_TRY(zero_session_take_machine(s));
     /* Before the first window, and after devices: those are the real nodes'. */
     if (!has_groups(&s->config)) ZERO_TRY(pretend_nodes(s));
     ZERO_TRY(name_source(s, open_data(s)));
@@ -299,7 +295,7 @@ zero_status zero_session_build(zero_session *s)
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
     ZERO_TRY(choose_collectives(s, &collectives));
-    zero_engine_spec spec = engine_spec(s, backend, collectives);
+    zero_engine_spec spec = engine_spec(s, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
     spec.awaits_states = s->saving.resumed.is_there;
@@ -339,29 +335,28 @@ static zero_status check(const zero_config *c)
     return find_backend(c, &backend);
 }
 
-zero_status zero_session_open(zero_session *s, int argc, char **argv)
+zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char *files)
 {
-    *s = (zero_session){0};
-    ZERO_TRY(zero_options_read(&zero_command_train, argc, argv, &s->config, &s->given));
-    ZERO_TRY(zero_facts_init(&s->facts, argc, argv, &s->given, &s->config));
-    ZERO_TRY(check(&s->config));
-    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
-     * signals. */
-    zero_requests_expect(s->config.checkpoint != NULL);
-    zero_progress_view_open(&s->progress, &s->config);
-    bool is_given = zero_options_is_set(&s->given, "watchdog");
-    ZERO_TRY(zero_launch_limit(&s->deadline, s->config.watchdog, is_given));
+    const zero_config *c = &s->config;
+    bool same, is_given = zero_options_is_set(s->given, "watchdog");
+    ZERO_TRY(zero_launch_limit(&s->deadline, c->watchdog, is_given));
     zero_deadline_begin(&s->deadline, "starting MPI");
-    if (s->config.progress_thread > 0.0)
+    if (c->progress_thread > 0.0)
         ZERO_TRY(zero_launch_start_threaded(NULL, NULL));
     else
         ZERO_TRY(zero_launch_start(NULL, NULL));
     zero_deadline_begin(&s->deadline, "making the group of all ranks");
     ZERO_TRY(zero_comm_world(&s->world));
     zero_deadline_begin(&s->deadline, "comparing the options of all ranks");
-    ZERO_TRY(zero_agree(&s->world, compare_options(s)));
-    ZERO_TRY(zero_comm_broadcast(&s->world, 0, &s->facts.run, sizeof s->facts.run));
-    s->node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
+    /* Ranks started with different options would silently make different runs, or
+     * deadlock. */
+    zero_status st = zero_comm_compare_with_root(&s->world, fingerprint, &same);
+    if (st == ZERO_OK && !same)
+        st = zero_fail(
+            ZERO_ERR_INVALID,
+            "options differ from rank 0's: start all ranks with one command line%s", files);
+    ZERO_TRY(zero_agree(&s->world, st));
+    s->view.node_ranks = zero_layout_local_size(&s->world.layout, s->world.rank);
     s->n_hosts = s->world.layout.n_nodes;
     zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
     ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
@@ -369,39 +364,44 @@ zero_status zero_session_open(zero_session *s, int argc, char **argv)
     ZERO_TRY(form_groups(s));
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     /* Every wait is watched from here on. */
-    const zero_config *c = &s->config;
     ZERO_TRY(zero_watch_start(&s->world, c->watchdog));
-    if (strcmp(c->check, "collectives") == 0) ZERO_TRY(zero_check_start(&s->world));
+    if (c->check && strcmp(c->check, "collectives") == 0)
+        ZERO_TRY(zero_check_start(&s->world));
     if (c->progress_thread != 0.0)
         ZERO_TRY(zero_agree(&s->world,
                             zero_progress_start(&s->world, 1e-3 * c->progress_thread)));
     zero_deadline_end(&s->deadline);
-    zero_deadline_set_limit(&s->deadline, s->config.watchdog);
+    zero_deadline_set_limit(&s->deadline, c->watchdog);
     s->world.deadline = &s->deadline;
     return ZERO_OK;
 }
 
-zero_run_view zero_session_view(const zero_session *s)
+zero_status zero_session_open(zero_session *s)
 {
-    return (zero_run_view){.config = &s->config,
-                           .world = &s->world,
-                           .topology = &s->topology,
-                           .corpus = &s->dataset.corpus,
-                           .why_own_tokens = s->dataset.why_own,
-                           .model = &s->model,
-                           .engine = &s->engine,
-                           .device = &s->place.about,
-                           .node_ranks = s->node_ranks,
-                           .fake_nodes = s->fake_nodes,
-                           .threads_from = s->threads.from,
-                           .binding = s->binding.text,
-                           .why_collectives = s->why_collectives,
-                           .import_note = s->importing.note,
-                           .start = s->saving.start,
-                           .has_loaded = s->saving.saved >= 0,
-                           .from = s->saving.from,
-                           .taken = s->saving.resumed.taken,
-                           .changes = s->saving.resumed.changes};
+    const zero_config *c = &s->config;
+    const zero_saving *saved = &s->saving;
+    s->view = (zero_run_view){.config = c,
+                              .world = &s->world,
+                              .topology = &s->topology,
+                              .corpus = &s->dataset.corpus,
+                              .why_own_tokens = s->dataset.why_own,
+                              .model = &s->model,
+                              .engine = &s->engine,
+                              .device = &s->place.about,
+                              .binding = s->binding.text,
+                              .import_note = s->importing.note,
+                              .from = saved->from,
+                              .taken = saved->resumed.taken,
+                              .changes = saved->resumed.changes};
+    ZERO_TRY(zero_facts_init(&s->facts, s->given, c));
+    ZERO_TRY(check(c));
+    /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
+     * signals. */
+    zero_requests_expect(c->checkpoint != NULL);
+    zero_progress_view_open(&s->progress, c);
+    ZERO_TRY(
+        zero_session_start(s, zero_run_options_fingerprint(c), " and one --config file"));
+    return zero_comm_broadcast(&s->world, 0, &s->facts.run, sizeof s->facts.run);
 }
 
 zero_status zero_session_close(zero_session *s)
@@ -417,6 +417,5 @@ zero_status zero_session_close(zero_session *s)
     free(s->hosts);
     json_decref(s->saving.resumed.options);
     zero_facts_destroy(&s->facts);
-    zero_options_destroy(&s->given);
     return zero_launch_leave(&s->world);
 }

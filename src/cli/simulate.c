@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "cli/build.h"
-#include "cli/notes.h"
+#include "cli/run_options.h"
 #include "cli/words.h"
 #include "comm/launch.h"
 #include "report/plan_machine.h"
@@ -26,31 +26,30 @@ static zero_status make_traced(const zero_simulate_options *o, const char *comma
     return st;
 }
 
-static zero_status simulate(zero_simulate_options *options, const char *command)
+static zero_status simulate(zero_simulate_options *options, const zero_options *given,
+                            const char *command)
 {
     zero_simulation_report report;
     bool is_first = zero_launch_rank_hint() == 0;
     if (!is_first) options->trace = NULL; /* all ranks of a launcher do the same */
     ZERO_TRY(options->trace ? make_traced(options, command, &report)
                             : zero_simulation_report_make(&report, &options->request));
-    zero_run_facts facts = {&report.plan.config, report.plan.collectives, 0};
-    if (report.plan.n == 1 && is_first) zero_notes_show(&options->given, &facts);
+    if (report.plan.n == 1 && is_first)
+        zero_run_options_note(given, &report.plan.config, report.plan.collectives, 0);
     zero_status st = zero_simulation_show(&report, options->json, stdout);
     zero_simulation_report_destroy(&report);
     return st;
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    zero_simulate_options options;
-    ZERO_TRY(zero_simulate_options_parse(&options, argc, argv));
+    zero_simulate_options *o = options;
     zero_bytes command = {0};
-    zero_status st = zero_words_command("zero simulate", argc, argv, &command);
-    if (st == ZERO_OK)
-        st = options.machines ? zero_plan_machines_show(stdout)
-                              : simulate(&options, (const char *)command.bytes);
+    if (o->machines) return zero_plan_machines_show(stdout);
+    zero_status st =
+        zero_words_command("zero simulate", given->argc, given->argv, &command);
+    if (st == ZERO_OK) st = simulate(o, given, (const char *)command.bytes);
     zero_bytes_destroy(&command);
-    zero_simulate_options_destroy(&options);
     return st;
 }
 
@@ -75,6 +74,6 @@ const zero_command zero_command_simulate = {
     .tables = zero_simulate_tables,
     .n_tables = ZERO_SIMULATE_TABLES,
     .size = sizeof(zero_simulate_options),
-    .complete = zero_simulate_options_complete,
+    .check = zero_simulate_options_check,
     .run = run,
 };

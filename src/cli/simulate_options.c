@@ -9,57 +9,12 @@
 #include "cli/run_options.h"
 #include "io/file.h"
 
-#define STEPS  1000   /* at most */
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
 
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
-#define FIELD(name)   .offset = offsetof(zero_simulate_options, name)
-
-/* clang-format off */
+#define FIELDS zero_simulate_options
 static const zero_option own[] = {
-    {.group = "Simulation", .name = "slow", TEXT, FIELD(slow),
-     .argument = "RANK:FACTOR,...", .absent = "none",
-     .help = "ranks that compute at another rate than --flops, such as 5:0.8 for a rank 5 "
-         "that is 20 % slower; at most 16"},
-    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
-     .help = "bytes per second and direction that the ranks of a node share for messages "
-         "to other nodes, such as 25G; --network has the rate of one rank"},
-    {.name = "switch", TEXT, FIELD(switches), .argument = "NODES[:RATIO]",
-     .absent = "one that limits nothing",
-     .help = "nodes below each switch; its uplink has the rate of their adapters (without "
-         "--adapter: of their ranks) / RATIO, which is 1 if not given"},
-    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE",
-     .absent = "sums take no time",
-     .help = "bytes per second at which a rank adds and copies what collectives bring, "
-         "such as 10G"},
-    {.name = "poll", TEXT, FIELD(poll), .argument = "TIME", .standard = "0",
-     .help = "time between two looks at messages while a rank computes, such as 1ms; 0: "
-         "it sees them at once"},
-    {.name = "simulated-steps", WHOLE(2, STEPS), FIELD(steps), .argument = "N",
-     .standard = "2",
-     .help = "steps to simulate; the last one is shown, since the first is like no other"},
-    {.name = "trace", TEXT, FIELD(trace), .argument = "FILE", .absent = "none",
-     .help = "writes the step that is shown, instruction by instruction, with collectives "
-         "in flight and bytes by class, in the format of Chrome's trace viewer; "
-         "ui.perfetto.dev opens it"},
-    {.name = "trace-ranks", TEXT, FIELD(trace_ranks), .argument = "LIST",
-     .absent = "0-63, if there are that many",
-     .help = "ranks in the --trace, such as 0-7,64"},
-    {.name = "memory-limit", WHOLE(0, INT64_MAX), FIELD(memory_limit), .argument = "BYTES",
-     .standard = "8G",
-     .help = "memory that the simulation itself may take; refused if it needs more; 0: do "
-         "not check"},
-    {.name = "most-messages", WHOLE(1, INT64_MAX), FIELD(most_messages), .argument = "N",
-     .standard = "500M",
-     .help = "messages that may be simulated in all steps, half a million to a million "
-         "per second; refused if there are more"},
-    {.name = "json", .kind = ZERO_OPTION_FLAG, .standard = "off", FIELD(json),
-     .help = "one JSON object instead of tables"},
-    {.name = NULL},
+#include "cli/options/simulate.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES] = {
     {.rows = zero_job_rows, .base = offsetof(zero_simulate_options, job)},
@@ -69,12 +24,6 @@ const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES] = {
      .in_file = true,
      .shown = ZERO_OPTION_PLANNED},
 };
-
-zero_status zero_simulate_options_complete(void *options)
-{
-    zero_simulate_options *o = options;
-    return zero_config_take_preset(&o->request.plan.config);
-}
 
 /* ---- --slow ---- */
 
@@ -145,24 +94,11 @@ static zero_status read_switch(zero_simulate_options *o)
                      o->switches);
 }
 
-/* Refuses collectives without step lists, and devices, whose time the host does not
- * spend. */
-static zero_status check_supported(const zero_config *c)
+zero_status zero_simulate_options_check(void *options, const zero_options *given)
 {
-    if (strcmp(c->collectives, "mpi") == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--collectives mpi: MPI chooses its own messages, so there is "
-                         "nothing to simulate; give --collectives p2p, shm or hier");
-    if (!zero_config_has_device(c)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--device %.40s: copies to a device are not simulated; leave out "
-                     "--device, and give --flops of a device",
-                     c->device);
-}
-
-static zero_status check(zero_simulate_options *o)
-{
+    zero_simulate_options *o = options;
     zero_simulate_input *in = &o->request.input;
+    (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
     /* A machine that somebody wrote or measured is not replaced by a trace. */
@@ -171,15 +107,13 @@ static zero_status check(zero_simulate_options *o)
                          "--trace %.300s is a file of --machine as well, which would be "
                          "overwritten: give another name",
                          o->trace);
-    const char *missing = !o->job.network ? "network" : "flops";
-    const char *value =
-        !o->job.network ? "LATENCY,BANDWIDTH, such as 1us,12.5G" : "RATE, such as 1T";
-    if (!o->job.machine && (!o->job.network || o->job.flops <= 0.0))
+    /* The host does not spend the time of copies to a device. */
+    const zero_config *c = &o->request.plan.config;
+    if (zero_config_has_device(c))
         return zero_fail(ZERO_ERR_INVALID,
-                         "--%s is missing: give --%s %s, or --machine NAME for both "
-                         "--network and --flops",
-                         missing, missing, value);
-    ZERO_TRY(check_supported(&o->request.plan.config));
+                         "--device %.40s: copies to a device are not simulated; leave out "
+                         "--device, and give --flops of a device",
+                         c->device);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
     in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
     in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
@@ -193,34 +127,9 @@ static zero_status check(zero_simulate_options *o)
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     zero_trace_ranks *to = &o->traced;
-    if (o->trace_ranks && !o->trace)
-        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (o->trace && o->request.plan.all_stages)
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--trace with --stage all: it has the step of one stage, as in --stage 3");
     *to = (zero_trace_ranks){.n = 1, .range = {{0, TRACED - 1}}};
     return o->trace_ranks
                ? zero_list_trace_ranks(o->trace_ranks,
                                        &(zero_list_job){"--ranks", o->job.ranks}, to)
                : ZERO_OK;
-}
-
-zero_status zero_simulate_options_parse(zero_simulate_options *options, int argc,
-                                        char **argv)
-{
-    zero_simulate_options read = {.json = false};
-    ZERO_TRY(zero_options_read(&zero_command_simulate, argc, argv, &read, &read.given));
-    zero_status st = check(&read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read.given);
-    return st;
-}
-
-void zero_simulate_options_destroy(zero_simulate_options *options)
-{
-    zero_options_destroy(&options->given);
-    *options = (zero_simulate_options){0};
 }

@@ -1,13 +1,208 @@
 /* zero sweep: a scaling study, each point of which is a run of its own. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "cli/child.h"
-#include "cli/sweep_run.h"
+#include "cli/sweep.h"
 #include "comm/launch.h"
 #include "facts/facts.h"
 #include "report/text.h"
+#include "train/metrics.h"
+
+#define WHY 512 /* bytes of why a point failed */
+
+/* ---- what is started ---- */
+
+static zero_status add_program(zero_words *words)
+{
+    char path[ZERO_STORAGE_PATH];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0 || n >= (ssize_t)sizeof path - 1)
+        return zero_fail(ZERO_ERR_ENV, "/proc/self/exe: this program has no path: %s",
+                         n < 0 ? strerror(errno) : "it is too long");
+    path[n] = '\0';
+    return zero_words_add(words, path);
+}
+
+static zero_status add_launch(const zero_sweep_options *o, int ranks, zero_words *words)
+{
+    if (!o->launch) return ZERO_OK;
+    ZERO_TRY(zero_words_split(words, "launch", o->launch));
+    if (zero_words_fill(words, ranks) >= 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for --launch");
+}
+
+static zero_status make_command(const zero_sweep_study *study, const zero_sweep_options *o,
+                                const json_t *point, zero_words *words)
+{
+    char path[ZERO_STORAGE_FILE_PATH], metrics[ZERO_STORAGE_FILE_PATH + 16];
+    ZERO_TRY(add_launch(o, (int)zero_point_whole(point, "ranks"), words));
+    ZERO_TRY(add_program(words));
+    ZERO_TRY(zero_words_add(words, "train"));
+    ZERO_TRY(zero_sweep_point_words(o, (int)zero_point_whole(point, "stage"), words));
+    zero_sweep_study_path(study, point, ".jsonl", path);
+    snprintf(metrics, sizeof metrics, "--metrics=%s", path);
+    return zero_words_add(words, metrics);
+}
+
+/* An earlier run's metrics would look like this one's. A log is made anew: where another
+ * user may add names, one that is there may lead to any file. */
+static zero_status clear(const zero_sweep_study *study, const json_t *point,
+                         zero_storage_file *log)
+{
+    char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
+    zero_point_name(point, own);
+    snprintf(name, sizeof name, "%s.jsonl", own);
+    ZERO_TRY(zero_storage_remove_file(&study->points, name));
+    snprintf(name, sizeof name, "%s.log", own);
+    ZERO_TRY(zero_storage_remove_file(&study->points, name));
+    ZERO_TRY(zero_storage_create(&study->points, name, 0, log));
+    (void)fcntl(log->fd, F_SETFL, O_APPEND); /* a command may open its output again */
+    return ZERO_OK;
+}
+
+static zero_status start(const zero_sweep_study *study, const zero_sweep_options *o,
+                         const json_t *point, zero_child_end *end)
+{
+    zero_words words = {0};
+    zero_storage_file log = {0};
+    zero_status st = make_command(study, o, point, &words);
+    if (st == ZERO_OK) st = clear(study, point, &log);
+    if (st == ZERO_OK) st = zero_child_run(words.words, log.fd, end);
+    zero_storage_close_file(&log);
+    zero_words_destroy(&words);
+    return st;
+}
+
+/* ---- how it ended ---- */
+
+/* The status whose exit code is the run's. */
+static zero_status status_of(int code)
+{
+    switch (code) {
+    case 2: return ZERO_ERR_INVALID;
+    case 4: return ZERO_ERR_IO;
+    case 86: return ZERO_ERR_STALLED;
+    default: return ZERO_ERR_ENV;
+    }
+}
+
+/* The run's own message, or else what its metrics or the launcher may have to do with
+ * it. */
+static zero_status fail_point(const zero_sweep_study *study, json_t *point,
+                              const zero_child_end *end, int64_t steps, const char *missing)
+{
+    char log[ZERO_STORAGE_FILE_PATH], how[96], when[96], words[ZERO_POINT_TEXT];
+    char why[ZERO_CHILD_MESSAGE], all[WHY];
+    bool is_well = end->code == 0 && !end->signal;
+    zero_sweep_study_path(study, point, ".log", log);
+    if (end->signal)
+        snprintf(how, sizeof how, "was ended by signal %d", end->signal);
+    else
+        snprintf(how, sizeof how, "ended with exit code %d", end->code);
+    snprintf(when, sizeof when, steps > 0 ? "after step %" PRId64 : "before its first step",
+             steps);
+    zero_child_log_tell(log, why);
+    if (is_well)
+        snprintf(why, sizeof why, "%.299s", missing);
+    else if (!why[0] && steps == 0)
+        snprintf(why, sizeof why,
+                 "the launch line may not be able to start that many ranks");
+    snprintf(all, sizeof all, "it %s %s%s%s", how, when, why[0] ? ": " : "", why);
+    json_object_set_new(point, "state", json_string("failed"));
+    json_object_set_new(point, "why", zero_metrics_text(all));
+    return zero_fail(status_of(end->code), "%s: %s; all that it printed: %s",
+                     zero_point_words(point, words), all, log);
+}
+
+static zero_status judge(const zero_sweep_study *study, const zero_sweep_options *o,
+                         json_t *point, const zero_child_end *end)
+{
+    int64_t steps;
+    char missing[WHY], words[ZERO_POINT_TEXT], why[64] = "the run stopped on request";
+    zero_status st = zero_sweep_study_measure(study, o, point, &steps);
+    bool is_done = st == ZERO_OK && end->code == 0 && !end->signal;
+    if (!is_done) json_object_set_new(point, "state", json_string("missing"));
+    if (st != ZERO_OK && st != ZERO_ERR_FORMAT && st != ZERO_ERR_IO) return st;
+    snprintf(missing, sizeof missing, "%s", st == ZERO_OK ? "" : zero_last_error());
+    if (!end->stopped && end->code != zero_exit_code(ZERO_STOPPED))
+        return is_done ? ZERO_OK : fail_point(study, point, end, steps, missing);
+    if (end->stopped) snprintf(why, sizeof why, "stopped by signal %d", end->stopped);
+    return zero_fail(ZERO_STOPPED,
+                     "%s, in %s; %d of %zu points are measured; the same command continues",
+                     why, zero_point_words(point, words),
+                     zero_study_count(study->tree, "measured"),
+                     json_array_size(json_object_get(study->tree, "points")));
+}
+
+/* Runs the point and measures it; the study's files have it before and after. A run that
+ * fails is the point's failure and ours, with the last lines that it printed on stderr.
+ * ZERO_STOPPED if we, or the run, were asked to stop. */
+static zero_status run_point(zero_sweep_study *study, const zero_sweep_options *options,
+                             json_t *point)
+{
+    zero_child_end end;
+    time_t now = time(NULL);
+    struct tm utc;
+    double load[3];
+    char started[24];
+    json_object_del(point, "load");
+    if (gmtime_r(&now, &utc) &&
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc))
+        json_object_set_new(point, "started", json_string(started));
+    if (getloadavg(load, 3) == 3)
+        json_object_set_new(point, "load",
+                            json_pack("[f, f, f]", load[0], load[1], load[2]));
+    ZERO_TRY(zero_sweep_study_write(study));
+    ZERO_TRY(start(study, options, point, &end));
+    zero_status st = judge(study, options, point, &end);
+    zero_failure failure = zero_failure_keep(st);
+    ZERO_TRY(zero_sweep_study_write(study));
+    return zero_failure_restore(&failure);
+}
+
+/* ---- Slurm ---- */
+
+/* ZERO_ERR_ENV if the launch line is an srun's inside a Slurm job, and the job has fewer
+ * tasks than a point that is still to be run. */
+static zero_status check_tasks(const zero_sweep_study *study,
+                               const zero_sweep_options *options)
+{
+    const char *text = getenv("SLURM_NTASKS");
+    int tasks = text && getenv("SLURM_JOB_ID") ? atoi(text) : 0, needed = 0;
+    zero_words words = {0};
+    size_t i;
+    json_t *point;
+    json_array_foreach(json_object_get(study->tree, "points"), i, point)
+    {
+        int ranks = (int)zero_point_whole(point, "ranks");
+        if (!zero_point_is(point, "measured") && ranks > needed) needed = ranks;
+    }
+    ZERO_TRY(add_launch(options, needed, &words));
+    const char *slash = words.n > 0 ? strrchr(words.words[0], '/') : NULL;
+    bool is_srun = words.n > 0 && strcmp(slash ? slash + 1 : words.words[0], "srun") == 0;
+    bool is_enough = !is_srun || tasks <= 0 || needed <= tasks;
+    for (int64_t w = 1; w < words.n; w++) /* each task need not have a CPU of its own */
+        is_enough = is_enough || strcmp(words.words[w], "-O") == 0 ||
+                    strcmp(words.words[w], "--overcommit") == 0;
+    zero_words_destroy(&words);
+    if (is_enough) return ZERO_OK;
+    return zero_fail(ZERO_ERR_ENV,
+                     "--launch '%.200s': a point needs %d ranks, and this Slurm job has %d "
+                     "tasks (SLURM_NTASKS): start the sweep in a job of --ntasks %d, leave "
+                     "larger numbers out of --ranks, or add --overcommit to the line",
+                     options->launch, needed, tasks, needed);
+}
+
+/* ---- the study ---- */
 
 static void say(const json_t *point, const char *what)
 {
@@ -27,7 +222,7 @@ static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options
         bool is_there = zero_point_is(point, "measured");
         say(point, is_there ? "measured before" : "runs");
         if (is_there) continue;
-        zero_status st = zero_sweep_run_point(study, o, point);
+        zero_status st = run_point(study, o, point);
         if (st == ZERO_STOPPED || (st != ZERO_OK && !o->keep_going)) return st;
         snprintf(text, sizeof text, "%.4g ms a step",
                  1e3 * zero_fact_number(point, "step_seconds/median"));
@@ -37,12 +232,14 @@ static zero_status run_missing(zero_sweep_study *study, const zero_sweep_options
     return zero_failure_restore(&first);
 }
 
-static zero_status sweep(const zero_sweep_options *o)
+static zero_status run(void *options, const zero_options *given)
 {
+    const zero_sweep_options *o = options;
+    (void)given; /* the options have it */
     zero_sweep_study study;
     zero_status st;
     ZERO_TRY(zero_sweep_study_open(&study, o));
-    st = zero_sweep_run_check(&study, o);
+    st = check_tasks(&study, o);
     if (st == ZERO_OK) {
         zero_child_expect_stop();
         st = run_missing(&study, o);
@@ -55,15 +252,6 @@ static zero_status sweep(const zero_sweep_options *o)
         if (st == ZERO_OK) st = zero_failure_restore(&failure);
     }
     zero_sweep_study_close(&study);
-    return st;
-}
-
-static zero_status run(int argc, char **argv)
-{
-    zero_sweep_options options;
-    ZERO_TRY(zero_sweep_options_parse(&options, argc, argv));
-    zero_status st = sweep(&options);
-    zero_sweep_options_destroy(&options);
     return st;
 }
 
@@ -93,6 +281,6 @@ const zero_command zero_command_sweep = {
     .tables = zero_sweep_tables,
     .n_tables = ZERO_SWEEP_TABLES,
     .size = sizeof(zero_sweep_options),
-    .complete = zero_sweep_options_complete,
+    .check = zero_sweep_options_check,
     .run = run,
 };

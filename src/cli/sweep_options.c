@@ -1,4 +1,4 @@
-#include "cli/sweep_options.h"
+#include "cli/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,64 +8,15 @@
 
 #include "base/fail.h"
 #include "base/quantity.h"
+#include "cli/list.h"
 #include "cli/overwriting.h"
 #include "cli/run_options.h"
 #include "report/text.h"
 
-#define FLAG          .kind = ZERO_OPTION_FLAG, .standard = "off"
-#define TEXT          .kind = ZERO_OPTION_TEXT
-#define WHOLE(lo, hi) .kind = ZERO_OPTION_WHOLE, .min = (lo), .max = (hi)
-#define RATE          .kind = ZERO_OPTION_RATE, .low = 1, .high = 1e30
-#define FIELD(name)   .offset = offsetof(zero_sweep_options, name)
-#define MOST_STEPS    1000000
-#define STEPS         "20"
-
-/* clang-format off */
+#define FIELDS zero_sweep_options
 static const zero_option own[] = {
-    {.group = "Study", .name = "ranks", TEXT, FIELD(ranks_list), .argument = "LIST",
-     .absent = "must be given",
-     .help = "numbers of ranks, such as 1,2,4: each is a run"},
-    {.name = "stage", TEXT, FIELD(stage_list), .argument = "LIST",
-     .absent = "0, or --config's",
-     .help = "stages of ZeRO, such as 0,3, on each number of ranks"},
-    {.name = "weak", FLAG, FIELD(weak),
-     .help = "each rank has as much work on any number of ranks: give --micro-batch"},
-    {.name = "strong", FLAG, FIELD(strong),
-     .help = "all ranks share the same work: give --global-batch; with --micro-batch as "
-         "well, fewer ranks compute more of them per step"},
-    {.name = "launch", TEXT, FIELD(launch), .argument = "LINE",
-     .absent = "none: --ranks 1 alone",
-     .help = "what starts zero, with {} where the number of ranks goes: 'mpirun -n {}', "
-         "'srun --mpi=pmix -n {}'. Words and quotes are read as a shell reads them, but "
-         "no shell runs the line"},
-    {.name = "out", TEXT, FIELD(out), .argument = "DIR", .absent = "must be given",
-     .help = "the study: study.csv, study.json, and metrics and output of each point; "
-         "what is measured there is not run again"},
-    {.name = "steps", WHOLE(2, MOST_STEPS), FIELD(steps), .argument = "N",
-     .standard = STEPS, .help = "steps of each point"},
-    {.name = "warm-up", WHOLE(0, MOST_STEPS), FIELD(warm_up), .argument = "N",
-     .standard = "2",
-     .help = "first steps of each point that do not count"},
-    {.name = "keep-going", FLAG, FIELD(keep_going),
-     .help = "run the other points if one fails, such as a stage that does not fit"},
-    {.group = "Models of time", .name = "poll", TEXT, FIELD(poll), .argument = "TIME",
-     .standard = "0",
-     .help = "simulated: time between two looks at messages while a rank computes, such "
-         "as 1ms; 0: it sees them at once"},
-    {.name = "adapter", RATE, FIELD(adapter), .argument = "RATE", .absent = "no limit",
-     .help = "simulated: bytes per second and direction that the ranks of a node share "
-         "for messages to other nodes, such as 25G"},
-    {.name = "memory-bandwidth", RATE, FIELD(memory_bandwidth), .argument = "RATE",
-     .absent = "sums take no time",
-     .help = "simulated: bytes per second at which a rank adds and copies what "
-         "collectives bring, such as 10G"},
-    {.name = "most-messages", WHOLE(0, INT64_MAX), FIELD(most_messages), .argument = "N",
-     .standard = "20M",
-     .help = "messages of a point that is simulated; one with more has no simulated time; "
-         "0: none has"},
-    {.name = NULL},
+#include "cli/options/sweep.rows"
 };
-/* clang-format on */
 
 const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
     {.rows = own},
@@ -75,12 +26,6 @@ const zero_option_table zero_sweep_tables[ZERO_SWEEP_TABLES] = {
      .in_file = true,
      .shown = ZERO_OPTION_PLANNED},
 };
-
-zero_status zero_sweep_options_complete(void *options)
-{
-    zero_sweep_options *o = options;
-    return zero_config_take_preset(&o->request.config);
-}
 
 /* ---- lists ---- */
 
@@ -103,15 +48,12 @@ static zero_status wrong_list(const char *option, const char *list, int least, i
 static zero_status read_list(const char *option, const char *list, int least, int most,
                              int *numbers, int room, int *n)
 {
-    char one[32];
+    char one[ZERO_LIST_PART];
     int64_t value;
     *n = 0;
-    for (const char *at = list, *comma; at; at = comma ? comma + 1 : NULL) {
-        comma = strchr(at, ',');
-        size_t length = strcspn(at, ",");
-        snprintf(one, sizeof one, "%.*s", (int)length, at);
-        if (length >= sizeof one || *n == room || !zero_quantity_whole(one, &value) ||
-            value < least || value > most)
+    for (const char *rest = list; rest;) {
+        if (!zero_list_take(&rest, one) || *n == room ||
+            !zero_quantity_whole(one, &value) || value < least || value > most)
             return wrong_list(option, list, least, most, room);
         numbers[(*n)++] = (int)value;
     }
@@ -124,9 +66,6 @@ static zero_status read_list(const char *option, const char *list, int least, in
 
 static zero_status read_lists(zero_sweep_options *o)
 {
-    if (!o->ranks_list)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "sweep needs the numbers of ranks: give --ranks 1,2,4");
     ZERO_TRY(read_list("ranks", o->ranks_list, 1, ZERO_PLAN_RANKS, o->ranks,
                        ZERO_SWEEP_RANKS, &o->n_ranks));
     o->stages[0] = (int)o->request.config.plan.stage;
@@ -138,45 +77,8 @@ static zero_status read_lists(zero_sweep_options *o)
 
 /* ---- what contradicts what ---- */
 
-/* A point has its own metrics and its own output, and saves nothing. */
-static zero_status check_run_options(const zero_sweep_options *o)
-{
-    static const char *const not_here[] = {
-        "checkpoint",   "save-every",    "save-minutes", "keep",        "resume",
-        "resume-older", "metrics",       "trace",        "trace-steps", "trace-ranks",
-        "narrate",      "narrate-steps", "progress",     "quiet",       "expect-digest",
-        "sample",       "save-required", "new-data",     NULL};
-    const char *other = zero_options_find_given(&o->given, not_here);
-    if (other)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--%s: a point of a study neither saves nor resumes, and its "
-                         "output goes to --out; leave it out",
-                         other);
-    if (!zero_options_is_set(&o->given, "warmup")) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--warmup is about the learning rate, which changes no times; the "
-                     "first steps, which do not count, are --warm-up N");
-}
-
 static zero_status check_own(const zero_sweep_options *o)
 {
-    if (!o->out)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "sweep needs a directory for the study: give --out DIR");
-    bool has_micro = zero_options_is_set(&o->given, "micro-batch");
-    bool has_global = zero_options_is_set(&o->given, "global-batch");
-    if (o->weak == o->strong)
-        return zero_fail(ZERO_ERR_INVALID, "%s: give --weak or --strong",
-                         o->weak ? "--weak with --strong" : "neither --weak nor --strong");
-    if (o->weak && (!has_micro || has_global))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--weak %s: each rank has the same work; give --micro-batch N alone",
-            has_global ? "with --global-batch" : "without --micro-batch");
-    if (o->strong && !has_global)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--strong without --global-batch: all ranks together have the "
-                         "same work; give --global-batch N");
     if (o->warm_up >= o->steps)
         return zero_fail(ZERO_ERR_INVALID,
                          "--warm-up %" PRId64 ": --steps %" PRId64
@@ -239,7 +141,7 @@ zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
 {
     char word[64];
     for (const zero_option *row = zero_run_options; row->name; row++)
-        if (!is_ours(row->name) && zero_options_is_set(&o->given, row->name))
+        if (!is_ours(row->name) && zero_options_is_set(o->given, row->name))
             ZERO_TRY(add_option(o, row, words));
     snprintf(word, sizeof word, "--stage=%d", stage);
     ZERO_TRY(zero_words_add(words, word));
@@ -285,13 +187,13 @@ bool zero_sweep_has_simulation(const zero_sweep_options *options)
 
 /* ---- all of it ---- */
 
-static zero_status check(zero_sweep_options *o)
+zero_status zero_sweep_options_check(void *options, const zero_options *given)
 {
-    ZERO_TRY(check_run_options(o));
+    zero_sweep_options *o = options;
+    o->given = given;
     ZERO_TRY(read_lists(o));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
-    const zero_options *given = &o->given;
     int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
     if (!given->set[row] && c->steps >= 0) o->steps = c->steps;
     c->steps = o->steps;
@@ -319,22 +221,4 @@ static zero_status check(zero_sweep_options *o)
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
     return zero_job_options_read(&o->job, &o->request);
-}
-
-zero_status zero_sweep_options_parse(zero_sweep_options *options, int argc, char **argv)
-{
-    zero_sweep_options read = {.weak = false};
-    ZERO_TRY(zero_options_read(&zero_command_sweep, argc, argv, &read, &read.given));
-    zero_status st = check(&read);
-    if (st == ZERO_OK)
-        *options = read;
-    else
-        zero_options_destroy(&read.given);
-    return st;
-}
-
-void zero_sweep_options_destroy(zero_sweep_options *options)
-{
-    zero_options_destroy(&options->given);
-    *options = (zero_sweep_options){0};
 }

@@ -1,4 +1,4 @@
-#include "cli/sweep_study.h"
+#include "cli/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,9 +9,11 @@
 #include "cli/build.h"
 #include "cli/notes.h"
 #include "cli/run_options.h"
-#include "cli/sweep_model.h"
+#include "facts/facts.h"
 #include "io/json_input.h"
 #include "io/whole_file.h"
+#include "nn/shape.h"
+#include "report/simulation_report.h"
 #include "report/text.h"
 #include "train/metrics.h"
 #include "zero/version.h"
@@ -87,6 +89,83 @@ static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
     return s->tree ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the study");
 }
 
+/* ---- models of time ---- */
+
+/* The point's job, as it ran: shape, collectives and nodes are those of its metrics,
+ * whatever its options left open. */
+static zero_status describe_job(const zero_sweep_options *o, const json_t *point,
+                                zero_plan_request *request)
+{
+    zero_plan_request r = o->request;
+    zero_config *c = &r.config;
+    const json_t *run = json_object_get(point, "run"), *model;
+    const char *where = "the first line of its metrics";
+    r.n_ranks = (int)zero_point_whole(point, "ranks");
+    c->plan.stage = (int)zero_point_whole(point, "stage");
+    c->init_from = NULL; /* it decides nothing but the shape */
+    c->fake_nodes = (int)zero_fact_number(point, "nodes/count");
+    ZERO_TRY(zero_json_object(where, run, "model", &model));
+    ZERO_TRY(zero_shape_read(where, model, false, &c->shape));
+    ZERO_TRY(zero_json_text(where, run, "collectives", &c->collectives));
+    *request = r;
+    return ZERO_OK;
+}
+
+/* Seconds of a step, and the share of them that waits for the network. */
+static json_t *model(double step, double waits)
+{
+    return json_pack("{s:f, s:f}", "step_seconds", step, "exposed_share", waits / step);
+}
+
+static zero_status plan(const zero_sweep_options *options, const json_t *point,
+                        json_t **planned)
+{
+    zero_plan_request request;
+    zero_plan_report report;
+    ZERO_TRY(describe_job(options, point, &request));
+    ZERO_TRY(zero_plan_report_make(&report, &request));
+    const zero_plan_time *time = &report.stages[0].time;
+    if (report.request.has_time) *planned = model(time->step, time->exposed);
+    zero_plan_report_destroy(&report);
+    return ZERO_OK;
+}
+
+/* In a run a rank that waits for data and one that waits for a neighbour look alike. */
+static zero_status simulate(const zero_sweep_options *options, const json_t *point,
+                            json_t **simulated)
+{
+    zero_simulation_request request = {.input = options->simulation};
+    zero_simulation_report report;
+    ZERO_TRY(describe_job(options, point, &request.plan));
+    ZERO_TRY(zero_simulation_report_make(&report, &request));
+    const zero_simulated *s = &report.results[0];
+    *simulated = model(s->step, s->mean.exposed + s->mean.waiting);
+    zero_simulation_report_destroy(&report);
+    return ZERO_OK;
+}
+
+/* What models of time say about a point that is measured: the alpha-beta time, and the
+ * simulated one, as far as the options ask for them. A time that a model refuses stays
+ * unknown, with a warning on stderr: it must not cost a measurement. */
+static void model_point(const zero_sweep_options *options, json_t *point)
+{
+    static const struct {
+        const char *key;
+        bool (*is_asked)(const zero_sweep_options *options);
+        zero_status (*make)(const zero_sweep_options *options, const json_t *point,
+                            json_t **model);
+    } models[] = {{"planned", zero_sweep_has_plan, plan},
+                  {"simulated", zero_sweep_has_simulation, simulate}};
+    for (int k = 0; k < 2; k++) {
+        json_t *made = NULL;
+        char words[ZERO_POINT_TEXT];
+        if (models[k].is_asked(options) && models[k].make(options, point, &made) != ZERO_OK)
+            fprintf(stderr, "zero: warning: %s has no %s time: %s\n",
+                    zero_point_words(point, words), models[k].key, zero_last_error());
+        json_object_set_new(point, models[k].key, made ? made : json_null());
+    }
+}
+
 /* ---- points that are measured ---- */
 
 /* True if the run had the options of this point. */
@@ -112,7 +191,7 @@ static zero_status measure(const zero_sweep_options *o, json_t *point,
     if (!same)
         return zero_fail(ZERO_ERR_FORMAT, "%s: the run had other options", file->path);
     ZERO_TRY(zero_study_measure(point, file, o->steps, o->warm_up));
-    zero_sweep_model_point(o, point);
+    model_point(o, point);
     return ZERO_OK;
 }
 

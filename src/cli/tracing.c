@@ -58,11 +58,6 @@ static zero_status find_ranks(const zero_config *c, int ranks, zero_trace_ranks 
 zero_status zero_tracing_check(const zero_config *c)
 {
     zero_trace_ranks ranks;
-    if (!c->trace && c->trace_ranks)
-        return zero_fail(ZERO_ERR_INVALID, ZERO_TRACE_RANKS_ALONE);
-    if (!c->trace && c->trace_steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--trace-steps without --trace: give --trace FILE as well");
     if (!c->trace) return ZERO_OK;
     ZERO_TRY(check_steps(c));
     return find_ranks(c, INT_MAX, &ranks);
@@ -213,9 +208,9 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
     /* Names of nodes: pretended ones are blocks of ranks of one machine, or of
      * several. */
     for (int k = 0; k < s->world.layout.n_nodes; k++)
-        names[k] = !s->fake_nodes    ? s->hosts[k].name
-                   : s->n_hosts == 1 ? s->hosts[0].name
-                                     : "pretended";
+        names[k] = !s->view.fake_nodes ? s->hosts[k].name
+                   : s->n_hosts == 1   ? s->hosts[0].name
+                                       : "pretended";
     return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,

@@ -1,7 +1,6 @@
 /* zero train: the loop over steps. The schedule says what a step is; this file decides when
  * to evaluate, what to show and what to record. */
 #include "cli/notes.h"
-#include "cli/record.h"
 #include "cli/saving.h"
 #include "cli/tracing.h"
 
@@ -13,7 +12,113 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "cli/build.h"
+#include "cli/output.h"
+#include "comm/launch.h"
+#include "math/blas.h"
+#include "nn/shape.h"
 #include "train/learning_rate.h"
+#include "zero/version.h"
+
+/* ---- the head of the run, and the first line of its metrics ---- */
+
+/* Texts that a record points to. */
+typedef struct {
+    char mpi[128], blas[128], arithmetic[256];
+    json_t *config;   /* owned, as the next */
+    zero_kind *kinds; /* [n_kinds] of ranks: the texts that decide their bits */
+    int n_kinds;
+} texts;
+
+/* The configuration with what the ranks, the data and the machine decided. */
+static json_t *resolve(const zero_session *s)
+{
+    zero_config c = s->config;
+    c.shape = zero_shape_own(s->model.shape);
+    if (c.shape.kind != zero_architectures) c.architecture = c.shape.kind->name;
+    c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
+    if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
+    return zero_run_options_resolved(&c);
+}
+
+static zero_status fill_in(const zero_session *s, texts *t)
+{
+    zero_launch_library(t->mpi, sizeof t->mpi);
+    zero_blas_name(t->blas, sizeof t->blas);
+    zero_show_arithmetic(&s->view, t->arithmetic, sizeof t->arithmetic);
+    t->config = resolve(s);
+    return t->config ? ZERO_OK : zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+}
+
+/* Ranks on nodes of several kinds may compute other bits. */
+static zero_status find_kinds(zero_session *s, texts *t)
+{
+    char mine[sizeof t->arithmetic + sizeof t->blas + 2];
+    snprintf(mine, sizeof mine, "%s; %s", t->blas, t->arithmetic);
+    return zero_comm_kinds(&s->world, mine, &t->kinds, &t->n_kinds);
+}
+
+static zero_metrics_run describe(const zero_session *s, const texts *t)
+{
+    return (zero_metrics_run){.version = zero_version(),
+                              .commit = zero_build_commit(),
+                              .build = ZERO_BUILD,
+                              .command = s->facts.command,
+                              .has_file = s->given->file != NULL,
+                              .started = s->facts.started,
+                              .id = s->facts.run,
+                              .options = s->facts.options,
+                              .config = t->config,
+                              .model = s->config.model,
+                              .shape = s->model.shape,
+                              .n_params = s->model.n_params,
+                              .plan = &s->engine.schedule.input,
+                              .schedule = &s->engine.schedule,
+                              .layout = &s->world.layout,
+                              .fake_nodes = s->view.fake_nodes,
+                              .hosts = s->hosts,
+                              .n_hosts = s->n_hosts,
+                              .mpi = t->mpi,
+                              .cpu = s->topology.cpu,
+                              .cores = s->topology.usable_cores,
+                              .node_cores = s->topology.allowed_cores,
+                              .blas = t->blas,
+                              .arithmetic = t->arithmetic,
+                              .kinds = t->kinds,
+                              .n_kinds = t->n_kinds,
+                              .blas_threads = zero_blas_threads(),
+                              .data = s->dataset.corpus.description,
+                              .start = s->saving.start};
+}
+
+static void tell(zero_session *s, const texts *t)
+{
+    zero_metrics_run run = describe(s, t);
+    zero_show_setup(&s->view, &run);
+    if (t->n_kinds > 1)
+        fprintf(stderr,
+                "zero: warning: ranks have %d kinds of kernels or BLAS: bits may depend on "
+                "which rank computes what\n",
+                t->n_kinds);
+    zero_run_options_note(s->given, &s->config, s->engine.schedule.input.collectives,
+                          s->n_hosts);
+    if (s->saving.start >= s->config.steps) return;
+    zero_metrics_begin(&s->metrics);
+    zero_metrics_run_line(&s->metrics, &run);
+}
+
+static zero_status begin_record(zero_session *s)
+{
+    texts t = {.config = NULL};
+    zero_status st = zero_agree(&s->world, fill_in(s, &t));
+    if (st == ZERO_OK) st = find_kinds(s, &t);
+    if (st == ZERO_OK && zero_comm_is_root(&s->world)) tell(s, &t);
+    free(t.kinds);
+    json_decref(t.config);
+    return st == ZERO_OK ? zero_agree(&s->world, zero_output_check()) : st;
+}
+
+/* ---- the loop ---- */
 
 static void train_sample(const void *arg, int64_t step, int64_t i, int64_t T, void *inputs,
                          void *targets)
@@ -63,9 +168,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                                  : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
     st = zero_agree(&s->world, st);
     if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
-    zero_run_view view = zero_session_view(s);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
-        zero_show_sample(&view, title, text.tokens + text.n_known,
+        zero_show_sample(&s->view, title, text.tokens + text.n_known,
                          text.n_drawn - (tok && text.has_ended));
     free(text.tokens);
     return st;
@@ -151,8 +255,7 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     totals->has_val_loss = totals->has_val_loss || line.has_val_loss;
     /* Rank 0 may fail here alone; main() then ends the job. */
     if (!zero_comm_is_root(&s->world)) return ZERO_OK;
-    zero_run_view view = zero_session_view(s);
-    zero_progress_view_step(&s->progress, &view, &line, eval_seconds);
+    zero_progress_view_step(&s->progress, &s->view, &line, eval_seconds);
     zero_metrics_step_line(&s->metrics, &line);
     warn_of_lost_metrics(s);
     return zero_saving_check_output(s);
@@ -184,7 +287,7 @@ static zero_status write_final_line(zero_session *s, const zero_run_totals *tota
     zero_status st = ZERO_OK;
     zero_metrics_final line = {.engine = &s->engine,
                                .comm = &s->world,
-                               .fake_nodes = s->fake_nodes,
+                               .fake_nodes = s->view.fake_nodes,
                                .step_time = &totals->step_time,
                                .profile = &totals->profile,
                                .bytes = &ranks->bytes,
@@ -208,7 +311,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     int64_t done = s->saving.start;
     double start = zero_clock_seconds();
     /* Random weights write random bytes, which show nothing. */
-    if (zero_session_view(s).has_loaded || s->config.init_from)
+    if (s->view.has_loaded || s->config.init_from)
         ZERO_TRY(show_text(
             s, done, done > 0 ? "a sample before resuming" : "a sample before training"));
     sum->run.eval_seconds = zero_clock_seconds() - start;
@@ -235,8 +338,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
     zero_rank_bytes_destroy(&ranks.bytes);
     zero_rank_seconds_destroy(&ranks.seconds);
     warn_of_lost_metrics(s);
-    zero_run_view view = zero_session_view(s);
-    if (st == ZERO_OK && facts) zero_show_totals(&view, &sum->run, json_incref(facts));
+    if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
     json_decref(facts);
     zero_profile_ranks_destroy(&sum->run.profile);
     return st == ZERO_OK ? check_digest(&s->config, sum->run.digest) : st;
@@ -245,7 +347,7 @@ static zero_status train_steps(zero_session *s, sums *sum)
 static zero_status train(zero_session *s)
 {
     sums sum = {0};
-    ZERO_TRY(zero_record_begin(s));
+    ZERO_TRY(begin_record(s));
     zero_tracing_tell(s);
     int64_t steps = s->config.steps - s->saving.start;
     if (steps <= 0) {
@@ -254,8 +356,7 @@ static zero_status train(zero_session *s)
         char digest[33];
         ZERO_TRY(zero_saving_step(s, s->config.steps));
         ZERO_TRY(zero_engine_digest(&s->engine, digest));
-        zero_run_view view = zero_session_view(s);
-        if (zero_comm_is_root(&s->world)) zero_show_finished(&view, digest);
+        if (zero_comm_is_root(&s->world)) zero_show_finished(&s->view, digest);
         return check_digest(&s->config, digest);
     }
     zero_status st = zero_agree(&s->world, zero_step_times_init(&sum.times, steps));
@@ -275,9 +376,9 @@ static zero_status prepare(zero_session *s)
     return zero_tracing_open(s);
 }
 
-static zero_status run_session(zero_session *s, int argc, char **argv)
+static zero_status run_session(zero_session *s)
 {
-    ZERO_TRY(zero_session_open(s, argc, argv));
+    ZERO_TRY(zero_session_open(s));
     zero_status st = prepare(s);
     if (st == ZERO_OK) st = zero_tracing_close(s, train(s));
     zero_telling_close(s);
@@ -285,10 +386,10 @@ static zero_status run_session(zero_session *s, int argc, char **argv)
     return zero_session_close(s);
 }
 
-static zero_status run(int argc, char **argv)
+static zero_status run(void *options, const zero_options *given)
 {
-    zero_session s;
-    zero_status st = run_session(&s, argc, argv);
+    zero_session s = {.config = *(const zero_config *)options, .given = given};
+    zero_status st = run_session(&s);
     zero_deadline_close(&s.deadline); /* its thread looks into this frame */
     return st;
 }
@@ -308,6 +409,5 @@ const zero_command zero_command_train = {
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(zero_config),
-    .complete = zero_run_options_complete,
     .run = run,
 };

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 
 #define FIELD_BYTES 1024
-#define WIDTH       79 /* columns of a line in {wrap N} */
+#define WIDTH       79 /* columns of a line in {wrap N} without another width */
 
 /* A section being printed. */
 typedef struct {
@@ -230,12 +230,13 @@ static zero_status print_items(printer *p, bool is_shown, hole path, bool is_eac
     }
 }
 
-/* Breaks lines between words; what follows of a line begins after `indent` blanks. */
-static void print_broken(const char *text, int indent, FILE *out)
+/* Breaks lines between words before they have more than `width` columns; what follows of a
+ * line begins after `indent` blanks. */
+static void print_broken(const char *text, int indent, int width, FILE *out)
 {
     for (int column = 0; *text;) {
         int gap = (int)strspn(text, " "), word = (int)strcspn(text + gap, " \n");
-        if (column > indent && column + gap + word > WIDTH) {
+        if (column > indent && column + gap + word > width) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
             text += gap;
@@ -260,7 +261,7 @@ static void print_trimmed(const char *text, FILE *out)
     }
 }
 
-/* After {wrap N}, {pad <N}, {pad >N} or {trim}, whose first letter is `how`: up to its
+/* After {wrap N}, {wrap N W}, {pad <N}, {pad >N} or {trim}, whose first letter is `how`: up to its
  * {end}. */
 static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
 {
@@ -277,7 +278,11 @@ static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
         st = fail(p, p->at, "{wrap}, {pad} or {trim} has no {end}");
     fclose(p->out);
     p->out = out;
-    if (st == ZERO_OK && how == 'w') print_broken(text, atoi(size.text), out);
+    char *more = NULL;
+    const long indent = how == 'w' ? strtol(size.text, &more, 10) : 0,
+               columns = how == 'w' ? strtol(more, NULL, 10) : 0;
+    if (st == ZERO_OK && how == 'w')
+        print_broken(text, (int)indent, columns > 0 ? (int)columns : WIDTH, out);
     if (st == ZERO_OK && how == 't') print_trimmed(text, out);
     if (st == ZERO_OK && how == 'p') fprintf(out, "%*s", width, text);
     free(text);

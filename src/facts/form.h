@@ -14,7 +14,7 @@
  *   {pad <N}...{end}          with > or < as above
  *   {trim}...{end}            blanks at the ends of lines are left out
  *   {wrap N}...{end}          its lines are broken between words before column 80, and go
- *                             on after N blanks
+ *                             on after N blanks; {wrap N W}: before they have more than W
  *   {show NAME}               another section of the file
  *   {{                        a brace
  *   \ at the end of a line    the line goes on: its end, and the blanks that begin the next

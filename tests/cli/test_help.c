@@ -99,8 +99,9 @@ TEST(a_plans_help_leaves_out_what_changes_no_plan)
 TEST(asking_for_help_is_always_possible)
 {
     char *all[] = {"--nonsense", "--steps", "-1", "--help"}, *brief[] = {"-h"};
-    assert_true(zero_options_ask_for_help(4, all) && zero_options_ask_for_help(1, brief));
-    assert_false(zero_options_ask_for_help(3, all));
+    assert_ok(zero_options_run(&zero_command_train, 4, all));
+    assert_ok(zero_options_run(&zero_command_train, 1, brief));
+    assert_int_equal(zero_options_run(&zero_command_train, 3, all), ZERO_ERR_INVALID);
 }
 
 TEST(every_command_has_a_page_of_the_manual)

@@ -1,6 +1,7 @@
 #include "support/test.h"
 
 #include "cli/generate_options.h"
+#include "facts/facts.h"
 #include "support/options_test.h"
 
 #include <stdlib.h>
@@ -200,32 +201,42 @@ TEST(the_last_one_of_an_option_given_more_than_once_counts)
     remove(FILE_NAME);
 }
 
-/* Conditions of idle options name an option of the table and one of its values. */
-static int check_idle(const zero_option *rows, void *into)
+/* Conditions of idle options are expressions, and ask for nothing but options and facts of
+ * a run. */
+static int check_idle(const zero_option *rows, const void *values)
 {
     int n = 0;
+    json_t *run = zero_options_typed(rows, values);
+    static const char *const facts[] = {"ranks", "over", "shards", "nodes"};
+    for (size_t i = 0; i < 4; i++) json_object_set_new(run, facts[i], json_integer(1));
+    json_object_set_new(run, "used", json_string("shm"));
     for (const zero_option *row = rows; row->name; row++) {
-        for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++) {
-            const zero_option_idle *idle = &row->idle[i];
-            const zero_option *other = rows;
-            if (!idle->option) assert_int_equal(idle->holds != NULL, idle->words != NULL);
-            if (!idle->option) continue;
-            while (other->name && strcmp(other->name, idle->option) != 0) other++;
-            if (!other->name) fail_msg("--%s: no option --%s", row->name, idle->option);
-            if (idle->value)
-                assert_ok(zero_option_store(other, idle->value, row->name, into));
-            n++;
+        for (size_t i = 0; i < sizeof row->idle / sizeof row->idle[0]; i++, n++) {
+            const char *when = row->idle[i].when;
+            zero_fact fact;
+            if (!when) break;
+            assert_non_null(row->idle[i].words);
+            assert_ok(zero_fact_of(when, strlen(when), &(zero_scope){.node = run}, &fact));
+            for (const char *at = when; *at; at += strcspn(at, " !()"), at += *at != 0) {
+                char name[64];
+                snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " !()"), at);
+                if (name[0] >= 'a' && name[0] <= 'z' && !json_object_get(run, name))
+                    fail_msg("--%s: '%s' asks for %s", row->name, when, name);
+            }
         }
     }
+    json_decref(run);
     return n;
 }
 
-TEST(idle_options_name_options_and_their_values)
+TEST(conditions_of_idle_options_ask_for_what_is_there)
 {
     zero_config config;
     zero_generate_options options;
-    assert_true(check_idle(zero_run_options, &config) > 5);
-    assert_true(check_idle(zero_generate_table.rows, &options) > 3);
+    zero_options_reset(&zero_command_train, &config);
+    zero_options_reset(&zero_command_generate, &options);
+    assert_true(check_idle(zero_run_options, &config) > 20);
+    assert_true(check_idle(zero_generate_table.rows, &options) > 5);
 }
 
 TEST(flags_win_over_the_file_whatever_the_order)

@@ -347,11 +347,9 @@ TEST(plans_options_and_trains_are_told_apart)
                 is_near(o.request.machine.flops, 1.5e12));
     assert_string_equal(o.request.config.model, "gpt2");
     assert_int_equal(o.request.config.plan.type, ZERO_BF16);
-    zero_plan_options_destroy(&o);
     assert_ok(parse(&o, "--stage 2", words));
     assert_true(!o.request.all_stages && o.request.config.plan.stage == 2 &&
                 o.request.n_ranks == 1 && o.request.fit == 0);
-    zero_plan_options_destroy(&o);
 }
 
 TEST(the_memory_for_a_batch_is_the_limit)
@@ -361,14 +359,11 @@ TEST(the_memory_for_a_batch_is_the_limit)
     assert_ok(parse(&o, "--fit batch --memory-limit 2G", words));
     assert_true(o.request.fit_batch && o.request.fit == 0 &&
                 o.request.fit_memory == INT64_C(2000000000) && !o.request.ablation);
-    zero_plan_options_destroy(&o);
     assert_ok(
         parse(&o, "--fit batch --device cuda --device-memory 3G --memory-limit 2G", words));
     assert_true(o.request.fit_memory == INT64_C(3000000000));
-    zero_plan_options_destroy(&o);
     assert_ok(parse(&o, "--ablation --stage 1 --json", words));
     assert_true(o.request.ablation && !o.request.fit_batch && o.json);
-    zero_plan_options_destroy(&o);
 }
 
 TEST(mistakes_are_refused_with_what_is_expected)

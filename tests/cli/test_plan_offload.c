@@ -371,7 +371,6 @@ TEST(a_disk_and_two_numbers_are_read)
     assert_true(is_near(o.request.machine.disk_read, 0.8e9) &&
                 is_near(o.request.machine.disk_write, 1.2e9));
     assert_true(o.request.fit == 4000000000 && o.request.fit_disk == 1 << 30);
-    zero_plan_options_destroy(&o);
 }
 
 TEST(mistakes_are_refused_with_what_is_expected)

@@ -11,11 +11,12 @@
 /* words[512] is borrowed by *o. */
 static zero_status parse(zero_simulate_options *o, const char *line, char *words)
 {
+    zero_options given; /* no files */
     char *argv[32];
     int argc = 0;
     snprintf(words, 512, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    return zero_simulate_options_parse(o, argc, argv);
+    return zero_options_read(&zero_command_simulate, argc, argv, o, &given);
 }
 
 static void take(zero_simulate_options *o, const char *line, char *words)
@@ -38,7 +39,6 @@ TEST(what_is_left_out_limits_nothing)
     assert_true(plan->machine.latency == 1e-6 && plan->machine.bandwidth == 12.5e9);
     assert_true(plan->machine.flops == 1e12 && plan->has_time && plan->has_network);
     assert_int_equal(plan->n_ranks, 1);
-    zero_simulate_options_destroy(&o);
 }
 
 TEST(all_values_are_taken)
@@ -68,16 +68,13 @@ TEST(all_values_are_taken)
     assert_true(o.json && o.request.plan.n_ranks == 100);
     assert_true(o.request.plan.config.plan.stage == 2 &&
                 o.request.plan.config.tp.ranks == 2);
-    zero_simulate_options_destroy(&o);
 
     take(&o, RATES "--stage all --switch 4 --adapter 1G --memory-limit 0", words);
     assert_true(o.request.plan.all_stages && o.request.input.switch_ratio == 1.0);
     assert_true(o.request.input.memory_limit == INT64_MAX);
-    zero_simulate_options_destroy(&o);
 
     take(&o, "--machine v100-dgx2 --ranks 4", words);
     assert_true(o.request.plan.has_file);
-    zero_simulate_options_destroy(&o);
 }
 
 TEST(without_a_list_64_ranks_are_traced)
@@ -88,7 +85,6 @@ TEST(without_a_list_64_ranks_are_traced)
     assert_int_equal(o.traced.n, 1);
     assert_int_equal(o.traced.range[0].first, 0);
     assert_int_equal(o.traced.range[0].last, 63);
-    zero_simulate_options_destroy(&o);
 }
 
 TEST(mistakes_name_the_option)

@@ -21,11 +21,12 @@ static const zero_simulated example = {
 static void make(const char *line, const zero_simulated *results, zero_simulate_options *o,
                  char *words, zero_simulation_report *r)
 {
+    zero_options given; /* no files */
     char *argv[32];
     int argc = 0;
     snprintf(words, 512, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    if (zero_simulate_options_parse(o, argc, argv) != ZERO_OK)
+    if (zero_options_read(&zero_command_simulate, argc, argv, o, &given) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     *r = (zero_simulation_report){.request = o->request, .input = o->request.input};
     r->request.plan.simulated = true;
@@ -35,12 +36,6 @@ static void make(const char *line, const zero_simulated *results, zero_simulate_
     r->results = calloc((size_t)r->plan.n, sizeof *r->results);
     assert_non_null(r->results);
     for (int k = 0; k < r->plan.n; k++) r->results[k] = *results;
-}
-
-static void destroy(zero_simulate_options *o, zero_simulation_report *r)
-{
-    zero_simulation_report_destroy(r);
-    zero_simulate_options_destroy(o);
 }
 
 /* Returns the printed text, which the caller frees. */
@@ -116,7 +111,7 @@ TEST(the_json_has_every_number)
     assert_true(real(stage, "simulated_to_alpha_beta") == 2.0 / 1.6);
     json_decref(root);
     free(text);
-    destroy(&o, &r);
+    zero_simulation_report_destroy(&r);
 }
 
 TEST(what_limits_nothing_is_left_out)
@@ -144,7 +139,7 @@ TEST(what_limits_nothing_is_left_out)
     assert_null(strstr(text, "adapters"));
     assert_null(strstr(text, "this is rank"));
     free(text);
-    destroy(&o, &r);
+    zero_simulation_report_destroy(&r);
 }
 
 TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
@@ -168,7 +163,7 @@ TEST(the_text_has_the_slowest_rank_and_the_busiest_link)
     for (size_t k = 0; k < sizeof lines / sizeof lines[0]; k++)
         if (!strstr(text, lines[k])) fail_msg("no '%s' in\n%s", lines[k], text);
     free(text);
-    destroy(&o, &r);
+    zero_simulation_report_destroy(&r);
 }
 
 TEST(every_link_has_a_name)

@@ -9,14 +9,16 @@
 #include "base/fail.h"
 #include "cli/plan_options.h"
 
-/* words[512] is borrowed by *o. */
+/* words[512], and the files of the line parsed last, are borrowed by *o. */
 static inline zero_status parse(zero_plan_options *o, const char *line, char *words)
 {
+    static zero_options given;
     char *argv[32];
     int argc = 0;
+    zero_options_destroy(&given);
     snprintf(words, 512, "%s", line);
     for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) argv[argc++] = w;
-    return zero_plan_options_parse(o, argc, argv);
+    return zero_options_read(&zero_command_plan, argc, argv, o, &given);
 }
 
 /* Each line is refused with a message that contains the text beside it. */
