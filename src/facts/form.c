@@ -261,8 +261,8 @@ static void print_trimmed(const char *text, FILE *out)
     }
 }
 
-/* After {wrap N}, {wrap N W}, {pad <N}, {pad >N} or {trim}, whose first letter is `how`: up to its
- * {end}. */
+/* After {wrap N}, {wrap N W}, {pad <N}, {pad >N} or {trim}, whose first letter is `how`: up
+ * to its {end}. */
 static zero_status print_shaped(printer *p, bool is_shown, char how, hole size)
 {
     char *text = NULL;
