@@ -186,7 +186,7 @@ TEST(every_link_has_a_name)
         char *text = text_of(&r, false);
         if (!strstr(text, names[k])) fail_msg("no '%s' in\n%s", names[k], text);
         free(text);
-        destroy(&o, &r);
+        zero_simulation_report_destroy(&r);
     }
 }
 
