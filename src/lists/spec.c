@@ -10,13 +10,9 @@
 
 const char *zero_collective_kind_name(zero_collective_kind kind)
 {
-    switch (kind) {
-    case ZERO_REDUCE_SCATTER: return "reduce-scatter";
-    case ZERO_ALL_GATHER: return "all-gather";
-    case ZERO_REDUCE: return "reduce";
-    case ZERO_BROADCAST: return "broadcast";
-    }
-    return "collective of an unknown kind";
+    static const char *const names[ZERO_COLLECTIVE_KINDS] = {"reduce-scatter", "all-gather",
+                                                             "reduce", "broadcast"};
+    return names[kind];
 }
 
 /* ---- checks ---- */
@@ -93,26 +89,6 @@ void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more
 int64_t zero_traffic_sent(const zero_traffic *traffic)
 {
     return zero_traffic_total(traffic).bytes_sent;
-}
-
-void zero_traffic_count(zero_traffic *t, zero_reach reach, bool is_sent, int64_t messages,
-                        int64_t bytes)
-{
-    (is_sent ? t->bytes_sent : t->bytes_received)[reach] += bytes;
-    (is_sent ? t->messages_sent : t->messages_received)[reach] += messages;
-}
-
-zero_traffic zero_traffic_scaled(const zero_traffic *unit, int64_t elements, int64_t chunks)
-{
-    zero_traffic t = {.bytes_fetched = elements * unit->bytes_fetched,
-                      .bytes_stored = elements * unit->bytes_stored};
-    for (int reach = 0; reach < ZERO_REACHES; reach++) {
-        t.bytes_sent[reach] = elements * unit->bytes_sent[reach];
-        t.bytes_received[reach] = elements * unit->bytes_received[reach];
-        t.messages_sent[reach] = chunks * unit->messages_sent[reach];
-        t.messages_received[reach] = chunks * unit->messages_received[reach];
-    }
-    return t;
 }
 
 zero_volume zero_traffic_total(const zero_traffic *traffic)

@@ -81,7 +81,7 @@ typedef struct {
      * nothing at all. If it is and this is false, it is stored again, unchanged. */
     bool in_place;
     /* Only on a device: with shm and hier the node's devices reach each other's memory
-     * (device_window.h), with p2p MPI reaches it. Then there are no mirrors: the steps work
+     * (device.h), with p2p MPI reaches it. Then there are no mirrors: the steps work
      * on the device's own arrays, and sums and copies are queued there. With p2p staging is
      * the device's memory, too. With hier what other nodes send or receive passes through
      * the host, in staging; nothing else does. in_apart and out_apart only say, by not
@@ -136,6 +136,21 @@ typedef struct {
     int64_t bytes_fetched, bytes_stored; /* from this rank's device, and to it */
 } zero_traffic;
 
+static inline zero_reach zero_reach_of(const zero_layout *layout, int rank, int other)
+{
+    return layout->node_of[rank] == layout->node_of[other] ? ZERO_INSIDE : ZERO_ACROSS;
+}
+
+/* Adds messages of `bytes` each. */
+static inline void zero_traffic_count(zero_traffic *t, zero_reach reach, int64_t sent,
+                                      int64_t received, int64_t bytes)
+{
+    t->messages_sent[reach] += sent;
+    t->messages_received[reach] += received;
+    t->bytes_sent[reach] += sent * bytes;
+    t->bytes_received[reach] += received * bytes;
+}
+
 /* Between ranks, inside and across together. */
 typedef struct {
     int64_t bytes_sent, bytes_received, messages_sent, messages_received;
@@ -144,13 +159,6 @@ typedef struct {
 zero_volume zero_traffic_total(const zero_traffic *traffic);
 /* Bytes that it sends. */
 int64_t zero_traffic_sent(const zero_traffic *traffic);
-/* Adds messages of `bytes` in all, which it sends or receives. */
-void zero_traffic_count(zero_traffic *traffic, zero_reach reach, bool is_sent,
-                        int64_t messages, int64_t bytes);
-
-/* Of as many elements, in as many chunks, as `unit` has one. */
-zero_traffic zero_traffic_scaled(const zero_traffic *unit, int64_t elements,
-                                 int64_t chunks);
 
 /* *sum += times * *more */
 void zero_traffic_add(zero_traffic *sum, int64_t times, const zero_traffic *more);

@@ -65,14 +65,13 @@ zero_traffic zero_instruction_traffic(const zero_schedule *s, const zero_instruc
     zero_traffic t = {0};
     if (zero_ops[i->op].kind == ZERO_WORK_EXCHANGE)
         return *traffic_of(s, i->op, zero_exchange_number(i));
-    if (zero_ops[i->op].kind == ZERO_WORK_SEND) {
-        zero_traffic_count(&t, ZERO_ACROSS, true, 1, range_bytes(s, i));
-    }
+    if (zero_ops[i->op].kind == ZERO_WORK_SEND)
+        zero_traffic_count(&t, ZERO_ACROSS, 1, 0, range_bytes(s, i));
     if (zero_ops[i->op].kind == ZERO_WORK_TIE) { /* an all-reduce */
         int n = i->rank_stride;
-        for (int is_sent = 0; is_sent < 2; is_sent++)
-            zero_traffic_count(&t, ZERO_ACROSS, is_sent, 2 * (n - 1),
-                               2 * range_bytes(s, i) * (n - 1) / n);
+        t.messages_sent[ZERO_ACROSS] = t.messages_received[ZERO_ACROSS] = 2 * (n - 1);
+        t.bytes_sent[ZERO_ACROSS] = t.bytes_received[ZERO_ACROSS] =
+            2 * range_bytes(s, i) * (n - 1) / n;
     }
     return t;
 }
