@@ -55,7 +55,7 @@ static const struct {
     {"{pad <8}a {ranks}:{end}|{pad >2 * ranks}b{end}|\n", "a 3:    |     b|\n"},
     {"{ranks:>1 + ranks}|\n", "   3|\n"},
     {"{trim}\na {ranks:<4}\n  \nb\n{end}\n", "a 3\n\nb\n"},
-    {"{if absent}\n{pad <absent}x{end}\n{end}\n|\n", "|\n"},
+    {"{if absent}\n{pad <2 * absent}x{end}\n{end}\n|\n", "|\n"},
     {"{wrap 4}\n  a short note of {ranks} ranks, which is as long as a line of a terminal "
      "is "
      "{name}, {name}\nshort\n{end}\n|\n",
