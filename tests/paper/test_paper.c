@@ -2,8 +2,6 @@
 
 #include <jansson.h>
 
-#include "support/test.h"
-
 #include "nn/shape.h"
 #include "paper/paper_tree.h"
 #include "report/models.h"
@@ -119,7 +117,7 @@ TEST(agreement_is_decided_by_the_printed_digits)
         {"0.12", 0.1171875e9, 1, "rounded"},
         {"0.11", 0.1171875e9, 1, "truncated"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < (int)COUNT(cases); i++) {
         zero_paper_cell cell =
             zero_paper_compare(cases[i].printed, cases[i].exact, cases[i].parts);
         if (strcmp(cell.agreement, cases[i].agreement) != 0)
@@ -209,11 +207,10 @@ TEST(an_unknown_table_is_answered_with_those_that_exist)
     assert_int_equal(zero_paper_show("table3", true, out), ZERO_ERR_INVALID);
     assert_int_equal(ftell(out), 0);
     fclose(out);
-    for (int i = 0; i < N_PAPERS; i++)
-        assert_non_null(strstr(zero_last_error(), papers[i].name));
-    assert_non_null(strstr(zero_last_error(), "fig6"));
-    assert_non_null(strstr(zero_last_error(), "fig7"));
-    assert_non_null(strstr(zero_last_error(), "table3"));
+    for (int i = 0; i < N_PAPERS; i++) assert_told(papers[i].name);
+    assert_told("fig6");
+    assert_told("fig7");
+    assert_told("table3");
 }
 
 TEST(the_table_of_models_has_a_line_for_each)
@@ -233,9 +230,4 @@ TEST(the_table_of_models_has_a_line_for_each)
         const char *line = strstr(text, start) + 1, *found = strstr(line, psi);
         assert_true(found && found < line + strcspn(line, "\n"));
     }
-}
-
-int main(void)
-{
-    return run_here(NULL, NULL);
 }
