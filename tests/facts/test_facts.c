@@ -39,19 +39,11 @@ TEST(expressions_give_their_values)
 /* What cannot be calculated is an error that says why. */
 TEST(errors_say_what_is_wrong)
 {
-    static const char *const cases[][2] = {
-        {"absent + 1", "missing"},     {"dtype * 2", "no number"},
-        {"1 +", "expected a fact"},    {"(1", "expected )"},
-        {"cosine(1)", "function"},     {"1 2", "expected the end"},
-        {"\"a", "has no end"},         {"1 ? 2", "expected :"},
-        {"sum(stages, x)", "missing"}, {"min(1)", "expected ,"},
-        {"stages + 1", "no number"},   {"", "expected a fact"}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (test_table t = table_open("facts/errors.txt"); table_next(&t);) {
         zero_fact fact;
-        zero_status st = zero_fact_of(cases[i][0], strlen(cases[i][0]),
-                                      &(zero_scope){.node = tree}, &fact);
-        if (st != ZERO_ERR_FORMAT || !strstr(zero_last_error(), cases[i][1]))
-            fail_msg("%s: %d %s", cases[i][0], st, zero_last_error());
+        assert_fails(zero_fact_of(t.field[0], strlen(t.field[0]),
+                                  &(zero_scope){.node = tree}, &fact),
+                     ZERO_ERR_FORMAT, t.field[1]);
     }
 }
 

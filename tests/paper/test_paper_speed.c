@@ -32,8 +32,8 @@ static const char *const names[] = {"fig2", "fig3",       "fig4",
                                     "fig8", "turing-nlg", "trillion"};
 
 /* All figures, in the order of `names`, and the machine; made before the tests. */
-static figure figures[(int)COUNT(names)];
-static json_t *trees[(int)COUNT(names)];
+static figure figures[COUNT(names)];
+static json_t *trees[COUNT(names)];
 static zero_machine_file machine;
 
 static int set_up(void **state)
