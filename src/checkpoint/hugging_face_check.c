@@ -11,10 +11,10 @@
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
-static const struct {
-    const char *name;
-    zero_type type;
-} types[] = {{"F32", ZERO_FP32}, {"F16", ZERO_FP16}, {"BF16", ZERO_BF16}};
+const zero_hugging_face_type zero_hugging_face_types[ZERO_TYPES] = {
+    [ZERO_FP32] = {"F32", "float32"},
+    [ZERO_BF16] = {"BF16", "bfloat16"},
+    [ZERO_FP16] = {"F16", "float16"}};
 
 /* All mismatches are counted, and as many are named as fit a message. */
 struct problems {
@@ -142,9 +142,9 @@ static bool fits(const zero_architecture *kind, const zero_tensor *t,
 
 static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 {
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(e->type, types[i].name) == 0) {
-            *type = types[i].type;
+    for (int i = 0; i < ZERO_TYPES; i++)
+        if (strcmp(e->type, zero_hugging_face_types[i].file) == 0) {
+            *type = (zero_type)i;
             return true;
         }
     return false;

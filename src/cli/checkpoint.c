@@ -22,6 +22,7 @@
 typedef struct {
     const char *to; /* NULL: not given */
     int64_t shard_bytes;
+    const char *dtype;
 } checkpoint_options;
 
 static uint64_t bytes_of(const zero_manifest *m)
@@ -180,12 +181,14 @@ static zero_status export_to(zero_checkpoint *c, const char *found,
     const zero_shape *g = &c->manifest.shape;
     char shape[ZERO_PLAN_TEXT];
     int64_t began;
+    zero_type type = ZERO_FP32;
+    (void)zero_type_find(o->dtype, &type); /* an option's name is valid */
     ZERO_TRY(zero_overwriting_check_export(to, found));
     ZERO_TRY(zero_hugging_face_lost_positions(c->manifest.kept, g, &began));
-    ZERO_TRY(zero_checkpoint_export(c, to, o->shard_bytes));
+    ZERO_TRY(zero_checkpoint_export(c, to, o->shard_bytes, type));
     zero_text_shape(g, shape);
-    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
-           g->kind->about, c->manifest.step, shape, g->vocab,
+    printf("%s: %s of step %" PRId64 " in %s, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
+           g->kind->about, c->manifest.step, o->dtype, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     if (began > 0)
@@ -254,9 +257,11 @@ static zero_status run(void *options, const zero_options *given)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
                          o->to ? ": --to is for export alone"
                                : " needs --to OUT, the directory to make");
-    if (verb != EXPORT && zero_options_is_set(given, "shard-bytes"))
-        return zero_fail(ZERO_ERR_INVALID,
-                         "checkpoint %s: --shard-bytes is for export alone", verbs[verb]);
+    static const char *const of_export[] = {"shard-bytes", "dtype"};
+    for (int i = 0; i < 2; i++)
+        if (verb != EXPORT && zero_options_is_set(given, of_export[i]))
+            return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: --%s is for export alone",
+                             verbs[verb], of_export[i]);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
