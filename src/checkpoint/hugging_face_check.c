@@ -233,12 +233,11 @@ zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *ta
     if (!has_names || wte->n_dims != 2 || !has_wpe)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: not the weights of a %s: expected matri%s %s%s%s, after any one "
-            "prefix; its first tensor is %s%s",
-            path, kind->about, has_positions ? "ces" : "x", words,
-            has_positions ? " and " : "", positions,
+            "%s: not the weights of a %s: expected matrices %s%s%s, after any one prefix; "
+            "its first tensor is %s%s",
+            path, kind->about, words, has_positions ? " and " : "", positions,
             table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown,
-            has_positions ? "; the config.json of another model says what it is" : "");
+            has_positions ? "; other architectures need their config.json" : "");
     zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
     if (has_positions) s.seq = wpe->dims[0];
     for (int i = 0; i < table->n; i++)
