@@ -131,8 +131,9 @@ ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
  * for a file that is not UTF-8 or too long. */
 ZERO_NODISCARD zero_status zero_hugging_face_keep(const zero_hugging_face_found *found,
                                                   json_t **kept);
-/* The config.json among them, parsed: the caller's; NULL without one. */
-ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root);
+/* One of them by its name, parsed: the caller's; NULL without it. */
+ZERO_NODISCARD zero_status zero_hugging_face_parse_kept(const json_t *kept,
+                                                        const char *name, json_t **root);
 /* The tokens that end a text: "eos_token_id" of the generation_config.json among them, else
  * of the config.json, else of the tokenizer, which may be NULL. ZERO_ERR_FORMAT unless that
  * is a token or a list of at most ZERO_ENDS. */

@@ -325,7 +325,7 @@ zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, jso
     const zero_shape *s = e->model->shape;
     json_t *made;
     number n;
-    ZERO_TRY(zero_hugging_face_kept_config(e->kept, &made));
+    ZERO_TRY(zero_hugging_face_parse_kept(e->kept, ZERO_HUGGING_FACE_CONFIG, &made));
     const bool is_kept = made != NULL, turns = s->kind->has & ZERO_HAS_ROTARY;
     if (!is_kept) made = json_object();
     json_object_del(made, "dtype");
@@ -359,7 +359,7 @@ zero_status zero_hugging_face_lost_positions(const json_t *kept, const zero_shap
     number n;
     *began = 0;
     if (!(shape->kind->has & ZERO_HAS_POSITIONS)) return ZERO_OK;
-    ZERO_TRY(zero_hugging_face_kept_config(kept, &root));
+    ZERO_TRY(zero_hugging_face_parse_kept(kept, ZERO_HUGGING_FACE_CONFIG, &root));
     for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
         if (number_of(shape->kind, i, &n) && n.field->offset == offsetof(zero_shape, seq)) {
             const json_t *own = json_object_get(root, n.key);
