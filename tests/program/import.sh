@@ -272,6 +272,6 @@ says '"Qwen3ForCausalLM"' qwen_out/config.json
 runs 3 train $small --data text --init-from qwen_out --stage 3 --lr 0 --lr-min 0 --checkpoint same
 runs 0 checkpoint export same --to same_out --shard-bytes 20000
 diff -r qwen_out same_out >differences || complain "an export that was imported and not trained: $(head -n 3 differences)"
-refuses 2 'give --architecture qwen3' 0 train $small --data text --init-from qwen_out --model gpt2 --vocab 330
+refuses 2 'give --architecture qwen3' 0 train $small --data text --init-from qwen_out --model gpt2 --vocab 330 --seq 32
 
 finish
