@@ -45,7 +45,8 @@ typedef struct {
 /* Writes a new directory, which exists completely or not at all: names with the
  * architecture's prefix; a larger model lies in several files with an index; files of mode
  * 0644, less the umask. Kept files are written as they were, but for the numbers of shape
- * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by anything but an empty directory, or a
+ * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by
+ * anything but an empty directory, or a
  * number is too large for the type;
  * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
