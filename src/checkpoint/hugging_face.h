@@ -46,9 +46,8 @@ typedef struct {
  * architecture's prefix; a larger model lies in several files with an index; files of mode
  * 0644, less the umask. Kept files are written as they were, but for the numbers of shape
  * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by
- * anything but an empty directory, or a
- * number is too large for the type;
- * ZERO_ERR_ENV, naming the file, if it cannot be written. */
+ * anything but an empty directory, or a number is too large for the type; ZERO_ERR_ENV,
+ * naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_hugging_face_export *e);
 

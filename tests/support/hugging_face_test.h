@@ -46,7 +46,7 @@ static inline zero_status write_to(const char *path, const zero_model *model,
 
 static inline void check_ok(zero_status st)
 {
-    if (st != ZERO_OK) fail_msg("%s", zero_last_error());
+    assert_ok(st);
 }
 
 static inline int64_t size_of(const zero_tensor *t)
