@@ -226,13 +226,11 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
     zero_step_input in = zero_config_step_input(&s->config, step - 1, s->engine.adam_steps);
     double loss_scale = (double)s->engine.loss_scale.scale;
     zero_run_output out;
-    zero_telling_begin(s, step);
     double start = zero_clock_seconds();
     zero_tracing_begin(s, step, start);
     ZERO_TRY(zero_engine_step(&s->engine, &source, &in, &out));
     double end = zero_clock_seconds();
-    zero_tracing_end(s, end);
-    ZERO_TRY(zero_telling_end(s));
+    ZERO_TRY(zero_tracing_end(s, end));
 
     double exposed = exposed_so_far(s);
     zero_metrics_step line = {.step = step,
