@@ -81,42 +81,30 @@ static zero_status check_type(const zero_option *option, const json_t *value,
                             : "a number");
 }
 
-/* The row of this name that a file may set, or another of this name; -1 if there is
- * none. */
-static int find_row(const char *key, const zero_command *command, bool *in_file)
-{
-    const zero_option_table *table;
-    int found = -1;
-    size_t length = strlen(key);
-    *in_file = false;
-    for (int i = zero_command_find_option(command, 0, key, length); i >= 0 && !*in_file;
-         i = zero_command_find_option(command, i + 1, key, length)) {
-        const zero_option *option = zero_command_option(command, i, &table);
-        *in_file = table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE);
-        found = i;
-    }
-    return found;
-}
-
+/* The row of this name that a file may set. */
 static zero_status find_key(const char *key, const char *path, const zero_command *command,
                             int *index)
 {
-    bool in_file;
-    *index = find_row(key, command, &in_file);
-    if (*index < 0) {
-        char shown[ZERO_JSON_SHOWN];
-        const char *nearest = zero_command_nearest_option(command, key);
-        zero_json_shown(key, shown);
-        if (nearest)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "\"%s\" in %s: no such option; did you mean \"%s\"?", shown,
-                             path, nearest);
-        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
-                         shown, path);
+    const zero_option_table *table;
+    const zero_option *option;
+    bool exists = false;
+    char shown[ZERO_JSON_SHOWN];
+    for (*index = 0; (option = zero_command_option(command, *index, &table)); ++*index) {
+        if (strcmp(option->name, key) != 0) continue;
+        if (table->in_file && !(option->is & ZERO_OPTION_COMMAND_LINE)) return ZERO_OK;
+        exists = true;
     }
-    if (in_file) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
-                     key, path);
+    if (exists)
+        return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: belongs on the command line only",
+                         key, path);
+    const char *nearest = zero_command_nearest_option(command, key);
+    zero_json_shown(key, shown);
+    if (nearest)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "\"%s\" in %s: no such option; did you mean \"%s\"?", shown, path,
+                         nearest);
+    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: no such option; --help lists all",
+                     shown, path);
 }
 
 zero_status zero_config_file_store(const char *path, json_t *file,

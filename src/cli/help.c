@@ -21,7 +21,7 @@ extern const zero_embedded zero_cli_forms[], zero_topic_files[];
 static zero_status set_model(const zero_command *command, const char *model, void *defaults)
 {
     const zero_option_table *table;
-    int i = zero_command_find_option(command, 0, "model", strlen("model"));
+    int i = zero_command_find_option(command, "model");
     if (i < 0) return ZERO_OK;
     const zero_option *option = zero_command_option(command, i, &table);
     void *config = (char *)defaults + table->base;
@@ -123,7 +123,7 @@ bool zero_help_shows(const zero_command *command, int i, const char **group)
     const zero_option_table *table;
     const zero_option *option = zero_command_option(command, i, &table);
     if (option->group) *group = option->group;
-    int first = zero_command_find_option(command, 0, option->name, strlen(option->name));
+    int first = zero_command_find_option(command, option->name);
     return first == i && (option->is & table->shown) == table->shown;
 }
 

@@ -86,15 +86,6 @@ static zero_status store(const zero_session *s, const zero_option *row, const ch
                                   : st;
 }
 
-static zero_status check_steps(const zero_session *s, const zero_config *c, int64_t step)
-{
-    if (c->steps < 0 || step <= c->steps) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "cannot resume %s: it is at step %" PRId64 ", beyond --steps %" PRId64
-                     ": give --steps %" PRId64 " or more",
-                     s->saving.resumed.path, step, c->steps, step);
-}
-
 /* With another shape nothing fits, and with another seed it is another run. */
 static zero_status check_is_same_run(const zero_session *s, const zero_config *c,
                                      const zero_manifest *m)
@@ -153,7 +144,11 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
             add(taken, size, row->name, text);
     }
     ZERO_TRY(check_is_same_run(s, &c, m));
-    ZERO_TRY(check_steps(s, &c, m->step));
+    if (c.steps >= 0 && m->step > c.steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "cannot resume %s: it is at step %" PRId64
+                         ", beyond --steps %" PRId64 ": give --steps %" PRId64 " or more",
+                         r->path, m->step, c.steps, m->step);
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
@@ -184,20 +179,9 @@ static zero_status check_same(const zero_session *s, const char *name, const cha
                      s->saving.resumed.path, name, saved, name, now, name, saved);
 }
 
-/* A reproducible run adds gradients in the order that its micro batch gives, and products
- * in the order of its slices: with others it would end with another digest than it
- * promised. Runs that do not name slices were saved before there were any. */
-static zero_status check_order(const zero_session *s, const json_t *then)
-{
-    const char *micro = saved_as(then, "micro-batch", NULL);
-    if (!s->config.plan.reproducible || !was(then, "reproducible", "on")) return ZERO_OK;
-    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.plan.micro_batch));
-    return check_same(s, "tp-slices", saved_as(then, "tp-slices", "1"),
-                      s->config.tp.slices);
-}
-
 zero_status zero_resumed_options_check(const zero_session *s, const zero_manifest *m)
 {
+    const char *micro = saved_as(m->options, "micro-batch", NULL);
     if (!s->config.new_data && strcmp(s->saving.data, m->data) != 0)
         return zero_fail(
             ZERO_ERR_INVALID,
@@ -206,34 +190,17 @@ zero_status zero_resumed_options_check(const zero_session *s, const zero_manifes
             "continues on these from their first sample, with the same model and moments",
             s->saving.resumed.path, s->config.data,
             saved_as(m->options, "data", "unknown"));
-    return check_order(s, m->options);
+    /* A reproducible run adds gradients in the order that its micro batch gives, and
+     * products in the order of its slices: with others it would end with another digest
+     * than it promised. Runs that do not name slices were saved before there were any. */
+    if (!s->config.plan.reproducible || !was(m->options, "reproducible", "on"))
+        return ZERO_OK;
+    if (micro) ZERO_TRY(check_same(s, "micro-batch", micro, s->config.plan.micro_batch));
+    return check_same(s, "tp-slices", saved_as(m->options, "tp-slices", "1"),
+                      s->config.tp.slices);
 }
 
 /* ---- telling ---- */
-
-static void warn_of_arithmetic(const zero_session *s, const zero_manifest *m)
-{
-    char now[256];
-    zero_show_arithmetic(&s->view, now, sizeof now);
-    if (strcmp(now, m->arithmetic) != 0)
-        fprintf(
-            stderr,
-            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
-            ZERO_SHOWN(m->arithmetic));
-}
-
-/* Another number of ranks that share the model changes no bits, but another order of sums
- * does. */
-static void warn_of_slices(const zero_session *s, const zero_manifest *m)
-{
-    int now = s->engine.schedule.input.model->share.slices, then = m->table.layout.slices;
-    if (now == then) return;
-    fprintf(
-        stderr,
-        "zero: warning: other sums: this run adds along %d slice%s, the one that was saved "
-        "along %d, so bits differ from a run that never stopped; give --tp-slices %d\n",
-        now, now == 1 ? "" : "s", then, then);
-}
 
 /* The rate of an update, from 0; after the last one its rate stays. */
 static double rate_of(const zero_config *c, int64_t update)
@@ -292,8 +259,24 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
     }
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;
-    warn_of_arithmetic(s, m);
-    warn_of_slices(s, m);
+    char arithmetic[256];
+    zero_show_arithmetic(&s->view, arithmetic, sizeof arithmetic);
+    if (strcmp(arithmetic, m->arithmetic) != 0)
+        fprintf(
+            stderr,
+            "zero: warning: bits may differ from the run that was saved, which had: %s\n",
+            ZERO_SHOWN(m->arithmetic));
+    /* Another number of ranks that share the model changes no bits, but another order of
+     * sums does. */
+    int slices = s->engine.schedule.input.model->share.slices,
+        then = m->table.layout.slices;
+    if (slices != then)
+        fprintf(
+            stderr,
+            "zero: warning: other sums: this run adds along %d slice%s, the one that was "
+            "saved along %d, so bits differ from a run that never stopped; give "
+            "--tp-slices %d\n",
+            slices, slices == 1 ? "" : "s", then, then);
     note_rate(s, m);
     if (s->config.new_data && !zero_resumed_options_has_new_data(s, m)) {
         fprintf(stderr,

@@ -194,7 +194,7 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     ZERO_TRY(read_lists(o));
     /* The file's steps, if the command line has none. */
     zero_config *c = &o->request.config;
-    int row = zero_command_find_option(given->command, 0, "steps", strlen("steps"));
+    int row = zero_command_find_option(given->command, "steps");
     if (!given->set[row] && c->steps >= 0) o->steps = c->steps;
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
