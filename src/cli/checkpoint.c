@@ -269,21 +269,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_checkpoint = {
-    .name = "zero checkpoint",
-    .summary = "what was saved: show, verify or export it",
-    .usage = "zero checkpoint show DIR\n"
-             "zero checkpoint verify DIR\n"
-             "zero checkpoint export DIR --to OUT",
-    .about = "show prints what is in a checkpoint. verify reads every byte and compares "
-             "every checksum. export writes the model and its tokenizer to a new "
-             "directory, as Hugging Face's transformers reads them.\n"
-             "DIR is a checkpoint (step-00000100) or a directory of them: show and export "
-             "take the newest one, verify all.",
-    .example = "zero checkpoint verify runs/a",
-    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+#include "cli/options/checkpoint.command"
     .tables = &table,
     .n_tables = 1,
-    .operand = "DIR",
     .size = sizeof(checkpoint_options),
     .run = run,
 };

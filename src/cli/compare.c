@@ -202,20 +202,6 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_compare = {
-    .name = "zero compare",
-    .summary = "where the results of two runs differ first",
-    .usage = "zero compare A.jsonl B.jsonl",
-    .about = "Compares the --metrics of two runs bit by bit: all keys of each step and the "
-             "digest at the end. It names the first step and key that differ, then the "
-             "settings that differ.\n"
-             "step_seconds, tokens_per_second, elapsed and exposed_seconds are measured, "
-             "and not compared; neither are the ledgers and the profile of the last line. "
-             "Of steps that a resumed run has taken again the last ones count. Settings do "
-             "not change the exit code.",
-    .example = "zero train --metrics a.jsonl\n"
-               "zero train --metrics b.jsonl --bucket 64K\n"
-               "zero compare a.jsonl b.jsonl",
-    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT,
-    .operand = "FILE",
+#include "cli/options/compare.command"
     .run = run,
 };

@@ -80,20 +80,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_config = {
-    .name = "zero config",
-    .summary = "options of zero train from DeepSpeed's configuration",
-    .usage = "zero config --from deepspeed FILE [--ranks N]",
-    .about =
-        "Prints a file for zero train --config, on the standard output: the options that "
-        "have a counterpart in FILE, and DeepSpeed's defaults where zero's would change "
-        "results. Each other key is named with the reason, on the standard error. Where "
-        "one of those may change results, nothing is printed and the exit code is 2.\n"
-        "\"auto\", which Hugging Face's Trainer fills in, counts as not given.",
-    .example = "zero config --from deepspeed ds.json >run.json\n"
-               "mpirun -n 4 zero train --config run.json --steps 1000",
+#include "cli/options/config.command"
     .tables = &table,
     .n_tables = 1,
-    .operand = "FILE",
     .size = sizeof(config_options),
     .run = run,
 };

@@ -236,20 +236,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_generate = {
-    .name = "zero generate",
-    .summary = "generate text from a checkpoint, or a model of Hugging Face's",
-    .usage = "zero generate MODEL [options]\n"
-             "mpirun -n RANKS zero generate MODEL [options]",
-    .about = "Continues a prompt with the model of a checkpoint: a directory "
-             "step-00000100, or a directory of them, of which the newest is taken. Or with "
-             "a GPT-2 of Hugging Face's: its folder, with config.json and the tokenizer, "
-             "or its model.safetensors. The text depends on model, prompt and options "
-             "alone, not on the number of ranks, nor on texts beside it.",
-    .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",
-    .exits = ZERO_EXIT_OTHER | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA | ZERO_EXIT_WATCHDOG,
+#include "cli/options/generate.command"
     .tables = &zero_generate_table,
     .n_tables = 1,
-    .operand = "MODEL",
     .size = sizeof(zero_generate_options),
     .check = zero_generate_options_check,
     .run = run,

@@ -311,15 +311,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_help = {
-    .name = "zero help",
-    .summary = "what a command does and takes, and the manual",
-    .usage = "zero help [COMMAND|TOPIC] [--man]",
-    .about = "Shows what COMMAND --help shows, or a topic of the manual; without either, "
-             "all of them.",
-    .example = "zero help train",
+#include "cli/options/help.command"
     .tables = &table,
     .n_tables = 1,
-    .operand = "COMMAND|TOPIC",
     .size = sizeof(help_options),
     .run = run,
 };

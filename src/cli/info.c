@@ -263,13 +263,7 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_info = {
-    .name = "zero info",
-    .summary = "this build and this machine",
-    .usage = "zero info [options]",
-    .about = "Shows versions, what computes, cores and memory, and what can be chosen; or "
-             "what a directory can do for --offload.",
-    .example = "zero info\nzero info --defaults gpt2\nzero info --offload . --trial",
-    .exits = ZERO_EXIT_ENVIRONMENT,
+#include "cli/options/info.command"
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(info_options),

@@ -243,25 +243,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_lesson = {
-    .name = "zero lesson",
-    .summary = "a course on ZeRO that asks, grades and explains",
-    .usage = "zero lesson [N] [options]",
-    .about = "Lists the lessons, or holds lesson N: each screen ends in a question; the "
-             "answer is graded, explained, and shown with the line of zero plan that has "
-             "it. Answers are numbers, also with a suffix (4800, 4.7 KiB, 1.375x, 12 ms), "
-             "or one of the words that are offered; ? tells the answer, q ends the lesson. "
-             "Where input is no terminal each line is an answer. It ends with 0 if all "
-             "answers were right, else with 1.\n"
-             "A file for --check or --grade has a line NAME or STUDENT, which begins a "
-             "student (STUDENT: with the variant of --student), and lines such as 1.2 = "
-             "3200. Of lessons without any answer nothing counts.",
-    .example = "zero lesson 1\n"
-               "zero lesson 1 --student anna --save anna.txt\n"
-               "awk 1 *.txt | zero lesson --grade -",
-    .exits = ZERO_EXIT_DIFFERENT | ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+#include "cli/options/lesson.command"
     .tables = &table,
     .n_tables = 1,
-    .operand = "N",
     .size = sizeof(lesson_options),
     .run = run,
 };

@@ -64,18 +64,7 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_plan = {
-    .name = "zero plan",
-    .summary = "what a run would take, without running it",
-    .usage = "zero plan [options]",
-    .about =
-        "Plans memory per class and instruction, messages and bytes per collective and, "
-        "with --network and --flops, the time of a step: from the program that a run would "
-        "walk. It starts no MPI and takes no memory of the model's size.\n"
-        "Without --fake-nodes every rank has a node of its own, as in the paper's "
-        "formulas, or with --tp every TP group; --fake-nodes K puts the ranks on K nodes, "
-        "in blocks. zero train's other options are accepted, too, and change nothing here.",
-    .example = "zero plan --model gpt2-xl --ranks 64 --dtype bf16 --stage all",
-    .exits = ZERO_EXIT_ENVIRONMENT,
+#include "cli/options/plan.command"
     .tables = zero_plan_tables,
     .n_tables = ZERO_PLAN_TABLES,
     .size = sizeof(zero_plan_options),

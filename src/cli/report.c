@@ -229,27 +229,9 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_report = {
-    .name = "zero report",
-    .summary = "what runs and studies were: figures, ledgers, comparisons, a page",
-    .usage = "zero report FILE... [--trace FILE] [--out FILE] [--csv | --json]",
-    .about =
-        "Reads the --metrics of a run and shows its figures, where its time went, and "
-        "whether memory and messages were as planned. Several runs stand side by side; "
-        "ratios are relative to the first one, and the settings in which they differ "
-        "follow. The directory, study.json or study.csv of a zero sweep is shown as a "
-        "table of efficiencies. With --trace, where each rank's step went, and which rank "
-        "was last at its collectives. --out FILE writes a page for a browser.\n"
-        "A run that was stopped is shown as far as it went, and said to be. Of steps that "
-        "a resumed run has taken again the later ones count. A file that is not what zero "
-        "writes is refused, with the line; keys that this version does not know are "
-        "ignored. It starts no MPI, and reads at most 64 files.",
-    .example = "zero train --metrics run.jsonl\n"
-               "zero report run.jsonl\n"
-               "zero report run.jsonl --out run.html",
-    .exits = ZERO_EXIT_ENVIRONMENT | ZERO_EXIT_DATA,
+#include "cli/options/report.command"
     .tables = &table,
     .n_tables = 1,
-    .operand = "FILE",
     .size = sizeof(report_options),
     .run = run,
 };

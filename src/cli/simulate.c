@@ -58,23 +58,7 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_simulate = {
-    .name = "zero simulate",
-    .summary = "how long a step of all ranks takes, without running it",
-    .usage = "zero simulate --network LATENCY,BANDWIDTH --flops RATE [options]",
-    .about =
-        "Simulates a training step: each rank walks the program that a run would walk, and "
-        "its collectives send the same messages, over links that ranks share. So it shows "
-        "what the alpha-beta time of zero plan, printed beside it, cannot: ranks that wait "
-        "for a slow one, links that several groups use, messages that are seen late. It "
-        "starts no MPI and moves no data.\n"
-        "--network and --flops are needed, or --machine. Without --fake-nodes every rank "
-        "has a node of its own, or with --tp every TP group; --fake-nodes K puts the ranks "
-        "on K nodes, in blocks. Without --node-network what moves within one of several "
-        "nodes takes no time, unless groups of --tp or --shard-ranks lie on one node. zero "
-        "train's other options are accepted, too, and change nothing here.",
-    .example =
-        "zero simulate --model gpt2 --ranks 8 --stage 3 --network 1us,10G --flops 1T",
-    .exits = ZERO_EXIT_ENVIRONMENT,
+#include "cli/options/simulate.command"
     .tables = zero_simulate_tables,
     .n_tables = ZERO_SIMULATE_TABLES,
     .size = sizeof(zero_simulate_options),

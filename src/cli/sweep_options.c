@@ -111,22 +111,6 @@ static zero_status check_launch(const zero_sweep_options *o)
 
 /* ---- points ---- */
 
-static zero_status add_option(const zero_sweep_options *o, const zero_option *row,
-                              zero_words *words)
-{
-    char value[ZERO_OPTION_TEXT_BYTES];
-    char word[ZERO_OPTION_TEXT_BYTES + 64];
-    const char *text = zero_option_value(row, &o->request.config, value);
-    zero_bytes long_one = {0};
-    if (!text) return ZERO_OK;
-    snprintf(word, sizeof word, "--%s=", row->name);
-    zero_status st = zero_bytes_append(&long_one, word, strlen(word));
-    if (st == ZERO_OK) st = zero_bytes_append(&long_one, text, strlen(text) + 1);
-    if (st == ZERO_OK) st = zero_words_add(words, (const char *)long_one.bytes);
-    zero_bytes_destroy(&long_one);
-    return st;
-}
-
 /* The rows that the sweep itself decides. */
 static bool is_ours(const char *name)
 {
@@ -139,16 +123,15 @@ static bool is_ours(const char *name)
 zero_status zero_sweep_point_words(const zero_sweep_options *o, int stage,
                                    zero_words *words)
 {
-    char word[64];
-    for (const zero_option *row = zero_run_options; row->name; row++)
-        if (!is_ours(row->name) && zero_options_is_set(o->given, row->name))
-            ZERO_TRY(add_option(o, row, words));
-    snprintf(word, sizeof word, "--stage=%d", stage);
-    ZERO_TRY(zero_words_add(words, word));
-    snprintf(word, sizeof word, "--steps=%" PRId64, o->steps);
-    ZERO_TRY(zero_words_add(words, word));
-    snprintf(word, sizeof word, "--eval-every=%" PRId64, o->request.config.eval_every);
-    ZERO_TRY(zero_words_add(words, word));
+    char value[ZERO_OPTION_TEXT_BYTES];
+    for (const zero_option *row = zero_run_options; row->name; row++) {
+        const char *text = zero_option_value(row, &o->request.config, value);
+        if (text && !is_ours(row->name) && zero_options_is_set(o->given, row->name))
+            ZERO_TRY(zero_words_add(words, "--%s=%s", row->name, text));
+    }
+    ZERO_TRY(zero_words_add(words, "--stage=%d", stage));
+    ZERO_TRY(zero_words_add(words, "--steps=%" PRId64, o->steps));
+    ZERO_TRY(zero_words_add(words, "--eval-every=%" PRId64, o->request.config.eval_every));
     return zero_words_add(words, "--sample=0");
 }
 

@@ -398,15 +398,7 @@ static zero_status run(void *options, const zero_options *given)
 static const zero_option_table table = {.rows = zero_run_options, .in_file = true};
 
 const zero_command zero_command_train = {
-    .name = "zero train",
-    .summary = "train a model: mpirun -n 4 zero train [options]",
-    .usage = "mpirun -n RANKS zero train [options]\n"
-             "zero train [options]",
-    .about =
-        "Trains a GPT-style model with ZeRO over the ranks that mpirun starts; one rank "
-        "needs no mpirun. Without options it trains a tiny model on generated stories.",
-    .example = "mpirun -n 4 zero train --stage 3 --dtype bf16 --checkpoint runs/a",
-    .exits = ZERO_EXIT_ANY,
+#include "cli/options/train.command"
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(zero_config),

@@ -1,5 +1,6 @@
 #include "cli/words.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +8,16 @@
 #include "base/fail.h"
 #include "base/grow.h"
 
-zero_status zero_words_add(zero_words *words, const char *word)
+zero_status zero_words_add(zero_words *words, const char *fmt, ...)
 {
-    char *copy = strdup(word);
+    va_list args;
+    char *copy = NULL;
+    size_t size;
+    FILE *out = open_memstream(&copy, &size);
+    va_start(args, fmt);
+    if (out) vfprintf(out, fmt, args);
+    va_end(args);
+    if (out) fclose(out);
     char **larger =
         copy ? zero_grow(words->words, words->n + 1, &words->room, sizeof *larger) : NULL;
     if (!larger) {
@@ -95,7 +103,7 @@ zero_status zero_words_split(zero_words *words, const char *option, const char *
          s.at += strspn(s.at, BLANKS)) {
         s.word.len = 0;
         st = take_word(&s);
-        if (st == ZERO_OK) st = zero_words_add(words, (const char *)s.word.bytes);
+        if (st == ZERO_OK) st = zero_words_add(words, "%s", (const char *)s.word.bytes);
     }
     zero_bytes_destroy(&s.word);
     return st;
