@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/overwriting.h"
 #include "cli/requests.h"
 #include "cli/tracing.h"
+#include "cli/words.h"
 #include "comm/check.h"
 #include "comm/divide.h"
 #include "comm/launch.h"
@@ -376,6 +379,27 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     return ZERO_OK;
 }
 
+/* Before the configuration is completed. */
+static zero_status init_facts(zero_facts *f, const zero_options *given,
+                              const zero_config *config)
+{
+    zero_bytes text = {0};
+    struct timespec now;
+    struct tm utc;
+    *f = (zero_facts){.start = zero_clock_seconds()};
+    clock_gettime(CLOCK_REALTIME, &now);
+    f->run = INT64_C(1000000000) * now.tv_sec + now.tv_nsec;
+    if (gmtime_r(&now.tv_sec, &utc))
+        strftime(f->started, sizeof f->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    zero_status st =
+        zero_words_command(zero_command_train.name, given->argc, given->argv, &text);
+    f->command = (char *)text.bytes;
+    if (st == ZERO_OK) f->options = zero_run_options_chosen(given, config);
+    if (st == ZERO_OK && !f->options)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for the options");
+    return st;
+}
+
 zero_status zero_session_open(zero_session *s)
 {
     const zero_config *c = &s->config;
@@ -393,7 +417,7 @@ zero_status zero_session_open(zero_session *s)
                               .from = saved->from,
                               .taken = saved->resumed.taken,
                               .changes = saved->resumed.changes};
-    ZERO_TRY(zero_facts_init(&s->facts, s->given, c));
+    ZERO_TRY(init_facts(&s->facts, s->given, c));
     ZERO_TRY(check(c));
     /* Before MPI starts: its threads inherit the signal mask, and the launcher forwards
      * signals. */
@@ -416,6 +440,7 @@ zero_status zero_session_close(zero_session *s)
     fflush(stdout); /* a deadline does not; main() reports a failure */
     free(s->hosts);
     json_decref(s->saving.resumed.options);
-    zero_facts_destroy(&s->facts);
+    json_decref(s->facts.options);
+    free(s->facts.command);
     return zero_launch_leave(&s->world);
 }
