@@ -17,9 +17,3 @@ typedef struct {
     const char *per_node; /* --ranks-per-node; NULL: not asked for */
     int n_per_node, ranks_per_node[ZERO_NODE_ROWS];
 } zero_plan_options;
-
-#define ZERO_PLAN_TABLES 3
-extern const zero_option_table zero_plan_tables[ZERO_PLAN_TABLES];
-
-/* The command's check(). */
-zero_status zero_plan_options_check(void *options, const zero_options *given);

@@ -1,5 +1,6 @@
 #include "cli/prompts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +8,63 @@
 
 #include "base/fail.h"
 #include "base/number.h"
+#include "base/type.h"
+#include "cli/machine.h"
 #include "data/stranger.h"
 #include "io/file.h"
+#include "math/backends.h"
+#include "math/device.h"
+#include "nn/share.h"
+#include "sharding/plan_input.h"
+#include "sharding/stages.h"
+
+#define FIELDS zero_generate_options
+static const zero_option rows[] = {
+#include "cli/options/generate.rows"
+};
+
+const zero_option_table zero_generate_table = {.rows = rows};
+
+static zero_status read_ids(const char *text, int32_t *ids, int64_t *n)
+{
+    *n = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        long id = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        if (id < 0 || id > INT32_MAX || errno || (*end != ',' && *end != '\0'))
+            return zero_fail(ZERO_ERR_INVALID,
+                             "--prompt-tokens %.80s: expected ids with commas between "
+                             "them, as in 1,2,3; found '%.20s'",
+                             text, at);
+        if (ids) ids[*n] = (int32_t)id;
+        ++*n;
+        at = end;
+        if (*at == '\0') return ZERO_OK;
+    }
+}
+
+zero_status zero_generate_options_check(void *options, const zero_options *given)
+{
+    zero_generate_options *o = options;
+    int64_t n;
+    o->config.backend = zero_backend_name_at(0);
+    if (given->n_operands != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "expected one checkpoint, found %.200s and %.200s; quote a prompt "
+                         "of several words",
+                         given->operands[0], given->operands[1]);
+    o->checkpoint = given->operands[0];
+    bool has_device = strcmp(o->config.device, zero_device_name_at(0)) != 0;
+    zero_tp_take_defaults(&o->config.tp, false, 0);
+    if (has_device && o->config.tp.slices != 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--tp %" PRId64 " --tp-slices %" PRId64
+                         " with --device %s: a device does not yet add up what several "
+                         "ranks or slices compute; leave one of them out",
+                         o->config.tp.ranks, o->config.tp.slices, o->config.device);
+    return o->prompt_tokens ? read_ids(o->prompt_tokens, NULL, &n) : ZERO_OK;
+}
 
 #define MOST_BYTES (UINT64_C(1) << 26) /* of the file */
 #define NO_PROMPT  "\n\n"              /* an empty line, after which a text begins */
@@ -179,13 +235,12 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
     const char *text = o->prompt ? o->prompt : NO_PROMPT;
     const prompt given = {text, strlen(text), 0};
     int64_t room = (int64_t)given.bytes;
-    if (o->prompt_tokens)
-        ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, NULL, &room));
+    if (o->prompt_tokens) ZERO_TRY(read_ids(o->prompt_tokens, NULL, &room));
     ZERO_TRY(allocate(p, 1, room + o->tokens));
     p->n = 1;
     p->texts[0].tokens = p->tokens;
     if (!o->prompt_tokens) return encode(r, &given, &p->texts[0]);
-    ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, p->tokens, &p->texts[0].n_known));
+    ZERO_TRY(read_ids(o->prompt_tokens, p->tokens, &p->texts[0].n_known));
     return check_ids(r, &p->texts[0]);
 }
 

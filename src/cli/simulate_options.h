@@ -15,9 +15,3 @@ typedef struct {
     int64_t steps, memory_limit, most_messages;
     bool json, machines; /* machines: --machine help */
 } zero_simulate_options;
-
-#define ZERO_SIMULATE_TABLES 3
-extern const zero_option_table zero_simulate_tables[ZERO_SIMULATE_TABLES];
-
-/* The command's check(). */
-zero_status zero_simulate_options_check(void *options, const zero_options *given);
