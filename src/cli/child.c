@@ -7,20 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/legible.h"
 #include "cli/requests.h"
 #include "io/file.h"
-
-#ifdef __linux__
-#endif
 
 #define PATIENCE 15.0            /* seconds from SIGTERM to SIGKILL */
 #define LOOK     (20 * 1000000L) /* nanoseconds between two looks at the child */
@@ -98,16 +97,6 @@ static _Noreturn void become(char *const words[], int log, int tell, pid_t paren
 
 /* ---- in the parent ---- */
 
-/* The error number of a command that could not be started; 0 if it was. */
-static int read_error(int pipe)
-{
-    int error = 0;
-    ssize_t n;
-    do n = read(pipe, &error, sizeof error);
-    while (n < 0 && errno == EINTR);
-    return n == sizeof error ? error : 0;
-}
-
 static zero_status cannot(const char *command, int error)
 {
     return zero_fail(ZERO_ERR_ENV, "%.200s: cannot be started: %s", command,
@@ -127,7 +116,10 @@ static zero_status start(char *const words[], int log, pid_t *child)
     close(tell[1]);
     if (*child > 0) {
         setpgid(*child, *child); /* whichever of the two comes first */
-        error = read_error(tell[0]);
+        ssize_t n;
+        do n = read(tell[0], &error, sizeof error);
+        while (n < 0 && errno == EINTR);
+        if (n != sizeof error) error = 0; /* it was started */
     }
     close(tell[0]);
     if (error == 0) return ZERO_OK;

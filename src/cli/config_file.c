@@ -158,18 +158,13 @@ static size_t comment_length(const unsigned char *text, size_t len)
     return at < len ? at : len;
 }
 
-static void blank(unsigned char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (text[i] != '\n') text[i] = ' ';
-}
-
 void zero_hjson_blank(unsigned char *text, size_t len)
 {
     unsigned char *comma = NULL; /* the last character that means something, if it is one */
     for (size_t at = 0, n; at < len; at += n) {
         n = comment_length(text + at, len - at);
-        blank(text + at, n);
+        for (size_t i = at; i < at + n; i++)
+            if (text[i] != '\n') text[i] = ' ';
         if (n > 0) continue;
         n = text[at] == '"' ? string_length(text + at, len - at) : 1;
         if (comma && (text[at] == '}' || text[at] == ']')) *comma = ' ';

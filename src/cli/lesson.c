@@ -37,20 +37,18 @@ static const zero_option_table table = {.rows = rows};
 #define NAME_BYTES 64 /* of a student, in a file of answers */
 
 /* Blanks around a name do not come back from a file, and would draw other numbers. */
-static bool is_padded(const char *name)
+static zero_status check(void *options, const zero_options *given)
 {
-    size_t n = strlen(name);
-    return n > 0 && (strchr(" \t", name[0]) || strchr(" \t", name[n - 1]));
-}
-
-static zero_status check_options(const lesson_options *o)
-{
-    if (o->student && (strlen(o->student) >= NAME_BYTES || is_padded(o->student)))
-        return zero_fail(
-            ZERO_ERR_INVALID,
-            "--student: expected a name of at most %d bytes, without blanks around it",
-            NAME_BYTES - 1);
-    return ZERO_OK;
+    const char *name = ((const lesson_options *)options)->student;
+    size_t n = name ? strlen(name) : 0;
+    (void)given;
+    if (n == 0 ||
+        (n < NAME_BYTES && !strchr(" \t", name[0]) && !strchr(" \t", name[n - 1])))
+        return ZERO_OK;
+    return zero_fail(
+        ZERO_ERR_INVALID,
+        "--student: expected a name of at most %d bytes, without blanks around it",
+        NAME_BYTES - 1);
 }
 
 /* The number of a lesson; 0: none was given. */
@@ -132,14 +130,6 @@ static zero_status open_save(const lesson_options *o, FILE **save)
     return ZERO_OK;
 }
 
-static zero_status close_save(const lesson_options *o, FILE *save)
-{
-    if (!save) return ZERO_OK;
-    bool failed = ferror(save) != 0;
-    if (fclose(save) == 0 && !failed) return ZERO_OK;
-    return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
-}
-
 /* One lesson, or all of them. */
 static zero_status hold_all(const json_t *lessons, int number, int from,
                             const zero_course_numbers *numbers,
@@ -183,9 +173,11 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
             ZERO_SHOWN(o->student), (int)numbers->ranks, (int)numbers->layers,
             (int)numbers->hidden, (int)numbers->microbatches);
     zero_status st = hold_all(lessons, number, course.from, numbers, &course, &tally);
-    zero_status saved = close_save(o, course.save);
+    bool is_saved = !course.save || !ferror(course.save);
+    is_saved = (!course.save || fclose(course.save) == 0) && is_saved;
     ZERO_TRY(st);
-    ZERO_TRY(saved);
+    if (!is_saved)
+        return zero_fail(ZERO_ERR_ENV, "--save %.200s: %s", o->save, strerror(errno));
     if (course.mode != ZERO_COURSE_ASK) return ZERO_OK;
     /* A lesson is over, or was left: how to go on. */
     int n_lessons = (int)json_array_size(lessons);
@@ -236,7 +228,6 @@ static zero_status run(void *options, const zero_options *given)
     int number;
     ZERO_TRY(zero_course_read(&lessons));
     zero_status st = read_number(given, (int)json_array_size(lessons), &number);
-    if (st == ZERO_OK) st = check_options(options);
     if (st == ZERO_OK) st = lesson(options, lessons, number);
     json_decref(lessons);
     return st;
@@ -247,5 +238,6 @@ const zero_command zero_command_lesson = {
     .tables = &table,
     .n_tables = 1,
     .size = sizeof(lesson_options),
+    .check = check,
     .run = run,
 };

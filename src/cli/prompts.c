@@ -176,21 +176,6 @@ static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_te
 
 /* ---- all texts ---- */
 
-/* The bytes without the empty lines at their end. */
-static size_t trimmed(const char *lines, size_t bytes)
-{
-    while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
-    return bytes;
-}
-
-/* The last line has no end of its own. */
-static int64_t count_lines(const char *lines, size_t bytes)
-{
-    int64_t n = bytes > 0;
-    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
-    return n;
-}
-
 static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
 {
     p->texts = calloc((size_t)n, sizeof *p->texts);
@@ -202,8 +187,12 @@ static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t all,
                               zero_prompts *p)
 {
-    const size_t bytes = trimmed(lines, all);
-    const int64_t n = count_lines(lines, bytes), more = r->options->tokens;
+    const int64_t more = r->options->tokens;
+    /* Without the empty lines at the end; the last line has no end of its own. */
+    size_t bytes = all;
+    while (bytes > 0 && (lines[bytes - 1] == '\n' || lines[bytes - 1] == '\r')) bytes--;
+    int64_t n = bytes > 0;
+    for (size_t i = 0; i < bytes; i++) n += lines[i] == '\n';
     if (n == 0)
         return zero_fail(
             ZERO_ERR_INVALID,

@@ -142,16 +142,6 @@ static zero_status check_sources(const sources *s, const report_options *o)
                      s->n_runs, s->n_studies, (int)s->has_trace);
 }
 
-/* Seconds that the run's line of this step says; NAN: it has none. */
-static double seconds_of(const zero_run *run, int64_t step)
-{
-    for (int64_t i = 0; i < run->n; i++)
-        if ((int64_t)run->steps[ZERO_STEP][i] == step &&
-            isfinite(run->steps[ZERO_STEP_SECONDS][i]))
-            return run->steps[ZERO_STEP_SECONDS][i];
-    return NAN;
-}
-
 /* Steps that both have last equally long. One is enough: a resumed run has taken some of
  * them again. */
 static zero_status check_steps(const sources *s)
@@ -160,8 +150,12 @@ static zero_status check_steps(const sources *s)
     double traced = 0.0, seconds = 0.0;
     for (int64_t i = 0; i < s->breakdown.n_steps; i++) {
         const zero_breakdown_step *t = &s->breakdown.steps[i];
-        double own = t->rank == 0 ? seconds_of(&s->runs[0], t->step) : NAN;
-        if (isnan(own)) continue;
+        const zero_run *run = &s->runs[0];
+        double own = NAN; /* that the run's line of this step says */
+        for (int64_t k = 0; t->rank == 0 && isnan(own) && k < run->n; k++)
+            if ((int64_t)run->steps[ZERO_STEP][k] == t->step)
+                own = run->steps[ZERO_STEP_SECONDS][k];
+        if (!isfinite(own)) continue;
         traced = (double)t->total * 1e-9;
         seconds = own;
         differs = t->step;

@@ -20,19 +20,13 @@ static bool was(const json_t *options, const char *name, const char *value)
     return value && strcmp(saved_as(options, name, ""), value) == 0;
 }
 
-static void add(char *list, size_t size, const char *name, const char *value)
+/* Appends an option's value now, and, unless it is NULL, that of the saved run. */
+static void add(char *list, size_t size, const char *name, const char *now,
+                const char *then)
 {
     size_t len = strlen(list);
-    snprintf(list + len, size - len, "%s--%s %s", len > 0 ? ", " : "", name, value);
-}
-
-/* Appends an option's value now, and that of the saved run, to a list of differences. */
-static void differ(char *list, size_t size, const char *name, const char *now,
-                   const char *then)
-{
-    add(list, size, name, now);
-    size_t len = strlen(list);
-    snprintf(list + len, size - len, " (saved: %s)", then);
+    snprintf(list + len, size - len, "%s--%s %s%s%s%s", len > 0 ? ", " : "", name, now,
+             then ? " (saved: " : "", then ? then : "", then ? ")" : "");
 }
 
 /* ---- taking ---- */
@@ -44,14 +38,6 @@ static const struct {
                  {"seq", "model"},        {"vocab", "model"},  {"lr-min", "lr"},
                  {"activations", "dtype"}};
 
-static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
-{
-    char buffer[ZERO_OPTION_TEXT_BYTES];
-    const zero_option *row = zero_option_named(zero_run_options, name);
-    return zero_options_is_set(s->given, name) &&
-           !was(saved, name, zero_option_value(row, &s->config, buffer));
-}
-
 /* A run of no steps, which saves its initial weights, has no schedule that could hold.
  * Other data come with their own validation and width. */
 static bool is_free(const zero_session *s, const json_t *saved, const char *name)
@@ -61,8 +47,13 @@ static bool is_free(const zero_session *s, const json_t *saved, const char *name
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
     for (size_t k = 0; k < sizeof followers / sizeof followers[0]; k++)
-        if (strcmp(followers[k].name, name) == 0)
-            return has_changed(s, saved, followers[k].leader);
+        if (strcmp(followers[k].name, name) == 0) {
+            char buffer[ZERO_OPTION_TEXT_BYTES];
+            const char *leader = followers[k].leader;
+            const zero_option *row = zero_option_named(zero_run_options, leader);
+            return zero_options_is_set(s->given, leader) &&
+                   !was(saved, leader, zero_option_value(row, &s->config, buffer));
+        }
     return false;
 }
 
@@ -104,7 +95,7 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
         char a[32], b[32];
         snprintf(a, sizeof a, "%" PRId64, all[i].now);
         snprintf(b, sizeof b, "%" PRId64, all[i].then);
-        if (all[i].now != all[i].then) differ(list, sizeof list, all[i].name, a, b);
+        if (all[i].now != all[i].then) add(list, sizeof list, all[i].name, a, b);
     }
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
@@ -141,7 +132,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         if (is_too_coarse(s, &c, row->name))
             zero_option_reset(row, &c);
         else if (!is_default && !is_past)
-            add(taken, size, row->name, text);
+            add(taken, size, row->name, text, NULL);
     }
     ZERO_TRY(check_is_same_run(s, &c, m));
     if (c.steps >= 0 && m->step > c.steps)
@@ -249,13 +240,13 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
         const json_t *then = json_object_get(m->options, key);
         if (!m->options || json_equal(value, then)) continue;
         if (!then && zero_run_options_is_as_ever(key, json_string_value(value))) continue;
-        differ(list, size, key, json_string_value(value),
-               json_is_string(then) ? json_string_value(then) : "its default");
+        add(list, size, key, json_string_value(value),
+            json_is_string(then) ? json_string_value(then) : "its default");
     }
     json_object_foreach(m->options, key, value)
     {
         if (!json_object_get(now, key))
-            differ(list, size, key, "at its default", json_string_value(value));
+            add(list, size, key, "at its default", json_string_value(value));
     }
     json_decref(now);
     if (!zero_comm_is_root(&s->world)) return;

@@ -53,18 +53,6 @@ static zero_status form_groups(zero_session *s)
     return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->plan.shard_ranks);
 }
 
-static zero_status choose_collectives(zero_session *s, zero_algorithm *algorithm)
-{
-    const zero_layout *layout = &s->world.layout;
-    if (strcmp(s->config.collectives, "auto") == 0) {
-        *algorithm = zero_algorithm_choose(layout, &s->view.why_collectives);
-        return ZERO_OK;
-    }
-    if (zero_algorithm_find(s->config.collectives, algorithm)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
-                     s->config.collectives);
-}
-
 /* True if the run's weights are those of --init-from. */
 static bool imports(const zero_session *s)
 {
@@ -242,16 +230,6 @@ static zero_status compare_data(zero_session *s)
                      validation ? validation : "", validation ? "," : "");
 }
 
-/* The node with the least memory decides. A table helps only if the plan was too large, not
- * if the system had less memory than it said. */
-static zero_status least_limit(zero_session *s, const zero_engine_spec *spec, size_t *limit)
-{
-    int64_t most;
-    ZERO_TRY(zero_comm_most(&s->world, -(int64_t)spec->memory_limit, &most));
-    *limit = (size_t)-most;
-    return ZERO_OK;
-}
-
 /* The bound decides alone where it can: it is quick for any model. */
 static bool is_too_large(const zero_plan_input *plan, bool of_device, size_t limit)
 {
@@ -297,7 +275,11 @@ zero_status zero_session_build(zero_session *s)
                                 lock_metrics));
     ZERO_TRY(zero_agree(&s->world, compare_data(s)));
     zero_algorithm collectives;
-    ZERO_TRY(choose_collectives(s, &collectives));
+    if (strcmp(s->config.collectives, "auto") == 0)
+        collectives = zero_algorithm_choose(&s->world.layout, &s->view.why_collectives);
+    else if (!zero_algorithm_find(s->config.collectives, &collectives))
+        return zero_fail(ZERO_ERR_INVALID, "--collectives %s: no such algorithm",
+                         s->config.collectives);
     zero_engine_spec spec = engine_spec(s, collectives);
     zero_weights weights = zero_hugging_face_weights(&s->initial);
     if (imports(s)) spec.weights = &weights;
@@ -305,10 +287,13 @@ zero_status zero_session_build(zero_session *s)
     zero_status st = zero_engine_init(&s->engine, &spec, &s->world);
     if (st == ZERO_ERR_NOMEM) {
         zero_failure refusal = zero_failure_keep(ZERO_ERR_NOMEM);
-        size_t limit;
+        int64_t most;
         zero_plan_input plan = spec.plan;
         bool is_auto = spec.may_use_p2p;
-        ZERO_TRY(least_limit(s, &spec, &limit));
+        /* The node with the least memory decides. A table helps only if the plan was too
+         * large, not if the system had less memory than it said. */
+        ZERO_TRY(zero_comm_most(&s->world, -(int64_t)spec.memory_limit, &most));
+        const size_t limit = (size_t)-most;
         bool of_device = is_too_large(&plan, true, spec.device_limit);
         /* If this plan fits, the one refused was the p2p plan that auto falls back to. */
         if (is_auto && !of_device && !is_too_large(&plan, false, limit)) {

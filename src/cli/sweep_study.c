@@ -293,15 +293,6 @@ static zero_status take_lock(zero_sweep_study *s)
                      s->dir.path, holder);
 }
 
-static zero_status open_points(zero_sweep_study *s)
-{
-    if (!zero_storage_has(&s->dir, POINTS_NAME))
-        return zero_storage_make_public(&s->dir, POINTS_NAME, &s->points);
-    ZERO_TRY(zero_storage_enter(&s->dir, POINTS_NAME, &s->points));
-    s->points.is_public = true;
-    return ZERO_OK;
-}
-
 static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
 {
     ZERO_TRY(describe(s, o));
@@ -328,7 +319,11 @@ static zero_status open_study(zero_sweep_study *s, const zero_sweep_options *o)
     }
     /* From here on the directory is known as a study, whatever ends us. */
     if (!s->before) ZERO_TRY(zero_sweep_study_write(s));
-    ZERO_TRY(open_points(s));
+    if (!zero_storage_has(&s->dir, POINTS_NAME))
+        ZERO_TRY(zero_storage_make_public(&s->dir, POINTS_NAME, &s->points));
+    else
+        ZERO_TRY(zero_storage_enter(&s->dir, POINTS_NAME, &s->points));
+    s->points.is_public = true;
     /* Links there are not followed, but another user may still replace what was
      * measured. */
     zero_listener listener = zero_notes_listener();
