@@ -18,8 +18,8 @@
 #include "io/file.h"
 
 typedef struct {
-    int64_t ranks, layers, hidden, microbatches; /* 0: the course's, or drawn */
-    const char *dtype, *student;
+    zero_course_numbers given; /* 0: the course's, or drawn */
+    const char *student;
     bool answers, no_questions;
     int64_t from, tries; /* 0: 1; 2 at a terminal, else 1 */
     const char *save, *check, *grade;
@@ -197,22 +197,18 @@ static zero_status hold(const lesson_options *o, const json_t *lessons, int numb
 
 static zero_status lesson(const lesson_options *o, const json_t *lessons, int number)
 {
-    zero_course_numbers given = {.ranks = o->ranks > 0 ? o->ranks : 0,
-                                 .layers = o->layers > 0 ? o->layers : 0,
-                                 .hidden = o->hidden > 0 ? o->hidden : 0,
-                                 .microbatches = o->microbatches > 0 ? o->microbatches : 0,
-                                 .dtype = o->dtype};
+    const zero_course_numbers *given = &o->given;
     if (o->check || o->grade)
         return zero_grade_file(&(zero_grading){.path = o->check ? o->check : o->grade,
                                                .lessons = lessons,
                                                .lesson = number,
                                                .by_question = o->check != NULL,
-                                               .given = &given,
+                                               .given = given,
                                                .student = o->student,
                                                .planner = &zero_lesson_planner,
                                                .out = stdout});
     zero_course_numbers numbers =
-        o->student ? zero_course_variant(&given, o->student) : zero_course_standard(&given);
+        o->student ? zero_course_variant(given, o->student) : zero_course_standard(given);
     if (number > 0 || o->answers || o->no_questions)
         return hold(o, lessons, number, &numbers);
     puts("zero lesson N holds a lesson: it asks, grades and explains. No MPI is needed.\n");

@@ -209,7 +209,9 @@ static bool is_left_open(const zero_option *option, const void *field)
     switch (option->kind) {
     case ZERO_OPTION_WHOLE: return whole_at(option, field) < option->min;
     case ZERO_OPTION_REAL:
-    case ZERO_OPTION_RATE: return *(const double *)field < option->low;
+    case ZERO_OPTION_RATE:
+        return *(const double *)field < option->low ||
+               *(const double *)field > option->high;
     case ZERO_OPTION_FLAG: return false;
     case ZERO_OPTION_TEXT:
     case ZERO_OPTION_CHOICE: break;

@@ -89,8 +89,6 @@ static zero_status check(void *options, const zero_options *given)
     (void)given;
     o->machines = o->job.machine && strcmp(o->job.machine, "help") == 0;
     if (o->machines) return ZERO_OK;
-    r->rank = (int)o->rank;
-    r->pipeline = (int)o->pipeline;
     r->all_stages = o->job.stage == ZERO_OPTION_WORD || (o->chart && o->job.stage == -1) ||
                     r->pipeline > 0;
     ZERO_TRY(read_per_node(o));

@@ -11,8 +11,6 @@ typedef struct {
     zero_plan_request request;
 
     zero_job_options job;
-    int64_t rank;
-    int64_t pipeline; /* stages; 0: no pipelines */
     const char *fit;
     const char *per_node; /* --ranks-per-node; NULL: not asked for */
     int n_per_node, ranks_per_node[ZERO_NODE_ROWS];

@@ -120,11 +120,9 @@ static zero_status check(void *options, const zero_options *given)
                          "--device, and give --flops of a device",
                          c->device);
     ZERO_TRY(zero_job_options_read(&o->job, &o->request.plan));
-    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
-    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
-    in->steps = (int)o->steps;
-    in->memory_limit = o->memory_limit > 0 ? o->memory_limit : INT64_MAX;
-    in->most_messages = o->most_messages;
+    if (in->adapter < 0.0) in->adapter = INFINITY;
+    if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
+    if (in->memory_limit == 0) in->memory_limit = INT64_MAX;
     ZERO_TRY(read_slow(o));
     ZERO_TRY(read_switch(o));
     double *poll = &o->request.input.poll;

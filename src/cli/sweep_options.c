@@ -164,7 +164,7 @@ bool zero_sweep_has_plan(const zero_sweep_options *options)
 bool zero_sweep_has_simulation(const zero_sweep_options *options)
 {
     const zero_config *c = &options->request.config;
-    return zero_sweep_has_plan(options) && options->most_messages > 0 &&
+    return zero_sweep_has_plan(options) && options->simulation.most_messages > 0 &&
            strcmp(c->collectives, "mpi") != 0 && !zero_config_has_device(c);
 }
 
@@ -194,12 +194,11 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
         }
     zero_simulate_input *in = &o->simulation;
     o->job.stage = -1;
-    in->adapter = o->adapter > 0.0 ? o->adapter : INFINITY;
-    in->memory_bandwidth = o->memory_bandwidth > 0.0 ? o->memory_bandwidth : INFINITY;
+    if (in->adapter < 0.0) in->adapter = INFINITY;
+    if (in->memory_bandwidth < 0.0) in->memory_bandwidth = INFINITY;
     in->steps = SIMULATED_STEPS;
     in->switch_ratio = 1.0;
     in->memory_limit = SIMULATED_MEMORY;
-    in->most_messages = o->most_messages;
     if (!zero_quantity_seconds(o->poll, &in->poll) || in->poll < 0.0)
         return zero_fail(ZERO_ERR_INVALID,
                          "--poll %.80s: expected a time from 0 on, such as 1ms", o->poll);
