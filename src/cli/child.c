@@ -183,41 +183,27 @@ static size_t read_end(const char *path, char text[BYTES + 1])
     return n;
 }
 
-static const char *find_last_lines(const char *text, size_t n)
-{
-    const char *at = text + n;
-    int lines = 0;
-    while (at > text && !(at[-1] == '\n' && at < text + n && ++lines == LINES)) at--;
-    return at;
-}
-
-static bool begins(const char *line, const char *with)
-{
-    return strncmp(line, with, strlen(with)) == 0;
-}
-
-/* Returns the line after this one, or NULL after the last. */
-static const char *next(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end && end[1] ? end + 1 : NULL;
-}
-
 void zero_child_log_tell(const char *path, char message[ZERO_CHILD_MESSAGE])
 {
-    char text[BYTES + 1];
-    size_t n = read_end(path, text);
+    static const char own[] = "zero: ", note[] = "zero: note: ",
+                      warning[] = "zero: warning: ";
+    char text[BYTES + 1], shown[ZERO_SHOWN_BYTES];
+    const char *last[LINES];
+    int n = 0;
+    size_t bytes = read_end(path, text);
     message[0] = '\0';
-    for (const char *line = text; line; line = next(line))
-        if (begins(line, "zero: ") && !begins(line, "zero: note: ") &&
-            !begins(line, "zero: warning: "))
-            zero_legible(line + strlen("zero: "), strcspn(line, "\n") - strlen("zero: "),
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line != 0) {
+        last[n++ % LINES] = line;
+        if (strncmp(line, own, sizeof own - 1) == 0 &&
+            strncmp(line, note, sizeof note - 1) != 0 &&
+            strncmp(line, warning, sizeof warning - 1) != 0)
+            zero_legible(line + sizeof own - 1, strcspn(line, "\n") - (sizeof own - 1),
                          message, ZERO_CHILD_MESSAGE);
-    fprintf(stderr, n > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
+    }
+    fprintf(stderr, bytes > 0 ? "  the last lines of %s:\n" : "  %s is empty\n",
             ZERO_SHOWN(path));
-    for (const char *line = n > 0 ? find_last_lines(text, n) : NULL; line;
-         line = next(line)) {
-        char shown[ZERO_SHOWN_BYTES];
+    for (int i = n > LINES ? n - LINES : 0; i < n; i++) {
+        const char *line = last[i % LINES];
         zero_legible(line, strcspn(line, "\n"), shown, sizeof shown);
         fprintf(stderr, "  | %s\n", shown);
     }

@@ -32,44 +32,35 @@ static const zero_option_table tables[] = {
 
 /* ---- --slow ---- */
 
-static zero_status bad_slow(const char *text)
-{
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "--slow %.80s: expected RANK:FACTOR, or several with commas between them, with a "
-        "factor from 0.001 to 1000, such as 5:0.8 for a rank 5 that computes 20 %% slower",
-        text);
-}
-
-static zero_status add_slow(const zero_simulate_options *o, char *part,
-                            zero_simulate_input *in)
-{
-    zero_slow_rank slow;
-    const char *factor = zero_list_cut(part, ':');
-    if (!factor || !zero_list_rank(part, &slow.rank) ||
-        !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
-        slow.factor > FASTER)
-        return bad_slow(o->slow);
-    ZERO_TRY(
-        zero_list_check_rank("slow", slow.rank, &(zero_list_job){"--ranks", o->job.ranks}));
-    for (int k = 0; k < in->n_slow; k++)
-        if (in->slow[k].rank == slow.rank)
-            return zero_fail(ZERO_ERR_INVALID,
-                             "--slow %.80s: rank %d is there twice; give it one factor",
-                             o->slow, slow.rank);
-    if (in->n_slow == ZERO_SLOW_RANKS)
-        return zero_fail(ZERO_ERR_INVALID, "--slow %.80s: expected at most %d ranks",
-                         o->slow, ZERO_SLOW_RANKS);
-    in->slow[in->n_slow++] = slow;
-    return ZERO_OK;
-}
-
 static zero_status read_slow(zero_simulate_options *o)
 {
+    zero_simulate_input *in = &o->request.input;
     char part[ZERO_LIST_PART];
     for (const char *list = o->slow; list;) {
-        if (!zero_list_take(&list, part)) return bad_slow(o->slow);
-        ZERO_TRY(add_slow(o, part, &o->request.input));
+        zero_slow_rank slow;
+        const char *factor = NULL;
+        if (zero_list_take(&list, part)) factor = zero_list_cut(part, ':');
+        if (!factor || !zero_list_rank(part, &slow.rank) ||
+            !zero_quantity_real(factor, &slow.factor) || slow.factor < 1.0 / FASTER ||
+            slow.factor > FASTER)
+            return zero_fail(
+                ZERO_ERR_INVALID,
+                "--slow %.80s: expected RANK:FACTOR, or several with commas between them, "
+                "with a factor from 0.001 to 1000, such as 5:0.8 for a rank 5 that "
+                "computes "
+                "20 %% slower",
+                o->slow);
+        ZERO_TRY(zero_list_check_rank("slow", slow.rank,
+                                      &(zero_list_job){"--ranks", o->job.ranks}));
+        for (int k = 0; k < in->n_slow; k++)
+            if (in->slow[k].rank == slow.rank)
+                return zero_fail(ZERO_ERR_INVALID,
+                                 "--slow %.80s: rank %d is there twice; give it one factor",
+                                 o->slow, slow.rank);
+        if (in->n_slow == ZERO_SLOW_RANKS)
+            return zero_fail(ZERO_ERR_INVALID, "--slow %.80s: expected at most %d ranks",
+                             o->slow, ZERO_SLOW_RANKS);
+        in->slow[in->n_slow++] = slow;
     }
     return ZERO_OK;
 }
