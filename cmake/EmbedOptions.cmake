@@ -1,10 +1,11 @@
 # Turns src/cli/options/NAME.txt into rows of a table of options (cli/option.h), cli/options/NAME.rows,
-# which a C file includes between the braces of its table; there FIELDS is the struct that they fill. What
+# which a C file includes between the braces of its table. @fields names the struct that they fill. What
 # the file says of the command itself becomes cli/options/NAME.command, the first members of its
 # zero_command (cli/command.h).
 #
 #   @summary text                      and @usage, @example: a line; @about: a paragraph, which goes on in
 #                                      lines that are indented; @exits: bits in small letters; @operand
+#   @table                             the rows are the command's only table, and NAME.command has it
 #   = HEADING                          above the options that follow, in --help
 #   name | kind | field | bits         bits: those of zero_option.is, in small letters; may be left out.
 #                                      field: "-" if it has none
@@ -33,7 +34,7 @@ function(zero_embed_options)
     string(REPLACE "]" "%right%" text "${text}")
     string(REPLACE "\n" ";" lines "${text}")
     set(rows "")
-    foreach(key summary usage about example exits operand)
+    foreach(key summary usage about example exits operand fields table)
       set(${key} "")
     endforeach()
     set(key "")
@@ -52,7 +53,7 @@ function(zero_embed_options)
         string(APPEND ${key} " ${CMAKE_MATCH_1}")
       elseif(line MATCHES "^    (.*)$")
         string(APPEND help " ${CMAKE_MATCH_1}")
-      elseif(line MATCHES "^@([a-z]+) (.*)$")
+      elseif(line MATCHES "^@([a-z]+) ?(.*)$")
         set(key ${CMAKE_MATCH_1})
         string(APPEND ${key} "\\n${CMAKE_MATCH_2}")
       elseif(NOT line STREQUAL "")
@@ -75,7 +76,7 @@ function(zero_embed_options)
           if(CMAKE_MATCH_4 STREQUAL "-")
             string(APPEND row ", .offset = ZERO_OPTION_NOWHERE")
           else()
-            string(APPEND row ", ZERO_OPTION_FIELD(FIELDS, ${CMAKE_MATCH_4})")
+            string(APPEND row ", ZERO_OPTION_FIELD(%fields%, ${CMAKE_MATCH_4})")
           endif()
           if(bits)
             string(TOUPPER "${bits}" bits)
@@ -114,6 +115,8 @@ function(zero_embed_options)
         endif()
       endif()
     endforeach()
+    string(REGEX REPLACE "^\\\\n" "" fields "${fields}")
+    string(REPLACE "%fields%" "${fields}" rows "${rows}")
     string(REPLACE "%semicolon%" ";" rows "${rows}")
     string(REPLACE "%backslash%" "\\\\" rows "${rows}")
     string(REPLACE "%left%" "[" rows "${rows}")
@@ -133,6 +136,11 @@ function(zero_embed_options)
       string(TOUPPER "${exits}" exits)
       string(REPLACE " " " | ZERO_EXIT_" exits "${exits}")
       string(APPEND command "    .exits = ZERO_EXIT_${exits},\n")
+    endif()
+    if(table)
+      string(APPEND command "    .size = sizeof(${fields}), .n_tables = 1,\n"
+                            "    .tables = &(const zero_option_table){.rows = (const zero_option[]){\n"
+                            "${rows}    {.name = NULL}}},\n")
     endif()
     string(REPLACE "%semicolon%" ";" command "${command}")
     string(REPLACE "%backslash%" "\\\\" command "${command}")

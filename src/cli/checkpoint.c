@@ -214,13 +214,6 @@ static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
-#define FIELDS checkpoint_options
-static const zero_option rows[] = {
-#include "cli/options/checkpoint.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 static zero_status find_verb(const zero_options *given, int *verb)
 {
     for (*verb = 0; *verb < N_VERBS; (*verb)++)
@@ -270,8 +263,5 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_checkpoint = {
 #include "cli/options/checkpoint.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(checkpoint_options),
     .run = run,
 };

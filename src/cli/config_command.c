@@ -15,13 +15,6 @@ typedef struct {
     const char *from;
     int64_t n_ranks;
 } config_options;
-#define FIELDS config_options
-static const zero_option rows[] = {
-#include "cli/options/config.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 /* The printed options have passed the checks of a --config file. */
 static zero_status print(const char *path, const zero_deepspeed *found)
 {
@@ -81,8 +74,5 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_config = {
 #include "cli/options/config.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(config_options),
     .run = run,
 };

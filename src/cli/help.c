@@ -270,13 +270,6 @@ typedef struct {
     bool man;
 } help_options;
 
-#define FIELDS help_options
-static const zero_option rows[] = {
-#include "cli/options/help.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 zero_status zero_help_unknown(const char *word)
 {
     const char *words[16];
@@ -312,8 +305,5 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_help = {
 #include "cli/options/help.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(help_options),
     .run = run,
 };

@@ -33,13 +33,6 @@ typedef struct {
     const char *defaults, *offload;
 } info_options;
 
-#define FIELDS info_options
-static const zero_option rows[] = {
-#include "cli/options/info.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 static zero_status print(json_t *info, const char *section)
 {
     zero_status st = zero_form_print(zero_embedded_text(zero_cli_forms, "info"), section,
@@ -264,8 +257,5 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_info = {
 #include "cli/options/info.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(info_options),
     .run = run,
 };

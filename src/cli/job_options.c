@@ -8,7 +8,6 @@
 #include "cli/list.h"
 #include "sharding/stages.h"
 
-#define FIELDS zero_job_options
 const zero_option zero_job_rows[] = {
 #include "cli/options/job.rows"
 };

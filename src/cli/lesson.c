@@ -25,13 +25,6 @@ typedef struct {
     const char *save, *check, *grade;
 } lesson_options;
 
-#define FIELDS lesson_options
-static const zero_option rows[] = {
-#include "cli/options/lesson.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 /* ---- values ---- */
 
 #define NAME_BYTES 64 /* of a student, in a file of answers */
@@ -231,9 +224,6 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_lesson = {
 #include "cli/options/lesson.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(lesson_options),
     .check = check,
     .run = run,
 };

@@ -20,7 +20,6 @@
 #include "report/plan_pipeline.h"
 #include "report/plan_program.h"
 
-#define FIELDS zero_plan_options
 static const zero_option own[] = {
 #include "cli/options/plan.rows"
 };

@@ -18,7 +18,6 @@
 #include "sharding/plan_input.h"
 #include "sharding/stages.h"
 
-#define FIELDS zero_generate_options
 static const zero_option rows[] = {
 #include "cli/options/generate.rows"
 };

@@ -20,13 +20,6 @@ typedef struct {
     bool csv, json;
 } report_options;
 
-#define FIELDS report_options
-static const zero_option rows[] = {
-#include "cli/options/report.rows"
-};
-
-static const zero_option_table table = {.rows = rows};
-
 /* Everything that was read. */
 typedef struct {
     zero_run runs[ZERO_OPERANDS_MOST];
@@ -224,8 +217,5 @@ static zero_status run(void *options, const zero_options *given)
 
 const zero_command zero_command_report = {
 #include "cli/options/report.command"
-    .tables = &table,
-    .n_tables = 1,
-    .size = sizeof(report_options),
     .run = run,
 };

@@ -17,7 +17,6 @@
 #include "train/learning_rate.h"
 #include "train/metrics.h"
 
-#define FIELDS zero_config
 const zero_option zero_run_options[] = {
 #include "cli/options/train.rows"
 };

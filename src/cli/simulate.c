@@ -16,7 +16,6 @@
 
 #define FASTER 1000.0 /* a rank's factor, or that much slower */
 
-#define FIELDS zero_simulate_options
 static const zero_option own[] = {
 #include "cli/options/simulate.rows"
 };

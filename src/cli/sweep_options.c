@@ -13,7 +13,6 @@
 #include "cli/run_options.h"
 #include "report/text.h"
 
-#define FIELDS zero_sweep_options
 static const zero_option own[] = {
 #include "cli/options/sweep.rows"
 };
