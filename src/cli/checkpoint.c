@@ -27,18 +27,13 @@ static uint64_t bytes_of(const zero_manifest *m)
 
 /* ---- show ---- */
 
-static void row(const char *name)
-{
-    printf("  %-14s", name);
-}
-
 static void show_options(const zero_manifest *m)
 {
     const char *key;
     json_t *value;
     size_t column = 0;
     if (!m->options) return;
-    row("options");
+    printf("  options       ");
     json_object_foreach(m->options, key, value)
     {
         const char *text = json_is_string(value) ? json_string_value(value) : "?";
@@ -54,8 +49,8 @@ static void show_options(const zero_manifest *m)
 
 static void show_tensors(const zero_manifest *m)
 {
-    row("tensors");
-    printf("%d, each as master, momentum and variance in fp32\n", m->table.n_tensors);
+    printf("  tensors       %d, each as master, momentum and variance in fp32\n",
+           m->table.n_tensors);
     for (int i = 0; i < m->table.n_tensors; i++) {
         const zero_tensor *t = &m->table.tensors[i];
         printf("    %-36s %8" PRId64 " x %-8" PRId64 " group %d", ZERO_SHOWN(t->name),
@@ -70,14 +65,13 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
 {
     (void)to;
     printf("%s\n", ZERO_SHOWN(found));
-    row("step");
-    printf("%" PRId64, c->manifest.step);
+    printf("  step          %" PRId64, c->manifest.step);
     if (c->manifest.skipped > 0)
         printf(", of which %" PRId64 " were skipped", c->manifest.skipped);
     printf("; %" PRId64 " samples read\n", c->manifest.samples);
     if (c->manifest.loss_scale.type == ZERO_FP16) {
-        row("loss scale");
-        printf("%g, after %" PRId64 " clean steps; halves at the %s overflow\n",
+        printf("  loss scale    %g, after %" PRId64
+               " clean steps; halves at the %s overflow\n",
                (double)c->manifest.loss_scale.scale, c->manifest.loss_scale.clean_steps,
                c->manifest.loss_scale.hysteresis > 1 ? "second" : "next");
     }
@@ -86,27 +80,22 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
         n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
     char shape[ZERO_PLAN_TEXT];
     zero_text_shape(&c->manifest.gpt2, shape);
-    row("model");
+    printf("  model         ");
     if (c->manifest.has_gpt2)
         printf("GPT-2, %s, V %" PRId64 "; ", shape, c->manifest.gpt2.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(c->manifest.loss_scale.type));
     const zero_state_layout *l = &c->manifest.table.layout;
-    row("written by");
-    printf("%d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
+    printf("  written by    %d rank%s, ", l->n_ranks, l->n_ranks == 1 ? "" : "s");
     if (zero_state_table_is_shared(&c->manifest.table))
         printf("--tp %d --tp-slices %d, ", l->tp, l->slices);
     printf("partition %s\n", zero_partition_scheme_name(l->scheme));
-    row("arithmetic");
-    printf("%s\n", ZERO_SHOWN(c->manifest.arithmetic));
-    row("digest");
-    printf("%s\n", c->manifest.digest);
-    row("seed");
-    printf("%" PRId64 "\n", c->manifest.seed);
+    printf("  arithmetic    %s\n", ZERO_SHOWN(c->manifest.arithmetic));
+    printf("  digest        %s\n", c->manifest.digest);
+    printf("  seed          %" PRId64 "\n", c->manifest.seed);
     show_options(&c->manifest);
     char name[64];
-    row("files");
-    printf("%s\n", ZERO_BYTES(bytes_of(&c->manifest)));
+    printf("  files         %s\n", ZERO_BYTES(bytes_of(&c->manifest)));
     for (int r = 0; r < c->manifest.table.layout.n_ranks; r++) {
         zero_shard_name(r, c->manifest.table.layout.n_ranks, name);
         printf("    %-36s %14" PRIu64 " bytes\n", name, c->manifest.shards[r].bytes);

@@ -35,14 +35,6 @@ static const zero_option_table tables[] = {
 
 /* ---- values ---- */
 
-static bool parse_fit(const char *text, zero_plan_request *r)
-{
-    char memory[ZERO_LIST_PART];
-    return zero_list_take(&text, memory) && zero_quantity_whole(memory, &r->fit) &&
-           r->fit > 0 &&
-           (!text || (zero_quantity_whole(text, &r->fit_disk) && r->fit_disk > 0));
-}
-
 static zero_status read_fit(zero_plan_options *o)
 {
     zero_plan_request *r = &o->request;
@@ -53,7 +45,11 @@ static zero_status read_fit(zero_plan_options *o)
                                                            : r->config.memory_limit;
         return ZERO_OK;
     }
-    if (!parse_fit(o->fit, r))
+    char memory[ZERO_LIST_PART];
+    const char *disk = o->fit;
+    if (!zero_list_take(&disk, memory) || !zero_quantity_whole(memory, &r->fit) ||
+        r->fit <= 0 ||
+        (disk && (!zero_quantity_whole(disk, &r->fit_disk) || r->fit_disk <= 0)))
         return zero_fail(ZERO_ERR_INVALID,
                          "--fit %.80s: expected a whole number of bytes from 1 on, or two, "
                          "DRAM,DISK, such as 4G,100G; or batch",

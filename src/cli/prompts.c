@@ -131,27 +131,6 @@ static const char *name_of(const prompt *p, char room[32])
     return room;
 }
 
-/* A token below 0 is a character or a byte that the tokenizer lacks. */
-static zero_status check_known(const zero_prompts_reader *r, const prompt *p,
-                               const zero_text *t)
-{
-    char room[32];
-    const zero_tokenizer *tok = r->tokenizer;
-    for (int64_t i = 0; i < t->n_known; i++) {
-        if (t->tokens[i] >= 0) continue;
-        const size_t at = zero_tokenizer_span(tok, i, t->tokens);
-        if (!tok->characters)
-            return zero_tokenizer_refuse_byte(tok, name_of(p, room),
-                                              (unsigned char)p->text[at], at);
-        return zero_fail(ZERO_ERR_INVALID,
-                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
-                         " characters of the training text",
-                         name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
-                         p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
-    }
-    return ZERO_OK;
-}
-
 static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 {
     for (int64_t i = 0; i < t->n_known; i++)
@@ -166,10 +145,24 @@ static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
 /* `tokens` has room for one of each byte. */
 static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_text *t)
 {
+    char room[32];
+    const zero_tokenizer *tok = r->tokenizer;
     t->n_known = (int64_t)p->bytes;
-    ZERO_TRY(zero_tokenizer_encode(r->tokenizer, (const unsigned char *)p->text, p->bytes,
-                                   t->tokens, &t->n_known));
-    ZERO_TRY(check_known(r, p, t));
+    ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)p->text, p->bytes, t->tokens,
+                                   &t->n_known));
+    /* A token below 0 is a character or a byte that the tokenizer lacks. */
+    for (int64_t i = 0; i < t->n_known; i++) {
+        if (t->tokens[i] >= 0) continue;
+        const size_t at = zero_tokenizer_span(tok, i, t->tokens);
+        if (!tok->characters)
+            return zero_tokenizer_refuse_byte(tok, name_of(p, room),
+                                              (unsigned char)p->text[at], at);
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s: character %" PRId64 " of %.*s is not among the %" PRId32
+                         " characters of the training text",
+                         name_of(p, room), i + 1, p->bytes < 80 ? (int)p->bytes : 80,
+                         p->text[0] == '\n' ? "an empty line" : p->text, tok->vocab);
+    }
     return check_ids(r, t);
 }
 

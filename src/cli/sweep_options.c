@@ -76,20 +76,6 @@ static zero_status read_lists(zero_sweep_options *o)
 
 /* ---- what contradicts what ---- */
 
-static zero_status check_own(const zero_sweep_options *o)
-{
-    if (o->warm_up >= o->steps)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--warm-up %" PRId64 ": --steps %" PRId64
-                         " leaves no step to measure; give more steps",
-                         o->warm_up, o->steps);
-    if (o->launch || o->ranks[o->n_ranks - 1] == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--ranks %.80s without --launch: only one rank needs no launcher; "
-                     "give --launch 'mpirun -n {}'",
-                     o->ranks_list);
-}
-
 /* {} is missing, or the line needs a shell. */
 static zero_status check_launch(const zero_sweep_options *o)
 {
@@ -181,7 +167,16 @@ zero_status zero_sweep_options_check(void *options, const zero_options *given)
     c->steps = o->steps;
     if (c->eval_every < 0) c->eval_every = 0;
     c->sample = 0;
-    ZERO_TRY(check_own(o));
+    if (o->warm_up >= o->steps)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--warm-up %" PRId64 ": --steps %" PRId64
+                         " leaves no step to measure; give more steps",
+                         o->warm_up, o->steps);
+    if (!o->launch && o->ranks[o->n_ranks - 1] > 1)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--ranks %.80s without --launch: only one rank needs no launcher; "
+                         "give --launch 'mpirun -n {}'",
+                         o->ranks_list);
     ZERO_TRY(check_launch(o));
     ZERO_TRY(zero_overwriting_check(&o->request.config, o->out));
     for (int s = 0; s < o->n_stages; s++)
