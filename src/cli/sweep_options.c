@@ -34,33 +34,26 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static zero_status wrong_list(const char *option, const char *list, int least, int most,
-                              int room)
-{
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
-                     "commas between them",
-                     option, list, room, least, most);
-}
-
 /* Numbers with commas between them, sorted; each once. */
 static zero_status read_list(const char *option, const char *list, int least, int most,
                              int *numbers, int room, int *n)
 {
     char one[ZERO_LIST_PART];
     int64_t value;
+    bool is_right = true;
     *n = 0;
-    for (const char *rest = list; rest;) {
-        if (!zero_list_take(&rest, one) || *n == room ||
-            !zero_quantity_whole(one, &value) || value < least || value > most)
-            return wrong_list(option, list, least, most, room);
-        numbers[(*n)++] = (int)value;
+    for (const char *rest = list; rest && is_right;) {
+        is_right = zero_list_take(&rest, one) && *n < room &&
+                   zero_quantity_whole(one, &value) && value >= least && value <= most;
+        if (is_right) numbers[(*n)++] = (int)value;
     }
     qsort(numbers, (size_t)*n, sizeof *numbers, by_size);
-    for (int i = 1; i < *n; i++)
-        if (numbers[i] == numbers[i - 1])
-            return wrong_list(option, list, least, most, room);
-    return ZERO_OK;
+    for (int i = 1; i < *n; i++) is_right = is_right && numbers[i] != numbers[i - 1];
+    if (is_right) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "--%s %.80s: expected up to %d different numbers from %d to %d, with "
+                     "commas between them",
+                     option, list, room, least, most);
 }
 
 static zero_status read_lists(zero_sweep_options *o)

@@ -122,23 +122,6 @@ static void validation_sample(const void *arg, int64_t step, int64_t i, int64_t 
     zero_loader_validation_sample(arg, i, inputs, targets);
 }
 
-/* Writes the tokens that a sample starts from and their number: the end of a text, or an
- * empty line, after which a story or a paragraph begins; without these token 0. */
-static zero_status begin_text(const zero_session *s, const zero_ends *ends, zero_text *text)
-{
-    const zero_tokenizer *tok = s->dataset.corpus.tokenizer;
-    text->n_known = 0;
-    if (ends->n > 0)
-        text->tokens[text->n_known++] = ends->id[0];
-    else if (tok)
-        ZERO_TRY(zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text->tokens,
-                                       &text->n_known));
-    if (text->n_known > 0 && text->tokens[0] >= 0) return ZERO_OK;
-    text->tokens[0] = 0; /* characters without a line's end: the first one */
-    text->n_known = 1;
-    return ZERO_OK;
-}
-
 static zero_status show_text(zero_session *s, int64_t step, const char *title)
 {
     int64_t n = s->config.quiet ? 0 : s->config.sample;
@@ -151,8 +134,20 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
     ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.vocab,
                                       &how.ends));
     zero_text text = {.tokens = malloc((size_t)(n + 2) * sizeof *text.tokens)};
-    zero_status st = text.tokens ? begin_text(s, &how.ends, &text)
-                                 : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    zero_status st = ZERO_OK;
+    /* A sample starts from the end of a text, or an empty line, after which a story or a
+     * paragraph begins; without these from token 0. */
+    if (!text.tokens)
+        st = zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
+    else if (how.ends.n > 0)
+        text.tokens[text.n_known++] = how.ends.id[0];
+    else if (tok)
+        st = zero_tokenizer_encode(tok, (const unsigned char *)"\n\n", 2, text.tokens,
+                                   &text.n_known);
+    if (st == ZERO_OK && (text.n_known == 0 || text.tokens[0] < 0)) {
+        text.tokens[0] = 0; /* characters without a line's end: the first one */
+        text.n_known = 1;
+    }
     st = zero_agree(&s->world, st);
     if (st == ZERO_OK) st = zero_engine_generate_texts(&s->engine, &how, n, &text, 1);
     if (st == ZERO_OK && zero_comm_is_root(&s->world))
@@ -160,17 +155,6 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          text.n_drawn - (tok && text.has_ended));
     free(text.tokens);
     return st;
-}
-
-static zero_status evaluate_if_due(zero_session *s, zero_metrics_step *line)
-{
-    const zero_config *c = &s->config;
-    if (c->eval_every == 0 || (line->step % c->eval_every != 0 && line->step != c->steps))
-        return ZERO_OK;
-    zero_source source = {.sample = validation_sample, .arg = &s->loader};
-    ZERO_TRY(zero_engine_evaluate(&s->engine, &source, &line->val_loss));
-    line->has_val_loss = true;
-    return ZERO_OK;
 }
 
 /* Warns once and continues: the run is worth more than its record. */
@@ -223,7 +207,12 @@ static zero_status train_step(zero_session *s, int64_t step, sums *sum)
                               .elapsed = end - s->facts.start,
                               .tokens = s->config.global_batch * s->model.seq};
     sum->exposed = exposed;
-    ZERO_TRY(evaluate_if_due(s, &line));
+    const zero_config *c = &s->config;
+    if (c->eval_every > 0 && (step % c->eval_every == 0 || step == c->steps)) {
+        zero_source validation = {.sample = validation_sample, .arg = &s->loader};
+        ZERO_TRY(zero_engine_evaluate(&s->engine, &validation, &line.val_loss));
+        line.has_val_loss = true;
+    }
     double eval_seconds = zero_clock_seconds() - end;
     sum->run.eval_seconds += eval_seconds;
     zero_run_totals *totals = &sum->run;
@@ -247,29 +236,6 @@ static zero_status check_digest(const zero_config *c, const char *digest)
     if (!expected || strcasecmp(expected, digest) == 0) return ZERO_OK;
     return zero_fail(ZERO_ERR_DIFFERENT, "the digest is %s, and --expect-digest is %s",
                      digest, expected);
-}
-
-/* All ranks beside each other. */
-typedef struct {
-    zero_rank_bytes bytes;
-    zero_rank_seconds seconds;
-} beside;
-
-static zero_status write_final_line(zero_session *s, const zero_run_totals *totals,
-                                    const beside *ranks, json_t **facts)
-{
-    zero_status st = ZERO_OK;
-    zero_metrics_final line = {.engine = &s->engine,
-                               .comm = &s->world,
-                               .fake_nodes = s->view.fake_nodes,
-                               .step_time = &totals->step_time,
-                               .profile = &totals->profile,
-                               .bytes = &ranks->bytes,
-                               .seconds = &ranks->seconds,
-                               .digest = totals->digest};
-    if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, facts);
-    if (*facts) zero_metrics_final_line(&s->metrics, *facts);
-    return zero_agree_after_files(&s->world, st);
 }
 
 static zero_status train_steps(zero_session *s, sums *sum)
@@ -300,13 +266,27 @@ static zero_status train_steps(zero_session *s, sums *sum)
     zero_device_times_read(&s->engine.runner.times);
     ZERO_TRY(zero_profile_gather(&s->engine.runner.profile, ZERO_PROGRAM_STEP, &s->world,
                                  &sum->run.profile));
-    beside ranks = {0};
+    /* All ranks beside each other. */
+    zero_rank_bytes bytes = {0};
+    zero_rank_seconds seconds = {0};
     json_t *facts = NULL; /* of the last line, on rank 0 */
-    zero_status st = zero_rank_bytes_gather(&s->engine, &ranks.bytes);
-    if (st == ZERO_OK) st = zero_rank_seconds_gather(&s->engine, &ranks.seconds);
-    if (st == ZERO_OK) st = write_final_line(s, &sum->run, &ranks, &facts);
-    zero_rank_bytes_destroy(&ranks.bytes);
-    zero_rank_seconds_destroy(&ranks.seconds);
+    zero_status st = zero_rank_bytes_gather(&s->engine, &bytes);
+    if (st == ZERO_OK) st = zero_rank_seconds_gather(&s->engine, &seconds);
+    if (st == ZERO_OK) {
+        zero_metrics_final line = {.engine = &s->engine,
+                                   .comm = &s->world,
+                                   .fake_nodes = s->view.fake_nodes,
+                                   .step_time = &sum->run.step_time,
+                                   .profile = &sum->run.profile,
+                                   .bytes = &bytes,
+                                   .seconds = &seconds,
+                                   .digest = sum->run.digest};
+        if (zero_comm_is_root(&s->world)) st = zero_metrics_final_facts(&line, &facts);
+        if (facts) zero_metrics_final_line(&s->metrics, facts);
+        st = zero_agree_after_files(&s->world, st);
+    }
+    zero_rank_bytes_destroy(&bytes);
+    zero_rank_seconds_destroy(&seconds);
     warn_of_lost_metrics(s);
     if (st == ZERO_OK && facts) zero_show_totals(&s->view, &sum->run, json_incref(facts));
     json_decref(facts);
