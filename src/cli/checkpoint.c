@@ -203,25 +203,20 @@ static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 typedef struct {
     const char *to; /* NULL: not given */
 } checkpoint_options;
-static zero_status find_verb(const zero_options *given, int *verb)
-{
-    for (*verb = 0; *verb < N_VERBS; (*verb)++)
-        if (strcmp(given->operands[0], verbs[*verb]) == 0) return ZERO_OK;
-    const char *name = given->operands[0];
-    const char *nearest = zero_suggest(name, N_VERBS, verbs);
-    if (nearest)
-        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
-                         nearest);
-    return zero_fail(
-        ZERO_ERR_INVALID,
-        "checkpoint %s: expected show, verify or export (zero checkpoint --help)", name);
-}
-
 static zero_status run(void *options, const zero_options *given)
 {
     const char *to = ((const checkpoint_options *)options)->to;
-    int verb;
-    ZERO_TRY(find_verb(given, &verb));
+    const char *name = given->operands[0], *nearest = zero_suggest(name, N_VERBS, verbs);
+    int verb = 0;
+    while (verb < N_VERBS && strcmp(name, verbs[verb]) != 0) verb++;
+    if (verb == N_VERBS && nearest)
+        return zero_fail(ZERO_ERR_INVALID, "checkpoint %s: did you mean '%s'?", name,
+                         nearest);
+    if (verb == N_VERBS)
+        return zero_fail(
+            ZERO_ERR_INVALID,
+            "checkpoint %s: expected show, verify or export (zero checkpoint --help)",
+            name);
     if (given->n_operands == 1)
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s needs a directory", verbs[verb]);
     if (given->n_operands > 2)

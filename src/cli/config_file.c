@@ -66,21 +66,6 @@ static const char *as_text(const json_t *value, char *buffer, size_t size)
     return NULL;
 }
 
-static zero_status check_type(const zero_option *option, const json_t *value,
-                              const char *path)
-{
-    bool text = option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
-    bool flag = option->kind == ZERO_OPTION_FLAG;
-    if (json_is_string(value)) return ZERO_OK; /* "2M", "on": as after a flag */
-    if (json_is_number(value) && !text && !flag) return ZERO_OK;
-    if (json_is_boolean(value) && flag) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID, "\"%s\" in %s: expected %s, found another type",
-                     option->name, path,
-                     text   ? "a text in quotes"
-                     : flag ? "true or false"
-                            : "a number");
-}
-
 /* The row of this name that a file may set. */
 static zero_status find_key(const char *key, const char *path, const zero_command *command,
                             int *index)
@@ -121,7 +106,19 @@ zero_status zero_config_file_store(const char *path, json_t *file,
         ZERO_TRY(find_key(key, path, command, &index));
         if (overridden[index]) continue;
         const zero_option *option = zero_command_option(command, index, &table);
-        ZERO_TRY(check_type(option, value, path));
+        bool is_text =
+            option->kind == ZERO_OPTION_TEXT || option->kind == ZERO_OPTION_CHOICE;
+        bool is_flag = option->kind == ZERO_OPTION_FLAG;
+        bool fits = json_is_string(value) || /* "2M", "on": as after a flag */
+                    (json_is_number(value) && !is_text && !is_flag) ||
+                    (json_is_boolean(value) && is_flag);
+        if (!fits)
+            return zero_fail(ZERO_ERR_INVALID,
+                             "\"%s\" in %s: expected %s, found another type", option->name,
+                             path,
+                             is_text   ? "a text in quotes"
+                             : is_flag ? "true or false"
+                                       : "a number");
         const char *text = as_text(value, number, sizeof number);
         snprintf(where, sizeof where, "\"%s\": %s in %.300s", key,
                  zero_json_shown(text, shown), path);

@@ -111,20 +111,6 @@ static zero_status store_file(const struct line *line, void *into, zero_options 
                                   given->set);
 }
 
-/* Scripts add options to a command that may have them. */
-static void note_repeats(const struct line *line)
-{
-    const zero_option_table *table;
-    const zero_option *option;
-    if (zero_launch_rank_hint() > 0) return;
-    for (int i = 0; (option = zero_command_option(line->command, i, &table)); i++)
-        if (line->repeated[i])
-            fprintf(
-                stderr,
-                "zero: note: --%s is given more than once; the last one counts: %.80s\n",
-                option->name, ZERO_SHOWN(line->text[i]));
-}
-
 static zero_status read_line(const zero_command *command, int argc, char **argv, void *into,
                              zero_options *given)
 {
@@ -143,7 +129,13 @@ static zero_status read_line(const zero_command *command, int argc, char **argv,
             zero_option_store(option, line.text[i], where, (char *)into + table->base));
         given->set[i] = true;
     }
-    note_repeats(&line);
+    /* Scripts add options to a command that may have them. */
+    for (int i = 0; (option = zero_command_option(command, i, &table)); i++)
+        if (line.repeated[i] && zero_launch_rank_hint() <= 0)
+            fprintf(
+                stderr,
+                "zero: note: --%s is given more than once; the last one counts: %.80s\n",
+                option->name, ZERO_SHOWN(line.text[i]));
     return ZERO_OK;
 }
 

@@ -40,19 +40,6 @@ static bool has_groups(const zero_config *c)
     return c->tp.ranks > 1 || c->plan.shard_ranks > 0;
 }
 
-/* Nodes are pretended before the ranks are divided, and helpers start after it. */
-static zero_status form_groups(zero_session *s)
-{
-    const zero_config *c = &s->config;
-    const zero_tp *tp = &c->tp;
-    if (!has_groups(c)) return ZERO_OK;
-    ZERO_TRY(zero_tp_check_ranks(tp, s->world.size));
-    ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
-    ZERO_TRY(pretend_nodes(s));
-    ZERO_TRY(zero_tp_check_nodes(tp, &s->world.layout));
-    return zero_comm_divide(&s->world, zero_tp_ranks(tp), (int)c->plan.shard_ranks);
-}
-
 /* True if the run's weights are those of --init-from. */
 static bool imports(const zero_session *s)
 {
@@ -349,7 +336,15 @@ zero_status zero_session_start(zero_session *s, uint64_t fingerprint, const char
     zero_deadline_begin(&s->deadline, "finding the machines of all ranks");
     ZERO_TRY(zero_comm_hosts(&s->world, &s->hosts));
     zero_deadline_begin(&s->deadline, "dividing the ranks into groups");
-    ZERO_TRY(form_groups(s));
+    /* Nodes are pretended before that, and helpers start after it. */
+    if (has_groups(c)) {
+        ZERO_TRY(zero_tp_check_ranks(&c->tp, s->world.size));
+        ZERO_TRY(zero_config_check_shard_ranks(c, s->world.size));
+        ZERO_TRY(pretend_nodes(s));
+        ZERO_TRY(zero_tp_check_nodes(&c->tp, &s->world.layout));
+        ZERO_TRY(
+            zero_comm_divide(&s->world, zero_tp_ranks(&c->tp), (int)c->plan.shard_ranks));
+    }
     zero_deadline_begin(&s->deadline, "starting the watchdog");
     /* Every wait is watched from here on. */
     ZERO_TRY(zero_watch_start(&s->world, c->watchdog));

@@ -45,30 +45,25 @@ static zero_status make_command(const zero_sweep_study *study, const zero_sweep_
     return zero_words_add(words, "--metrics=%s", path);
 }
 
-/* An earlier run's metrics would look like this one's. A log is made anew: where another
- * user may add names, one that is there may lead to any file. */
-static zero_status clear(const zero_sweep_study *study, const json_t *point,
-                         zero_storage_file *log)
-{
-    char name[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
-    zero_point_name(point, own);
-    snprintf(name, sizeof name, "%s.jsonl", own);
-    ZERO_TRY(zero_storage_remove_file(&study->points, name));
-    snprintf(name, sizeof name, "%s.log", own);
-    ZERO_TRY(zero_storage_remove_file(&study->points, name));
-    ZERO_TRY(zero_storage_create(&study->points, name, 0, log));
-    (void)fcntl(log->fd, F_SETFL, O_APPEND); /* a command may open its output again */
-    return ZERO_OK;
-}
-
 static zero_status start(const zero_sweep_study *study, const zero_sweep_options *o,
                          const json_t *point, zero_child_end *end)
 {
+    char metrics[ZERO_POINT_TEXT + 8], printed[ZERO_POINT_TEXT + 8], own[ZERO_POINT_TEXT];
     zero_words words = {0};
     zero_storage_file log = {0};
     zero_status st = make_command(study, o, point, &words);
-    if (st == ZERO_OK) st = clear(study, point, &log);
-    if (st == ZERO_OK) st = zero_child_run(words.words, log.fd, end);
+    zero_point_name(point, own);
+    snprintf(metrics, sizeof metrics, "%s.jsonl", own);
+    snprintf(printed, sizeof printed, "%s.log", own);
+    /* An earlier run's metrics would look like this one's. A log is made anew: where
+     * another user may add names, one that is there may lead to any file. */
+    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, metrics);
+    if (st == ZERO_OK) st = zero_storage_remove_file(&study->points, printed);
+    if (st == ZERO_OK) st = zero_storage_create(&study->points, printed, 0, &log);
+    if (st == ZERO_OK) {
+        (void)fcntl(log.fd, F_SETFL, O_APPEND); /* a command may open its output again */
+        st = zero_child_run(words.words, log.fd, end);
+    }
     zero_storage_close_file(&log);
     zero_words_destroy(&words);
     return st;
