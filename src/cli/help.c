@@ -17,19 +17,6 @@ extern const zero_embedded zero_cli_forms[], zero_topic_files[];
 
 /* ---- defaults ---- */
 
-/* Sets the model, and fills in what its preset decides. */
-static zero_status set_model(const zero_command *command, const char *model, void *defaults)
-{
-    const zero_option_table *table;
-    int i = zero_command_find_option(command, "model");
-    if (i < 0) return ZERO_OK;
-    const zero_option *option = zero_command_option(command, i, &table);
-    void *config = (char *)defaults + table->base;
-    if (model) ZERO_TRY(zero_option_store(option, model, "--model", config));
-    return command->complete ? command->complete(defaults)
-                             : zero_config_take_preset(config);
-}
-
 /* A command's defaults; with a model those of its preset. The caller's (free). */
 static zero_status make_defaults(const zero_command *command, const char *model,
                                  void **defaults)
@@ -37,7 +24,15 @@ static zero_status make_defaults(const zero_command *command, const char *model,
     *defaults = calloc(1, command->size + 1);
     if (!*defaults) return zero_fail(ZERO_ERR_NOMEM, "no memory for the defaults");
     zero_options_reset(command, *defaults);
-    zero_status st = set_model(command, model, *defaults);
+    const zero_option_table *table;
+    const int i = zero_command_find_option(command, "model");
+    if (i < 0) return ZERO_OK;
+    const zero_option *option = zero_command_option(command, i, &table);
+    void *config = (char *)*defaults + table->base;
+    zero_status st = model ? zero_option_store(option, model, "--model", config) : ZERO_OK;
+    if (st == ZERO_OK)
+        st = command->complete ? command->complete(*defaults)
+                               : zero_config_take_preset(config);
     if (st != ZERO_OK) free(*defaults);
     return st;
 }

@@ -125,16 +125,6 @@ static zero_status write_out(const sources *s, const report_options *o)
 
 /* ---- the command ---- */
 
-static zero_status check_sources(const sources *s, const report_options *o)
-{
-    int kinds = (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace;
-    if (!o->csv || kinds == 1) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "--csv: runs, studies and a --trace have other columns: found %d, %d "
-                     "and %d of them; report on one kind after the other",
-                     s->n_runs, s->n_studies, (int)s->has_trace);
-}
-
 /* Steps that both have last equally long. One is enough: a resumed run has taken some of
  * them again. */
 static zero_status check_steps(const sources *s)
@@ -196,7 +186,12 @@ static zero_status report(const report_options *o, const zero_options *given)
     sources *s = calloc(1, sizeof *s);
     if (!s) return zero_fail(ZERO_ERR_NOMEM, "no memory for the report");
     zero_status st = read_all(s, o, given);
-    if (st == ZERO_OK) st = check_sources(s, o);
+    if (st == ZERO_OK && o->csv && (s->n_runs > 0) + (s->n_studies > 0) + s->has_trace != 1)
+        st =
+            zero_fail(ZERO_ERR_INVALID,
+                      "--csv: runs, studies and a --trace have other columns: found %d, %d "
+                      "and %d of them; report on one kind after the other",
+                      s->n_runs, s->n_studies, (int)s->has_trace);
     if (st == ZERO_OK) st = check_trace(s);
     if (st == ZERO_OK && !o->out) st = print(s, o, stdout);
     if (st == ZERO_OK && o->out && zero_launch_rank_hint() == 0) st = write_out(s, o);

@@ -69,11 +69,6 @@ json_t *zero_run_options_chosen(const zero_options *given, const zero_config *co
     return values;
 }
 
-json_t *zero_run_options_resolved(const zero_config *config)
-{
-    return zero_options_typed(zero_run_options, config);
-}
-
 uint64_t zero_run_options_fingerprint(const zero_config *config)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/memory_limit.h"
 #include "cli/machine.h"
 #include "cli/notes.h"
 #include "cli/overwriting.h"
@@ -152,8 +153,10 @@ static zero_status read_machine(zero_session *s)
 
 size_t zero_session_room(const zero_session *s)
 {
-    return s->config.memory_limit >= 0 ? (size_t)s->config.memory_limit
-                                       : zero_machine_room(s->view.node_ranks, s->taken);
+    if (s->config.memory_limit >= 0) return (size_t)s->config.memory_limit;
+    /* The rank's share of what is free on the machine now, and what the process has taken
+     * of that which a plan counts. */
+    return zero_memory_available() / (size_t)s->view.node_ranks + s->taken;
 }
 
 zero_status zero_session_take_machine(zero_session *s)

@@ -162,19 +162,6 @@ void zero_tracing_begin(zero_session *s, int64_t step, double now)
 
 /* ---- writing ---- */
 
-/* Reasons why the file is not what one might expect. */
-static const char *note_of(const zero_session *s, zero_status st)
-{
-    if (st == ZERO_ERR_STALLED)
-        return "the watchdog has ended the job: these are the last steps of one rank";
-    if (st != ZERO_OK && st != ZERO_STOPPED)
-        return "the run has failed: these are its last steps";
-    if (s->engine.runner.link.memory)
-        return "instructions are the host's, which queues work for a device and seldom "
-               "waits; the device's own times are in the profile";
-    return st == ZERO_STOPPED ? "the run was stopped: these are its last steps" : NULL;
-}
-
 static zero_run_trace_file file_of(zero_session *s, const char **names, zero_status st)
 {
     /* Names of nodes: pretended ones are blocks of ranks of one machine, or of
@@ -183,6 +170,17 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
         names[k] = !s->view.fake_nodes ? s->hosts[k].name
                    : s->n_hosts == 1   ? s->hosts[0].name
                                        : "pretended";
+    /* Why the file is not what one might expect. */
+    const char *note =
+        st == ZERO_ERR_STALLED
+            ? "the watchdog has ended the job: these are the last steps of one rank"
+        : st != ZERO_OK && st != ZERO_STOPPED
+            ? "the run has failed: these are its last steps"
+        : s->engine.runner.link.memory
+            ? "instructions are the host's, which queues work for a device and seldom "
+              "waits; the device's own times are in the profile"
+        : st == ZERO_STOPPED ? "the run was stopped: these are its last steps"
+                             : NULL;
     return (zero_run_trace_file){.place = &s->tracing.place,
                                  .head = {.layout = &s->world.layout,
                                           .hosts = names,
@@ -191,7 +189,7 @@ static zero_run_trace_file file_of(zero_session *s, const char **names, zero_sta
                                           .commit = zero_build_commit(),
                                           .run = s->facts.run,
                                           .clock_uncertainty = s->tracing.uncertainty,
-                                          .note = note_of(s, st),
+                                          .note = note,
                                           .class_peak = s->engine.schedule.class_peak}};
 }
 

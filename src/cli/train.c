@@ -33,7 +33,7 @@ static json_t *resolve(const zero_session *s)
     c.shape.vocab = shape->vocab;
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
-    return zero_run_options_resolved(&c);
+    return zero_options_typed(zero_run_options, &c);
 }
 
 static zero_metrics_run describe(const zero_session *s, const json_t *config)
