@@ -1,6 +1,5 @@
 #include "cli/run_options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
