@@ -42,13 +42,17 @@ const float *zero_weight_floats(const zero_unit *u, const zero_call *c, int k, i
 /* A product; see zero/math.h. */
 void zero_multiply(const zero_call *c, const zero_gemm *g);
 
-/* A linear layer y = x W + b over `rows` rows. W is tensor `weight` and b the tensor after
- * it, of at most 2^19 elements unless it is fp32. */
+/* A linear layer y = x W + b over `rows` rows. W is tensor `weight`, or `stacked` tensors
+ * that lie end to end, whose outputs lie side by side: stored [in, out], or, where
+ * tensor.out_in says so, [out, in]; several only so. b is tensor `bias`, of at most 2^19
+ * elements unless it is fp32: 0 means the tensor after W, and -1 that there is none. */
 typedef struct {
     const zero_unit *unit;
     const zero_call *call;
     int group, weight;
     int64_t rows;
+    int stacked; /* at most ZERO_GEMM_PARTS; 0 counts as 1 */
+    int bias;
 } zero_linear;
 
 /* y[rows,out] = x[rows,in] W + b */
@@ -74,12 +78,16 @@ typedef struct {
 void zero_mask_apply(const zero_mask *m, int64_t n, const void *x, void *y);
 
 /* A layer norm. Its gain is tensor `gain`, its bias the tensor after it. moments[2*rows]
- * holds the means of all rows, then their rstd. */
+ * holds the means of all rows, then their rstd. `is_rms`: a root mean square norm, which
+ * has no bias and subtracts no mean (Zhang & Sennrich, arXiv:1910.07467); then
+ * moments[rows] holds rstd. */
 typedef struct {
     const zero_unit *unit;
     const zero_call *call;
     int group, gain;
     int64_t rows;
+    bool is_rms;
+    float eps; /* added to the variance; 0 counts as 1e-5 */
 } zero_layer_norm;
 
 void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,

@@ -14,15 +14,40 @@
 
 ZERO_API_BEGIN
 
+typedef struct zero_architecture zero_architecture;
+
+/* Zeros stand for the architecture's usual numbers, except in layers, hidden, heads, seq
+ * and vocab. */
 typedef struct {
-    int64_t layers, hidden, heads, seq, vocab;
+    int64_t layers, hidden, heads;
+    int64_t kv_heads;  /* key and value heads; query heads share them. Usual: heads */
+    int64_t head_size; /* channels of a head. Usual: hidden / heads */
+    int64_t inner;     /* channels of the MLP. Usual: 4 hidden, or what a gate leaves */
+    int64_t seq, vocab;
+    double theta; /* of rotary positions: its base */
+    double eps;   /* of norms */
+    /* Llama 3's longer contexts: wavelengths beyond seq / low are stretched by factor,
+     * those below seq / high stay. factor 0: none. */
+    struct {
+        double factor, low, high;
+        int64_t seq;
+    } scaling;
+    bool tied;     /* the head's words are the embedding's */
     float dropout; /* on embedding, attention probabilities and both residual branches */
     int64_t seed;  /* of the dropout masks */
+    const zero_architecture *kind; /* NULL: GPT-2 */
 } zero_shape;
 
 #define ZERO_MOST_LAYERS 10000
 
-/* A named model. The table is in nn/presets.c. */
+/* The architecture of a name, "gpt2", "llama", "mistral", "qwen2" or "qwen3".
+ * ZERO_ERR_INVALID lists them. */
+ZERO_NODISCARD zero_status zero_architecture_find(const char *name,
+                                                  const zero_architecture **kind);
+/* The name; NULL is GPT-2. */
+const char *zero_architecture_name(const zero_architecture *kind);
+
+/* A named model. The table is in src/nn/presets.c. */
 typedef struct {
     const char *name;
     const char *source; /* the paper that describes it, or its purpose */

@@ -11,6 +11,7 @@
 #include "base/type.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
+#include "nn/shape.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -325,24 +326,22 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
     int version = (int)json_integer_value(json_object_get(root, "version"));
     bool is_shared = version == 2 || json_object_get(root, "tp");
     /* The keys of version 1 come first, then "tp" of version 2, then "kept" of
-     * version 3. */
+     * version 3, and "shape" of version 4 in place of "gpt2". */
     static const char *const keys[] = {
-        "format",    "version",    "step",    "samples", "updates",    "skipped", "seed",
-        "dtype",     "loss_scale", "digest",  "data",    "arithmetic", "gpt2",    "options",
-        "tokenizer", "partition",  "tensors", "shards",  "checksum",   "tp",      "kept"};
+        "format",   "version", "step",       "samples",   "updates", "skipped",
+        "seed",     "dtype",   "loss_scale", "digest",    "data",    "arithmetic",
+        "gpt2",     "options", "tokenizer",  "partition", "tensors", "shards",
+        "checksum", "tp",      "kept",       "shape"};
     ZERO_TRY(
         zero_json_only(path, root, COUNT(keys) - ZERO_MANIFEST_VERSION + version, keys));
     ZERO_TRY(take_numbers(path, root, m));
     const json_t *object;
-    m->has_gpt2 = json_object_get(root, "gpt2") != NULL;
-    if (m->has_gpt2) {
-        const whole shape[] = {{"layers", 1, INT32_MAX, &m->gpt2.layers},
-                               {"hidden", 1, INT32_MAX, &m->gpt2.hidden},
-                               {"heads", 1, INT32_MAX, &m->gpt2.heads},
-                               {"seq", 1, INT32_MAX, &m->gpt2.seq},
-                               {"vocab", 1, INT32_MAX, &m->gpt2.vocab}};
-        ZERO_TRY(take_object(path, root, "gpt2", NULL, COUNT(shape), shape, &object));
-        m->gpt2.seed = m->seed;
+    const char *shape = version == 4 ? "shape" : "gpt2";
+    m->has_shape = json_object_get(root, shape) != NULL;
+    if (m->has_shape) {
+        ZERO_TRY(zero_json_object(path, root, shape, &object));
+        ZERO_TRY(zero_shape_read(path, object, true, &m->shape));
+        m->shape.seed = m->seed;
     }
     ZERO_TRY(take_options(path, root, m));
     m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
@@ -350,7 +349,7 @@ static zero_status take_all(const char *path, const json_t *root, zero_manifest 
         ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
         ZERO_TRY(take_file(path, object, &m->tokenizer));
     }
-    if (version == 3) {
+    if (version == 3 || json_object_get(root, "kept")) {
         ZERO_TRY(zero_json_object(path, root, "kept", &object));
         ZERO_TRY(zero_hugging_face_check_kept(path, object));
         m->kept = json_deep_copy(object);

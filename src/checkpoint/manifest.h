@@ -31,7 +31,7 @@
 
 #define ZERO_MANIFEST_FORMAT "zero checkpoint"
 #define ZERO_MANIFEST_VERSION \
-    3 /* the newest; a run writes the least that has all of its members */
+    4 /* the newest; a run writes the least that has all of its members */
 #define ZERO_MANIFEST_NAME  "manifest.json"
 #define ZERO_TOKENIZER_NAME "tokenizer.json"
 #define ZERO_MANIFEST_TAIL  51 /* bytes of the last line and the final zero */
@@ -51,8 +51,8 @@ typedef struct {
     char digest[ZERO_CHECKSUM]; /* digest.h */
     char data[ZERO_CHECKSUM];   /* of the training tokens; empty: unknown */
     char arithmetic[256];       /* backend and BLAS; with other ones bits may differ */
-    bool has_gpt2, has_tokenizer;
-    zero_shape gpt2;
+    bool has_shape, has_tokenizer;
+    zero_shape shape;
     zero_manifest_file tokenizer;
     zero_state_table table;     /* owned; has the layout */
     zero_manifest_file *shards; /* [table.layout.n_ranks] owned */

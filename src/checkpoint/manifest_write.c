@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/type.h"
 #include "checkpoint/manifest.h"
+#include "nn/shape.h"
 
 void zero_shard_name(int rank, int n_ranks, char name[64])
 {
@@ -93,16 +94,17 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
     const bool is_shared = zero_state_table_is_shared(&m->table);
     const zero_loss_scale *scale = &m->loss_scale;
     const zero_state_layout *l = &m->table.layout;
-    const zero_shape *s = &m->gpt2;
+    const bool is_gpt2 = m->has_shape && m->shape.kind == zero_architectures;
     json_t *const none = json_null();
     const struct {
         const char *key;
         json_t *value;
     } members[] = {
         {"format", json_string(ZERO_MANIFEST_FORMAT)},
-        {"version", json_integer(m->kept     ? 3
-                                 : is_shared ? 2
-                                             : 1)},
+        {"version", json_integer(m->has_shape && !is_gpt2 ? 4
+                                 : m->kept                ? 3
+                                 : is_shared              ? 2
+                                                          : 1)},
         {"step", json_integer(m->step)},
         {"samples", json_integer(m->samples)},
         {"updates", json_integer(m->updates)},
@@ -115,12 +117,7 @@ zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
         {"digest", json_string(m->digest)},
         {"data", json_string(m->data)},
         {"arithmetic", json_string(m->arithmetic)},
-        {"gpt2",
-         m->has_gpt2
-             ? json_pack("{s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)s->layers,
-                         "hidden", (json_int_t)s->hidden, "heads", (json_int_t)s->heads,
-                         "seq", (json_int_t)s->seq, "vocab", (json_int_t)s->vocab)
-             : none},
+        {is_gpt2 ? "gpt2" : "shape", m->has_shape ? zero_shape_facts(&m->shape) : none},
         {"options", m->options ? json_incref(m->options) : none},
         {"tokenizer", m->has_tokenizer ? file_value(&m->tokenizer) : none},
         {"kept", m->kept ? json_incref(m->kept) : none},

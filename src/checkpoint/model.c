@@ -9,13 +9,13 @@
 
 zero_status zero_checkpoint_describe(const zero_checkpoint *c, zero_model *model)
 {
-    if (!c->manifest.has_gpt2)
+    if (!c->manifest.has_shape)
         return zero_fail(ZERO_ERR_UNSUPPORTED,
                          "%s holds a model that another program described: only that "
                          "program can compute it",
                          c->dir.path);
     zero_model made;
-    ZERO_TRY(zero_model_build(&c->manifest.gpt2, &made));
+    ZERO_TRY(zero_model_build(&c->manifest.shape, &made));
     /* The manifest has both, and one may have been changed without the other. */
     const zero_state_table *table = &c->manifest.table;
     bool same = table->n_tensors == made.n_tensors && table->n_groups == made.n_groups;
@@ -53,7 +53,7 @@ zero_status zero_checkpoint_export(zero_checkpoint *c, const char *to)
     /* The run's dropout, which no tensor shows. */
     const char *text = json_string_value(json_object_get(c->manifest.options, "dropout"));
     double share = text ? strtod(text, NULL) : 0.0;
-    c->manifest.gpt2.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
+    c->manifest.shape.dropout = share > 0.0 && share < 1.0 ? (float)share : 0.0f;
     ZERO_TRY(zero_checkpoint_describe(c, &model));
     zero_status st = ZERO_OK;
     zero_tokenizer tokenizer = {0};

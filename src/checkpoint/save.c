@@ -193,8 +193,8 @@ static zero_status describe(struct save *s)
     m->skipped = s->e->skipped;
     m->seed = s->e->spec.seed;
     m->loss_scale = s->e->loss_scale;
-    m->has_gpt2 = in->gpt2 != NULL;
-    if (in->gpt2) m->gpt2 = *in->gpt2;
+    m->has_shape = in->shape != NULL;
+    if (in->shape) m->shape = *in->shape;
     if (in->options) m->options = json_incref(in->options);
     if (in->kept) m->kept = json_incref(in->kept);
     snprintf(m->data, sizeof m->data, "%s", in->data ? in->data : "");

@@ -21,7 +21,7 @@ typedef struct {
     int64_t step, samples;           /* zero_manifest's */
     const char *data;                /* checksum of the tokens */
     const char *arithmetic;          /* backend and BLAS, in words */
-    const zero_shape *gpt2;          /* of a GPT-2 */
+    const zero_shape *shape;         /* of a model of the library */
     const zero_tokenizer *tokenizer; /* of the data */
     json_t *options;                 /* of the run */
     json_t *kept;                    /* zero_hugging_face_keep()'s */

@@ -14,6 +14,7 @@
 #include "checkpoint/read.h"
 #include "cli/command.h"
 #include "cli/overwriting.h"
+#include "nn/shape.h"
 #include "report/text.h"
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
@@ -79,10 +80,11 @@ static zero_status show(zero_checkpoint *c, const char *found, const char *to)
     for (int i = 0; i < c->manifest.table.n_tensors; i++)
         n_params += c->manifest.table.tensors[i].rows * c->manifest.table.tensors[i].cols;
     char shape[ZERO_PLAN_TEXT];
-    zero_text_shape(&c->manifest.gpt2, shape);
+    zero_text_shape(&c->manifest.shape, shape);
     printf("  model         ");
-    if (c->manifest.has_gpt2)
-        printf("GPT-2, %s, V %" PRId64 "; ", shape, c->manifest.gpt2.vocab);
+    if (c->manifest.has_shape)
+        printf("%s, %s, V %" PRId64 "; ", c->manifest.shape.kind->about, shape,
+               c->manifest.shape.vocab);
     printf("%" PRId64 " parameters, trained in %s\n", n_params,
            zero_type_name(c->manifest.loss_scale.type));
     const zero_state_layout *l = &c->manifest.table.layout;
@@ -157,7 +159,7 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
 
 static zero_status export_to(zero_checkpoint *c, const char *found, const char *to)
 {
-    const zero_shape *g = &c->manifest.gpt2;
+    const zero_shape *g = &c->manifest.shape;
     char shape[ZERO_PLAN_TEXT];
     json_t *began;
     ZERO_TRY(zero_overwriting_check_export(to, found));
@@ -166,8 +168,8 @@ static zero_status export_to(zero_checkpoint *c, const char *found, const char *
     json_decref(began);
     ZERO_TRY(zero_checkpoint_export(c, to));
     zero_text_shape(g, shape);
-    printf("%s: GPT-2 of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
-           c->manifest.step, shape, g->vocab,
+    printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
+           g->kind->about, c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
     if (positions > g->seq)

@@ -10,6 +10,7 @@
 #include "checkpoint/hugging_face_copies.h"
 #include "checkpoint/list.h"
 #include "data/tokenizer_find.h"
+#include "nn/shape.h"
 
 /* Without a tokenizer beside the weights the user's word is all there is. Merges and
  * characters that are learnt now are never those of a model that exists; bytes are, if
@@ -79,11 +80,14 @@ zero_status zero_importing_compare(const zero_importing *importing,
 zero_status zero_importing_compare_shapes(zero_comm *world, const char *path,
                                           const zero_shape *shape)
 {
-    const int64_t numbers[] = {shape->layers, shape->hidden, shape->heads, shape->seq,
-                               shape->vocab};
+    double numbers[ZERO_SHAPE_FIELDS];
     bool same;
-    ZERO_TRY(
-        zero_comm_compare_with_root(world, XXH3_64bits(numbers, sizeof numbers), &same));
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
+        numbers[i] = zero_shape_get(shape, &zero_shape_fields[i]);
+    const char *kind = zero_architecture_name(shape->kind);
+    const uint64_t hash =
+        XXH3_64bits_withSeed(numbers, sizeof numbers, XXH3_64bits(kind, strlen(kind)));
+    ZERO_TRY(zero_comm_compare_with_root(world, hash, &same));
     zero_status st = ZERO_OK;
     if (!same)
         st = zero_fail(ZERO_ERR_FORMAT,

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/legible.h"
 #include "base/number.h"
+#include "nn/shape.h"
 #include "train/learning_rate.h"
 
 static const char *saved_as(const json_t *options, const char *name, const char *absent)
@@ -34,9 +35,19 @@ static void add(char *list, size_t size, const char *name, const char *now,
 /* Defaults that follow another option: where that is given anew, so are they. */
 static const struct {
     const char *name, *leader;
-} followers[] = {{"layers", "model"},     {"hidden", "model"}, {"heads", "model"},
-                 {"seq", "model"},        {"vocab", "model"},  {"lr-min", "lr"},
-                 {"activations", "dtype"}};
+} followers[] = {
+    {"architecture", "model"}, {"layers", "model"},   {"hidden", "model"},
+    {"heads", "model"},        {"kv-heads", "model"}, {"head-size", "model"},
+    {"inner", "model"},        {"theta", "model"},    {"seq", "model"},
+    {"vocab", "model"},        {"lr-min", "lr"},      {"activations", "dtype"}};
+
+static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
+{
+    char buffer[ZERO_OPTION_TEXT_BYTES];
+    const zero_option *row = zero_option_named(zero_run_options, name);
+    return zero_options_is_set(s->given, name) &&
+           !was(saved, name, zero_option_value(row, &s->config, buffer));
+}
 
 /* A run of no steps, which saves its initial weights, has no schedule that could hold.
  * Other data come with their own validation and width. */
@@ -47,13 +58,8 @@ static bool is_free(const zero_session *s, const json_t *saved, const char *name
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
     for (size_t k = 0; k < sizeof followers / sizeof followers[0]; k++)
-        if (strcmp(followers[k].name, name) == 0) {
-            char buffer[ZERO_OPTION_TEXT_BYTES];
-            const char *leader = followers[k].leader;
-            const zero_option *row = zero_option_named(zero_run_options, leader);
-            return zero_options_is_set(s->given, leader) &&
-                   !was(saved, leader, zero_option_value(row, &s->config, buffer));
-        }
+        if (strcmp(followers[k].name, name) == 0)
+            return has_changed(s, saved, followers[k].leader);
     return false;
 }
 
@@ -83,20 +89,25 @@ static zero_status check_is_same_run(const zero_session *s, const zero_config *c
 {
     zero_shape now;
     char list[512] = "";
-    ZERO_TRY(zero_config_shape(c, m->gpt2.vocab, &now));
-    const struct {
-        const char *name;
-        int64_t now, then;
-    } all[] = {
-        {"layers", now.layers, m->gpt2.layers}, {"hidden", now.hidden, m->gpt2.hidden},
-        {"heads", now.heads, m->gpt2.heads},    {"seq", now.seq, m->gpt2.seq},
-        {"vocab", now.vocab, m->gpt2.vocab},    {"seed", c->seed, m->seed}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        char a[32], b[32];
-        snprintf(a, sizeof a, "%" PRId64, all[i].now);
-        snprintf(b, sizeof b, "%" PRId64, all[i].then);
-        if (all[i].now != all[i].then) add(list, sizeof list, all[i].name, a, b);
+    ZERO_TRY(zero_config_shape(c, m->shape.vocab, &now));
+    now = zero_shape_complete(&now);
+    char a[32], b[32];
+    if (now.kind != m->shape.kind)
+        add(list, sizeof list, "architecture", now.kind->name, m->shape.kind->name);
+    for (const zero_shape_field *f = zero_shape_fields;
+         f < zero_shape_fields + ZERO_SHAPE_FIELDS && now.kind == m->shape.kind; f++) {
+        if ((now.kind->has & f->needs) != f->needs ||
+            zero_shape_get(&now, f) == zero_shape_get(&m->shape, f))
+            continue;
+        char name[32];
+        zero_shape_option(f, name);
+        zero_shape_write(&now, f, a);
+        zero_shape_write(&m->shape, f, b);
+        add(list, sizeof list, name, a, b);
     }
+    snprintf(a, sizeof a, "%" PRId64, c->seed);
+    snprintf(b, sizeof b, "%" PRId64, m->seed);
+    if (c->seed != m->seed) add(list, sizeof list, "seed", a, b);
     if (list[0] == '\0') return ZERO_OK;
     return zero_fail(ZERO_ERR_INVALID,
                      "cannot resume %s: these options differ from the saved run: %s; "
@@ -109,9 +120,9 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     zero_resumed *r = &s->saving.resumed;
     zero_config c = s->config;
     char taken[sizeof r->taken] = "";
-    if (!m->has_gpt2)
+    if (!m->has_shape)
         return zero_fail(ZERO_ERR_INVALID,
-                         "%s holds another program's model, not a GPT-2 of zero train",
+                         "%s holds another program's model, not one of zero train",
                          r->path);
     if (c.new_data && !zero_options_is_set(s->given, "data"))
         return zero_fail(ZERO_ERR_INVALID,
@@ -134,6 +145,11 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
         else if (!is_default && !is_past)
             add(taken, size, row->name, text, NULL);
     }
+    if (m->shape.kind != zero_architectures && !has_changed(s, m->options, "model")) {
+        zero_shape shape = m->shape; /* not all of its numbers are options */
+        zero_shape_overlay(&shape, &c.shape);
+        c.shape = shape;
+    }
     ZERO_TRY(check_is_same_run(s, &c, m));
     if (c.steps >= 0 && m->step > c.steps)
         return zero_fail(ZERO_ERR_INVALID,
@@ -143,7 +159,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     s->config = c;
     r->options = json_incref(m->options);
     memcpy(r->taken, taken, sizeof taken);
-    s->importing = (zero_importing){.shape = m->gpt2, .tokenizer = ""};
+    s->importing = (zero_importing){.shape = m->shape, .tokenizer = ""};
     if (m->has_tokenizer)
         snprintf(s->importing.tokenizer, sizeof s->importing.tokenizer,
                  "%.*s/" ZERO_TOKENIZER_NAME, ZERO_STORAGE_PATH - 32, r->path);

@@ -27,7 +27,7 @@ static zero_status save(zero_session *s, int64_t step)
                                 .samples = zero_loader_used(&s->loader, step),
                                 .data = s->saving.data,
                                 .arithmetic = arithmetic,
-                                .gpt2 = s->model.shape,
+                                .shape = s->model.shape,
                                 .tokenizer = s->dataset.corpus.tokenizer,
                                 .options = options,
                                 .kept = s->importing.kept};

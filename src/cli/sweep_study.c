@@ -12,6 +12,7 @@
 #include "facts/facts.h"
 #include "io/json_input.h"
 #include "io/whole_file.h"
+#include "nn/shape.h"
 #include "report/simulation_report.h"
 #include "report/text.h"
 #include "train/metrics.h"
@@ -90,8 +91,6 @@ static zero_status describe(zero_sweep_study *s, const zero_sweep_options *o)
 
 /* ---- models of time ---- */
 
-#define MOST INT64_C(2147483647)
-
 /* The point's job, as it ran: shape, collectives and nodes are those of its metrics,
  * whatever its options left open. */
 static zero_status describe_job(const zero_sweep_options *o, const json_t *point,
@@ -106,11 +105,7 @@ static zero_status describe_job(const zero_sweep_options *o, const json_t *point
     c->init_from = NULL; /* it decides nothing but the shape */
     c->fake_nodes = (int)zero_fact_number(point, "nodes/count");
     ZERO_TRY(zero_json_object(where, run, "model", &model));
-    ZERO_TRY(zero_json_whole(where, model, "layers", 1, MOST, &c->shape.layers));
-    ZERO_TRY(zero_json_whole(where, model, "hidden", 1, MOST, &c->shape.hidden));
-    ZERO_TRY(zero_json_whole(where, model, "heads", 1, MOST, &c->shape.heads));
-    ZERO_TRY(zero_json_whole(where, model, "seq", 1, MOST, &c->shape.seq));
-    ZERO_TRY(zero_json_whole(where, model, "vocab", 1, MOST, &c->shape.vocab));
+    ZERO_TRY(zero_shape_read(where, model, false, &c->shape));
     ZERO_TRY(zero_json_text(where, run, "collectives", &c->collectives));
     *request = r;
     return ZERO_OK;

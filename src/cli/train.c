@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "comm/launch.h"
 #include "math/blas.h"
+#include "nn/shape.h"
 #include "train/learning_rate.h"
 #include "zero/version.h"
 
@@ -24,13 +25,9 @@
 /* The configuration with what the ranks, the data and the machine decided. */
 static json_t *resolve(const zero_session *s)
 {
-    const zero_shape *shape = s->model.shape;
     zero_config c = s->config;
-    c.shape.layers = shape->layers;
-    c.shape.hidden = shape->hidden;
-    c.shape.heads = shape->heads;
-    c.shape.seq = shape->seq;
-    c.shape.vocab = shape->vocab;
+    c.shape = zero_shape_own(s->model.shape);
+    if (c.shape.kind != zero_architectures) c.architecture = c.shape.kind->name;
     c.collectives = zero_algorithm_name(s->engine.schedule.input.collectives);
     if (!c.checkpoint) c.keep = 0; /* refused without --checkpoint */
     return zero_options_typed(zero_run_options, &c);

@@ -161,6 +161,47 @@ typedef struct {
 
 #define ZERO_CACHED_TEXTS 256 /* B is at most that where `past` is given */
 
+#define ZERO_TURN_PAIRS 128 /* at most */
+
+/* Rotary positions: Su et al., arXiv:2104.09864. In each of the H heads of q and the K of k
+ * channels i and i + R/2 are a pair, i < R/2, which turns by the angle (float)t *
+ * frequency[i], in fp32; its cosine and sine are the exact ones rounded to fp32. Channels
+ * from R on stay. Positions t count from past[b].
+ *
+ *     y[i] = x[i] cos - x[i + R/2] sin       y[i + R/2] = x[i + R/2] cos + x[i] sin
+ *
+ * With gains, heads are normed first, as by layernorm() without a mean and a bias; rstd
+ * holds H of a row's q, then K of its k.
+ *
+ * Backward turns dq and dk back, in place. With gains it reads q, k and rstd; it continues
+ * through the norm, and sums[slices, 2 D] (+)= the gradients of gain_q, then of gain_k: each
+ * slice of the heads has a sum of its own, row by row and head by head. */
+typedef struct {
+    int64_t B, T, H, K, D, R; /* R is even */
+    zero_type type, rows_type;
+    float frequency[ZERO_TURN_PAIRS]; /* [R/2] */
+    const int64_t *past;              /* [B], as zero_cached has it; forward alone */
+    const void *gain_q, *gain_k;      /* [D] of `type`; both NULL: nothing is normed */
+    float eps;
+    float *rstd;           /* [B,T,H+K], with gains */
+    zero_heads q, k;       /* of `rows_type`, as all heads here */
+    zero_heads to_q, to_k; /* forward; may be q and k */
+    zero_heads dq, dk;     /* backward */
+    int slices;            /* backward with gains, as the next two: they divide H and K */
+    bool accumulate;
+    float *sums;
+} zero_turn;
+
+/* The gate of Shazeer, arXiv:2002.05202, over x[rows,2F], whose rows hold z, then u:
+ * y[rows,F] = z sigmoid(z) u. Backward reads x, and turns d[rows,2F], whose rows begin with
+ * the F numbers of dy, into the gradient of x. */
+typedef struct {
+    int64_t rows, F;
+    zero_type rows_type;
+    const void *x;
+    void *y, *d;
+} zero_swiglu;
+
 /* out[B,T,C] = wte[token] + wpe[t], t counted from past[b] unless that is NULL; without wpe
  * (NULL) wte[token]. With words > 0 wte holds the words [first, first + words) alone: positions of other tokens become
  * zeros, and 0 is added to all others (-0 + 0 = +0). The sum over the ranks that share the
@@ -340,6 +381,10 @@ struct zero_backend {
     void (*bias_gelu_backward)(const zero_math *math, const zero_bias_grad *b);
     void (*layernorm)(const zero_math *math, const zero_layernorm_args *n);
     void (*layernorm_backward)(const zero_math *math, const zero_layernorm_grad_args *n);
+    void (*swiglu)(const zero_math *math, const zero_swiglu *s);
+    void (*swiglu_backward)(const zero_math *math, const zero_swiglu *s);
+    void (*turn)(const zero_math *math, const zero_turn *t);
+    void (*turn_backward)(const zero_math *math, const zero_turn *t);
     /* Floats of workspace for either direction and each thread; reads the shape alone. */
     int64_t (*attention_workspace)(const zero_attention *a);
     void (*attention)(const zero_math *math, const zero_attention *a);

@@ -164,6 +164,42 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
     zero_team_share(math, b->cols, ZERO_TEAM_LINE, bias_gelu_slopes, b);
 }
 
+static void swiglu_rows(const zero_math *math, const void *arg, int64_t first, int64_t end)
+{
+    const zero_swiglu *s = arg;
+    const zero_type type = s->rows_type;
+    for (int64_t r = first; r < end; r++) {
+        const void *z = zero_type_at(type, s->x, 2 * r * s->F);
+        zero_row_swiglu(math, type, s->F, z, zero_type_at(type, z, s->F),
+                        zero_type_to(type, s->y, r * s->F));
+        poll_after(math, r, s->F);
+    }
+}
+
+static void swiglu(const zero_math *math, const zero_swiglu *s)
+{
+    zero_team_share(math, s->rows, 1, swiglu_rows, s);
+}
+
+static void swiglu_slopes(const zero_math *math, const void *arg, int64_t first,
+                          int64_t end)
+{
+    const zero_swiglu *s = arg;
+    const zero_type type = s->rows_type;
+    for (int64_t r = first; r < end; r++) {
+        const void *z = zero_type_at(type, s->x, 2 * r * s->F);
+        void *d = zero_type_to(type, s->d, 2 * r * s->F);
+        zero_row_swiglu_backward(math, type, s->F, z, zero_type_at(type, z, s->F), d,
+                                 zero_type_to(type, d, s->F));
+        poll_after(math, r, s->F);
+    }
+}
+
+static void swiglu_backward(const zero_math *math, const zero_swiglu *s)
+{
+    zero_team_share(math, s->rows, 1, swiglu_slopes, s);
+}
+
 /* The row of a token in a table of the words from `first` on, or -1: another rank has
  * it. */
 static int64_t row_of(int32_t token, int64_t first, int64_t words)
@@ -244,6 +280,10 @@ const zero_backend zero_backend_cpu = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = zero_cpu_layernorm,
     .layernorm_backward = zero_cpu_layernorm_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .turn = zero_cpu_turn,
+    .turn_backward = zero_cpu_turn_backward,
     .attention_workspace = zero_cpu_attention_workspace,
     .attention = zero_cpu_attention,
     .attention_backward = zero_cpu_attention_backward,

@@ -12,6 +12,10 @@ void zero_cpu_gemm(const zero_math *math, const zero_gemm *g);
 void zero_cpu_layernorm(const zero_math *math, const zero_layernorm_args *n);
 void zero_cpu_layernorm_backward(const zero_math *math, const zero_layernorm_grad_args *n);
 
+/* cpu_turn.c: rotary positions. */
+void zero_cpu_turn(const zero_math *math, const zero_turn *t);
+void zero_cpu_turn_backward(const zero_math *math, const zero_turn *t);
+
 /* cpu_attention.c and cpu_attention_backward.c: polls once per block of queries. */
 int64_t zero_cpu_attention_workspace(const zero_attention *a);
 void zero_cpu_attention(const zero_math *math, const zero_attention *a);

@@ -8,6 +8,7 @@
 #include "math/cpu_rows.h"
 #include "math/cpu_softmax.h"
 #include "math/cpu_sums.h"
+#include "math/cpu_turn.h"
 
 /* This file is compiled once per instruction set; the build names each table. */
 extern const zero_cpu_kernels ZERO_KERNELS;
@@ -104,6 +105,23 @@ static void bias_gelu_backward(int64_t n, const float *x, const float *dy, float
             dx[i] = d;
             dbias[i] += d;
         }
+    }
+}
+
+static void swiglu(int64_t n, const float *z, const float *u, float *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = z[i] / (1.0f + exponential(-z[i])) * u[i];
+}
+
+/* With s = sigmoid(z):  dz = dy u s (1 + z (1 - s)),  du = dy z s. */
+static void swiglu_backward(int64_t n, const float *z, const float *u, float *d, float *du)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float s = 1.0f / (1.0f + exponential(-z[i])), dy = d[i];
+        d[i] = dy * u[i] * (s * (1.0f + z[i] * (1.0f - s)));
+        du[i] = dy * (z[i] * s);
     }
 }
 
@@ -273,6 +291,10 @@ const zero_cpu_kernels ZERO_KERNELS = {
     .half_add_branch = half_add_branch,
     .half_bias_gelu = half_bias_gelu,
     .half_gelu_backward = half_gelu_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .angles = angles,
+    .turn = turn,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
     .layernorm_sums = layernorm_sums,

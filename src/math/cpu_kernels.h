@@ -58,6 +58,13 @@ typedef struct {
     void (*half_gelu_backward)(zero_type type, int64_t n, const void *x, const void *dy,
                                void *dx, float *dbias);
     /* All arrays in fp32, also below. */
+    void (*swiglu)(int64_t n, const float *z, const float *u, float *y);
+    /* d becomes dz, given dy. */
+    void (*swiglu_backward)(int64_t n, const float *z, const float *u, float *d, float *du);
+    /* cosine and sine of t * frequency[pairs], as zero_turn says; and a head that turns. */
+    void (*angles)(int64_t pairs, float t, const float *frequency, float *cosine,
+                   float *sine);
+    void (*turn)(int64_t pairs, const float *cosine, const float *sine, float *x);
     void (*layernorm)(const zero_layernorm_args *n);
     /* dgain and dbias are added to, unless they are NULL, and outputs overlap no input. */
     void (*layernorm_backward)(const zero_layernorm_grad_args *n);

@@ -86,6 +86,42 @@ void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, co
         zero_cpu_kernels_of(math)->half_gelu_backward(type, n, x, dy, dx, dbias);
 }
 
+void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
+                     const void *u, void *y)
+{
+    float wide[2][TILE];
+    if (type == ZERO_FP32) {
+        zero_cpu_kernels_of(math)->swiglu(n, z, u, y);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        zero_row_widen(type, len, zero_type_at(type, z, at), wide[0]);
+        zero_row_widen(type, len, zero_type_at(type, u, at), wide[1]);
+        zero_cpu_kernels_of(math)->swiglu(len, wide[0], wide[1], wide[0]);
+        zero_row_round(type, len, wide[0], zero_type_to(type, y, at));
+    }
+}
+
+void zero_row_swiglu_backward(const zero_math *math, zero_type type, int64_t n,
+                              const void *z, const void *u, void *d, void *du)
+{
+    float wide[3][TILE];
+    if (type == ZERO_FP32) {
+        zero_cpu_kernels_of(math)->swiglu_backward(n, z, u, d, du);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += TILE) {
+        const int64_t len = tile_len(n, at);
+        zero_row_widen(type, len, zero_type_at(type, z, at), wide[0]);
+        zero_row_widen(type, len, zero_type_at(type, u, at), wide[1]);
+        zero_row_widen(type, len, zero_type_at(type, d, at), wide[2]);
+        zero_cpu_kernels_of(math)->swiglu_backward(len, wide[0], wide[1], wide[2], wide[0]);
+        zero_row_round(type, len, wide[2], zero_type_to(type, d, at));
+        zero_row_round(type, len, wide[0], zero_type_to(type, du, at));
+    }
+}
+
 /* ---- dropout ---- */
 
 /* y = x * the masks from element `at` of the row on. */

@@ -35,6 +35,12 @@ void zero_row_gelu(const zero_math *math, zero_type type, int64_t n, const float
 void zero_row_gelu_backward(const zero_math *math, zero_type type, int64_t n, const void *x,
                             const void *dy, void *dx, float *dbias);
 
+/* zero_swiglu of one row; backward turns d into dz. */
+void zero_row_swiglu(const zero_math *math, zero_type type, int64_t n, const void *z,
+                     const void *u, void *y);
+void zero_row_swiglu_backward(const zero_math *math, zero_type type, int64_t n,
+                              const void *z, const void *u, void *d, void *du);
+
 /* A row's masks of a dropout: elements from `first` on. */
 typedef struct {
     zero_rng stream;

@@ -155,6 +155,37 @@ static void bias_gelu_backward(const zero_math *math, const zero_bias_grad *b)
     zero_math_poll(math);
 }
 
+static double sigmoid(double z)
+{
+    return 1.0 / (1.0 + exp(-z));
+}
+
+static void swiglu(const zero_math *math, const zero_swiglu *s)
+{
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t i = 0; i < s->F; i++) {
+            double z = (double)zero_naive_get(s->rows_type, s->x, 2 * r * s->F + i);
+            double u = (double)zero_naive_get(s->rows_type, s->x, (2 * r + 1) * s->F + i);
+            zero_naive_set(s->rows_type, s->y, r * s->F + i, (float)(z * sigmoid(z) * u));
+        }
+    zero_math_poll(math);
+}
+
+static void swiglu_backward(const zero_math *math, const zero_swiglu *s)
+{
+    for (int64_t r = 0; r < s->rows; r++)
+        for (int64_t i = 0; i < s->F; i++) {
+            const int64_t left = 2 * r * s->F + i, right = left + s->F;
+            double z = (double)zero_naive_get(s->rows_type, s->x, left);
+            double u = (double)zero_naive_get(s->rows_type, s->x, right);
+            double dy = (double)zero_naive_get(s->rows_type, s->d, left), p = sigmoid(z);
+            zero_naive_set(s->rows_type, s->d, left,
+                           (float)(dy * u * p * (1.0 + z * (1.0 - p))));
+            zero_naive_set(s->rows_type, s->d, right, (float)(dy * z * p));
+        }
+    zero_math_poll(math);
+}
+
 static double row_get(zero_type type, const void *x, int64_t i)
 {
     return (double)zero_naive_get(type, x, i);
@@ -302,6 +333,10 @@ const zero_backend zero_backend_naive = {
     .bias_gelu_backward = bias_gelu_backward,
     .layernorm = layernorm,
     .layernorm_backward = layernorm_backward,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .turn = zero_naive_turn,
+    .turn_backward = zero_naive_turn_backward,
     .attention_workspace = zero_naive_attention_workspace,
     .attention = zero_naive_attention,
     .attention_backward = zero_naive_attention_backward,

@@ -15,6 +15,9 @@ void zero_naive_attention_backward(const zero_math *math, const zero_attention *
 void zero_naive_remember(const zero_math *math, const zero_cached *a);
 void zero_naive_recall(const zero_math *math, const zero_cached *a);
 
+void zero_naive_turn(const zero_math *math, const zero_turn *t);
+void zero_naive_turn_backward(const zero_math *math, const zero_turn *t);
+
 void zero_naive_softmax_slices(const zero_math *math, const zero_softmax *s);
 void zero_naive_softmax_loss(const zero_math *math, const zero_softmax *s);
 

@@ -1,20 +1,20 @@
-/* block.c - one transformer block; rows = B*T.
+/* block.c - a transformer block: what its architecture's list of layers says; rows = B*T.
+ * Everything else follows from the list, the shape, and the cuts of the tensors:
  *
- *     x ── norm 1 ── qkv ── attention ── proj ──|── drop ──(+ x)── middle
- *     middle ── norm 2 ── fc ── gelu ── fcproj ──|── drop ──(+ middle)── out
+ *     arrays            C channels; of a linear layer its outputs, of attention the heads'
+ *     saved             all arrays but `in` and `out`; then sums: moments of norms, lse
+ *     parts, forward    one ends with each linear layer whose sum is cut: its product joins
+ *            backward   one ends where the outputs of a linear layer are cut: the gradient
+ *                       of its input joins; meanwhile gradients of weights that are due
+ *     flops             two per weight and row; attention's as if nothing were masked
  *
- * Forward keeps for backward what struct saved lists. The gradient stream holds d(out) on
- * entry and d(x) at the end: the residual path is the stream itself.
+ * The gradient stream holds d(out) on entry and d(in) at the end: the residual path is the
+ * stream itself. A rank of a shared model has its part of the heads and of the MLP's
+ * channels, so the last product of a branch gives terms of a sum over the ranks. A whole
+ * call computes the same parts in order, with `joint` and `joined` in its own memory:
  *
- * A rank of a shared model has H/T of the heads and 4C/T of the MLP's channels. Its proj
- * and fcproj therefore give terms of a sum over the ranks, and so do d(norm1) and d(norm2)
- * in backward. At each | the ranks join, which cuts a pass into parts. A whole call
- * computes the same parts in order, with `joint` and `joined` in its own memory.
- *
- *     forward     attend | feed | leave                recomputed: attend | feed
- *     backward    feed_input | feed_weights, attend_input | attend_weights, enter
- *
- * Gradients of weights need no sum: they are computed while the ranks join. */
+ *     GPT-2, forward     attend | feed | leave                 recomputed: attend | feed
+ *            backward    d(fc) | weights, d(qkv) | weights, d(in) */
 #include "nn/layers.h"
 #include "nn/shape.h"
 #include "nn/share.h"
@@ -22,35 +22,187 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/number.h"
+#include "base/tree.h"
 #include "math/backends.h"
 
-enum { DROP_ATTENTION, DROP_PROJ, DROP_FCPROJ, DROPS_PER_BLOCK };
+/* ---- what follows from the list ---- */
 
-/* This rank's heads, and their channels: all of them in a whole model. */
+static const zero_architecture *kind_of(const zero_unit *u)
+{
+    return zero_shape_of(u)->kind;
+}
+
+static const zero_layer *layer(const zero_unit *u, int i)
+{
+    return &kind_of(u)->layers[i];
+}
+
+/* The tensor of a row, in its group; -1: the shape has none. */
+static int place(const zero_unit *u, int row)
+{
+    return zero_row_place(kind_of(u)->block, row, zero_shape_of(u));
+}
+
+/* The tensor of a linear layer, the first of those that are stacked. */
+static const zero_tensor *weight(const zero_unit *u, int i)
+{
+    return &u->tensors[0][place(u, layer(u, i)->tensor)];
+}
+
+static bool has_parts(const zero_unit *u)
+{
+    return zero_share_has_parts(&u->share);
+}
+
 static int64_t own_heads(const zero_unit *u)
 {
     return zero_shape_of(u)->heads / u->share.ranks;
 }
 
-static int64_t own_channels(const zero_unit *u)
+static int64_t own_key_heads(const zero_unit *u)
 {
-    return zero_shape_of(u)->hidden / u->share.ranks;
+    return zero_shape_of(u)->kv_heads / u->share.ranks;
 }
 
-/* The first two rows are of the type of activations, the others fp32. */
-struct saved {
-    void *norm1, *middle, *norm2;     /* [rows, C] */
-    void *qkv, *attended, *fc, *gelu; /* [rows, 3C/T], C/T, 4C/T, 4C/T */
-    float *lse;                       /* [B,H/T,T] */
-    float *moments1, *moments2;       /* [2, rows] */
-};
-
-static int64_t saved_floats(const zero_unit *u, int64_t rows)
+static zero_linear linear_of(const zero_unit *u, int i)
 {
-    int64_t n = rows * zero_shape_of(u)->hidden, own = rows * own_channels(u);
-    return 3 * zero_unit_room(u, n) + zero_unit_room(u, 3 * own) + zero_unit_room(u, own) +
-           2 * zero_unit_room(u, 4 * own) + rows * (own_heads(u) + 4);
+    const zero_layer *l = layer(u, i);
+    return (zero_linear){.unit = u,
+                         .weight = place(u, l->tensor),
+                         .stacked = l->stacked,
+                         .bias = l->bias == 0 ? -1 : place(u, l->bias)};
 }
+
+static bool is_linear(const zero_unit *u, int i)
+{
+    return layer(u, i)->kind == ZERO_LINEAR;
+}
+
+/* The ranks add up the layer's product, or the gradient of its input. */
+static bool sum_is_cut(const zero_unit *u, int i)
+{
+    return is_linear(u, i) &&
+           weight(u, i)->cut == (weight(u, i)->out_in ? ZERO_CUT_COLS : ZERO_CUT_ROWS);
+}
+
+static bool output_is_cut(const zero_unit *u, int i)
+{
+    return is_linear(u, i) &&
+           weight(u, i)->cut == (weight(u, i)->out_in ? ZERO_CUT_ROWS : ZERO_CUT_COLS);
+}
+
+/* Layer i norms queries and keys. */
+static bool norms_heads(const zero_unit *u, int i)
+{
+    return layer(u, i)->kind == ZERO_TURN && place(u, layer(u, i)->tensor) >= 0;
+}
+
+static int64_t outputs(const zero_unit *u, int i)
+{
+    const zero_linear l = linear_of(u, i);
+    return zero_linear_outputs(&l);
+}
+
+/* Channels of layer i's output; 0: it is its input, changed in place. */
+static int64_t width(const zero_unit *u, int i)
+{
+    const int64_t D = zero_shape_of(u)->head_size;
+    switch (layer(u, i)->kind) {
+    case ZERO_LINEAR: return outputs(u, i);
+    case ZERO_TURN: return norms_heads(u, i) ? (own_heads(u) + own_key_heads(u)) * D : 0;
+    case ZERO_ATTEND: return own_heads(u) * D;
+    case ZERO_GELU: return outputs(u, i - 1);
+    case ZERO_GATE: return outputs(u, i - 1) / 2;
+    case ZERO_NORM:
+    case ZERO_ADD: break;
+    }
+    return zero_shape_of(u)->hidden;
+}
+
+static int64_t array_width(const zero_unit *u, int array)
+{
+    for (int i = 0; i < kind_of(u)->n_layers; i++)
+        if (layer(u, i)->out == array) return width(u, i);
+    return zero_shape_of(u)->hidden; /* in */
+}
+
+/* Sums of a layer that backward reads, per position: moments of norms, lse. */
+static int64_t sums_of(const zero_unit *u, int i)
+{
+    switch (layer(u, i)->kind) {
+    case ZERO_NORM: return zero_unit_has(u, ZERO_HAS_RMS) ? 1 : 2;
+    case ZERO_TURN: return norms_heads(u, i) ? own_heads(u) + own_key_heads(u) : 0;
+    case ZERO_ATTEND: return own_heads(u);
+    default: return 0;
+    }
+}
+
+/* Channels of the widest gradient that is not of the residual stream's width. */
+static int64_t widest(const zero_unit *u)
+{
+    int64_t most = 0;
+    for (int i = 0; i + 1 < kind_of(u)->n_layers; i++)
+        if (is_linear(u, i) && layer(u, i + 1)->kind != ZERO_ADD)
+            most = zero_max(most, outputs(u, i));
+    return most;
+}
+
+/* Channels of d(attended), unless `joint` has room for it until it gets d(in). */
+static int64_t attended_room(const zero_unit *u)
+{
+    const int64_t own = own_heads(u) * zero_shape_of(u)->head_size;
+    return own > zero_shape_of(u)->hidden ? own : 0;
+}
+
+/* Floats behind d(in) of layer i in `joint`: the gradients of the gains of queries and
+ * keys, which are sums over heads. */
+static int64_t joined_gains(const zero_unit *u, int i)
+{
+    if (i + 1 >= kind_of(u)->n_layers || !is_linear(u, i) || !norms_heads(u, i + 1))
+        return 0;
+    return zero_round_up(2 * zero_shape_of(u)->head_size, u->share.ranks);
+}
+
+static int64_t gain_room(const zero_unit *u)
+{
+    const int64_t D = zero_shape_of(u)->head_size;
+    return zero_unit_has(u, ZERO_HAS_QK_NORM) && has_parts(u)
+               ? zero_round_up(2 * D * zero_share_slices(&u->share), 16)
+               : 0;
+}
+
+static double flops(const zero_unit *u, int i, int64_t B, int64_t T)
+{
+    const double rows = (double)(B * T);
+    if (is_linear(u, i)) {
+        const zero_linear l = linear_of(u, i);
+        return 2.0 * rows * (double)zero_linear_inputs(&l) *
+               (double)zero_linear_outputs(&l);
+    }
+    return layer(u, i)->kind == ZERO_ATTEND ? 4.0 * rows * (double)T * (double)width(u, i)
+                                            : 0.0;
+}
+
+/* ---- a call ---- */
+
+typedef struct {
+    const zero_unit *unit;
+    const zero_call *call;
+    int n_layers;
+    int64_t rows, n; /* n = rows*C */
+    void *array[ZERO_MOST_ARRAYS];
+    int64_t width[ZERO_MOST_ARRAYS];
+    float *sums[ZERO_MOST_ROWS]; /* of a layer */
+    void *wide;                  /* backward: gradients of linear layers' outputs */
+    void *attended;              /* backward: d(attended) */
+    void *masked;                /* backward: [rows, C] */
+    float *gains;                /* backward: gradients of gains, by slice */
+    float *attending;            /* workspace */
+    zero_type join_type;         /* of the two: fp32 where ranks add */
+    void *joint;                 /* [rows, C]: written by the parts that join */
+    const void *joined;          /* [rows, C]: read by the parts that follow a join */
+} pass;
 
 /* An array of n activations at *at, which moves past it. */
 static void *cut(const zero_unit *u, int64_t n, float **at)
@@ -60,68 +212,70 @@ static void *cut(const zero_unit *u, int64_t n, float **at)
     return x;
 }
 
-static struct saved cut_saved(const zero_unit *u, int64_t rows, float *memory)
+static int64_t saved_floats(const zero_unit *u, int64_t rows)
 {
-    int64_t n = rows * zero_shape_of(u)->hidden, own = rows * own_channels(u);
-    struct saved v;
-    if (!memory) return (struct saved){0};
-    v.norm1 = cut(u, n, &memory);
-    v.qkv = cut(u, 3 * own, &memory);
-    v.attended = cut(u, own, &memory);
-    v.middle = cut(u, n, &memory);
-    v.norm2 = cut(u, n, &memory);
-    v.fc = cut(u, 4 * own, &memory);
-    v.gelu = cut(u, 4 * own, &memory);
-    v.lse = memory;
-    v.moments1 = v.lse + rows * own_heads(u);
-    v.moments2 = v.moments1 + 2 * rows;
-    return v;
+    int64_t n = 0;
+    for (int a = ZERO_FIRST_ARRAY; a < kind_of(u)->n_arrays; a++)
+        n += zero_unit_room(u, rows * array_width(u, a));
+    for (int i = 0; i < kind_of(u)->n_layers; i++) n += rows * sums_of(u, i);
+    return n;
 }
-
-/* Matrix products only; attention's two count as if nothing were masked. Narayanan et al.
- * 2104.04473, appendix. A shared model deals them evenly. */
-static double flops(const zero_unit *u, int64_t B, int64_t T)
-{
-    const zero_shape *s = zero_shape_of(u);
-    double rows = (double)(B * T), C = (double)s->hidden, ranks = (double)u->share.ranks;
-    return (2.0 * rows * 12.0 * C * C + 4.0 * rows * (double)T * C) / ranks;
-}
-
-/* The last product is [rows, 4C/T] by [4C/T, C]. */
-static double last_flops(const zero_unit *u, int64_t rows)
-{
-    return 2.0 * (double)rows * 4.0 * (double)own_channels(u) *
-           (double)zero_shape_of(u)->hidden;
-}
-
-/* ---- a call ---- */
-
-typedef struct {
-    const zero_unit *unit;
-    const zero_call *call;
-    int64_t rows, n, own; /* n = rows*C, own = rows*C/T */
-    struct saved s;
-    void *wide;          /* backward: [rows, 4C/T]: d(fc), later d(qkv) */
-    void *masked;        /* backward: [rows, C] */
-    float *attending;    /* workspace */
-    zero_type join_type; /* of the two: fp32 where ranks add */
-    void *joint;         /* [rows, C]: written by the parts that join */
-    const void *joined;  /* [rows, C]: read by the parts that follow a join */
-} pass;
 
 static pass begin(const zero_unit *u, const zero_call *c)
 {
-    int64_t rows = c->batch->B * c->batch->T;
-    return (pass){.unit = u,
-                  .call = c,
-                  .rows = rows,
-                  .n = rows * zero_shape_of(u)->hidden,
-                  .own = rows * own_channels(u),
-                  .s = cut_saved(u, rows, c->saved),
-                  .attending = c->work,
-                  .join_type = zero_share_has_parts(&u->share) ? ZERO_FP32 : u->activations,
-                  .joint = c->joint,
-                  .joined = c->joined};
+    const int64_t C = zero_shape_of(u)->hidden, rows = c->batch->B * c->batch->T;
+    float *at = c->saved;
+    pass p = {.unit = u,
+              .call = c,
+              .n_layers = kind_of(u)->n_layers,
+              .rows = rows,
+              .n = rows * C,
+              .attending = c->work,
+              .join_type = has_parts(u) ? ZERO_FP32 : u->activations,
+              .joint = c->joint,
+              .joined = c->joined};
+    p.array[ZERO_BLOCK_IN] = (void *)(uintptr_t)c->in;
+    p.array[ZERO_BLOCK_OUT] = c->out;
+    p.width[ZERO_BLOCK_IN] = p.width[ZERO_BLOCK_OUT] = C;
+    for (int a = ZERO_FIRST_ARRAY; at && a < kind_of(u)->n_arrays; a++) {
+        p.width[a] = array_width(u, a);
+        p.array[a] = cut(u, rows * p.width[a], &at);
+    }
+    for (int i = 0; at && i < p.n_layers; i++) {
+        const zero_layer *l = layer(u, i);
+        p.sums[i] = at;
+        at += rows * sums_of(u, i);
+        if (p.width[l->out] > 0) continue; /* in place */
+        p.array[l->out] = p.array[l->in];
+        p.width[l->out] = p.width[l->in];
+    }
+    return p;
+}
+
+static zero_linear linear(const pass *p, int i)
+{
+    zero_linear l = linear_of(p->unit, i);
+    l.call = p->call;
+    l.rows = p->rows;
+    return l;
+}
+
+static zero_layer_norm norm(const pass *p, int i)
+{
+    const zero_layer *l = layer(p->unit, i);
+    return (zero_layer_norm){.unit = p->unit,
+                             .call = p->call,
+                             .gain = place(p->unit, l->tensor),
+                             .rows = p->rows,
+                             .is_rms = zero_unit_has(p->unit, ZERO_HAS_RMS),
+                             .eps = (float)zero_shape_of(p->unit)->eps};
+}
+
+static zero_dropout mask(const pass *p, int i)
+{
+    const int masks = kind_of(p->unit)->masks;
+    return zero_unit_mask(p->unit, p->call,
+                          1 + masks * p->unit->index + layer(p->unit, i)->drop);
 }
 
 /* The result of a join as activations: in `room`, [rows, C], unless it is of their type. */
@@ -133,275 +287,385 @@ static const void *take_joined(const pass *p, void *room)
     return room;
 }
 
-static zero_dropout mask(const pass *p, int which)
+/* Queries, keys and values of a row lie side by side: these heads begin at channel
+ * `first`. */
+static zero_heads heads_in(const pass *p, int array, int64_t first)
 {
-    return zero_unit_mask(p->unit, p->call, 1 + DROPS_PER_BLOCK * p->unit->index + which);
+    return zero_heads_of(p->unit->activations, p->array[array], first, p->width[array],
+                         zero_shape_of(p->unit)->head_size);
 }
 
-static zero_linear linear(const pass *p, int weight)
+/* Where gradients of queries, keys and values are, as their product's output. */
+static zero_heads gradient_heads(const pass *p, int64_t first)
 {
-    return (zero_linear){
-        .unit = p->unit, .call = p->call, .weight = weight, .rows = p->rows};
+    const int64_t D = zero_shape_of(p->unit)->head_size;
+    return zero_heads_of(p->unit->activations, p->wide, first,
+                         (own_heads(p->unit) + 2 * own_key_heads(p->unit)) * D, D);
 }
 
-static zero_layer_norm norm(const pass *p, int gain)
+static zero_attention attention_of(const pass *p, int i)
 {
-    return (zero_layer_norm){
-        .unit = p->unit, .call = p->call, .gain = gain, .rows = p->rows};
+    const zero_unit *u = p->unit;
+    const zero_layer *l = layer(u, i);
+    const int64_t H = own_heads(u), K = own_key_heads(u), D = zero_shape_of(u)->head_size;
+    return (zero_attention){.B = p->call->batch->B,
+                            .T = p->call->batch->T,
+                            .H = H,
+                            .K = K,
+                            .D = D,
+                            .first_head = u->share.rank * H,
+                            .dropout = mask(p, i),
+                            .factors = p->call->type,
+                            .rows_type = u->activations,
+                            .q = heads_in(p, l->in, 0),
+                            .k = heads_in(p, l->in, H * D),
+                            .v = heads_in(p, l->with, (H + K) * D),
+                            .out = p->array[l->out],
+                            .lse = p->sums[i],
+                            .work = p->attending,
+                            .dout = p->attended,
+                            .dq = gradient_heads(p, 0),
+                            .dk = gradient_heads(p, H * D),
+                            .dv = gradient_heads(p, (H + K) * D)};
 }
 
-/* The forward call; backward adds dout. */
-static zero_attention attention_of(const pass *p)
+/* Queries and keys, before and after they are turned; in backward their gradients. */
+static zero_turn turn_of(const pass *p, int i)
 {
-    const int64_t H = own_heads(p->unit);
-    zero_attention a = {.B = p->call->batch->B,
-                        .T = p->call->batch->T,
-                        .H = H,
-                        .K = H,
-                        .D = own_channels(p->unit) / H,
-                        .first_head = p->unit->share.rank * H,
-                        .dropout = mask(p, DROP_ATTENTION),
-                        .factors = p->call->type,
-                        .rows_type = p->unit->activations,
-                        .out = p->s.attended,
-                        .lse = p->s.lse,
-                        .work = p->attending};
-    zero_attention_rows(&a, p->s.qkv, p->wide);
-    return a;
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const zero_layer *l = layer(u, i);
+    const zero_shape *s = zero_shape_of(u);
+    const int64_t H = own_heads(u), K = own_key_heads(u), D = s->head_size;
+    const int gains = place(u, l->tensor);
+    zero_turn t = {.B = c->batch->B,
+                   .T = c->batch->T,
+                   .H = H,
+                   .K = K,
+                   .D = D,
+                   .R = D,
+                   .type = c->type,
+                   .rows_type = u->activations,
+                   .past = c->batch->past,
+                   .eps = (float)s->eps,
+                   .q = heads_in(p, l->in, 0),
+                   .k = heads_in(p, l->in, H * D),
+                   .to_q = heads_in(p, l->out, 0),
+                   .to_k = heads_in(p, l->out, H * D),
+                   .dq = gradient_heads(p, 0),
+                   .dk = gradient_heads(p, H * D)};
+    zero_shape_frequencies(s, t.frequency);
+    if (gains < 0) return t;
+    t.gain_q = zero_weight(u, c, 0, gains);
+    t.gain_k = zero_weight(u, c, 0, gains + 1);
+    t.rstd = p->sums[i];
+    t.slices = has_parts(u) ? zero_share_slices(&u->share) : 1;
+    t.accumulate = !has_parts(u) && c->accumulate[0];
+    t.sums = has_parts(u) ? p->gains : NULL;
+    return t;
 }
 
-/* The keys and values of earlier positions: NULL as long as nothing is kept. */
-static zero_cached cached_of(const pass *p, const zero_attention *a)
+static zero_swiglu gate_of(const pass *p, int i)
 {
-    const zero_batch *b = p->call->batch;
-    return (zero_cached){.B = b->B,
-                         .T = b->T,
-                         .H = a->H,
-                         .K = a->K,
-                         .D = a->D,
-                         .room = b->room,
-                         .past = b->past,
+    const zero_layer *l = layer(p->unit, i);
+    return (zero_swiglu){.rows = p->rows,
+                         .F = p->width[l->out],
                          .rows_type = p->unit->activations,
-                         .q = a->q,
-                         .k = a->k,
-                         .v = a->v,
-                         .cache = p->call->cache,
-                         .out = p->s.attended};
+                         .x = p->array[l->in],
+                         .y = p->array[l->out],
+                         .d = p->wide};
 }
 
 /* ---- forward ---- */
 
 /* A token's query meets what was kept; the queries of a whole text meet its own keys. */
-static void mix(const pass *p)
+static void attend(const pass *p, int i)
 {
     const zero_call *c = p->call;
-    const zero_attention attention = attention_of(p);
-    const zero_cached cached = cached_of(p, &attention);
+    const zero_attention a = attention_of(p, i);
+    const zero_cached cached = {.B = a.B,
+                                .T = a.T,
+                                .H = a.H,
+                                .K = a.K,
+                                .D = a.D,
+                                .room = c->batch->room,
+                                .past = c->batch->past,
+                                .rows_type = a.rows_type,
+                                .q = a.q,
+                                .k = a.k,
+                                .v = a.v,
+                                .cache = c->cache,
+                                .out = a.out};
     if (c->cache) c->backend->remember(c->math, &cached);
     if (c->batch->past)
         c->backend->recall(c->math, &cached);
     else
-        c->backend->attention(c->math, &attention);
+        c->backend->attention(c->math, &a);
 }
 
-/* The product of a branch's last layer, where ranks add it; else it is made where the
- * branch ends. */
-static void begin_join(const pass *p, const zero_linear *l, const void *x)
-{
-    if (zero_share_has_parts(&p->unit->share))
-        zero_linear_product(l, x, p->join_type, p->joint);
-}
-
-static void attend(const pass *p)
+/* out = residual + drop(x W + b) of the linear layer that ends a branch; x W is joined
+ * where ranks add. */
+static void add(const pass *p, int i)
 {
     const zero_call *c = p->call;
-    const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
-    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
-    zero_layer_norm_forward(&norm1, c->in, p->s.norm1, p->s.moments1);
-    zero_linear_forward(&qkv, p->s.norm1, p->s.qkv);
-    mix(p);
-    begin_join(p, &proj, p->s.attended);
-}
-
-/* out = residual + drop(x W + b) of a linear layer that ends a branch; x W is joined where
- * ranks add. */
-static void add_branch(const pass *p, int weight, int which, const void *x,
-                       const void *residual, void *out)
-{
-    const zero_call *c = p->call;
-    const zero_linear l = linear(p, weight);
-    zero_branch b = {.dropout = mask(p, which),
+    const zero_linear l = linear(p, i - 1);
+    void *out = p->array[layer(p->unit, i)->out];
+    zero_branch b = {.dropout = mask(p, i),
                      .B = c->batch->B,
                      .T = c->batch->T,
                      .cols = zero_shape_of(p->unit)->hidden,
                      .type = c->type,
                      .rows_type = p->unit->activations,
                      .bias = zero_linear_bias(&l),
-                     .residual = residual,
+                     .residual = p->array[layer(p->unit, i)->with],
                      .in = out,
                      .out = out};
-    if (!zero_share_has_parts(&p->unit->share)) {
-        zero_linear_branch(&l, x, &b);
+    if (!has_parts(p->unit)) {
+        zero_linear_branch(&l, p->array[layer(p->unit, i - 1)->in], &b);
         return;
     }
     b.in = take_joined(p, out);
     c->backend->add_branch(c->math, &b);
 }
 
-static void feed(const pass *p)
+/* Layer i, with the next one where the two are one call. */
+static void compute(const pass *p, int i)
 {
-    const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
-    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
-                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
-    add_branch(p, ZERO_PROJ_WEIGHT, DROP_PROJ, p->s.attended, p->call->in, p->s.middle);
-    zero_layer_norm_forward(&norm2, p->s.middle, p->s.norm2, p->s.moments2);
-    zero_linear_gelu(&fc, p->s.norm2, p->s.fc, p->s.gelu);
-    if (!p->call->out)
-        return; /* recomputed: the last product gives nothing that is saved */
-    begin_join(p, &fcproj, p->s.gelu);
-}
-
-static void leave(const pass *p)
-{
-    add_branch(p, ZERO_FCPROJ_WEIGHT, DROP_FCPROJ, p->s.gelu, p->s.middle, p->call->out);
-}
-
-/* ---- backward ---- */
-
-/* The gradient of a branch before its dropout: the stream itself, or its masked copy. */
-static const void *branch_gradient(const pass *p, int which)
-{
-    return mask(p, which).p > 0.0f ? p->masked : p->call->stream;
-}
-
-static void mask_branch_gradient(const pass *p, int which)
-{
-    const zero_call *c = p->call;
-    const zero_dropout d = mask(p, which);
-    if (d.p > 0.0f)
-        c->backend->dropout(c->math, &d, p->unit->activations, c->batch->B,
-                            p->n / c->batch->B, c->stream, p->masked);
-}
-
-static void feed_input(const pass *p)
-{
-    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
-                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
-    mask_branch_gradient(p, DROP_FCPROJ);
-    zero_linear_gelu_backward(&fcproj, branch_gradient(p, DROP_FCPROJ), &fc, p->s.fc,
-                              p->wide);
-    zero_linear_input_gradient(&fc, p->wide, p->join_type, p->joint);
-}
-
-static void feed_weights(const pass *p)
-{
-    const zero_linear fc = linear(p, ZERO_FC_WEIGHT),
-                      fcproj = linear(p, ZERO_FCPROJ_WEIGHT);
-    zero_linear_weight_gradient(&fc, p->s.norm2, p->wide);
-    zero_linear_parameter_gradients(&fcproj, p->s.gelu, branch_gradient(p, DROP_FCPROJ));
-}
-
-/* `joint` has d(attended), of the type of activations, until it gets d(norm1). `masked` is
- * free until the branch's gradient is there. */
-static void attend_input(const pass *p)
-{
-    const zero_call *c = p->call;
-    const zero_layer_norm norm2 = norm(p, ZERO_LN2_GAIN);
-    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
-    zero_attention attention = attention_of(p);
-    attention.dout = p->joint;
-    zero_layer_norm_backward(&norm2, p->s.middle, p->s.moments2, take_joined(p, p->masked),
-                             c->stream);
-    mask_branch_gradient(p, DROP_PROJ);
-    zero_linear_input_gradient(&proj, branch_gradient(p, DROP_PROJ), p->unit->activations,
-                               p->joint);
-    c->backend->attention_backward(c->math, &attention);
-    zero_linear_input_gradient(&qkv, p->wide, p->join_type, p->joint);
-}
-
-static void attend_weights(const pass *p)
-{
-    const zero_linear qkv = linear(p, ZERO_QKV_WEIGHT), proj = linear(p, ZERO_PROJ_WEIGHT);
-    zero_linear_parameter_gradients(&qkv, p->s.norm1, p->wide);
-    zero_linear_parameter_gradients(&proj, p->s.attended, branch_gradient(p, DROP_PROJ));
-}
-
-static void enter(const pass *p)
-{
-    const zero_layer_norm norm1 = norm(p, ZERO_LN1_GAIN);
-    zero_layer_norm_backward(&norm1, p->call->in, p->s.moments1, take_joined(p, p->masked),
-                             p->call->stream);
-}
-
-/* ---- the unit ---- */
-
-enum { FORWARD_PARTS = 3, RECOMPUTED_PARTS = 2, BACKWARD_PARTS = 5 };
-
-typedef void part_of_pass(const pass *p);
-
-static part_of_pass *const forward_parts[FORWARD_PARTS] = {attend, feed, leave};
-static part_of_pass *const backward_parts[BACKWARD_PARTS] = {
-    feed_input, feed_weights, attend_input, attend_weights, enter};
-
-static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t T,
-                           int64_t index)
-{
-    const bool is_backward = way == ZERO_PASS_BACKWARD;
-    const int64_t parts = is_backward                  ? BACKWARD_PARTS
-                          : way == ZERO_PASS_RECOMPUTE ? RECOMPUTED_PARTS
-                                                       : FORWARD_PARTS;
-    const int64_t step = is_backward ? 2 : 1; /* from a part that joins to one that waits */
-    const bool is_last = index == parts - 1, joins = index % step == 0 && !is_last;
-    return (zero_unit_part){.waits = index > 0 && index % step == 0,
-                            .join = joins ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
-                            .count = joins ? B * T * zero_shape_of(u)->hidden : 0,
-                            .is_last = is_last};
-}
-
-static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
-{
-    int64_t n = B * T * zero_shape_of(u)->hidden, own = B * T * own_channels(u);
-    const int64_t H = own_heads(u), D = own_channels(u) / H;
-    int64_t attention = zero_attention_workspace(&(zero_attention){
-        .B = B, .T = T, .H = H, .K = H, .D = D, .rows_type = u->activations});
-    const int64_t room = zero_unit_room(u, n);
-    int64_t joint = zero_share_has_parts(&u->share) ? 0 : room; /* that is the caller's */
-    return (zero_unit_sizes){.out = n,
-                             .saved = saved_floats(u, B * T),
-                             .forward_work = attention,
-                             .cache = zero_cache_floats(u->activations, T, H, H, D),
-                             .backward_work =
-                                 zero_unit_room(u, 4 * own) + joint + room + attention,
-                             .thread_work = attention,
-                             .flops = flops(u, B, T),
-                             .recompute_flops = flops(u, B, T) - last_flops(u, B * T)};
+    const zero_layer *l = layer(p->unit, i);
+    const zero_linear product = linear(p, i);
+    const zero_layer_norm n = norm(p, i);
+    void *in = p->array[l->in], *out = p->array[l->out];
+    switch (l->kind) {
+    case ZERO_NORM: zero_layer_norm_forward(&n, in, out, p->sums[i]); break;
+    case ZERO_TURN: {
+        const zero_turn t = turn_of(p, i);
+        p->call->backend->turn(p->call->math, &t);
+        break;
+    }
+    case ZERO_ATTEND: attend(p, i); break;
+    case ZERO_GATE: {
+        const zero_swiglu g = gate_of(p, i);
+        p->call->backend->swiglu(p->call->math, &g);
+        break;
+    }
+    case ZERO_ADD: add(p, i); break;
+    case ZERO_GELU: break; /* done with the linear layer before */
+    case ZERO_LINEAR:
+        if (l[1].kind == ZERO_GELU)
+            zero_linear_gelu(&product, in, out, p->array[l[1].out]);
+        else if (l[1].kind != ZERO_ADD)
+            zero_linear_forward(&product, in, out);
+        else if (has_parts(p->unit)) /* else it is made where the branch ends */
+            zero_linear_product(&product, in, p->join_type, p->joint);
+        break;
+    }
 }
 
 static void forward(const zero_unit *u, const zero_call *c)
 {
-    pass p = begin(u, c);
-    if (zero_share_has_parts(&u->share)) {
-        assert(c->part >= 0 && c->part < FORWARD_PARTS);
-        forward_parts[c->part](&p);
-    } else {
-        attend(&p);
-        feed(&p);
-        if (p.call->out) leave(&p);
+    const pass p = begin(u, c);
+    /* Recomputed: the last product gives nothing that is saved. */
+    const int end = c->out ? p.n_layers : p.n_layers - 2;
+    int64_t part = 0;
+    for (int i = 0; i < end; i++) {
+        if (!has_parts(u) || part == c->part) compute(&p, i);
+        part += sum_is_cut(u, i);
     }
+}
+
+/* ---- backward ---- */
+
+/* The gradient of layer i's output. At a branch's end that is the stream, or its masked
+ * copy. */
+static const void *gradient_of(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    if (layer(u, i + 1)->kind == ZERO_ADD)
+        return mask(p, i + 1).p > 0.0f ? p->masked : p->call->stream;
+    return layer(u, i)->kind == ZERO_ATTEND ? p->attended : p->wide;
+}
+
+/* The sum over n slices of the heads from `first` on, in the first one's place: a complete
+ * subtree or the whole tree. */
+static void sum_gains(const pass *p, int first, int n)
+{
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(p->unit)->head_size;
+    const int left = (int)zero_tree_left(n);
+    float *sum = p->gains + first * len;
+    if (n == 1) return;
+    sum_gains(p, first, left);
+    sum_gains(p, first + left, n - left);
+    c->backend->accumulate(c->math, ZERO_FP32, len, sum, sum + left * len, sum);
+}
+
+/* The gradients of the gains of queries and keys are sums over heads, which ranks share:
+ * they travel behind d(in). */
+static void turn_back(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(u)->head_size;
+    zero_turn t = turn_of(p, i);
+    if (norms_heads(u, i) && !has_parts(u))
+        t.sums = zero_weight_grad(u, c, 0, place(u, layer(u, i)->tensor));
+    c->backend->turn_backward(c->math, &t);
+    if (!t.sums || !has_parts(u)) return;
+    float *joint = (float *)p->joint + p->n;
+    sum_gains(p, 0, t.slices);
+    c->backend->round(c->math, ZERO_FP32, len, p->gains, joint);
+    c->backend->clear(c->math, joined_gains(u, i - 1) - len, joint + len);
+}
+
+static void take_gains(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const int64_t len = 2 * zero_shape_of(u)->head_size;
+    const float *sum = (const float *)p->joined + p->n;
+    float *gradient = zero_weight_grad(u, c, 0, place(u, layer(u, i)->tensor));
+    if (c->accumulate[0])
+        c->backend->accumulate(c->math, ZERO_FP32, len, gradient, sum, gradient);
+    else
+        c->backend->round(c->math, ZERO_FP32, len, sum, gradient);
+}
+
+/* From the gradient of layer i's output to that of its input. `masked` is free until a
+ * branch's gradient is there. */
+static void back(const pass *p, int i)
+{
+    const zero_unit *u = p->unit;
+    const zero_call *c = p->call;
+    const zero_layer *l = layer(u, i);
+    const zero_linear product = linear(p, i);
+    const zero_layer_norm n = norm(p, i);
+    const zero_dropout d = mask(p, i);
+    switch (l->kind) {
+    case ZERO_ADD:
+        if (d.p > 0.0f)
+            c->backend->dropout(c->math, &d, u->activations, c->batch->B,
+                                p->n / c->batch->B, c->stream, p->masked);
+        break;
+    case ZERO_GELU: break; /* done with the linear layer after it */
+    case ZERO_GATE: {
+        const zero_swiglu g = gate_of(p, i);
+        c->backend->swiglu_backward(c->math, &g);
+        break;
+    }
+    case ZERO_ATTEND: {
+        const zero_attention a = attention_of(p, i);
+        c->backend->attention_backward(c->math, &a);
+        break;
+    }
+    case ZERO_TURN: turn_back(p, i); break;
+    case ZERO_NORM:
+        if (has_parts(u) && joined_gains(u, i + 1) > 0) take_gains(p, i + 2);
+        zero_layer_norm_backward(&n, p->array[l->in], p->sums[i], take_joined(p, p->masked),
+                                 c->stream);
+        break;
+    case ZERO_LINEAR:
+        if (output_is_cut(u, i))
+            zero_linear_input_gradient(&product, gradient_of(p, i), p->join_type, p->joint,
+                                       0);
+        else if (l[-1].kind == ZERO_GELU) {
+            const zero_linear before = linear(p, i - 2);
+            zero_linear_gelu_backward(&product, gradient_of(p, i), &before,
+                                      p->array[l[-1].in], p->wide);
+        } else
+            zero_linear_input_gradient(&product, gradient_of(p, i), u->activations,
+                                       l[-1].kind == ZERO_ATTEND ? p->attended : p->wide,
+                                       l[-1].kind == ZERO_GATE ? 2 * p->width[l->in] : 0);
+        break;
+    }
+}
+
+static void back_weights(const pass *p, int i)
+{
+    const zero_layer *l = layer(p->unit, i);
+    const zero_linear product = linear(p, i);
+    if (l->kind != ZERO_LINEAR) return;
+    if (l[1].kind == ZERO_GELU) /* which has summed the bias' gradient */
+        zero_linear_weight_gradient(&product, p->array[l->in], gradient_of(p, i));
+    else
+        zero_linear_parameter_gradients(&product, p->array[l->in], gradient_of(p, i));
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
 {
     pass p = begin(u, c);
-    const bool has_parts = zero_share_has_parts(&u->share);
     float *work = c->work;
-    p.wide = cut(u, 4 * p.own, &work);
-    if (!has_parts) p.joined = p.joint = cut(u, p.n, &work);
+    p.wide = cut(u, p.rows * widest(u), &work);
+    p.attended = cut(u, p.rows * attended_room(u), &work);
+    if (!has_parts(u)) p.joined = p.joint = cut(u, p.n, &work);
+    if (attended_room(u) == 0) p.attended = p.joint;
     p.masked = cut(u, p.n, &work);
-    p.attending = work;
-    assert(!has_parts || (c->part >= 0 && c->part < BACKWARD_PARTS));
-    if (has_parts) backward_parts[c->part](&p);
-    for (int i = 0; i < BACKWARD_PARTS && !has_parts; i++) backward_parts[i](&p);
+    p.gains = work;
+    p.attending = work + gain_room(u);
+    int64_t part = 0;
+    for (int i = p.n_layers - 1, due = i; i >= 0; i--) {
+        if (!has_parts(u) || part == c->part) back(&p, i);
+        if (!output_is_cut(u, i)) continue;
+        for (int k = i; k <= due; k++) /* those that were due last come first */
+            if (!has_parts(u) || part + 1 == c->part) back_weights(&p, k);
+        due = i - 1;
+        part += 2;
+    }
+}
+
+/* ---- the unit ---- */
+
+/* The layer whose product, or whose input's gradient, joins as number `index` of a pass. */
+static int joining(const zero_unit *u, bool is_backward, int64_t index)
+{
+    const int n = kind_of(u)->n_layers;
+    for (int k = 0; k < n; k++) {
+        const int i = is_backward ? n - 1 - k : k;
+        if ((is_backward ? output_is_cut(u, i) : sum_is_cut(u, i)) && index-- == 0)
+            return i;
+    }
+    return -1;
+}
+
+static zero_unit_part part(const zero_unit *u, zero_pass way, int64_t B, int64_t T,
+                           int64_t index)
+{
+    const bool is_backward = way == ZERO_PASS_BACKWARD;
+    const int64_t step = is_backward ? 2 : 1; /* from a part that joins to one that waits */
+    int64_t joins = 0;
+    while (joining(u, is_backward, joins) >= 0) joins++;
+    if (way == ZERO_PASS_RECOMPUTE) joins--; /* the last product's */
+    const bool joins_here = index % step == 0 && index / step < joins;
+    const int i = joins_here ? joining(u, is_backward, index / step) : -1;
+    const int64_t more = is_backward && i >= 0 ? joined_gains(u, i) : 0;
+    return (zero_unit_part){.waits = index > 0 && index % step == 0,
+                            .join = joins_here ? ZERO_JOIN_SUM : ZERO_JOIN_NONE,
+                            .count =
+                                joins_here ? B * T * zero_shape_of(u)->hidden + more : 0,
+                            .is_last = index == step * joins};
+}
+
+static zero_unit_sizes sizes(const zero_unit *u, int64_t B, int64_t T)
+{
+    const zero_shape *s = zero_shape_of(u);
+    const int n_layers = kind_of(u)->n_layers;
+    const int64_t rows = B * T, H = own_heads(u), K = own_key_heads(u);
+    const int64_t room = zero_unit_room(u, rows * s->hidden);
+    const int64_t attention = zero_attention_workspace(&(zero_attention){
+        .B = B, .T = T, .H = H, .K = K, .D = s->head_size, .rows_type = u->activations});
+    double sum = 0.0;
+    for (int i = 0; i < n_layers; i++) sum += flops(u, i, B, T);
+    return (zero_unit_sizes){
+        .out = rows * s->hidden,
+        .saved = saved_floats(u, rows),
+        .forward_work = attention,
+        .cache = zero_cache_floats(u->activations, T, H, K, s->head_size),
+        .backward_work = zero_unit_room(u, rows * widest(u)) +
+                         zero_unit_room(u, rows * attended_room(u)) +
+                         (has_parts(u) ? 0 : room) + /* joint: else the caller's */
+                         room + gain_room(u) + attention,
+        .thread_work = attention,
+        .flops = sum,
+        .recompute_flops = sum - flops(u, n_layers - 2, B, T)};
 }
 
 void zero_block_unit(zero_unit *unit)

@@ -1,4 +1,5 @@
-/* embedding.c - the first unit: tokens and positions look up their rows.
+/* embedding.c - the first unit: tokens, and positions where they have a table, look up their
+ * rows.
  *
  * A shared model deals the words to the ranks: each looks up its own words and gives zeros
  * for the others, so the sum is the whole look-up. */
@@ -35,18 +36,21 @@ static int64_t own_words(const zero_unit *u)
 static void look_up(const zero_unit *u, const zero_call *c, zero_type type, void *out)
 {
     const zero_batch *b = c->batch;
-    c->backend->embedding(c->math, &(zero_embedding){.B = b->B,
-                                                     .T = b->T,
-                                                     .C = zero_shape_of(u)->hidden,
-                                                     .first = u->tensors[0][ZERO_WTE].first,
-                                                     .words = own_words(u),
-                                                     .past = b->past,
-                                                     .tokens = b->inputs,
-                                                     .type = c->type,
-                                                     .rows_type = type,
-                                                     .wte = zero_weight(u, c, 0, ZERO_WTE),
-                                                     .wpe = zero_weight(u, c, 0, ZERO_WPE),
-                                                     .out = out});
+    c->backend->embedding(c->math,
+                          &(zero_embedding){.B = b->B,
+                                            .T = b->T,
+                                            .C = zero_shape_of(u)->hidden,
+                                            .first = u->tensors[0][ZERO_WTE].first,
+                                            .words = own_words(u),
+                                            .past = b->past,
+                                            .tokens = b->inputs,
+                                            .type = c->type,
+                                            .rows_type = type,
+                                            .wte = zero_weight(u, c, 0, ZERO_WTE),
+                                            .wpe = zero_unit_has(u, ZERO_HAS_POSITIONS)
+                                                       ? zero_weight(u, c, 0, ZERO_WPE)
+                                                       : NULL,
+                                            .out = out});
 }
 
 /* out = x * mask; x may be out */
@@ -91,24 +95,27 @@ static void backward(const zero_unit *u, const zero_call *c)
 {
     const zero_batch *b = c->batch;
     const zero_tensor *wte = &u->tensors[0][ZERO_WTE], *wpe = &u->tensors[0][ZERO_WPE];
+    const bool has_positions = zero_unit_has(u, ZERO_HAS_POSITIONS);
     int64_t C = wte->cols;
     zero_dropout d = zero_unit_mask(u, c, 0);
     if (!c->accumulate[0])
-        c->backend->clear(c->math, (wte->rows + wpe->rows) * C, c->grad[0]);
+        c->backend->clear(c->math, (wte->rows + (has_positions ? wpe->rows : 0)) * C,
+                          c->grad[0]);
     if (d.p > 0.0f)
         c->backend->dropout(c->math, &d, u->activations, b->B, b->T * C, c->stream,
                             c->stream);
     c->backend->embedding_backward(
-        c->math, &(zero_embedding_grad){.B = b->B,
-                                        .T = b->T,
-                                        .C = C,
-                                        .first = wte->first,
-                                        .words = own_words(u),
-                                        .tokens = b->inputs,
-                                        .rows_type = u->activations,
-                                        .dout = c->stream,
-                                        .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
-                                        .dwpe = zero_weight_grad(u, c, 0, ZERO_WPE)});
+        c->math, &(zero_embedding_grad){
+                     .B = b->B,
+                     .T = b->T,
+                     .C = C,
+                     .first = wte->first,
+                     .words = own_words(u),
+                     .tokens = b->inputs,
+                     .rows_type = u->activations,
+                     .dout = c->stream,
+                     .dwte = zero_weight_grad(u, c, 0, ZERO_WTE),
+                     .dwpe = has_positions ? zero_weight_grad(u, c, 0, ZERO_WPE) : NULL});
 }
 
 void zero_embedding_unit(zero_unit *unit)

@@ -1,4 +1,4 @@
-/* head.c - the last unit: final norm, logits by the tied embedding, cross-entropy.
+/* head.c - the last unit: final norm, logits by a table of words, cross-entropy.
  *
  * The logits of a whole microbatch, [B*T, V], would be the largest array of a small model,
  * so rows are taken in chunks: a chunk's logits become its loss and its gradient at once.
@@ -51,20 +51,19 @@ void zero_head_logits(const zero_unit *u, const zero_call *c, const void *normed
                       int64_t rows, int64_t stride, float *logits)
 {
     const zero_tensor *wte = zero_head_words(u);
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.transpose_b = true,
-                                  .factors = c->type,
-                                  .m = rows,
-                                  .n = wte->rows,
-                                  .k = wte->cols,
-                                  .a_type = u->activations,
-                                  .a = normed,
-                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
-                                  .b_type = c->type,
-                                  .c = logits,
-                                  .ldc = stride,
-                                  .slices = zero_share_one_sum(&u->share),
-                                  .few_rows = zero_call_has_few_rows(c, rows)});
+    c->backend->gemm(c->math, &(zero_gemm){.transpose_b = true,
+                                           .factors = c->type,
+                                           .m = rows,
+                                           .n = wte->rows,
+                                           .k = wte->cols,
+                                           .a_type = u->activations,
+                                           .a = normed,
+                                           .b = zero_head_weight(u, c),
+                                           .b_type = c->type,
+                                           .c = logits,
+                                           .ldc = stride,
+                                           .slices = zero_share_one_sum(&u->share),
+                                           .few_rows = zero_call_has_few_rows(c, rows)});
 }
 
 static zero_type gradient_type(const zero_call *c)
@@ -96,8 +95,11 @@ static void chunk_loss(const zero_unit *u, const zero_call *c, const void *norme
 
 static zero_layer_norm norm_of(const zero_unit *u, const zero_call *c)
 {
-    return (zero_layer_norm){
-        .unit = u, .call = c, .group = ZERO_HEAD_FINAL, .rows = c->batch->B * c->batch->T};
+    return (zero_layer_norm){.unit = u,
+                             .call = c,
+                             .rows = c->batch->B * c->batch->T,
+                             .is_rms = zero_unit_has(u, ZERO_HAS_RMS),
+                             .eps = (float)zero_shape_of(u)->eps};
 }
 
 static float *moments_of(const zero_unit *u, const zero_call *c)
@@ -152,20 +154,21 @@ void zero_head_word_gradient(const zero_unit *u, const zero_call *c, const void 
                              int64_t rows, zero_type type, int64_t stride, bool accumulate)
 {
     const zero_tensor *wte = zero_head_words(u);
-    c->backend->gemm(
-        c->math, &(zero_gemm){.transpose_a = true,
-                              .accumulate = accumulate,
-                              .factors = c->type,
-                              .m = wte->rows,
-                              .n = wte->cols,
-                              .k = rows,
-                              .a_type = type,
-                              .a = c->logits,
-                              .lda = stride,
-                              .b_type = u->activations,
-                              .b = normed,
-                              .c = zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
-                              .slices = zero_share_one_sum(&u->share)});
+    c->backend->gemm(c->math,
+                     &(zero_gemm){.transpose_a = true,
+                                  .accumulate = accumulate,
+                                  .factors = c->type,
+                                  .m = wte->rows,
+                                  .n = wte->cols,
+                                  .k = rows,
+                                  .a_type = type,
+                                  .a = c->logits,
+                                  .lda = stride,
+                                  .b_type = u->activations,
+                                  .b = normed,
+                                  .c = zero_weight_grad(u, c, zero_head_words_group(u),
+                                                        zero_head_words_place(u)),
+                                  .slices = zero_share_one_sum(&u->share)});
 }
 
 /* d(normed) of a chunk from its d(logits) in c->logits. */
@@ -174,25 +177,24 @@ static void input_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
 {
     const zero_shape *s = zero_shape_of(u);
     const zero_type type = gradient_type(c);
-    c->backend->gemm(c->math,
-                     &(zero_gemm){.factors = c->type,
-                                  .m = rows,
-                                  .n = s->hidden,
-                                  .k = s->vocab,
-                                  .a_type = type,
-                                  .a = c->logits,
-                                  .lda = gradient_stride(u, type),
-                                  .b = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE),
-                                  .b_type = c->type,
-                                  .c_type = u->activations,
-                                  .c = d_normed});
+    c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
+                                           .m = rows,
+                                           .n = s->hidden,
+                                           .k = s->vocab,
+                                           .a_type = type,
+                                           .a = c->logits,
+                                           .lda = gradient_stride(u, type),
+                                           .b = zero_head_weight(u, c),
+                                           .b_type = c->type,
+                                           .c_type = u->activations,
+                                           .c = d_normed});
 }
 
 void zero_head_clear_positions(const zero_unit *u, const zero_call *c)
 {
-    const zero_tensor *wpe = &u->tensors[ZERO_HEAD_EMBEDDING][ZERO_WPE];
-    c->backend->clear(c->math, wpe->rows * wpe->cols,
-                      zero_weight_grad(u, c, ZERO_HEAD_EMBEDDING, ZERO_WPE));
+    if (!zero_unit_has(u, ZERO_HAS_POSITIONS) || u->n_groups < 2) return;
+    const zero_tensor *wpe = &u->tensors[1][ZERO_WPE];
+    c->backend->clear(c->math, wpe->rows * wpe->cols, zero_weight_grad(u, c, 1, ZERO_WPE));
 }
 
 static void backward(const zero_unit *u, const zero_call *c)
@@ -205,7 +207,7 @@ static void backward(const zero_unit *u, const zero_call *c)
     const void *normed = c->saved;
     void *d_normed = c->work;
     const zero_type type = gradient_type(c);
-    bool add = c->accumulate[ZERO_HEAD_EMBEDDING];
+    bool add = c->accumulate[zero_head_words_group(u)];
     if (!add) zero_head_clear_positions(u, c);
     for (int64_t first = 0; first < rows; first += u->logits.rows) {
         int64_t n = zero_head_chunk_rows(u, rows, first);

@@ -4,12 +4,28 @@
 
 #include "base/number.h"
 #include "nn/shape.h"
+#include "zero/layers.h"
 
-enum { ZERO_HEAD_FINAL, ZERO_HEAD_EMBEDDING }; /* the unit's groups */
+/* The table of words is the embedding's, the unit's second group, or the last tensor of its
+ * own group. */
+static inline int zero_head_words_group(const zero_unit *u)
+{
+    return u->n_groups - 1;
+}
+
+static inline int zero_head_words_place(const zero_unit *u)
+{
+    return u->n_groups > 1 ? ZERO_WTE : zero_shape_of(u)->kind->n_final - 1;
+}
 
 static inline const zero_tensor *zero_head_words(const zero_unit *u)
 {
-    return &u->tensors[ZERO_HEAD_EMBEDDING][ZERO_WTE];
+    return &u->tensors[zero_head_words_group(u)][zero_head_words_place(u)];
+}
+
+static inline const void *zero_head_weight(const zero_unit *u, const zero_call *c)
+{
+    return zero_weight(u, c, zero_head_words_group(u), zero_head_words_place(u));
 }
 
 /* Rows of the chunk that starts at row `first`. */

@@ -152,7 +152,7 @@ static void slice_gradient(const zero_unit *u, const zero_call *c, int64_t rows,
     const int64_t begin = zero_share_row(wte->whole_rows, u->share.slices, slice);
     const int64_t end = zero_share_row(wte->whole_rows, u->share.slices, slice + 1);
     const int64_t at = begin - wte->first;
-    const char *words = zero_weight(u, c, ZERO_HEAD_EMBEDDING, ZERO_WTE);
+    const char *words = zero_head_weight(u, c);
     c->backend->gemm(c->math, &(zero_gemm){.factors = c->type,
                                            .m = rows,
                                            .n = wte->cols,
@@ -209,7 +209,7 @@ static void take_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 
 static void give_word_gradient(const zero_unit *u, const zero_call *c, int64_t first)
 {
-    bool add = c->accumulate[ZERO_HEAD_EMBEDDING] || first > 0;
+    bool add = c->accumulate[zero_head_words_group(u)] || first > 0;
     zero_head_word_gradient(u, c, zero_head_rows_at(u, c->saved, first),
                             zero_head_chunk_rows(u, rows_of(c), first), ZERO_FP32,
                             zero_head_words(u)->rows, add);
@@ -219,7 +219,7 @@ void zero_head_backward_part(const zero_unit *u, const zero_call *c)
 {
     const int64_t chunk = c->part / CHUNK_PARTS, first = chunk * u->logits.rows;
     assert(c->part >= 0 && chunk <= chunks_of(u, rows_of(c)));
-    if (c->part == 0 && !c->accumulate[ZERO_HEAD_EMBEDDING])
+    if (c->part == 0 && !c->accumulate[zero_head_words_group(u)])
         zero_head_clear_positions(u, c);
     if (c->part > 0 && c->part % CHUNK_PARTS == SOFTMAX)
         take_gradient(u, c, first - u->logits.rows);

@@ -37,34 +37,48 @@ static const zero_tensor *weight_of(const zero_linear *l)
     return &l->unit->tensors[l->group][l->weight];
 }
 
-/* Where the weight is cut along the sum, the sum is a tree over this rank's slices: a
- * subtree of the whole tree. */
-static void sum_slices(const zero_linear *l, zero_cut cut, zero_gemm *g)
+int64_t zero_linear_inputs(const zero_linear *l)
 {
-    const zero_share *share = &l->unit->share;
     const zero_tensor *w = weight_of(l);
-    g->slices = zero_share_one_sum(share);
-    if (!zero_share_has_parts(share) || w->cut != cut) return;
-    g->slices = zero_share_slices(share);
-    g->slice_parts = (int)zero_cut_parts(w);
+    return w->out_in ? w->cols : w->rows;
 }
 
+int64_t zero_linear_outputs(const zero_linear *l)
+{
+    const zero_tensor *w = weight_of(l);
+    int64_t n = w->out_in ? w->rows : w->cols;
+    for (int i = 1; i < l->stacked; i++) n += w[i].rows;
+    return n;
+}
+
+static const void *weights_of(const zero_linear *l)
+{
+    return zero_weight(l->unit, l->call, l->group, l->weight);
+}
+
+/* y[rows,out] = x[rows,in] W. Where the weight is cut along the sum, the sum is a tree over
+ * this rank's slices: a subtree of the whole tree. */
 static zero_gemm product_of(const zero_linear *l, const void *x, zero_type y_type, void *y)
 {
     const zero_call *c = l->call;
+    const zero_share *share = &l->unit->share;
     const zero_tensor *w = weight_of(l);
-    zero_gemm g = {.factors = c->type,
+    zero_gemm g = {.transpose_b = w->out_in,
+                   .factors = c->type,
                    .m = l->rows,
-                   .n = w->cols,
-                   .k = w->rows,
+                   .n = zero_linear_outputs(l),
+                   .k = zero_linear_inputs(l),
                    .a = x,
-                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .b = weights_of(l),
                    .a_type = l->unit->activations,
                    .b_type = c->type,
                    .c_type = y_type,
-                   .c = y};
-    g.few_rows = zero_call_has_few_rows(c, l->rows);
-    sum_slices(l, ZERO_CUT_ROWS, &g);
+                   .c = y,
+                   .slices = zero_share_one_sum(share),
+                   .few_rows = zero_call_has_few_rows(c, l->rows)};
+    if (zero_share_has_parts(share) &&
+        w->cut == (w->out_in ? ZERO_CUT_COLS : ZERO_CUT_ROWS))
+        g.slices = zero_share_slices(share);
     return g;
 }
 
@@ -77,57 +91,72 @@ void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, 
 void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy)
 {
     const zero_call *c = l->call;
-    const zero_tensor *w = weight_of(l);
+    const bool out_in = weight_of(l)->out_in;
+    const int64_t in = zero_linear_inputs(l), out = zero_linear_outputs(l);
     c->backend->gemm(c->math,
                      &(zero_gemm){.transpose_a = true,
                                   .accumulate = c->accumulate[l->group],
                                   .factors = c->type,
-                                  .m = w->rows,
-                                  .n = w->cols,
+                                  .m = out_in ? out : in,
+                                  .n = out_in ? in : out,
                                   .k = l->rows,
                                   .a_type = l->unit->activations,
-                                  .a = x,
+                                  .a = out_in ? dy : x,
                                   .b_type = l->unit->activations,
-                                  .b = dy,
+                                  .b = out_in ? x : dy,
                                   .c = zero_weight_grad(l->unit, c, l->group, l->weight),
                                   .slices = zero_share_one_sum(&l->unit->share)});
 }
 
+/* Where outputs are cut, a slice of the sum has its piece of each part: of q, of k, of v. */
 static zero_gemm input_product_of(const zero_linear *l, const void *dy, zero_type dx_type,
                                   void *dx)
 {
     const zero_call *c = l->call;
+    const zero_share *share = &l->unit->share;
     const zero_tensor *w = weight_of(l);
-    zero_gemm g = {.transpose_b = true,
+    zero_gemm g = {.transpose_b = !w->out_in,
                    .factors = c->type,
                    .m = l->rows,
-                   .n = w->rows,
-                   .k = w->cols,
+                   .n = zero_linear_inputs(l),
+                   .k = zero_linear_outputs(l),
                    .a = dy,
-                   .b = zero_weight(l->unit, c, l->group, l->weight),
+                   .b = weights_of(l),
                    .a_type = l->unit->activations,
                    .b_type = c->type,
                    .c_type = dx_type,
-                   .c = dx};
-    sum_slices(l, ZERO_CUT_COLS, &g);
+                   .c = dx,
+                   .slices = zero_share_one_sum(share)};
+    if (!zero_share_has_parts(share) ||
+        w->cut != (w->out_in ? ZERO_CUT_ROWS : ZERO_CUT_COLS))
+        return g;
+    g.slices = zero_share_slices(share);
+    g.slice_parts = w->out_in ? l->stacked : (int)zero_cut_parts(w);
+    for (int i = 0; w->out_in && i < l->stacked; i++) g.part[i] = w[i].rows;
     return g;
 }
 
 void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
-                                void *dx)
+                                void *dx, int64_t stride)
 {
-    const zero_gemm g = input_product_of(l, dy, dx_type, dx);
+    zero_gemm g = input_product_of(l, dy, dx_type, dx);
+    g.ldc = stride;
     l->call->backend->gemm(l->call->math, &g);
+}
+
+static int bias_of(const zero_linear *l)
+{
+    return l->bias != 0 ? l->bias : l->weight + 1;
 }
 
 const void *zero_linear_bias(const zero_linear *l)
 {
-    return zero_weight(l->unit, l->call, l->group, l->weight + 1);
+    return l->bias < 0 ? NULL : zero_weight(l->unit, l->call, l->group, bias_of(l));
 }
 
-float *zero_linear_bias_grad(const zero_linear *l)
+static float *bias_grad(const zero_linear *l)
 {
-    return zero_weight_grad(l->unit, l->call, l->group, l->weight + 1);
+    return zero_weight_grad(l->unit, l->call, l->group, bias_of(l));
 }
 
 static bool is_missing(const zero_unit *unit, const zero_call *call, const void *a,
@@ -136,10 +165,10 @@ static bool is_missing(const zero_unit *unit, const zero_call *call, const void 
     return !unit || !call || !a || !b;
 }
 
-static zero_bias bias_of(const zero_linear *l, void *x, void *y)
+static zero_bias added_bias(const zero_linear *l, void *x, void *y)
 {
     return (zero_bias){.rows = l->rows,
-                       .cols = weight_of(l)->cols,
+                       .cols = zero_linear_outputs(l),
                        .type = l->call->type,
                        .rows_type = l->unit->activations,
                        .bias = zero_linear_bias(l),
@@ -153,13 +182,13 @@ void zero_linear_forward(const zero_linear *l, const void *x, void *y)
     const zero_backend *ops = l->call->backend;
     const zero_math *math = l->call->math;
     const zero_gemm g = product_of(l, x, l->unit->activations, y);
-    const zero_bias b = bias_of(l, y, NULL);
-    if (ops->fused) {
+    const zero_bias b = added_bias(l, y, NULL);
+    if (ops->fused && b.bias) {
         ops->fused->add_bias(math, &g, &b);
         return;
     }
     ops->gemm(math, &g);
-    ops->add_bias(math, &b);
+    if (b.bias) ops->add_bias(math, &b);
 }
 
 void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *after)
@@ -167,7 +196,7 @@ void zero_linear_gelu(const zero_linear *l, const void *x, void *before, void *a
     const zero_backend *ops = l->call->backend;
     const zero_math *math = l->call->math;
     const zero_gemm g = product_of(l, x, l->unit->activations, before);
-    const zero_bias b = bias_of(l, before, after);
+    const zero_bias b = added_bias(l, before, after);
     if (ops->fused) {
         ops->fused->bias_gelu(math, &g, &b);
         return;
@@ -196,13 +225,13 @@ void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_
     const zero_type activations = l->unit->activations;
     const zero_gemm g = input_product_of(l, dy, activations, d);
     const zero_bias_grad b = {.rows = fc->rows,
-                              .cols = weight_of(fc)->cols,
+                              .cols = zero_linear_outputs(fc),
                               .rows_type = activations,
                               .x = before,
                               .dy = d,
                               .dx = d,
                               .accumulate = c->accumulate[fc->group],
-                              .dbias = zero_linear_bias_grad(fc)};
+                              .dbias = bias_grad(fc)};
     if (c->backend->fused) {
         c->backend->fused->bias_gelu_backward(c->math, &g, &b);
         return;
@@ -216,13 +245,14 @@ void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_
 void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy)
 {
     const zero_call *c = l->call;
-    c->backend->bias_backward(c->math,
-                              &(zero_bias_grad){.rows = l->rows,
-                                                .cols = weight_of(l)->cols,
-                                                .rows_type = l->unit->activations,
-                                                .dy = dy,
-                                                .accumulate = c->accumulate[l->group],
-                                                .dbias = zero_linear_bias_grad(l)});
+    if (l->bias >= 0)
+        c->backend->bias_backward(c->math,
+                                  &(zero_bias_grad){.rows = l->rows,
+                                                    .cols = zero_linear_outputs(l),
+                                                    .rows_type = l->unit->activations,
+                                                    .dy = dy,
+                                                    .accumulate = c->accumulate[l->group],
+                                                    .dbias = bias_grad(l)});
     zero_linear_weight_gradient(l, x, dy);
 }
 
@@ -230,7 +260,12 @@ void zero_linear_backward(const zero_linear *l, const void *x, const void *dy, v
 {
     if (!l || is_missing(l->unit, l->call, x, dy)) return;
     zero_linear_parameter_gradients(l, x, dy);
-    if (dx) zero_linear_input_gradient(l, dy, l->unit->activations, dx);
+    if (dx) zero_linear_input_gradient(l, dy, l->unit->activations, dx, 0);
+}
+
+static float eps_of(const zero_layer_norm *n)
+{
+    return n->eps > 0.0f ? n->eps : 1e-5f;
 }
 
 void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
@@ -238,20 +273,20 @@ void zero_layer_norm_forward(const zero_layer_norm *n, const void *x, void *y,
 {
     if (!n || is_missing(n->unit, n->call, x, y) || !moments) return;
     const zero_call *c = n->call;
-    int64_t C = n->unit->tensors[n->group][n->gain].cols;
     c->backend->layernorm(
         c->math,
-        &(zero_layernorm_args){.rows = n->rows,
-                               .C = C,
-                               .x = x,
-                               .type = c->type,
-                               .rows_type = n->unit->activations,
-                               .eps = ZERO_LAYERNORM_EPS,
-                               .gain = zero_weight(n->unit, c, n->group, n->gain),
-                               .bias = zero_weight(n->unit, c, n->group, n->gain + 1),
-                               .y = y,
-                               .mean = moments,
-                               .rstd = moments + n->rows});
+        &(zero_layernorm_args){
+            .rows = n->rows,
+            .C = n->unit->tensors[n->group][n->gain].cols,
+            .x = x,
+            .type = c->type,
+            .rows_type = n->unit->activations,
+            .eps = eps_of(n),
+            .gain = zero_weight(n->unit, c, n->group, n->gain),
+            .bias = n->is_rms ? NULL : zero_weight(n->unit, c, n->group, n->gain + 1),
+            .y = y,
+            .mean = n->is_rms ? NULL : moments,
+            .rstd = n->is_rms ? moments : moments + n->rows});
 }
 
 void zero_layer_norm_backward(const zero_layer_norm *n, const void *x, const float *moments,
@@ -259,22 +294,24 @@ void zero_layer_norm_backward(const zero_layer_norm *n, const void *x, const flo
 {
     if (!n || is_missing(n->unit, n->call, x, moments) || !dy || !dx) return;
     const zero_call *c = n->call;
-    int64_t C = n->unit->tensors[n->group][n->gain].cols;
+    float *dgain = zero_weight_grad(n->unit, c, n->group, n->gain);
     c->backend->layernorm_backward(
-        c->math, &(zero_layernorm_grad_args){
-                     .rows = n->rows,
-                     .C = C,
-                     .x = x,
-                     .type = c->type,
-                     .rows_type = n->unit->activations,
-                     .gain = zero_weight(n->unit, c, n->group, n->gain),
-                     .mean = moments,
-                     .rstd = moments + n->rows,
-                     .dy = dy,
-                     .dx = dx,
-                     .accumulate = c->accumulate[n->group],
-                     .dgain = zero_weight_grad(n->unit, c, n->group, n->gain),
-                     .dbias = zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
+        c->math,
+        &(zero_layernorm_grad_args){
+            .rows = n->rows,
+            .C = n->unit->tensors[n->group][n->gain].cols,
+            .x = x,
+            .type = c->type,
+            .rows_type = n->unit->activations,
+            .gain = zero_weight(n->unit, c, n->group, n->gain),
+            .mean = n->is_rms ? NULL : moments,
+            .rstd = n->is_rms ? moments : moments + n->rows,
+            .dy = dy,
+            .dx = dx,
+            .accumulate = c->accumulate[n->group],
+            .dgain = dgain,
+            .dbias =
+                n->is_rms ? NULL : zero_weight_grad(n->unit, c, n->group, n->gain + 1)});
 }
 
 void zero_mask_apply(const zero_mask *m, int64_t n, const void *x, void *y)

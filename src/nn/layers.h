@@ -18,9 +18,9 @@ bool zero_call_has_few_rows(const zero_call *c, int64_t rows);
 /* y[rows,out] = x[rows,in] W; y is of the type of activations, or fp32 where ranks add it
  * up. */
 void zero_linear_product(const zero_linear *l, const void *x, zero_type y_type, void *y);
-/* dx = dy W^T; dx likewise */
+/* dx = dy W^T; dx likewise, with rows `stride` elements apart; 0: dense. */
 void zero_linear_input_gradient(const zero_linear *l, const void *dy, zero_type dx_type,
-                                void *dx);
+                                void *dx, int64_t stride);
 /* dW from x and dy, added if the call accumulates; and with it db from dy. */
 void zero_linear_weight_gradient(const zero_linear *l, const void *x, const void *dy);
 void zero_linear_parameter_gradients(const zero_linear *l, const void *x, const void *dy);
@@ -35,6 +35,9 @@ void zero_linear_branch(const zero_linear *l, const void *x, const zero_branch *
 void zero_linear_gelu_backward(const zero_linear *l, const void *dy, const zero_linear *fc,
                                const void *before, void *d);
 
-/* The layer's bias, and its gradient. */
+/* The layer's bias; NULL: it has none. */
 const void *zero_linear_bias(const zero_linear *l);
-float *zero_linear_bias_grad(const zero_linear *l);
+
+/* Channels of x and of y, as this rank has them. */
+int64_t zero_linear_inputs(const zero_linear *l);
+int64_t zero_linear_outputs(const zero_linear *l);

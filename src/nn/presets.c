@@ -13,13 +13,16 @@
  *     64
  *     in table 7; paper-60b-wide 32 in table 6, 64 in table 9.
  *   - "1.38B", the largest that fits without ZeRO, counts 1.21 billions. */
-#include "nn/shape.h"
+#include "nn/architecture.h"
 
 #include <string.h>
 
 #include "base/fail.h"
 
 /* clang-format off */
+#define MORE(kind_of, l, c, h, k, d, f, t, ...) {.kind = &zero_architectures[kind_of], \
+    .layers = (l), .hidden = (c), .heads = (h), .kv_heads = (k), .head_size = (d), \
+    .inner = (f), .seq = (t), .vocab = __VA_ARGS__}
 #define SHAPE(l, c, h, t) {.layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = 50257}
 static const zero_preset presets[] = {
     {"tiny", "for any machine", {.layers = 4, .hidden = 128, .heads = 4, .seq = 64}},
@@ -60,6 +63,73 @@ static const zero_preset presets[] = {
 
     {"turing-nlg-17b", "Turing-NLG", SHAPE(78, 4256, 28, 1024)},
     {"gpt3-175b", "GPT-3, table 2.1", SHAPE(96, 12288, 96, 2048)},
+
+    /* Sequences of the length of most of the training, before longer ones were trained; where
+     * that is not published, of 4096. */
+    {"tiny-llama", "for any machine", MORE(ZERO_LLAMA, 4, 128, 4, 2, 32, 320, 64, 0)},
+    {"tiny-mistral", "for any machine", MORE(ZERO_MISTRAL, 4, 128, 4, 1, 32, 320, 64, 0)},
+    {"tiny-qwen2", "for any machine",
+        MORE(ZERO_QWEN2, 4, 128, 4, 2, 32, 320, 64, 0, .tied = true)},
+    {"tiny-qwen3", "for any machine", MORE(ZERO_QWEN3, 4, 128, 4, 2, 64, 320, 64, 0)},
+
+    {"llama2-7b", "Llama 2", MORE(ZERO_LLAMA, 32, 4096, 32, 32, 128, 11008, 4096, 32000)},
+    {"llama2-13b", "Llama 2", MORE(ZERO_LLAMA, 40, 5120, 40, 40, 128, 13824, 4096, 32000)},
+    {"llama2-70b", "Llama 2", MORE(ZERO_LLAMA, 80, 8192, 64, 8, 128, 28672, 4096, 32000)},
+
+    {"llama3-8b", "Llama 3",
+        MORE(ZERO_LLAMA, 32, 4096, 32, 8, 128, 14336, 8192, 128256, .theta = 500000)},
+    {"llama3-70b", "Llama 3",
+        MORE(ZERO_LLAMA, 80, 8192, 64, 8, 128, 28672, 8192, 128256, .theta = 500000)},
+    {"llama3.1-405b", "Llama 3.1",
+        MORE(ZERO_LLAMA, 126, 16384, 128, 8, 128, 53248, 8192, 128256, .theta = 500000,
+            .scaling = {8, 1, 4, 8192})},
+    {"llama3.2-1b", "Llama 3.2",
+        MORE(ZERO_LLAMA, 16, 2048, 32, 8, 64, 8192, 8192, 128256, .tied = true, .theta = 500000,
+            .scaling = {32, 1, 4, 8192})},
+    {"llama3.2-3b", "Llama 3.2",
+        MORE(ZERO_LLAMA, 28, 3072, 24, 8, 128, 8192, 8192, 128256, .tied = true, .theta = 500000,
+            .scaling = {32, 1, 4, 8192})},
+
+    {"mistral-7b", "Mistral", MORE(ZERO_MISTRAL, 32, 4096, 32, 8, 128, 14336, 4096, 32000)},
+    {"mistral-nemo-12b", "Mistral",
+        MORE(ZERO_MISTRAL, 40, 5120, 32, 8, 128, 14336, 4096, 131072, .theta = 1e+06)},
+
+    {"qwen2.5-0.5b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 24, 896, 14, 2, 64, 4864, 4096, 151936, .tied = true)},
+    {"qwen2.5-1.5b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 28, 1536, 12, 2, 128, 8960, 4096, 151936, .tied = true)},
+    {"qwen2.5-3b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 36, 2048, 16, 2, 128, 11008, 4096, 151936, .tied = true)},
+    {"qwen2.5-7b", "Qwen2.5", MORE(ZERO_QWEN2, 28, 3584, 28, 4, 128, 18944, 4096, 152064)},
+    {"qwen2.5-14b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 48, 5120, 40, 8, 128, 13824, 4096, 152064, .eps = 1e-5)},
+    {"qwen2.5-32b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 64, 5120, 40, 8, 128, 27648, 4096, 152064, .eps = 1e-5)},
+    {"qwen2.5-72b", "Qwen2.5",
+        MORE(ZERO_QWEN2, 80, 8192, 64, 8, 128, 29568, 4096, 152064, .eps = 1e-5)},
+
+    {"qwen3-0.6b", "Qwen3",
+        MORE(ZERO_QWEN3, 28, 1024, 16, 8, 128, 3072, 4096, 151936, .tied = true)},
+    {"qwen3-1.7b", "Qwen3",
+        MORE(ZERO_QWEN3, 28, 2048, 16, 8, 128, 6144, 4096, 151936, .tied = true)},
+    {"qwen3-4b", "Qwen3",
+        MORE(ZERO_QWEN3, 36, 2560, 32, 8, 128, 9728, 4096, 151936, .tied = true)},
+    {"qwen3-8b", "Qwen3", MORE(ZERO_QWEN3, 36, 4096, 32, 8, 128, 12288, 4096, 151936)},
+    {"qwen3-14b", "Qwen3", MORE(ZERO_QWEN3, 40, 5120, 40, 8, 128, 17408, 4096, 151936)},
+    {"qwen3-32b", "Qwen3", MORE(ZERO_QWEN3, 64, 5120, 64, 8, 128, 25600, 4096, 151936)},
+
+    {"smollm2-135m", "SmolLM2",
+        MORE(ZERO_LLAMA, 30, 576, 9, 3, 64, 1536, 2048, 49152, .tied = true,
+            .theta = 100000)},
+    {"smollm2-360m", "SmolLM2",
+        MORE(ZERO_LLAMA, 32, 960, 15, 5, 64, 2560, 2048, 49152, .tied = true,
+            .theta = 100000)},
+    {"smollm2-1.7b", "SmolLM2",
+        MORE(ZERO_LLAMA, 24, 2048, 32, 32, 64, 8192, 2048, 49152, .tied = true,
+            .theta = 130000)},
+
+    {"tinyllama-1.1b", "TinyLlama",
+        MORE(ZERO_LLAMA, 22, 2048, 32, 4, 64, 5632, 2048, 32000)},
 };
 /* clang-format on */
 #define N_PRESETS ((int)(sizeof presets / sizeof presets[0]))
@@ -84,8 +154,11 @@ zero_status zero_model_preset(const char *name, zero_shape *shape)
     return zero_fail(
         ZERO_ERR_INVALID,
         "--model %s: no such preset; there are tiny, gpt2, gpt2-medium, gpt2-large, "
-        "gpt2-xl and lesson, and of the papers paper-1.5b to paper-170b, paper-1t, "
-        "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and gpt3-175b "
+        "gpt2-xl and lesson, of the papers paper-1.5b to paper-170b, paper-1t, "
+        "paper-ddp-1.16b and -1.38b, paper-nomp-1.5b to -13b, turing-nlg-17b and "
+        "gpt3-175b; of other architectures tiny-llama, tiny-mistral, tiny-qwen2, "
+        "tiny-qwen3, llama2-7b to llama3.2-3b, mistral-7b, mistral-nemo-12b, qwen2.5-0.5b "
+        "to qwen3-32b, smollm2-135m to -1.7b and tinyllama-1.1b "
         "(zero plan --models lists all; --layers, --hidden, --heads, --seq and --vocab "
         "change a preset's shape)",
         name);

@@ -277,7 +277,7 @@ double zero_machine_products(const zero_machine_file *m, zero_type type,
                              const zero_shape *s, double tokens)
 {
     double rate = m->peak[type] * m->share * tokens / (tokens + m->tokens);
-    double head = (double)s->hidden / (double)s->heads;
+    double head = (double)zero_shape_complete(s).head_size;
     if (fmod(head, m->unaligned_every) == 0.0) return rate;
     return rate / (1.0 + attention_share(s) * (1.0 / m->unaligned_share - 1.0));
 }

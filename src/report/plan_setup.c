@@ -1,4 +1,5 @@
 /* What a plan is for, as facts: model, ranks, batch, options, machine. */
+#include "nn/shape.h"
 #include "report/json_put.h"
 #include "report/plan_facts.h"
 #include "report/text.h"
@@ -64,12 +65,12 @@ static json_t *machine_facts(const zero_plan_report *r)
 json_t *zero_plan_setup_facts(const zero_plan_report *r)
 {
     const zero_config *c = &r->config;
-    const zero_shape *s = &r->shape;
     const zero_plan_input *in = &r->stages[0].schedule.input;
-    json_t *object = json_pack(
-        "{s:{s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}}", "model", "name", c->model, "layers",
-        s->layers, "hidden", s->hidden, "heads", s->heads, "seq", s->seq, "vocab", s->vocab,
-        "vocab_from", r->whose_vocab, "parameters", r->model.n_params);
+    json_t *model = json_pack("{s:s}", "name", c->model);
+    json_object_update_new(model, zero_shape_facts(&r->shape));
+    put_text(model, "vocab_from", r->whose_vocab);
+    put_whole(model, "parameters", r->model.n_params);
+    json_t *object = json_pack("{s:o}", "model", model);
     /* The rank that is shown, its share of the model, and the ranks that shard together
      * with it; a simulation shows none. */
     const zero_share *share = &r->part->share;
@@ -92,7 +93,7 @@ json_t *zero_plan_setup_facts(const zero_plan_report *r)
                  r->layout.n_nodes < r->layout.size ? "TP group" : "rank");
     json_object_set_new(object, "tp", tp);
     json_object_set_new(object, "shards", shards);
-    json_object_update_new(object, zero_batch_facts(c, s->seq));
+    json_object_update_new(object, zero_batch_facts(c, r->shape.seq));
     json_object_update_new(
         object,
         json_pack(

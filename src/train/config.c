@@ -10,6 +10,7 @@
 #include "base/type.h"
 #include "data/tokenizer.h"
 #include "data/tokens.h"
+#include "nn/shape.h"
 #include "plan/plan.h"
 #include "sharding/compile.h"
 #include "train/activations.h"
@@ -195,11 +196,7 @@ zero_status zero_config_take_preset(zero_config *c)
     ZERO_TRY(complete_numbers(c));
     ZERO_TRY(find_recipe(c, &r));
     ZERO_TRY(zero_config_shape(c, 0, &shape));
-    c->shape.layers = shape.layers;
-    c->shape.hidden = shape.hidden;
-    c->shape.heads = shape.heads;
-    c->shape.seq = shape.seq;
-    c->shape.vocab = shape.vocab;
+    c->shape = shape;
     if (c->global_batch > 0 || c->plan.micro_batch > 0) return ZERO_OK;
     c->global_batch = r.global_batch;
     c->plan.micro_batch = r.micro_batch;
@@ -238,10 +235,9 @@ zero_status zero_config_take_shape(zero_config *c, const zero_shape *found, bool
             *model = recipes[i].model;
         }
     }
-    take_default(&c->shape.layers, 0, found->layers);
-    take_default(&c->shape.hidden, 0, found->hidden);
-    take_default(&c->shape.heads, 0, found->heads);
-    take_default(&c->shape.seq, 0, found->seq);
+    zero_shape shape = *found;
+    zero_shape_overlay(&shape, &c->shape);
+    c->shape = shape;
     return ZERO_OK;
 }
 
@@ -274,13 +270,10 @@ zero_status zero_config_check(const zero_config *config)
 
 zero_status zero_config_shape(const zero_config *c, int64_t data_vocab, zero_shape *shape)
 {
-    zero_shape s;
-    ZERO_TRY(zero_model_preset(c->model, &s));
-    if (c->shape.layers > 0) s.layers = c->shape.layers;
-    if (c->shape.hidden > 0) s.hidden = c->shape.hidden;
-    if (c->shape.heads > 0) s.heads = c->shape.heads;
-    if (c->shape.seq > 0) s.seq = c->shape.seq;
-    if (c->shape.vocab > 0) s.vocab = c->shape.vocab;
+    zero_shape s = c->shape; /* whole: of a checkpoint, or of imported files */
+    if (!s.kind) ZERO_TRY(zero_model_preset(c->model, &s));
+    if (c->architecture) ZERO_TRY(zero_architecture_find(c->architecture, &s.kind));
+    zero_shape_overlay(&s, &c->shape);
     if (s.vocab == 0) s.vocab = data_vocab;
     s.dropout = (float)c->dropout;
     s.seed = c->seed;

@@ -17,7 +17,8 @@
 typedef struct {
     /* model */
     const char *model; /* a preset of nn/presets.c */
-    zero_shape shape;  /* zeros: the preset's; with the next two when it is completed */
+    const char *architecture; /* NULL: the preset's */
+    zero_shape shape; /* zeros: the preset's, unless it has a kind: then it is whole */
     double dropout;
     const char *init_from; /* NULL: random weights */
     const char *backend;

@@ -1,4 +1,5 @@
 /* The first line of the metrics: what the run is. */
+#include "nn/shape.h"
 #include "train/metrics.h"
 
 static json_t *hosts(const zero_metrics_run *r)
@@ -22,13 +23,15 @@ static json_t *kinds(const zero_metrics_run *r)
 
 json_t *zero_metrics_run_facts(const zero_metrics_run *r)
 {
-    const zero_shape *g = r->shape;
     const zero_plan_input *plan = r->plan;
     int N = plan->n_ranks, R = plan->shard_ranks > 0 ? plan->shard_ranks : N;
+    json_t *model = json_pack("{s:s}", "name", r->model);
+    json_object_update_new(model, zero_shape_facts(r->shape));
+    json_object_set_new(model, "parameters", json_integer(r->n_params));
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:o, s:I, s:i, s:s, s:s, s:s, s:i, s:{s:i, s:i}, "
         "s:{s:i, s:i}, s:o, s:o, s:s, s:i, s:i, s:s, s:s, s:i, s:s, s:o*, "
-        "s:{s:s, s:I, s:I, s:I, s:I, s:I, s:I}, s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o}",
         "version", r->version, "commit", r->commit, "build", r->build, "started",
         r->started, "id", (json_int_t)r->id, "command", zero_metrics_text(r->command),
         "resumed_step", (json_int_t)r->start, /* how it is divided */
@@ -40,11 +43,8 @@ json_t *zero_metrics_run_facts(const zero_metrics_run *r)
         hosts(r), "cpu", r->cpu, "cores", r->cores, "node_cores", r->node_cores,
         "arithmetic", r->arithmetic, "blas", r->blas, "blas_threads", r->blas_threads,
         "mpi", r->mpi, "rank_kinds", kinds(r), /* what is trained */
-        "model", "name", r->model, "layers", (json_int_t)g->layers, "hidden",
-        (json_int_t)g->hidden, "heads", (json_int_t)g->heads, "seq", (json_int_t)g->seq,
-        "vocab", (json_int_t)g->vocab, "parameters", (json_int_t)r->n_params, "data",
-        zero_metrics_text(r->data), "options", json_deep_copy(r->options), "config",
-        json_deep_copy(r->config));
+        "model", model, "data", zero_metrics_text(r->data), "options",
+        json_deep_copy(r->options), "config", json_deep_copy(r->config));
 }
 
 void zero_metrics_run_line(zero_metrics *m, const zero_metrics_run *r)

@@ -1,4 +1,5 @@
 /* Numbers that are not finite: steps that all ranks skip, and runs that all ranks end. */
+#include "support/gpt2_test.h"
 #include "support/test.h"
 
 #include "support/faulty_unit.h"

@@ -1,6 +1,7 @@
 /* A disk that fails under a run: an error, a file that ends, a wrong bit, each on one rank and at
  * some moment. All ranks get the failure, which names rank, block and byte, and no rank waits for
  * ever. Short transfers are continued. Steps without an update write nothing. */
+#include "support/gpt2_test.h"
 #include "support/test.h"
 
 #include "support/faulty_unit.h"

@@ -1,6 +1,7 @@
 /* Tensor parallelism: with S slices every number of ranks that shares a model has the same bits.
  *
  * A launch has one world size, so groups of its first ranks train one after the other. */
+#include "support/gpt2_test.h"
 #include "support/test.h"
 
 #include "support/engine_test.h"

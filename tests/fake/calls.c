@@ -180,6 +180,87 @@ void zero_fake_layernorm_backward(const zero_math *math, const zero_layernorm_gr
     zero_fake_commit(math);
 }
 
+/* ---- what LLaMA's blocks add ---- */
+
+static void execute_swiglu(zero_fake *f, zero_fake_args *a)
+{
+    cpu->swiglu(&f->math, &a->swiglu);
+}
+
+static void execute_swiglu_backward(zero_fake *f, zero_fake_args *a)
+{
+    cpu->swiglu_backward(&f->math, &a->swiglu);
+}
+
+static void record_swiglu(arrays of, const zero_swiglu *s)
+{
+    zero_swiglu *to = &of.args->swiglu;
+    *to = *s;
+    to->x = typed(of, s->rows_type, s->x, 2 * s->rows * s->F);
+    to->y = s->y ? typed(of, s->rows_type, s->y, s->rows * s->F) : NULL;
+    to->d = s->d ? typed(of, s->rows_type, s->d, 2 * s->rows * s->F) : NULL;
+}
+
+void zero_fake_swiglu(const zero_math *math, const zero_swiglu *s)
+{
+    record_swiglu(begin(math, "swiglu", execute_swiglu), s);
+    zero_fake_commit(math);
+}
+
+void zero_fake_swiglu_backward(const zero_math *math, const zero_swiglu *s)
+{
+    record_swiglu(begin(math, "swiglu_backward", execute_swiglu_backward), s);
+    zero_fake_commit(math);
+}
+
+/* n heads of each row of the call. */
+static void *heads(arrays of, zero_type type, const zero_heads *x, int64_t rows, int64_t n,
+                   int64_t D)
+{
+    return x->x ? typed(of, type, x->x, zero_heads_extent(x, rows, n, D)) : NULL;
+}
+
+static void execute_turn(zero_fake *f, zero_fake_args *a)
+{
+    cpu->turn(&f->math, &a->turn);
+}
+
+static void execute_turn_backward(zero_fake *f, zero_fake_args *a)
+{
+    cpu->turn_backward(&f->math, &a->turn);
+}
+
+static void record_turn(arrays of, const zero_turn *t)
+{
+    const int64_t rows = t->B * t->T;
+    zero_turn *to = &of.args->turn;
+    *to = *t;
+    to->past = past_of(of, t->past, t->B);
+    to->q.x = heads(of, t->rows_type, &t->q, rows, t->H, t->D);
+    to->k.x = heads(of, t->rows_type, &t->k, rows, t->K, t->D);
+    to->to_q.x = heads(of, t->rows_type, &t->to_q, rows, t->H, t->D);
+    to->to_k.x = heads(of, t->rows_type, &t->to_k, rows, t->K, t->D);
+    to->dq.x = heads(of, t->rows_type, &t->dq, rows, t->H, t->D);
+    to->dk.x = heads(of, t->rows_type, &t->dk, rows, t->K, t->D);
+    if (!t->gain_q) return;
+    to->gain_q = typed(of, t->type, t->gain_q, t->D);
+    to->gain_k = typed(of, t->type, t->gain_k, t->D);
+    to->rstd = floats(of, t->rstd, rows * (t->H + t->K));
+    to->sums = t->sums ? floats(of, t->sums, 2 * t->slices * t->D) : NULL;
+}
+
+void zero_fake_turn(const zero_math *math, const zero_turn *t)
+{
+    record_turn(begin(math, "turn", execute_turn), t);
+    zero_fake_commit(math);
+}
+
+void zero_fake_turn_backward(const zero_math *math, const zero_turn *t)
+{
+    record_turn(begin(math, "turn_backward", execute_turn_backward), t);
+    zero_fake_commit(math);
+}
+
 /* ---- attention ---- */
 
 static void execute_attention(zero_fake *f, zero_fake_args *a)
@@ -190,13 +271,6 @@ static void execute_attention(zero_fake *f, zero_fake_args *a)
 static void execute_attention_backward(zero_fake *f, zero_fake_args *a)
 {
     zero_cpu_attention_backward(&f->math, &a->attention);
-}
-
-/* n heads of each row of the call. */
-static void *heads(arrays of, zero_type type, const zero_heads *x, int64_t rows, int64_t n,
-                   int64_t D)
-{
-    return typed(of, type, x->x, zero_heads_extent(x, rows, n, D));
 }
 
 /* The arrays that both directions use. */

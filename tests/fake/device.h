@@ -28,6 +28,8 @@ typedef union {
     zero_gemm gemm;
     zero_layernorm_args layernorm;
     zero_layernorm_grad_args layernorm_backward;
+    zero_swiglu swiglu;
+    zero_turn turn;
     zero_attention attention;
     zero_cached cached;
     struct {

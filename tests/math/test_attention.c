@@ -101,13 +101,101 @@ static void attention_agrees_with_and_without_dropout(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++)
         for (int p = 0; p < 2; p++)
-            check_against_oracle((zero_attention){
-                .B = sizes[i][0],
-                .T = sizes[i][1],
-                .H = sizes[i][3],
-                .K = sizes[i][3],
-                .D = sizes[i][2] / sizes[i][3],
-                .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST}, 0.25f * (float)p}});
+            for (int64_t K = 1; K <= sizes[i][3]; K++)
+                if (sizes[i][3] % K == 0)
+                    check_against_oracle(
+                        (zero_attention){.B = sizes[i][0],
+                                         .T = sizes[i][1],
+                                         .H = sizes[i][3],
+                                         .K = K,
+                                         .D = sizes[i][2] / sizes[i][3],
+                                         .dropout = {{.seed = 3, .purpose = ZERO_RNG_TEST},
+                                                     0.25f * (float)p}});
+}
+
+/* Keys and values of `few` for every query head of it. */
+static problem with_copied_keys(test_pool *pool, const problem *few)
+{
+    zero_attention s = few->s;
+    const int64_t H = s.H, group = H / s.K, D = s.D, row = (H + 2 * s.K) * D;
+    s.K = H;
+    problem all = make_problem(pool, s);
+    for (int64_t t = 0; t < s.B * s.T; t++)
+        for (int64_t i = 0; i < 3 * H; i++) { /* queries, keys and values */
+            const int64_t head = i < H       ? i
+                                 : i < 2 * H ? H + (i - H) / group
+                                             : H + few->s.K + (i - 2 * H) / group;
+            memcpy(all.qkv + (t * 3 * H + i) * D, few->qkv + t * row + head * D,
+                   (size_t)D * sizeof(float));
+        }
+    memcpy(all.dout, few->dout, (size_t)few->n * sizeof(float));
+    return all;
+}
+
+/* Sharing is a matter of addresses; only dk and dv are other sums. */
+static void shared_keys_have_the_bits_of_copied_ones(void **state)
+{
+    enum { H = 6, T = 101, D = 20 };
+    (void)state;
+    zero_math math = test_opened(cpu);
+    for (int64_t K = 1; K <= H; K++)
+        for (int p = 0; p < 4 && H % K == 0; p++) {
+            void *pool = NULL;
+            assert_int_equal(test_pool_make(&pool), 0);
+            zero_attention s = {.B = 2, .T = T, .H = H, .K = K, .D = D};
+            s.dropout = (zero_dropout){{.purpose = ZERO_RNG_TEST}, p & 1 ? 0.2f : 0.0f};
+            s.factors = p & 2 ? ZERO_BF16 : ZERO_FP32;
+            const problem few = make_problem(pool, s), all = with_copied_keys(pool, &few);
+            solve(pool, cpu, &math, &few);
+            solve(pool, cpu, &math, &all);
+            assert_same(few.n, few.s.out, all.s.out);
+            assert_same(few.rows, few.s.lse, all.s.lse);
+            for (int64_t t = 0; t < s.B * T; t++)
+                assert_same(H * D, few.dqkv + t * (H + 2 * K) * D,
+                            all.dqkv + t * 3 * H * D);
+            test_pool_free(&pool);
+        }
+}
+
+/* Rows of [H, (q, k, v), D], and three arrays. */
+static void bits_do_not_depend_on_where_heads_lie(void **state)
+{
+    enum { H = 3, T = 70, D = 24, ROWS = 2 * T };
+    const zero_backend *const both[] = {cpu, naive};
+    for (int i = 0; i < 2; i++) {
+        zero_math math = test_opened(both[i]);
+        problem want =
+            make_problem(*state, (zero_attention){.B = 2, .T = T, .H = H, .K = H, .D = D});
+        problem mixed = same_inputs(*state, &want), apart = same_inputs(*state, &want);
+        float *rows = test_floats(*state, want.n_in),
+              *three = test_floats(*state, want.n_in);
+        for (int64_t t = 0; t < ROWS; t++)
+            for (int64_t part = 0; part < 3; part++)
+                for (int64_t h = 0; h < H; h++) {
+                    const float *from = want.qkv + ((t * 3 + part) * H + h) * D;
+                    memcpy(rows + ((t * H + h) * 3 + part) * D, from, D * sizeof *rows);
+                    memcpy(three + ((part * ROWS + t) * H + h) * D, from, D * sizeof *rows);
+                }
+        zero_heads *heads[] = {&mixed.s.q, &mixed.s.k, &mixed.s.v};
+        zero_heads *grads[] = {&mixed.s.dq, &mixed.s.dk, &mixed.s.dv};
+        zero_heads *each[] = {&apart.s.q, &apart.s.k, &apart.s.v};
+        for (int64_t part = 0; part < 3; part++) {
+            *heads[part] = (zero_heads){rows + part * D, 3 * H * D, 3 * D};
+            *grads[part] = (zero_heads){mixed.dqkv + part * D, 3 * H * D, 3 * D};
+            *each[part] = (zero_heads){three + part * ROWS * H * D, H * D, D};
+        }
+        solve(*state, both[i], &math, &want);
+        solve(*state, both[i], &math, &mixed);
+        solve(*state, both[i], &math, &apart);
+        assert_same(want.n, mixed.s.out, want.s.out);
+        assert_same(want.n, apart.s.out, want.s.out);
+        assert_same(want.n_in, apart.dqkv, want.dqkv);
+        for (int64_t t = 0; t < ROWS; t++)
+            for (int64_t part = 0; part < 3; part++)
+                for (int64_t h = 0; h < H; h++)
+                    assert_same(D, mixed.dqkv + ((t * H + h) * 3 + part) * D,
+                                want.dqkv + ((t * 3 + part) * H + h) * D);
+    }
 }
 
 /* More than one chunk of the sums of exponentials. */
@@ -236,6 +324,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test_with_pool(attention_agrees_with_and_without_dropout),
         test_with_pool(attention_agrees_over_long_rows),
+        test_with_pool(shared_keys_have_the_bits_of_copied_ones),
+        test_with_pool(bits_do_not_depend_on_where_heads_lie),
         test_with_pool(values_are_rounded_where_factors_are_bf16),
         test_with_pool(a_sample_has_the_bits_of_its_own_in_any_batch),
         test_with_pool(an_output_depends_on_the_past_alone),

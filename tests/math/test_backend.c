@@ -58,6 +58,15 @@ static void long_operations_poll(void **state)
     s.out = z, s.dout = u;
     zero_attention_rows(&s, x, y);
     assert_polls(cpu->attention_backward(&math, &s));
+    const zero_swiglu gate = {
+        .rows = rows, .F = C, .x = x, .y = y, .d = test_floats(*state, 2 * n)};
+    assert_polls(cpu->swiglu(&math, &gate));
+    assert_polls(cpu->swiglu_backward(&math, &gate));
+    zero_turn turn = {.B = 1, .T = rows, .H = 2, .K = 2, .D = C / 4, .R = C / 4};
+    turn.q = turn.to_q = turn.dq = (zero_heads){x, C, C / 4};
+    turn.k = turn.to_k = turn.dk = (zero_heads){x + C / 2, C, C / 4};
+    assert_polls(cpu->turn(&math, &turn));
+    assert_polls(cpu->turn_backward(&math, &turn));
     assert_polls(
         cpu->embedding(&math, &(zero_embedding){1, rows, C, 0, 0, tokens, ZERO_FP32,
                                                 ZERO_FP32, w, z, y, NULL}));

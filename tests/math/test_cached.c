@@ -148,34 +148,36 @@ static void long_products_poll(void **state)
 
 /* ---- attention ---- */
 
-enum { B = 3, T = 37, H = 3, C = 15, ROOM = 41 };
+enum { B = 3, T = 37, H = 4, C = 20, ROOM = 41 };
 
 /* Keeps the first `past[b]` positions of each text's qkv[T,3C], then the rest one by one; out[B,T,C]
  * of the latter. Text b is one position longer than text b - 1 at each moment. */
 static void recall_all(const zero_backend *backend, zero_math *math, test_pool *pool,
-                       const float *qkv, float *out)
+                       int64_t K, const float *qkv, float *out)
 {
-    float *cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, ROOM, H, H, C / H));
-    float *rows = test_floats(pool, B * 3 * C), *mixed = test_floats(pool, B * C);
+    const int64_t row = C + 2 * K * (C / H);
+    float *cache = test_floats(pool, B * zero_cache_floats(ZERO_FP32, ROOM, H, K, C / H));
+    float *rows = test_floats(pool, B * row), *mixed = test_floats(pool, B * C);
     for (int64_t b = 0; b < B; b++) { /* as a prompt is kept: one text in its place */
         zero_cached prompt = {.B = 1,
                               .T = b + 1,
                               .H = H,
-                              .K = H,
+                              .K = K,
                               .D = C / H,
                               .room = ROOM,
                               .cache = cache +
-                                       b * zero_cache_floats(ZERO_FP32, ROOM, H, H, C / H)};
-        test_cached_rows(&prompt, qkv + b * T * 3 * C);
+                                       b * zero_cache_floats(ZERO_FP32, ROOM, H, K, C / H)};
+        test_cached_rows(&prompt, qkv + b * T * row);
         backend->remember(math, &prompt);
     }
     for (int64_t made = 1; made + B - 1 < T; made++) {
         int64_t past[B];
         for (int64_t b = 0; b < B; b++) {
             past[b] = b + made;
-            memcpy(rows + b * 3 * C, qkv + (b * T + past[b]) * 3 * C, 3 * C * sizeof *rows);
+            memcpy(rows + b * row, qkv + (b * T + past[b]) * row,
+                   (size_t)row * sizeof *rows);
         }
-        zero_cached token = {.B = B, .T = 1, .H = H, .K = H, .D = C / H, .room = ROOM};
+        zero_cached token = {.B = B, .T = 1, .H = H, .K = K, .D = C / H, .room = ROOM};
         token.past = past, token.cache = cache, token.out = mixed;
         test_cached_rows(&token, rows);
         backend->remember(math, &token);
@@ -186,12 +188,12 @@ static void recall_all(const zero_backend *backend, zero_math *math, test_pool *
 }
 
 /* One token at a time gives what attention gives to all positions at once. */
-static void tokens_attend_as_whole_texts_do(void **state)
+static void check_texts(void **state, int64_t K)
 {
     zero_math fast = test_opened(cpu), slow = test_opened(naive);
-    zero_attention a = {.B = B, .T = T, .H = H, .K = H, .D = C / H};
+    zero_attention a = {.B = B, .T = T, .H = H, .K = K, .D = C / H};
     float *want = test_floats(*state, B * T * C);
-    const float *qkv = test_floats(*state, B * T * 3 * C);
+    const float *qkv = test_floats(*state, B * T * (C + 2 * K * (C / H)));
     zero_attention_rows(&a, qkv, NULL);
     a.out = want;
     a.lse = test_floats(*state, B * H * T);
@@ -199,11 +201,16 @@ static void tokens_attend_as_whole_texts_do(void **state)
     naive->attention(&slow, &a);
     float *got = test_copy(*state, B * T * C, want),
           *plain = test_copy(*state, B * T * C, want);
-    recall_all(cpu, &fast, *state, qkv, got);
-    recall_all(naive, &slow, *state, qkv, plain);
+    recall_all(cpu, &fast, *state, K, qkv, got);
+    recall_all(naive, &slow, *state, K, qkv, plain);
     assert_true(test_error(B * T * C, got, want) < TOLERANCE);
     assert_true(test_error(B * T * C, plain, want) < TOLERANCE);
     assert_memory_not_equal(got, want, B * T * C * sizeof *got); /* they were computed */
+}
+
+static void tokens_attend_as_whole_texts_do(void **state)
+{
+    for (int64_t K = 1; K <= H; K *= 2) check_texts(state, K);
 }
 
 int main(void)

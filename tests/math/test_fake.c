@@ -228,6 +228,61 @@ static void compute_forward(const lab *l)
                                          .y = l->dx});
 }
 
+/* What blocks of other architectures call: q and k of `big` turn, where v is left. */
+static void compute_others(const lab *l)
+{
+    const zero_backend *ops = l->ops;
+    zero_attention a = attention_of(l);
+    zero_turn t = {.B = B, .T = T, .H = H, .K = 1, .D = C / H, .R = 6, .type = l->type};
+    t.rows_type = l->rows, t.eps = 1e-6f, t.frequency[0] = 1.0f, t.frequency[1] = 0.25f;
+    t.gain_q = weight(l, 11), t.gain_k = weight(l, 30);
+    a.K = 1, a.out = l->y;
+    t.q = t.dq = a.q, t.k = t.dk = a.k, t.rstd = l->work;
+    t.to_q = zero_heads_of(l->rows, l->z, 0, C, C / H);
+    t.to_k = zero_heads_of(l->rows, l->dx, 0, C, C / H);
+    ops->turn(l->math, &t);
+    t.slices = 1, t.sums = l->small[4];
+    ops->turn_backward(l->math, &t);
+    a.q = t.to_q, a.k = t.to_k;
+    ops->attention(l->math, &a);
+    const zero_layernorm_args n = {.rows = ROWS,
+                                   .C = C,
+                                   .type = l->type,
+                                   .rows_type = l->rows,
+                                   .eps = 1e-6f,
+                                   .x = l->y,
+                                   .gain = weight(l, 7),
+                                   .y = l->x,
+                                   .rstd = l->small[1]};
+    ops->layernorm(l->math, &n);
+    const zero_layernorm_grad_args d = {.rows = ROWS,
+                                        .C = C,
+                                        .type = l->type,
+                                        .rows_type = l->rows,
+                                        .x = l->y,
+                                        .gain = weight(l, 7),
+                                        .rstd = l->small[1],
+                                        .dy = l->z,
+                                        .dx = l->dx,
+                                        .dgain = l->small[5]};
+    ops->layernorm_backward(l->math, &d);
+    const zero_swiglu s = {
+        .rows = ROWS, .F = C, .rows_type = l->rows, .x = l->big, .y = l->y};
+    ops->swiglu(l->math, &s);
+    zero_swiglu back = s;
+    back.y = NULL, back.d = l->wide;
+    ops->swiglu_backward(l->math, &back);
+    const zero_branch b = {.B = B,
+                           .T = T,
+                           .cols = C,
+                           .type = l->type,
+                           .rows_type = l->rows,
+                           .residual = l->x,
+                           .in = l->y,
+                           .out = l->y};
+    ops->add_branch(l->math, &b);
+}
+
 /* Not the backward pass of a model: every call once more, on what is there. */
 static void compute_backward(const lab *l)
 {
@@ -292,6 +347,7 @@ static void compute_all(const lab *l)
 {
     compute_forward(l);
     compute_backward(l);
+    compute_others(l);
     compute_update(l);
 }
 

@@ -21,6 +21,7 @@ struct layer {
     void (*backward)(layer *l); /* from in, out and dout to the gradients */
     int64_t B, T, C, V;         /* V: a second width */
     zero_attention attention;
+    zero_turn turn;
     int32_t *tokens;
     int n_inputs;
     int64_t len[MAX_INPUTS], out_len;
@@ -246,12 +247,12 @@ static void attention_backward(layer *l)
     ops->attention_backward(&math, &l->attention);
 }
 
-static void check_attention(test_pool *pool, float p)
+static void check_attention(test_pool *pool, float p, int64_t H, int64_t K)
 {
     zero_rng stream = {.seed = 9, .purpose = ZERO_RNG_TEST};
-    zero_attention s = {.B = 2, .T = 9, .H = 3, .K = 3, .D = 4, .dropout = {stream, p}};
+    zero_attention s = {.B = 2, .T = 9, .H = H, .K = K, .D = 4, .dropout = {stream, p}};
     layer l = {attention_forward, attention_backward, .B = s.B};
-    add_input(pool, &l, s.B * s.T * 3 * s.H * s.D);
+    add_input(pool, &l, s.B * s.T * (s.H + 2 * s.K) * s.D);
     set_output(pool, &l, s.B * s.T * s.H * s.D);
     s.out = l.out, s.dout = l.dout;
     zero_attention_rows(&s, l.in[0], l.grad[0]);
@@ -263,12 +264,15 @@ static void check_attention(test_pool *pool, float p)
 
 static void attention_has_the_gradient_of_its_forward(void **state)
 {
-    check_attention(*state, 0.0f);
+    check_attention(*state, 0.0f, 3, 3);
+    for (int64_t K = 1; K <= 4; K++)
+        if (4 % K == 0) check_attention(*state, 0.0f, 4, K);
 }
 
 static void attention_with_dropout_has_the_gradient_of_its_forward(void **state)
 {
-    check_attention(*state, 0.4f);
+    check_attention(*state, 0.4f, 3, 3);
+    check_attention(*state, 0.4f, 4, 2);
 }
 
 /* in: x, w1, b1, w2, b2; kept: before and after gelu, gradient of either */
@@ -314,6 +318,104 @@ static void mlp_has_the_gradient_of_its_forward(void **state)
     check(*state, &l);
 }
 
+/* in: rows of queries and keys, and gains of both */
+static void turn_forward(layer *l)
+{
+    const zero_turn *t = &l->turn;
+    zero_turn call = *t;
+    const int64_t row = (t->H + t->K) * t->D;
+    call.to_q = zero_heads_of(ZERO_FP32, l->out, 0, row, t->D);
+    call.to_k = zero_heads_of(ZERO_FP32, l->out, t->H * t->D, row, t->D);
+    ops->turn(&math, &call);
+}
+
+static void turn_backward(layer *l)
+{
+    const zero_turn *t = &l->turn;
+    zero_turn call = *t;
+    const int64_t row = (t->H + t->K) * t->D;
+    memcpy(l->grad[0], l->dout, (size_t)l->len[0] * sizeof *l->dout);
+    call.dq = zero_heads_of(ZERO_FP32, l->grad[0], 0, row, t->D);
+    call.dk = zero_heads_of(ZERO_FP32, l->grad[0], t->H * t->D, row, t->D);
+    call.slices = 1, call.sums = l->grad[1];
+    ops->turn_backward(&math, &call);
+}
+
+static void turning_has_the_gradient_of_its_forward(void **state)
+{
+    for (int with = 0; with < 2; with++) {
+        zero_turn t = {.B = 2, .T = 5, .H = 4, .K = 2, .D = 6, .R = 4, .eps = 1e-3f};
+        layer l = {turn_forward, turn_backward, .B = t.B};
+        const int64_t row = (t.H + t.K) * t.D;
+        t.frequency[0] = 1.0f, t.frequency[1] = 0.1f;
+        add_input(*state, &l, t.B * t.T * row);
+        add_input(*state, &l, 2 * t.D);
+        set_output(*state, &l, l.len[0]);
+        t.q = zero_heads_of(ZERO_FP32, l.in[0], 0, row, t.D);
+        t.k = zero_heads_of(ZERO_FP32, l.in[0], t.H * t.D, row, t.D);
+        t.rstd = test_floats(*state, t.B * t.T * (t.H + t.K));
+        if (with) t.gain_q = l.in[1], t.gain_k = l.in[1] + t.D;
+        l.turn = t;
+        check(*state, &l);
+    }
+}
+
+static void swiglu_forward(layer *l)
+{
+    ops->swiglu(&math, &(zero_swiglu){.rows = l->B, .F = l->C, .x = l->in[0], .y = l->out});
+}
+
+static void swiglu_backward(layer *l)
+{
+    for (int64_t r = 0; r < l->B; r++)
+        memcpy(l->grad[0] + 2 * r * l->C, l->dout + r * l->C,
+               (size_t)l->C * sizeof *l->dout);
+    ops->swiglu_backward(
+        &math, &(zero_swiglu){.rows = l->B, .F = l->C, .x = l->in[0], .d = l->grad[0]});
+}
+
+static void swiglu_has_the_gradient_of_its_forward(void **state)
+{
+    layer l = {swiglu_forward, swiglu_backward, .B = 7, .C = 9};
+    add_input(*state, &l, l.B * 2 * l.C);
+    set_output(*state, &l, l.B * l.C);
+    check(*state, &l);
+}
+
+/* in: x and gain */
+static void rms_norm_forward(layer *l)
+{
+    ops->layernorm(&math, &(zero_layernorm_args){.rows = l->B,
+                                                 .C = l->C,
+                                                 .eps = 1e-2f,
+                                                 .x = l->in[0],
+                                                 .gain = l->in[1],
+                                                 .y = l->out,
+                                                 .rstd = l->kept[0]});
+}
+
+static void rms_norm_backward(layer *l)
+{
+    ops->layernorm_backward(&math, &(zero_layernorm_grad_args){.rows = l->B,
+                                                               .C = l->C,
+                                                               .x = l->in[0],
+                                                               .gain = l->in[1],
+                                                               .rstd = l->kept[0],
+                                                               .dy = l->dout,
+                                                               .dx = l->grad[0],
+                                                               .dgain = l->grad[1]});
+}
+
+static void rms_norm_has_the_gradient_of_its_forward(void **state)
+{
+    layer l = {rms_norm_forward, rms_norm_backward, .B = 5, .C = 12};
+    add_input(*state, &l, l.B * l.C);
+    add_input(*state, &l, l.C);
+    set_output(*state, &l, l.B * l.C);
+    l.kept[0] = test_floats(*state, l.B);
+    check(*state, &l);
+}
+
 /* The sum of the rows' losses: every dout is the scale that the gradient was made with. */
 static void cross_entropy_forward(layer *l)
 {
@@ -355,6 +457,9 @@ int main(void)
         test_with_pool(bias_and_gelu_have_the_gradient_of_their_forward),
         test_with_pool(attention_has_the_gradient_of_its_forward),
         test_with_pool(attention_with_dropout_has_the_gradient_of_its_forward),
+        test_with_pool(turning_has_the_gradient_of_its_forward),
+        test_with_pool(swiglu_has_the_gradient_of_its_forward),
+        test_with_pool(rms_norm_has_the_gradient_of_its_forward),
         test_with_pool(mlp_has_the_gradient_of_its_forward),
         test_with_pool(cross_entropy_has_the_gradient_of_its_forward),
     };

@@ -265,13 +265,123 @@ static void remember_and_recall(call *c)
     check_rows(c, &out, c->B * C);
 }
 
+/* ---- what LLaMA's blocks add ---- */
+
+static void swiglu(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols;
+    numbers x = rows(c, 2 * n), y = rows(c, n), d = rows(c, 2 * n);
+    for (int half = 0; half < 2; half++) {
+        const zero_swiglu s = {.rows = rows_of(c),
+                               .F = c->cols,
+                               .rows_type = type_at(c, half),
+                               .x = at(&x, half),
+                               .y = at(&y, half),
+                               .d = at(&d, half)};
+        c->m->ops->swiglu(&c->m->math, &s);
+        c->m->ops->swiglu_backward(&c->m->math, &s);
+    }
+    check_rows(c, &y, n);
+    check_rows(c, &d, 2 * n);
+}
+
+/* Rows of `cols` channels of queries, then as many of keys. */
+static void turn(call *c)
+{
+    const int64_t H = heads_of(c), D = c->cols / H, n = rows_of(c) * 2 * c->cols;
+    for (int with = 0; with < 2; with++) {
+        numbers x = rows(c, n), y = c->in_place && !with ? x : rows(c, n), d = rows(c, n);
+        numbers gain = weights(c, 2 * D);
+        float *rstd[2], *sums[2] = {test_floats(c->pool, 2 * H * D)};
+        sums[1] = test_copy(c->pool, 2 * H * D, sums[0]);
+        for (int half = 0; half < 2; half++) {
+            const zero_type type = type_at(c, half);
+            zero_turn t = {.B = c->B, .T = c->T, .H = H, .K = H, .D = D, .R = D / 2 * 2};
+            for (int64_t i = 0; i < zero_min(t.R / 2, ZERO_TURN_PAIRS); i++)
+                t.frequency[i] = 1.0f / (float)(i + 1);
+            if (t.R > 2 * ZERO_TURN_PAIRS) t.R = 2 * ZERO_TURN_PAIRS;
+            t.type = c->type, t.rows_type = type, t.eps = 1e-5f;
+            t.q = zero_heads_of(type, at(&x, half), 0, 2 * c->cols, D);
+            t.k = zero_heads_of(type, at(&x, half), c->cols, 2 * c->cols, D);
+            t.to_q = zero_heads_of(type, at(&y, half), 0, 2 * c->cols, D);
+            t.to_k = zero_heads_of(type, at(&y, half), c->cols, 2 * c->cols, D);
+            t.dq = zero_heads_of(type, at(&d, half), 0, 2 * c->cols, D);
+            t.dk = zero_heads_of(type, at(&d, half), c->cols, 2 * c->cols, D);
+            t.gain_q = with ? gain.half : NULL, t.gain_k = with ? gain.half + D : NULL;
+            t.rstd = rstd[half] = test_floats(c->pool, rows_of(c) * 2 * H);
+            t.slices = (int)H, t.accumulate = c->in_place, t.sums = sums[half];
+            c->m->ops->turn(&c->m->math, &t);
+            c->m->ops->turn_backward(&c->m->math, &t);
+        }
+        check_rows(c, &y, n);
+        check_rows(c, &d, n);
+        if (with) check_floats(c, rows_of(c) * 2 * H, rstd[1], rstd[0]);
+        if (with) check_floats(c, 2 * H * D, sums[1], sums[0]);
+    }
+}
+
+/* Without a mean and biases; a branch without a bias, words without positions. */
+static void less(call *c)
+{
+    const int64_t n = rows_of(c) * c->cols, C = c->cols;
+    numbers x = rows(c, n), y = rows(c, n), dx = rows(c, n), out = rows(c, n);
+    numbers gain = weights(c, C), wte = weights(c, 3 * C), words = rows(c, n);
+    int32_t *tokens = test_tokens(c->pool, rows_of(c), 3);
+    float *rstd[2], *dgain[2] = {test_floats(c->pool, C)}, *dwte[2];
+    dgain[1] = test_copy(c->pool, C, dgain[0]);
+    dwte[0] = test_floats(c->pool, 3 * C), dwte[1] = test_copy(c->pool, 3 * C, dwte[0]);
+    for (int half = 0; half < 2; half++) {
+        const zero_backend *ops = c->m->ops;
+        const zero_type type = type_at(c, half);
+        rstd[half] = test_floats(c->pool, rows_of(c));
+        zero_layernorm_args norm = {rows_of(c),   C,         c->type, type,         1e-6f,
+                                    at(&x, half), gain.half, NULL,    at(&y, half), NULL,
+                                    NULL};
+        norm.rstd = rstd[half];
+        ops->layernorm(&c->m->math, &norm);
+        zero_layernorm_grad_args grad = {.rows = rows_of(c), .C = C, .type = c->type};
+        grad.rows_type = type, grad.x = at(&x, half), grad.gain = gain.half;
+        grad.rstd = rstd[half], grad.dy = at(&out, half), grad.dx = at(&dx, half);
+        grad.accumulate = c->in_place, grad.dgain = dgain[half];
+        ops->layernorm_backward(&c->m->math, &grad);
+        zero_branch branch = {.dropout = dropout_of(c->in_place), .B = c->B, .T = c->T};
+        branch.cols = C, branch.type = c->type, branch.rows_type = type;
+        branch.residual = at(&x, half), branch.in = branch.out = at(&out, half);
+        ops->add_branch(&c->m->math, &branch);
+        zero_embedding e = {
+            .B = c->B, .T = c->T, .C = C, .tokens = tokens, .type = c->type};
+        e.rows_type = type, e.wte = wte.half, e.out = at(&words, half);
+        ops->embedding(&c->m->math, &e);
+        zero_embedding_grad de = {.B = c->B, .T = c->T, .C = C, .tokens = tokens};
+        de.rows_type = type, de.dout = at(&x, half), de.dwte = dwte[half];
+        ops->embedding_backward(&c->m->math, &de);
+    }
+    check_rows(c, &y, n);
+    check_rows(c, &dx, n);
+    check_rows(c, &out, n);
+    check_rows(c, &words, n);
+    check_floats(c, rows_of(c), rstd[1], rstd[0]);
+    check_floats(c, C, dgain[1], dgain[0]);
+    check_floats(c, 3 * C, dwte[1], dwte[0]);
+}
+
 /* ---- all of them, everywhere ---- */
 
 static operation *const pointwise[] = {
-    add_bias,           bias_backward,       bias_gelu,
-    bias_gelu_backward, add_branch,          dropout,
-    layernorm,          layernorm_backward,  embedding,
-    embedding_backward, remember_and_recall,
+    add_bias,
+    bias_backward,
+    bias_gelu,
+    bias_gelu_backward,
+    add_branch,
+    dropout,
+    layernorm,
+    layernorm_backward,
+    embedding,
+    embedding_backward,
+    remember_and_recall,
+    swiglu,
+    turn,
+    less,
 };
 
 static void check_all(test_pool *pool, const machine *m, int n)

@@ -70,19 +70,30 @@ typedef struct {
     int slices, parts;
 } shape;
 
-/* flags: 1 a transposed, 2 b transposed, 4 strides are longer than rows */
+/* flags: 1 a transposed, 2 b transposed, 4 strides are longer than rows, 8 each of several parts is
+ * longer than the one before */
 typedef struct {
     shape size;
     int flags;
     zero_type b_type;
 } kind;
 
+/* The numbers of a slice in a part. */
+static int64_t piece_of(const kind *x, int part)
+{
+    return x->size.piece + (x->flags & 8 ? 5 * part : 0);
+}
+
 static zero_gemm describe(const kind *x, int slices)
 {
     const shape *s = &x->size;
     zero_gemm g = {.transpose_a = x->flags & 1, .transpose_b = x->flags & 2};
-    g.m = s->m, g.n = s->n, g.k = s->piece * slices * s->parts;
+    g.m = s->m, g.n = s->n;
     g.slices = slices, g.slice_parts = s->parts, g.b_type = x->b_type;
+    for (int i = 0; i < s->parts; i++) {
+        if (x->flags & 8) g.part[i] = slices * piece_of(x, i);
+        g.k += slices * piece_of(x, i);
+    }
     int64_t pad = x->flags & 4 ? 3 : 0;
     g.lda = (g.transpose_a ? g.m : g.k) + pad;
     g.ldb = (g.transpose_b ? g.k : g.n) + 2 * pad;
@@ -129,14 +140,17 @@ static float *computed(test_pool *pool, machine *m, zero_gemm g)
 static zero_gemm cut_out(test_pool *pool, const kind *x, const zero_gemm *whole, int first,
                          int count)
 {
-    const int64_t piece = x->size.piece;
     zero_gemm g = describe(x, count);
+    int64_t part = 0, in_part = 0, begin = 0; /* where the part begins in the whole */
     const size_t size = zero_type_size(g.b_type);
     float *a = test_bytes(pool, len_a(&g) * (int64_t)sizeof *a);
     char *b = test_bytes(pool, len_b(&g) * (int64_t)size);
-    for (int64_t p = 0; p < g.k; p++) {
-        const int64_t part = p / (piece * count), in_part = p % (piece * count);
-        const int64_t q = (part * whole->slices + first) * piece + in_part;
+    for (int64_t p = 0; p < g.k; p++, in_part++) {
+        if (in_part == count * piece_of(x, (int)part)) {
+            begin += whole->slices * piece_of(x, (int)part++);
+            in_part = 0;
+        }
+        const int64_t q = begin + first * piece_of(x, (int)part) + in_part;
         for (int64_t i = 0; i < g.m; i++)
             a[g.transpose_a ? p * g.lda + i : i * g.lda + p] =
                 ((const float *)
@@ -214,7 +228,7 @@ static void ranks_that_add_along_the_tree_have_the_bits_of_one(void **state)
                             {24, 64, 64, 6, 3}, {13, 33, 16, 12, 3}, {40, 70, 192, 4, 1},
                             {64, 96, 1, 16, 1}, {31, 40, 96, 2, 3}};
     for (size_t s = 0; s < COUNT(shapes); s++)
-        for (int flags = 0; flags < 8; flags += TEST_SHARE(3)) {
+        for (int flags = 0; flags < 16; flags += TEST_SHARE(3)) {
             kind x = {shapes[s], flags, types[((size_t)flags + s) % COUNT(types)]};
             check_all_ranks(&x, 0);
         }
@@ -251,7 +265,7 @@ static void products_in_slices_agree_with_the_oracle(void **state)
     const shape shapes[] = {{37, 45, 7, 4, 3}, {33, 67, 32, 8, 1}, {70, 130, 20, 6, 3},
                             {5, 3, 50, 3, 1},  {1, 1, 1, 2, 1},    {13, 33, 800, 4, 1}};
     for (size_t s = 0; s < COUNT(shapes); s++)
-        for (int flags = 0; flags < 8; flags++)
+        for (int flags = 0; flags < 16; flags++)
             for (size_t t = 0; t < COUNT(types); t++) {
                 kind x = {shapes[s], flags, types[t]};
                 check_oracle(&x);

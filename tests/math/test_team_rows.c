@@ -88,6 +88,29 @@ static void norms(const zero_math *math, test_pool *pool, float *out)
     }
 }
 
+static void without_means(const zero_math *math, test_pool *pool, float *out)
+{
+    const int64_t n = ROWS * COLS;
+    float *x = test_floats(pool, n), *gain = test_floats(pool, COLS);
+    const zero_layernorm_args a = {.rows = ROWS,
+                                   .C = COLS,
+                                   .eps = 1e-6f,
+                                   .x = x,
+                                   .gain = gain,
+                                   .y = out,
+                                   .rstd = out + 2 * n};
+    const zero_layernorm_grad_args d = {.rows = ROWS,
+                                        .C = COLS,
+                                        .x = x,
+                                        .gain = gain,
+                                        .rstd = a.rstd,
+                                        .dy = x,
+                                        .dx = out + n,
+                                        .dgain = a.rstd + ROWS};
+    zero_backend_cpu.layernorm(math, &a);
+    zero_backend_cpu.layernorm_backward(math, &d);
+}
+
 static void words(const zero_math *math, test_pool *pool, float *out)
 {
     enum { B = 3, T = 90, C = 500, V = 40 };
@@ -156,6 +179,7 @@ static void operations_on_rows_do_not_depend_on_threads(void **state)
 {
     check(state, rows);
     check(state, norms);
+    check(state, without_means);
     check(state, words);
     check(state, loss);
 }

@@ -125,18 +125,22 @@ static void a_position_is_a_token_and_the_one_that_follows(void **state)
 static void impossible_shapes_are_refused_with_their_numbers(void **state)
 {
     (void)state;
+#define SHAPE(l, c, h, t, v) \
+    { \
+        .layers = (l), .hidden = (c), .heads = (h), .seq = (t), .vocab = (v) \
+    }
     static const struct {
         zero_shape shape;
         const char *text[2];
     } bad[] = {
-        {{1, 100, 7, 8, 9, 0, 0}, {"--hidden 100", "--heads 7"}},
-        {{0, 8, 2, 8, 9, 0, 0}, {"--layers 0", "10000"}},
-        {{10001, 8, 2, 8, 9, 0, 0}, {"--layers 10001", "10000"}},
-        {{1, -8, 2, 8, 9, 0, 0}, {"--hidden -8", "131072"}},
-        {{1, 8, 0, 8, 9, 0, 0}, {"--heads 0", "65536"}},
-        {{1, 8, 2, 0, 9, 0, 0}, {"--seq 0", "16777216"}},
-        {{1, 8, 2, 8, 0, 0, 0}, {"--vocab 0", "16777216"}},
-        {{1, 8, 2, 8, INT64_MAX, 0, 0}, {"--vocab 9223372036854775807", "16777216"}},
+        {SHAPE(1, 100, 7, 8, 9), {"--hidden 100", "--heads 7"}},
+        {SHAPE(0, 8, 2, 8, 9), {"--layers 0", "10000"}},
+        {SHAPE(10001, 8, 2, 8, 9), {"--layers 10001", "10000"}},
+        {SHAPE(1, -8, 2, 8, 9), {"--hidden -8", "131072"}},
+        {SHAPE(1, 8, 0, 8, 9), {"--heads 0", "65536"}},
+        {SHAPE(1, 8, 2, 0, 9), {"--seq 0", "16777216"}},
+        {SHAPE(1, 8, 2, 8, 0), {"--vocab 0", "16777216"}},
+        {SHAPE(1, 8, 2, 8, INT64_MAX), {"--vocab 9223372036854775807", "16777216"}},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         zero_model model = {.n_units = 42};

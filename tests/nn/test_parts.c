@@ -1,4 +1,4 @@
-/* GPT-2's units in parts: however many ranks share a model in S slices, all results have the same
+/* Units in parts: however many ranks share a model in S slices, all results have the same
  * bits, and without slices nearly these. */
 #include "support/test.h"
 
@@ -228,6 +228,17 @@ static const team_case long_sums = {2, {1, 2}, SHAPE(1, 512, 4, 40, 100), 1, 33,
 static const team_case three = {3, {3}, SHAPE(1, 96, 12, 10, 257), 2, 7, false};
 static const team_case six = {6, {3, 6}, SHAPE(1, 96, 12, 10, 17), 2, 7, false};
 static const team_case twelve = {12, {3, 6, 12}, SHAPE(1, 96, 12, 10, 1000), 2, 7, false};
+
+/* Sums over q, k and v, which are not equally long; gains that all heads share; rows narrower than heads. */
+#define OTHER(of, c, h, k, d, f, v) {.kind = &zero_architectures[of], .layers = 1, .hidden = (c), \
+    .heads = (h), .kv_heads = (k), .head_size = (d), .inner = (f), .seq = 10, .vocab = (v), \
+    .dropout = 0.1f, .seed = 9}
+static const team_case others[] = {
+    {4, {1, 2, 4}, OTHER(ZERO_LLAMA, 48, 8, 4, 6, 64, 17), 2, 9, false},
+    {8, {1, 2, 4, 8}, OTHER(ZERO_QWEN2, 64, 8, 8, 8, 160, 257), 2, 7, false},
+    {4, {1, 2, 4}, OTHER(ZERO_QWEN3, 48, 8, 4, 12, 72, 257), 2, 7, false},
+    {3, {3}, OTHER(ZERO_QWEN3, 48, 6, 3, 10, 72, 100), 2, 7, false},
+};
 /* clang-format on */
 
 TEST(any_number_of_ranks_gives_the_same_bits)
@@ -286,6 +297,15 @@ TEST(three_ranks_share_in_multiples_of_three)
     check_team(&six, &zero_backend_naive, ZERO_FP32);
     check_team(&twelve, &zero_backend_cpu, ZERO_FP32);
     check_team(&twelve, &zero_backend_cpu, ZERO_BF16);
+}
+
+TEST(other_architectures_have_the_same_bits)
+{
+    for (size_t i = 0; i < COUNT(others); i++) {
+        check_team(&others[i], &zero_backend_naive, ZERO_FP32);
+        check_all(&others[i], &zero_backend_cpu);
+        check_half_rows(&others[i], &zero_backend_cpu);
+    }
 }
 
 int main(void)

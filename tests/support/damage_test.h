@@ -144,7 +144,7 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
                                 .samples = 6 * step,
                                 .arithmetic = "a test's",
                                 .data = "0123456789abcdef0123456789abcdef",
-                                .gpt2 = run->model.shape,
+                                .shape = run->model.shape,
                                 .tokenizer = &tokenizer,
                                 .options = options};
     zero_status st = ZERO_OK;

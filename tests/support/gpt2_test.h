@@ -12,3 +12,20 @@ static inline zero_model describe(const zero_shape *shape)
     assert_ok(zero_model_build(shape, &model));
     return model;
 }
+
+/* The tensors of a block, in the order in which its group holds them. */
+enum {
+    ZERO_LN1_GAIN,
+    ZERO_LN1_BIAS,
+    ZERO_QKV_WEIGHT,
+    ZERO_QKV_BIAS,
+    ZERO_PROJ_WEIGHT,
+    ZERO_PROJ_BIAS,
+    ZERO_LN2_GAIN,
+    ZERO_LN2_BIAS,
+    ZERO_FC_WEIGHT,
+    ZERO_FC_BIAS,
+    ZERO_FCPROJ_WEIGHT,
+    ZERO_FCPROJ_BIAS,
+    ZERO_BLOCK_TENSORS
+};
