@@ -32,15 +32,6 @@ static void add(char *list, size_t size, const char *name, const char *now,
 
 /* ---- taking ---- */
 
-/* Defaults that follow another option: where that is given anew, so are they. */
-static const struct {
-    const char *name, *leader;
-} followers[] = {
-    {"architecture", "model"}, {"layers", "model"},   {"hidden", "model"},
-    {"heads", "model"},        {"kv-heads", "model"}, {"head-size", "model"},
-    {"inner", "model"},        {"theta", "model"},    {"seq", "model"},
-    {"vocab", "model"},        {"lr-min", "lr"},      {"activations", "dtype"}};
-
 static bool has_changed(const zero_session *s, const json_t *saved, const char *name)
 {
     char buffer[ZERO_OPTION_TEXT_BYTES];
@@ -50,17 +41,21 @@ static bool has_changed(const zero_session *s, const json_t *saved, const char *
 }
 
 /* A run of no steps, which saves its initial weights, has no schedule that could hold.
- * Other data come with their own validation and width. */
-static bool is_free(const zero_session *s, const json_t *saved, const char *name)
+ * Other data come with their own validation and width. Some defaults follow another option:
+ * where that is given anew, so are they. */
+static bool is_free(const zero_session *s, const json_t *saved, const zero_option *row)
 {
+    const char *name = row->name;
     bool of_schedule = strcmp(name, "steps") == 0 || strcmp(name, "warmup") == 0;
     if (of_schedule && was(saved, "steps", "0")) return true;
     bool of_data = strcmp(name, "val-data") == 0 || strcmp(name, "token-bytes") == 0;
     if (s->config.new_data && of_data) return true;
-    for (size_t k = 0; k < sizeof followers / sizeof followers[0]; k++)
-        if (strcmp(followers[k].name, name) == 0)
-            return has_changed(s, saved, followers[k].leader);
-    return false;
+    bool of_shape = row->offset - offsetof(zero_config, shape) < sizeof s->config.shape;
+    const char *leader = of_shape || strcmp(name, "architecture") == 0 ? "model"
+                         : strcmp(name, "lr-min") == 0                 ? "lr"
+                         : strcmp(name, "activations") == 0            ? "dtype"
+                                                                       : NULL;
+    return leader && has_changed(s, saved, leader);
 }
 
 /* The saved run's cut of the work, where this run's ranks cannot share it. */
@@ -133,7 +128,7 @@ zero_status zero_resumed_options_take(zero_session *s, const zero_manifest *m)
     for (const zero_option *row = zero_run_options; row->name; row++) {
         const char *text = saved_as(m->options, row->name, NULL);
         if (!(row->is & ZERO_OPTION_RESUMED) || !text) continue;
-        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row->name))
+        if (zero_options_is_set(s->given, row->name) || is_free(s, m->options, row))
             continue;
         ZERO_TRY(store(s, row, text, &c));
         char buffer[ZERO_OPTION_TEXT_BYTES];
