@@ -1,6 +1,6 @@
 /* command.h - a subcommand of zero, or a benchmark: what it is called, takes and does.
  *
- * Reading its command line (options.h), --help and --help's man page (help.h, man.h) need
+ * Reading its command line (options.h), --help and --help's man page (help.h) need
  * no more than this. A command returns its status and leaves the message to main(), which
  * prints it once and ends all ranks with the exit code. */
 #pragma once

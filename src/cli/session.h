@@ -34,7 +34,7 @@ typedef struct {
 } zero_facts;
 
 /* The checkpoint that a run resumes, and what its options have to do with it
- * (resumed_options.h). */
+ * (saving.h). */
 typedef struct {
     bool is_there; /* false: the run begins with its initial weights */
     int at;        /* its number among the directory's steps */
