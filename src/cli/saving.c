@@ -94,6 +94,32 @@ zero_status zero_saving_check_output(zero_session *s)
     return ZERO_OK;
 }
 
+/* A save that failed ends the run, or is a warning. */
+static zero_status bear_failure(zero_session *s, int64_t step, zero_status st)
+{
+    zero_saving *saving = &s->saving;
+    /* A job asked to stop is about to be ended: a save that failed now may work before
+     * that. */
+    if (saving->stop_at != 0) {
+        saving->stop_at = step + saving->stop_gap;
+        saving->stop_gap *= 2;
+    }
+    if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
+        st != ZERO_ERR_INVALID)
+        return st;
+    /* A later checkpoint may find space; the last one has none after it. */
+    if (step == s->config.steps || s->config.save_required)
+        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s", step,
+                         zero_last_error());
+    zero_progress_view_erase(&s->progress);
+    if (zero_comm_is_root(&s->world))
+        fprintf(stderr,
+                "zero: warning: the checkpoint of step %" PRId64
+                " failed: %s; the run continues\n",
+                step, zero_last_error());
+    return ZERO_OK;
+}
+
 zero_status zero_saving_step(zero_session *s, int64_t step)
 {
     const zero_config *c = &s->config;
@@ -119,29 +145,7 @@ zero_status zero_saving_step(zero_session *s, int64_t step)
     if (!is_due) return ZERO_OK;
     zero_status st = save(s, step);
     saving->attempt = zero_clock_seconds();
-    if (st != ZERO_OK) {
-        /* A job asked to stop is about to be ended: a save that failed now may work before
-         * that. */
-        if (saving->stop_at != 0) {
-            saving->stop_at = step + saving->stop_gap;
-            saving->stop_gap *= 2;
-        }
-        /* A later checkpoint may find space; the last one has none after it. */
-        bool is_last = step == s->config.steps;
-        if (st != ZERO_ERR_ENV && st != ZERO_ERR_IO && st != ZERO_ERR_NOMEM &&
-            st != ZERO_ERR_INVALID)
-            return st;
-        if (is_last || s->config.save_required)
-            return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
-                             step, zero_last_error());
-        zero_progress_view_erase(&s->progress);
-        if (zero_comm_is_root(&s->world))
-            fprintf(stderr,
-                    "zero: warning: the checkpoint of step %" PRId64
-                    " failed: %s; the run continues\n",
-                    step, zero_last_error());
-        return ZERO_OK;
-    }
+    if (st != ZERO_OK) return bear_failure(s, step, st);
     if (saving->stop_at == 0 || step == c->steps) return ZERO_OK;
     /* The output cannot be written where its reader, such as head or a terminal, has
      * gone. */
