@@ -297,7 +297,7 @@ static zero_status run_job(job *j)
     bool is_root = zero_comm_is_root(&j->s.world);
     const zero_tokenizer *tok = j->has_tokenizer ? &j->tokenizer : NULL;
     if (!o->ignore_end)
-        ZERO_TRY(zero_importing_find_ends(&j->s.world, j->kept, tok, j->s.model.vocab,
+        ZERO_TRY(zero_importing_find_ends(&j->s.world, j->kept, tok, j->s.model.shape,
                                           &how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) {
@@ -335,14 +335,7 @@ static zero_status run(void *options, const zero_options *given)
 }
 
 const zero_command zero_command_generate = {
-#include "checkpoint/hugging_face.h"
-#include "checkpoint/list.h"
-#include "checkpoint/load.h"
-#include "checkpoint/model.h"
-#include "checkpoint/read.h"
 #include "cli/options/generate.command"
-#include "data/tokenizer_find.h"
-#include "io/file.h"
     .tables = &zero_generate_table,
     .n_tables = 1,
     .size = sizeof(zero_generate_options),

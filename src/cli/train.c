@@ -128,7 +128,7 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          .seed = s->config.seed,
                          .temperature = 0.6,
                          .known = tok ? tok->vocab : s->model.vocab};
-    ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.vocab,
+    ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.shape,
                                       &how.ends));
     zero_text text = {.tokens = malloc((size_t)(n + 2) * sizeof *text.tokens)};
     zero_status st = ZERO_OK;
