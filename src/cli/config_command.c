@@ -64,9 +64,8 @@ static zero_status run(void *options, const zero_options *given)
     zero_status st = zero_deepspeed_translate(path, file, o->n_ranks, &found);
     json_decref(file);
     ZERO_TRY(st);
-    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0) {
+    if (zero_launch_rank_hint() <= 0 && found.notes.len > 0)
         fprintf(stderr, "%.*s", (int)found.notes.len, (const char *)found.notes.bytes);
-    }
     st = print(path, &found);
     zero_deepspeed_destroy(&found);
     return st;

@@ -28,8 +28,6 @@
 #include "math/device.h"
 #include "report/print_text.h"
 #include "train/activations.h"
-#include "train/config.h"
-#include "train/metrics.h"
 
 typedef struct {
     zero_generate_options options;
@@ -302,12 +300,11 @@ static zero_status run_job(job *j)
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) {
         const zero_text *t = &p->texts[i];
-        if (t->n_known > j->s.model.seq) {
+        if (t->n_known > j->s.model.seq)
             fprintf(stderr,
                     "zero: warning: the prompt has %" PRId64
                     " tokens, and the model sees the last %" PRId64 " of them\n",
                     t->n_known, j->s.model.seq);
-        }
     }
     if (is_root && p->first_empty > 0)
         fprintf(stderr,

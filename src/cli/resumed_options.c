@@ -280,10 +280,9 @@ void zero_resumed_options_tell(zero_session *s, const zero_manifest *m)
             "--tp-slices %d\n",
             slices, slices == 1 ? "" : "s", then, then);
     note_rate(s, m);
-    if (s->config.new_data && !zero_resumed_options_has_new_data(s, m)) {
+    if (s->config.new_data && !zero_resumed_options_has_new_data(s, m))
         fprintf(stderr,
                 "zero: note: --new-data has no effect: the checkpoint was trained on this "
                 "data, which continues after sample %" PRId64 "\n",
                 m->samples);
-    }
 }

@@ -9,12 +9,10 @@
 #include "cli/notes.h"
 #include "lists/algorithm.h"
 #include "math/backends.h"
-#include "math/device.h"
 #include "nn/share.h"
 #include "sharding/offload.h"
 #include "sharding/stages.h"
 #include "train/learning_rate.h"
-#include "train/metrics.h"
 
 const zero_option zero_run_options[] = {
 #include "cli/options/train.rows"

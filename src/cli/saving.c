@@ -109,8 +109,8 @@ static zero_status bear_failure(zero_session *s, int64_t step, zero_status st)
         return st;
     /* A later checkpoint may find space; the last one has none after it. */
     if (step == s->config.steps || s->config.save_required)
-        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s", step,
-                         zero_last_error());
+        return zero_fail(ZERO_ERR_ENV, "the checkpoint of step %" PRId64 " failed: %s",
+                         step, zero_last_error());
     zero_progress_view_erase(&s->progress);
     if (zero_comm_is_root(&s->world))
         fprintf(stderr,

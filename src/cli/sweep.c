@@ -12,7 +12,6 @@
 #include "base/fail.h"
 #include "cli/child.h"
 #include "cli/sweep.h"
-#include "comm/launch.h"
 #include "facts/facts.h"
 #include "report/text.h"
 #include "train/metrics.h"

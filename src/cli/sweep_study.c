@@ -14,7 +14,6 @@
 #include "io/whole_file.h"
 #include "nn/shape.h"
 #include "report/simulation_report.h"
-#include "report/text.h"
 #include "train/metrics.h"
 #include "zero/version.h"
 

@@ -11,7 +11,6 @@
 #include "base/number.h"
 #include "base/quantity.h"
 #include "cli/build.h"
-#include "cli/notes.h"
 #include "comm/deliver.h"
 #include "course/narrate.h"
 #include "engine/tell.h"
