@@ -130,7 +130,8 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          .known = tok ? tok->vocab : s->model.vocab};
     ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.shape,
                                       &how.ends));
-    zero_text text = {.tokens = malloc((size_t)(n + 2) * sizeof *text.tokens)};
+    /* An empty line has 8 tokens at most. */
+    zero_text text = {.tokens = malloc((size_t)(n + 8) * sizeof *text.tokens)};
     zero_status st = ZERO_OK;
     /* A sample starts from the end of a text, or an empty line, after which a story or a
      * paragraph begins; without these from token 0. */

@@ -5,7 +5,7 @@
 #include "support/collective_shapes.h"
 #include "support/late.h"
 
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 
 #define TRIALS 4 /* per layout, algorithm and kind */

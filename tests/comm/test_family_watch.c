@@ -13,7 +13,7 @@
 #include "base/fail.h"
 #include "comm/check.h"
 #include "comm/launch.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "support/family_watch.h"
 #include "support/late.h"

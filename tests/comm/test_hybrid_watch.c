@@ -8,9 +8,8 @@
 
 #include "base/clock.h"
 #include "comm/check.h"
-#include "comm/compare.h"
 #include "comm/launch.h"
-#include "comm/progress.h"
+#include "comm/thread.h"
 #include "comm/watch.h"
 #include "support/family_watch.h"
 #include "support/late.h"

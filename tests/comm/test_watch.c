@@ -16,7 +16,6 @@
 #include "comm/collective.h"
 #include "comm/launch.h"
 #include "comm/operation.h"
-#include "comm/progress.h"
 #include "comm/thread.h"
 #include "support/late.h"
 #include "support/test_world.h"

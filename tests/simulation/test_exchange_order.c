@@ -143,8 +143,6 @@ static bool is_over(const trial *t)
     for (int call = 0; call < CALLS; call++)
         for (int r = 0; r < t->layout.size; r++)
             if (!zero_exchange_is_over(t->run.x, t->group, call, r)) return false;
-    for (int r = 0; r < t->layout.size; r++)
-        if (zero_exchange_is_busy(t->run.x, r)) return false;
     return true;
 }
 
@@ -250,7 +248,7 @@ static bool has_this_list(const trial *t, const zero_step_lists *lists, int set,
 {
     zero_packed_list own;
     zero_peers peers = zero_peers_of(&t->specs[0], &t->layout);
-    const zero_packed_list *kept = zero_step_lists_get(lists, set, member);
+    const zero_packed_list *kept = zero_step_lists_get(lists->sets[set], member);
     assert_ok(zero_pack(&own, &t->specs[0], &peers, member));
     bool is = kept->n == own.n && kept->until_sent == own.until_sent &&
               memcmp(kept->steps, own.steps, (size_t)own.n * sizeof *own.steps) == 0;

@@ -159,8 +159,11 @@ static int64_t bytes_of_lists(const zero_collective_spec *spec, const zero_layou
     int set;
     int64_t bytes = 0;
     assert_ok(zero_step_lists_add(&lists, spec, layout, &set));
-    for (int64_t i = 0; i < lists.n; i++)
-        bytes += lists.lists[i].n * (int64_t)sizeof *lists.lists[i].steps;
+    for (int64_t i = 0; i < lists.by_hash.capacity; i++)
+        for (const zero_queued *q = lists.by_hash.table[i].first; q; q = q->next) {
+            const zero_packed_list *list = (const zero_packed_list *)q;
+            bytes += list->n * (int64_t)sizeof *list->steps;
+        }
     zero_step_lists_destroy(&lists);
     return bytes + layout->size * (int64_t)sizeof(int32_t);
 }
