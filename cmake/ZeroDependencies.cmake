@@ -74,6 +74,7 @@ zero_library(hwloc 2.1) # older versions cannot show what a container forbids
 zero_library(jansson)
 zero_library(libxxhash 0.8) # since then XXH3 has fixed results
 zero_library(libpcre2-8 10.30) # since then matches need no stack of ours
+zero_library(libutf8proc)
 
 find_path(RANDOM123_INCLUDE Random123/philox.h)
 if(NOT RANDOM123_INCLUDE)

@@ -67,7 +67,8 @@ zero_link_flags(mpi_libs ${MPI_C_LIBRARIES})
 zero_link_flags(blas_libs ${BLAS_LINKER_FLAGS} ${BLAS_LIBRARIES} ${ZERO_OPENMP_LIBRARIES}
   ${CMAKE_DL_LIBS})
 zero_link_flags(other_libs ${hwloc_LINK_LIBRARIES} ${jansson_LINK_LIBRARIES}
-  ${libxxhash_LINK_LIBRARIES} ${libpcre2-8_LINK_LIBRARIES})
+  ${libxxhash_LINK_LIBRARIES} ${libpcre2-8_LINK_LIBRARIES}
+  ${libutf8proc_LINK_LIBRARIES})
 list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_flags)
 list(JOIN mpi_flags " " mpi_flags)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/zero.pc.in ${PROJECT_BINARY_DIR}/zero.pc @ONLY)

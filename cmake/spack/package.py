@@ -37,6 +37,7 @@ class Zero(CMakePackage):
     depends_on("jansson")
     depends_on("xxhash@0.8:")
     depends_on("pcre2@10.30:")
+    depends_on("utf8proc")
     depends_on("random123", type="build")
     depends_on("cmocka", type="build", when="+tests")
 

@@ -1,4 +1,4 @@
-/* utf8.h - UTF-8, read strictly. */
+/* utf8.h - UTF-8, read strictly, and written. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,4 +35,13 @@ static inline size_t zero_utf8_length(const unsigned char *text, size_t room)
 {
     uint32_t character;
     return zero_utf8_read(text, room, &character);
+}
+
+/* Writes a character and returns its bytes, 1 to 4. */
+static inline size_t zero_utf8_write(uint32_t c, unsigned char text[4])
+{
+    const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; c >>= 6) text[i] = (unsigned char)(0x80 | (c & 0x3f));
+    text[0] = (unsigned char)(n == 1 ? c : (0xf00u >> n & 0xf0u) | c);
+    return n;
 }

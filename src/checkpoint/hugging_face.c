@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,26 +10,12 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "base/half.h"
 #include "base/number.h"
 #include "io/file.h"
 
 #define PIECE ZERO_HUGGING_FACE_PIECE
 
 /* ---- values ---- */
-
-/* Element i of little-endian bytes. */
-static float value_at(const unsigned char *bytes, zero_type type, int64_t i)
-{
-    const unsigned char *at = bytes + i * (int64_t)zero_type_size(type);
-    uint32_t low = at[0] | (uint32_t)at[1] << 8;
-    if (type == ZERO_BF16) return zero_from_bf16((uint16_t)low);
-    if (type == ZERO_FP16) return zero_from_fp16((uint16_t)low);
-    uint32_t bits = low | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /* Counts a whole piece by its bytes: no copy of the file has others. */
 static void count_piece(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
@@ -65,26 +52,23 @@ static void note_zero(zero_hugging_face *f, int tensor, int64_t element)
 static zero_status read_some(zero_hugging_face *f, int tensor, int64_t begin, int64_t n,
                              float *out)
 {
-    unsigned char bytes[PIECE * sizeof(float)];
+    _Alignas(float) unsigned char bytes[PIECE * sizeof(float)];
     const zero_hugging_face_place *place = &f->places[tensor];
+    const zero_file *file = &f->files[place->file];
     size_t size = zero_type_size(place->type);
-    ZERO_TRY(zero_file_read(&f->files[place->file], place->at + (uint64_t)begin * size,
-                            bytes, (size_t)n * size));
+    ZERO_TRY(
+        zero_file_read(file, place->at + (uint64_t)begin * size, bytes, (size_t)n * size));
+    zero_convert(place->type, ZERO_FP32, n, bytes,
+                 out); /* the file is little-endian, too */
     for (int64_t i = 0; i < n; i++) {
-        out[i] = value_at(bytes, place->type, i);
         if (!isfinite(out[i])) {
             const zero_tensor *t = &f->model->tensors[tensor];
-            const char *path = f->files[place->file].path;
-            const double value = (double)out[i];
-            int64_t element = begin + i;
-            if (!t->decays)
-                return zero_fail(ZERO_ERR_FORMAT,
-                                 "%s: %s[%" PRId64 "] is %g: expected finite numbers", path,
-                                 t->name, element, value);
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: %s[%" PRId64 ", %" PRId64
-                             "] is %g: expected finite numbers",
-                             path, t->name, element / t->cols, element % t->cols, value);
+            char row[32] = "";
+            if (t->decays)
+                snprintf(row, sizeof row, "%" PRId64 ", ", (begin + i) / t->cols);
+            return zero_fail(
+                ZERO_ERR_FORMAT, "%s: %s[%s%" PRId64 "] is %g: expected finite numbers",
+                file->path, t->name, row, (begin + i) % t->cols, (double)out[i]);
         }
         if (out[i] == 0.0f) note_zero(f, tensor, begin + i);
     }
@@ -133,17 +117,16 @@ static zero_status check_head(const zero_hugging_face *f, zero_hugging_face_plac
     }
     if (same) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: lm_head.weight is not wte.weight: this program's models have one "
-                     "matrix for both",
-                     f->files[head.file].path);
+                     "%s: lm_head.weight is not %s: the model has one matrix for both",
+                     f->files[head.file].path, wte->name);
 }
 
-/* The shape in the config.json of the folder; all zeros without one. */
+/* The shape in the config.json of the folder; without one that of an unknown GPT-2. */
 static zero_status read_config(const zero_hugging_face_found *found,
                                char path[ZERO_STORAGE_FILE_PATH], zero_shape *shape)
 {
     zero_bytes text = {0};
-    *shape = (zero_shape){0};
+    *shape = (zero_shape){.kind = &zero_architectures[ZERO_GPT2]};
     zero_hugging_face_beside(found, ZERO_HUGGING_FACE_CONFIG, path);
     if (zero_path_look(path) == ZERO_PATH_OF_NOTHING) return ZERO_OK;
     zero_status st = zero_bytes_read(&text, path);
@@ -168,54 +151,50 @@ static zero_status open_file(const char *path, zero_hugging_face *f, zero_safete
     return st;
 }
 
-static zero_status make_room(zero_hugging_face *f, int n)
-{
-    return zero_new(&f->files, n, "files");
-}
-
-static zero_status open_listed(const zero_hugging_face_found *found,
-                               const zero_safetensors_index *index, zero_hugging_face *f,
-                               zero_safetensors *all)
-{
-    char path[ZERO_STORAGE_FILE_PATH];
-    ZERO_TRY(make_room(f, index->n_files));
-    for (int i = 0; i < index->n_files; i++) {
-        zero_hugging_face_beside(found, index->files[i], path);
-        ZERO_TRY(open_file(path, f, all));
-    }
-    return zero_safetensors_check_index(found->weights, index, all);
-}
-
 /* Opens the files, and makes a table of their tensors. */
 static zero_status open_files(const zero_hugging_face_found *found, zero_hugging_face *f,
                               zero_safetensors *all)
 {
     ZERO_TRY(zero_hugging_face_check_weights(found));
+    zero_bytes text = {0};
+    zero_safetensors_index index = {0};
+    zero_status st = ZERO_OK;
     if (found->is_index) {
-        zero_bytes text = {0};
-        zero_safetensors_index index = {0};
-        zero_status st =
-            zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
+        st = zero_bytes_read_at_most(&text, found->weights, ZERO_SAFETENSORS_HEADER);
         if (st == ZERO_OK) st = zero_safetensors_read_index(found->weights, &text, &index);
-        if (st == ZERO_OK) st = open_listed(found, &index, f, all);
-        zero_safetensors_destroy_index(&index);
-        zero_bytes_destroy(&text);
-        return st;
     }
-    ZERO_TRY(make_room(f, 1));
-    return open_file(found->weights, f, all);
+    if (st == ZERO_OK)
+        st = zero_new(&f->files, found->is_index ? index.n_files : 1, "files");
+    if (st == ZERO_OK && !found->is_index) st = open_file(found->weights, f, all);
+    for (int i = 0; st == ZERO_OK && i < index.n_files; i++) {
+        char path[ZERO_STORAGE_FILE_PATH];
+        zero_hugging_face_beside(found, index.files[i], path);
+        st = open_file(path, f, all);
+    }
+    if (st == ZERO_OK && found->is_index)
+        st = zero_safetensors_check_index(found->weights, &index, all);
+    zero_safetensors_destroy_index(&index);
+    zero_bytes_destroy(&text);
+    return st;
 }
 
-/* Tensors do not show the number of heads, so that is config.json's. */
-static zero_status read_shape(const zero_hugging_face_found *found,
-                              const zero_safetensors *table, zero_shape *shape)
+/* Finds and opens a model. Its shape is that of its tensors, and what they do not show is
+ * config.json's, which is read first, in case the files are of another kind of model. */
+static zero_status open_model(const char *path, zero_hugging_face_found *found,
+                              zero_hugging_face *f, zero_safetensors *all,
+                              zero_shape *shape)
 {
     char config[ZERO_STORAGE_FILE_PATH];
     zero_shape said;
+    ZERO_TRY(zero_hugging_face_find(path, found));
     ZERO_TRY(read_config(found, config, &said));
-    ZERO_TRY(zero_hugging_face_shape(found->weights, table, shape));
-    shape->heads = said.heads;
-    return zero_hugging_face_check_config(config, found->weights, &said, shape);
+    ZERO_TRY(open_files(found, f, all));
+    zero_shape shown = {.kind = said.kind};
+    ZERO_TRY(zero_hugging_face_shape(found->weights, all, &shown));
+    ZERO_TRY(zero_hugging_face_check_config(config, found->weights, &said, &shown));
+    *shape = said;
+    zero_shape_overlay(shape, &shown);
+    return ZERO_OK;
 }
 
 #define BLOCKS_MOST 65536 /* beside one for each tensor */
@@ -246,11 +225,9 @@ zero_status zero_hugging_face_open(const char *path, const zero_model *model,
     zero_hugging_face_place head;
     zero_safetensors table = {0};
     zero_shape shape;
-    ZERO_TRY(zero_hugging_face_find(path, &found));
     zero_status st = zero_new(&f.places, model->n_tensors, "tensors");
     if (st == ZERO_OK) st = make_blocks(&f);
-    if (st == ZERO_OK) st = open_files(&found, &f, &table);
-    if (st == ZERO_OK) st = read_shape(&found, &table, &shape);
+    if (st == ZERO_OK) st = open_model(path, &found, &f, &table, &shape);
     if (st == ZERO_OK) st = zero_hugging_face_compare(found.weights, &shape, model->shape);
     if (st == ZERO_OK)
         st = zero_hugging_face_match(found.weights, &table, model, f.places, &head);
@@ -275,16 +252,10 @@ void zero_hugging_face_close(zero_hugging_face *file)
 
 zero_status zero_hugging_face_find_shape(const char *path, zero_shape *shape)
 {
-    char config[ZERO_STORAGE_FILE_PATH];
     zero_hugging_face f = {.n_files = 0};
     zero_hugging_face_found found;
     zero_safetensors table = {0};
-    zero_shape made;
-    ZERO_TRY(zero_hugging_face_find(path, &found));
-    ZERO_TRY(read_config(&found, config, &made)); /* before files of another model */
-    zero_status st = open_files(&found, &f, &table);
-    if (st == ZERO_OK) st = read_shape(&found, &table, &made);
-    if (st == ZERO_OK) *shape = made;
+    zero_status st = open_model(path, &found, &f, &table, shape);
     zero_safetensors_destroy(&table);
     zero_hugging_face_close(&f);
     return st;

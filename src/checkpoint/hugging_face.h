@@ -1,24 +1,26 @@
-/* hugging_face.h - GPT-2 in the files of Hugging Face's transformers, read and written: a
+/* hugging_face.h - models in the files of Hugging Face's transformers, read and written: a
  * directory with
  *
- *     model.safetensors        the tensors
+ *     model.safetensors        the tensors, or several files with an index
  *     config.json              the shape and the details of the computation
  *     generation_config.json   the token that ends a text
  *     tokenizer.json           the tokenizer (tokenizer_file.h)
  *     tokenizer_config.json    how transformers loads it
  *     special_tokens_map.json, chat_template.jinja and others
  *
- * Only the first two decide anything here; the others are kept, and written again. The
- * tensors:
+ * Only the first two decide anything here; the others are kept, and written again. Names
+ * and layouts of tensors are theirs (nn/architectures.c), after a prefix:
  *
- *     ours                          theirs, with or without "transformer." before it
- *     wte.weight        [V, C]      the same; the head is this matrix, stored once
- *     h.0.ln_1.weight   [1, C]      [C]: a vector has one dimension
+ *     ours                          theirs
+ *     wte.weight          [V, C]    transformer.wte.weight; the head is this matrix
+ *     h.0.ln_1.weight     [1, C]    [C]: a vector has one dimension
  *     h.0.mlp.c_fc.weight [C, 4C]   the same: their Conv1D is [in, out], too
+ *     layers.0.mlp.up_proj.weight   model.layers.0.mlp.up_proj.weight [F, C]
+ *     lm_head.weight      [V, C]    without prefix; of models that are not tied
  *
  * Tensors are read and written in ranges: no rank needs memory for the model, and each
- * reads what it holds. Models are those of zero_model_build(). Nothing here is
- * collective. Source: huggingface/transformers, modeling_gpt2.py, configuration_gpt2.py. */
+ * reads what it holds. Models are those of zero_model_build(). Nothing here is collective.
+ * Source: huggingface/transformers, models/{gpt2,llama,mistral,qwen2,qwen3}. */
 #pragma once
 
 #include "data/tokenizer.h"
@@ -33,12 +35,15 @@ typedef struct {
     const zero_weights *weights;
     const zero_tokenizer *tokenizer; /* NULL: its files are left out */
     const json_t *kept;              /* zero_hugging_face_keep()'s; NULL: nothing */
+    int64_t file_bytes; /* of tensors in a file, at most; 0: ZERO_HUGGING_FACE_FILE_BYTES */
 } zero_hugging_face_export;
 
-/* Writes a new directory, which exists completely or not at all: fp32, names with
- * "transformer.", without the head; files of mode 0644, less the umask. Kept files are
- * written as they were, but for the numbers of shape and type in config.json, which are the
- * model's. ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
+#define ZERO_HUGGING_FACE_FILE_BYTES INT64_C(5000000000) /* transformers' */
+
+/* Writes a new directory, which exists completely or not at all: fp32, names with the
+ * architecture's prefix; a larger model lies in several files with an index; files of mode
+ * 0644, less the umask. Kept files are written as they were, but for the numbers of shape
+ * and type in config.json, which are the model's. ZERO_ERR_INVALID if the name is taken by anything but an empty directory;
  * ZERO_ERR_ENV, naming the file, if it cannot be written. */
 ZERO_NODISCARD zero_status zero_hugging_face_write(const char *path,
                                                    const zero_hugging_face_export *e);
@@ -99,11 +104,11 @@ typedef struct {
 
 /* Opens the weights at a path, as zero_hugging_face_find() finds them, for this model. They
  * must have its tensors in its shapes, as F32, F16 or BF16, plus, at most, tensors that
- * carry no information: masks (attn.bias, attn.masked_bias) and a head that equals the
- * embedding. A config.json beside them must agree. Positions beyond the model's are
+ * carry no information: those that the architecture ignores and a head that equals a tied
+ * model's words. A config.json beside them must agree. Positions beyond the model's are
  * ignored. Values are not read yet, except to compare a head.
  *
- * ZERO_ERR_INVALID, with the options that give its shape, if it is a GPT-2 of another
+ * ZERO_ERR_INVALID, with the options that give its shape, if it is a model of another
  * shape; ZERO_ERR_FORMAT, naming tensors and both shapes, if it is something else;
  * ZERO_ERR_UNSUPPORTED, with the command that converts them, for weights of other formats;
  * ZERO_ERR_IO. */
@@ -111,9 +116,9 @@ ZERO_NODISCARD zero_status zero_hugging_face_open(const char *path, const zero_m
                                                   zero_hugging_face *file);
 void zero_hugging_face_close(zero_hugging_face *file); /* accepts a zeroed one */
 
-/* The shape of the model there: that of its tensors, with the heads of the config.json
- * beside them; 0 if that does not say them. As zero_hugging_face_open(); ZERO_ERR_FORMAT
- * unless it is a GPT-2; ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
+/* The shape of the model there, by its config.json and its tensors. A GPT-2 needs no
+ * config.json, and its heads are 0 if none says them. As zero_hugging_face_open();
+ * ZERO_ERR_UNSUPPORTED for a config.json of another calculation. */
 ZERO_NODISCARD zero_status zero_hugging_face_find_shape(const char *path,
                                                         zero_shape *shape);
 
@@ -130,9 +135,12 @@ ZERO_NODISCARD zero_status zero_hugging_face_kept_config(const json_t *kept, jso
  * is a token or a list of at most ZERO_ENDS. */
 ZERO_NODISCARD zero_status zero_hugging_face_ends(const json_t *kept,
                                                   const zero_tokenizer *tokenizer,
-                                                  int64_t vocab, zero_ends *ends);
-/* The positions of a parsed config.json, or of NULL; 0: it does not say them. */
-int64_t zero_hugging_face_positions(const json_t *root);
+                                                  const zero_shape *shape, zero_ends *ends);
+/* *began: the positions that a kept model began with, if its table has lost some; else
+ * 0. */
+ZERO_NODISCARD zero_status zero_hugging_face_lost_positions(const json_t *kept,
+                                                            const zero_shape *shape,
+                                                            int64_t *began);
 
 /* The file's values as fp32. ZERO_ERR_FORMAT, naming tensor and element, if one is not
  * finite. */
@@ -140,15 +148,16 @@ zero_weights zero_hugging_face_weights(zero_hugging_face *file);
 
 /* ---- for the files of this folder ---- */
 
-#define ZERO_HUGGING_FACE_PREFIX     "transformer."
+#define ZERO_HUGGING_FACE_HEAD       "lm_head.weight" /* within no prefix */
 #define ZERO_HUGGING_FACE_MODEL      "model.safetensors"
+#define ZERO_HUGGING_FACE_INDEX      "model.safetensors.index.json"
 #define ZERO_HUGGING_FACE_CONFIG     "config.json"
 #define ZERO_HUGGING_FACE_GENERATION "generation_config.json"
 #define ZERO_HUGGING_FACE_TOKENIZER  "tokenizer_config.json"
 
 /* hugging_face_keep.c: the token that ends a text, if no file says it; -1: none. Without a
- * tokenizer a vocabulary as large as GPT-2's is taken for it. */
-int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, int64_t vocab);
+ * tokenizer a GPT-2's vocabulary as large as the released one's is taken for it. */
+int32_t zero_hugging_face_end(const zero_tokenizer *tokenizer, const zero_shape *shape);
 
 enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
 
@@ -156,7 +165,10 @@ enum { ZERO_HUGGING_FACE_PIECE = 16384 }; /* elements */
 ZERO_NODISCARD zero_status zero_hugging_face_reread(zero_hugging_face *file, int tensor,
                                                     int64_t begin, int64_t end);
 
-/* hugging_face_describe.c: append config.json, generation_config.json and
+/* hugging_face_describe.c: appends a JSON value and a new line; takes the reference. */
+ZERO_NODISCARD zero_status zero_hugging_face_print(const char *name, json_t *root,
+                                                   zero_bytes *out);
+/* Append config.json, generation_config.json and
  * tokenizer_config.json, which needs a tokenizer or a kept file. */
 ZERO_NODISCARD zero_status zero_hugging_face_write_config(const zero_hugging_face_export *e,
                                                           zero_bytes *out);
@@ -175,12 +187,17 @@ ZERO_NODISCARD zero_status zero_hugging_face_check_kept(const char *path,
 ZERO_NODISCARD zero_status
 zero_hugging_face_check_weights(const zero_hugging_face_found *found);
 
-/* hugging_face_config.c: the shape in a config.json. `path` is for messages. */
+/* hugging_face_config.c: the shape in a config.json, complete but for a GPT-2's: what its
+ * file does not say is 0. `path` is for messages. */
 ZERO_NODISCARD zero_status zero_hugging_face_read_config(const char *path,
                                                          const zero_bytes *text,
                                                          zero_shape *shape);
-/* ZERO_ERR_INVALID unless both are equal; zeros in `found` are unknown and equal
- * anything. */
+/* The config.json of an export: the caller's. */
+ZERO_NODISCARD zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e,
+                                                         json_t **root);
+
+/* hugging_face_check.c: ZERO_ERR_INVALID unless both are equal; zeros in `found` are
+ * unknown and equal anything. */
 ZERO_NODISCARD zero_status zero_hugging_face_compare(const char *path,
                                                      const zero_shape *found,
                                                      const zero_shape *wanted);
@@ -190,17 +207,16 @@ ZERO_NODISCARD zero_status zero_hugging_face_check_config(const char *path,
                                                           const zero_shape *said,
                                                           const zero_shape *tensors);
 
-/* hugging_face_check.c: compares a table of tensors with the model. Names may have any one
- * prefix: "transformer.", "module.transformer.". Sets places[n_tensors], and *head, whose
- * `at` is 0 without one. */
+/* Compares a table of tensors with the model. Names may have any one prefix:
+ * "transformer.", "module.model.". Sets places[n_tensors], and *head, whose `at` is 0
+ * without one beside the embedding. */
 ZERO_NODISCARD zero_status zero_hugging_face_match(const char *path,
                                                    const zero_safetensors *table,
                                                    const zero_model *model,
                                                    zero_hugging_face_place *places,
                                                    zero_hugging_face_place *head);
-/* The shape that the table's tensors have; the heads are 0. ZERO_ERR_FORMAT unless they are
- * a
- * GPT-2's. */
+/* What the tensors of an architecture, shape->kind, show of its shape; the rest is 0.
+ * ZERO_ERR_FORMAT unless they are of one. */
 ZERO_NODISCARD zero_status zero_hugging_face_shape(const char *path,
                                                    const zero_safetensors *table,
                                                    zero_shape *shape);

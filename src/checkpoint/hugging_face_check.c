@@ -1,16 +1,15 @@
-/* Compares a file's tensors with the model's. */
+/* Compares what files hold with the model: their tensors, and the shape that they and a
+ * config.json have. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
-
-#define EMBEDDING "wte.weight"
-#define POSITIONS "wpe.weight"
-#define HEAD      "lm_head.weight"
 
 static const struct {
     const char *name;
@@ -47,18 +46,21 @@ enum { PREFIX = 160, NAME = PREFIX + 64 }; /* bytes, at most */
  * classes around a model add it: "", "transformer.", "_orig_mod.transformer.". */
 struct names {
     const zero_safetensors *table;
+    const zero_architecture *kind;
     char prefix[PREFIX];
 };
 
 /* The prefix is that of the first embedding. False if there is none. */
-static bool read_names(const zero_safetensors *table, struct names *names)
+static bool read_names(const zero_safetensors *table, const zero_architecture *kind,
+                       struct names *names)
 {
-    const size_t n = sizeof EMBEDDING - 1;
-    *names = (struct names){.table = table};
+    const char *words = kind->embedding[ZERO_WTE].name;
+    const size_t n = strlen(words);
+    *names = (struct names){.table = table, .kind = kind};
     for (int i = 0; i < table->n; i++) {
         const char *name = table->entries[i].name;
         size_t len = strlen(name), before = len - n;
-        if (len < n || strcmp(name + before, EMBEDDING) != 0) continue;
+        if (len < n || strcmp(name + before, words) != 0) continue;
         if (before > 0 && (name[before - 1] != '.' || before >= PREFIX)) continue;
         memcpy(names->prefix, name, before);
         return true;
@@ -69,22 +71,35 @@ static bool read_names(const zero_safetensors *table, struct names *names)
 static const zero_safetensors_entry *find(const struct names *names, const char *name)
 {
     char prefixed[NAME];
-    snprintf(prefixed, sizeof prefixed, "%s%s", names->prefix, name);
+    const char *own = names->kind->prefix;
+    size_t n = strlen(names->prefix);
+    /* The head is not within the transformer. */
+    if (strcmp(name, ZERO_HUGGING_FACE_HEAD) == 0 && zero_ends_in(names->prefix, own))
+        n -= strlen(own);
+    snprintf(prefixed, sizeof prefixed, "%.*s%s", (int)n, names->prefix, name);
     return zero_safetensors_find(names->table, prefixed);
 }
 
-/* "h.12.attn.bias", after the prefix: returns 12 and sets *rest to ".attn.bias"; -1 for
- * other names. */
-static int64_t layer_of(const struct names *names, const char *name, const char **rest)
+/* "h.12.attn.c_attn.bias", after the prefix: 12; -1 for other names. */
+static int64_t layer_of(const struct names *names, const char *name)
 {
+    const char *layer = names->kind->layer;
     char *end;
-    size_t n = strlen(names->prefix);
+    size_t n = strlen(names->prefix), k = strlen(layer);
     if (strncmp(name, names->prefix, n) != 0) return -1;
     name += n;
-    if (strncmp(name, "h.", 2) != 0 || name[2] < '0' || name[2] > '9') return -1;
-    long long layer = strtoll(name + 2, &end, 10);
-    *rest = end;
-    return *end == '.' && layer < ZERO_MOST_LAYERS ? layer : -1;
+    if (strncmp(name, layer, k) != 0 || name[k] < '0' || name[k] > '9') return -1;
+    long long number = strtoll(name + k, &end, 10);
+    return *end == '.' && number < ZERO_MOST_LAYERS ? number : -1;
+}
+
+/* Masks and angles, which files of older versions have beside the parameters. */
+static bool is_ignored(const struct names *names, const char *name)
+{
+    bool is_one = false;
+    for (const char *const *end = names->kind->ignored; *end && !is_one; end++)
+        is_one = zero_ends_in(name, *end);
+    return is_one && strncmp(name, names->prefix, strlen(names->prefix)) == 0;
 }
 
 /* ---- shapes ---- */
@@ -113,12 +128,15 @@ static bool has_dims(const zero_safetensors_entry *e, int n, const int64_t *dims
 }
 
 /* Positions may be more than the model's: the first rows are read. */
-static bool fits(const zero_tensor *t, const zero_safetensors_entry *e)
+static bool fits(const zero_architecture *kind, const zero_tensor *t,
+                 const zero_safetensors_entry *e)
 {
     int64_t dims[2];
     int n = dims_of(t, dims);
-    bool has_more_rows = n == 2 && e->n_dims == 2 && e->dims[0] > dims[0] &&
-                         e->dims[1] == dims[1] && strcmp(t->name, POSITIONS) == 0;
+    bool are_positions = (kind->has & ZERO_HAS_POSITIONS) &&
+                         strcmp(t->name, kind->embedding[ZERO_WPE].name) == 0;
+    bool has_more_rows = are_positions && n == 2 && e->n_dims == 2 &&
+                         e->dims[0] > dims[0] && e->dims[1] == dims[1];
     return has_more_rows || has_dims(e, n, dims);
 }
 
@@ -134,9 +152,9 @@ static bool find_type(const zero_safetensors_entry *e, zero_type *type)
 
 /* Compares a tensor of the model with the file's; e is NULL if the file does not have
  * it. */
-static void check_tensor(const zero_tensor *t, const char *name,
-                         const zero_safetensors_entry *e, zero_hugging_face_place *place,
-                         struct problems *p)
+static void check_tensor(const zero_architecture *kind, const zero_tensor *t,
+                         const char *name, const zero_safetensors_entry *e,
+                         zero_hugging_face_place *place, struct problems *p)
 {
     char text[320], ours[64], theirs[64] = "";
     int64_t dims[2];
@@ -144,15 +162,15 @@ static void check_tensor(const zero_tensor *t, const char *name,
     print_dims(n, dims, ours);
     if (e) print_dims(e->n_dims, e->dims, theirs);
     if (e) *place = (zero_hugging_face_place){.file = e->file, .at = e->begin};
-    if (e && fits(t, e) && find_type(e, &place->type)) return;
-    /* nn.Linear has [out, in], Hugging Face's GPT-2 [in, out]. */
+    if (e && fits(kind, t, e) && find_type(e, &place->type)) return;
+    /* nn.Linear has [out, in], the Conv1D of a GPT-2 [in, out]. */
     if (!e)
         snprintf(text, sizeof text, "%s %s is missing", name, ours);
-    else if (!fits(t, e))
+    else if (!fits(kind, t, e))
         snprintf(text, sizeof text, "%s is %s and should be %s%s", name, theirs, ours,
-                 t->decays && has_dims(e, 2, (const int64_t[]){t->cols, t->rows})
-                     ? ", transposed: this is nn.Linear's order"
-                     : "");
+                 !t->decays || !has_dims(e, 2, (const int64_t[]){t->cols, t->rows}) ? ""
+                 : t->out_in ? ", transposed: this is Conv1D's order"
+                             : ", transposed: this is nn.Linear's order");
     else
         snprintf(text, sizeof text, "%s has type %.16s: expected F32, F16 or BF16", name,
                  e->type);
@@ -168,33 +186,25 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
     struct names names;
     bool *used = calloc((size_t)table->n + 1, sizeof *used);
     ZERO_TRY(zero_allocated(used, "no memory to check %d tensors", table->n));
-    (void)read_names(table, &names); /* without the embedding it is missing below */
+    const zero_shape *shape = model->shape;
+    (void)read_names(table, shape->kind, &names); /* without words they are missing below */
     for (int i = 0; i < model->n_tensors; i++) {
         const zero_tensor *t = &model->tensors[i];
         const zero_safetensors_entry *e = find(&names, t->name);
-        check_tensor(t, t->name, e, &places[i], &p);
+        check_tensor(shape->kind, t, t->name, e, &places[i], &p);
         if (e) used[e - table->entries] = true;
     }
     *head = (zero_hugging_face_place){0};
-    /* The head is not within the transformer. */
-    struct names outer = names;
-    size_t n = strlen(outer.prefix), k = sizeof ZERO_HUGGING_FACE_PREFIX - 1;
-    if (n >= k && strcmp(outer.prefix + n - k, ZERO_HUGGING_FACE_PREFIX) == 0)
-        outer.prefix[n - k] = '\0';
-    const zero_safetensors_entry *e = find(&outer, HEAD);
-    if (e) {
-        check_tensor(&model->tensors[ZERO_WTE], HEAD, e, head, &p);
+    const zero_safetensors_entry *e = find(&names, ZERO_HUGGING_FACE_HEAD);
+    if (e && !used[e - table->entries]) {
+        check_tensor(shape->kind, &model->tensors[ZERO_WTE], ZERO_HUGGING_FACE_HEAD, e,
+                     head, &p);
         used[e - table->entries] = true;
     }
     for (int i = 0; i < table->n; i++) {
         char text[320], dims[64], shown[ZERO_JSON_SHOWN];
-        const char *rest;
         e = &table->entries[i];
-        /* The causal mask, which older files store beside the weights. */
-        bool is_mask =
-            layer_of(&names, e->name, &rest) >= 0 &&
-            (strcmp(rest, ".attn.bias") == 0 || strcmp(rest, ".attn.masked_bias") == 0);
-        if (used[i] || is_mask) continue;
+        if (used[i] || is_ignored(&names, e->name)) continue;
         print_dims(e->n_dims, e->dims, dims);
         snprintf(text, sizeof text, "%.160s %s is not one of the model's",
                  zero_json_shown(e->name, shown), dims);
@@ -211,23 +221,88 @@ zero_status zero_hugging_face_match(const char *path, const zero_safetensors *ta
 zero_status zero_hugging_face_shape(const char *path, const zero_safetensors *table,
                                     zero_shape *shape)
 {
+    const zero_architecture *kind = shape->kind;
     struct names names;
     char shown[ZERO_JSON_SHOWN] = "none";
-    bool has_names = read_names(table, &names);
-    const zero_safetensors_entry *wte = find(&names, EMBEDDING),
-                                 *wpe = find(&names, POSITIONS);
-    if (!has_names || !wpe || wte->n_dims != 2 || wpe->n_dims != 2)
+    const bool has_positions = kind->has & ZERO_HAS_POSITIONS;
+    const char *words = kind->embedding[ZERO_WTE].name;
+    const char *positions = has_positions ? kind->embedding[ZERO_WPE].name : "";
+    bool has_names = read_names(table, kind, &names);
+    const zero_safetensors_entry *wte = find(&names, words), *wpe = find(&names, positions);
+    bool has_wpe = !has_positions || (wpe && wpe->n_dims == 2);
+    if (!has_names || wte->n_dims != 2 || !has_wpe)
         return zero_fail(
             ZERO_ERR_FORMAT,
-            "%s: not the weights of a GPT-2: expected matrices " EMBEDDING " and " POSITIONS
-            ", after any one prefix; its first tensor is %s",
-            path, table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown);
-    zero_shape s = {.vocab = wte->dims[0], .hidden = wte->dims[1], .seq = wpe->dims[0]};
-    for (int i = 0; i < table->n; i++) {
-        const char *rest;
-        int64_t layer = layer_of(&names, table->entries[i].name, &rest);
-        if (layer >= s.layers) s.layers = layer + 1;
-    }
+            "%s: not the weights of a %s: expected matri%s %s%s%s, after any one "
+            "prefix; its first tensor is %s%s",
+            path, kind->about, has_positions ? "ces" : "x", words,
+            has_positions ? " and " : "", positions,
+            table->n > 0 ? zero_json_shown(table->entries[0].name, shown) : shown,
+            has_positions ? "; the config.json of another model says what it is" : "");
+    zero_shape s = {.kind = kind, .vocab = wte->dims[0], .hidden = wte->dims[1]};
+    if (has_positions) s.seq = wpe->dims[0];
+    for (int i = 0; i < table->n; i++)
+        s.layers = zero_max(s.layers, layer_of(&names, table->entries[i].name) + 1);
     *shape = s;
     return ZERO_OK;
+}
+
+/* ---- comparing ---- */
+
+/* Numbers that differ, as options that give what was found, and as words for what was
+ * wanted. */
+struct differences {
+    char found[256], wanted[256];
+};
+
+/* Zeros in `found` are unknown, but for flags. */
+static bool differ(const zero_shape *found, const zero_shape *wanted, struct differences *d)
+{
+    *d = (struct differences){.found = ""};
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
+        const zero_shape_field *f = &zero_shape_fields[i];
+        double theirs = zero_shape_get(found, f), ours = zero_shape_get(wanted, f);
+        size_t n = strlen(d->found), k = strlen(d->wanted);
+        char option[32];
+        if ((found->kind->has & f->needs) != f->needs || theirs == ours) continue;
+        if (theirs == 0.0 && f->kind != ZERO_SHAPE_FLAG) continue;
+        zero_shape_option(f, option);
+        snprintf(d->found + n, sizeof d->found - n, " --%s %.15g", option, theirs);
+        snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %.15g", k > 0 ? ", " : "",
+                 option, ours);
+    }
+    return d->found[0] != '\0';
+}
+
+zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
+                                      const zero_shape *wanted)
+{
+    struct differences d;
+    zero_shape read = *found;
+    if (found->kind != wanted->kind)
+        return zero_fail(ZERO_ERR_INVALID,
+                         "%s holds a model of the architecture %s, and this run's is %s: "
+                         "give --architecture %s, or leave it out",
+                         path, found->kind->name, wanted->kind->name, found->kind->name);
+    if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
+    if (!differ(&read, wanted, &d)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_INVALID,
+                     "%s holds a %s of another shape than this run's (%s): give%s, or "
+                     "the --model that has all of it",
+                     path, found->kind->about, d.wanted, d.found);
+}
+
+zero_status zero_hugging_face_check_config(const char *path, const char *weights,
+                                           const zero_shape *said,
+                                           const zero_shape *tensors)
+{
+    struct differences d;
+    zero_shape found = {.kind = said->kind, .layers = said->layers, .hidden = said->hidden};
+    found.vocab = said->vocab;
+    found.seq = tensors->seq > 0 ? said->seq : 0;
+    if (!differ(&found, tensors, &d)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s describes another model (%s) than that of the tensors in %s (%s): "
+                     "files of two models, or not all files of one",
+                     path, d.found + 1, weights, d.wanted);
 }

@@ -1,122 +1,271 @@
-/* config.json, read: what decides the calculation, except the tensors. */
+/* config.json, read and made: what decides the calculation, except the tensors.
+ *
+ * transformers 4 has "rope_theta", "rope_scaling" and "torch_dtype" where 5 has
+ * "rope_parameters" and "dtype". Both are read. The old ones are written: 5 reads them,
+ * too, and 4 would take its own theta where it knows none of the keys. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "checkpoint/hugging_face.h"
 #include "io/json_input.h"
 
+/* ---- members beside the shape's numbers ---- */
+
+typedef enum {
+    EXPECTED, /* another value is another calculation, and a missing one is the first */
+    WRITTEN,
+    OWN, /* written, also in place of what an imported model's file has */
+    SEQ,
+    DROPOUT,
+    END, /* the token that ends a text */
+} use;
+
+static const struct row {
+    const char *key;
+    use use;
+    int needs, lacks;      /* what shapes with the member have, and have not */
+    const char *values[3]; /* that mean the same */
+} rows[] = {
+    {"n_inner", WRITTEN, ZERO_HAS_POSITIONS, 0, {"null"}},
+    {"n_ctx", SEQ, ZERO_HAS_POSITIONS, 0, {0}},
+    /* Three names of one approximation by tanh. */
+    {"activation_function",
+     EXPECTED,
+     ZERO_HAS_POSITIONS,
+     0,
+     {"\"gelu_new\"", "\"gelu_pytorch_tanh\"", "\"gelu_fast\""}},
+    {"hidden_act", EXPECTED, ZERO_HAS_ROTARY, 0, {"\"silu\"", "\"swish\""}},
+    {"layer_norm_epsilon", EXPECTED, ZERO_HAS_POSITIONS, 0, {"1e-5"}},
+    {"initializer_range", WRITTEN, 0, 0, {"0.02"}},
+    {"embd_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
+    {"attn_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
+    {"resid_pdrop", DROPOUT, ZERO_HAS_POSITIONS, 0, {0}},
+    {"attention_dropout", DROPOUT, ZERO_HAS_ROTARY, 0, {0}},
+    {"scale_attn_weights", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
+    {"scale_attn_by_inverse_layer_idx", EXPECTED, ZERO_HAS_POSITIONS, 0, {"false"}},
+    {"reorder_and_upcast_attn", WRITTEN, ZERO_HAS_POSITIONS, 0, {"false"}},
+    {"tie_word_embeddings", EXPECTED, ZERO_HAS_POSITIONS, 0, {"true"}},
+    {"attention_bias", EXPECTED, ZERO_HAS_ROTARY, ZERO_HAS_QKV_BIAS, {"false"}},
+    {"mlp_bias", EXPECTED, ZERO_HAS_ROTARY, 0, {"false"}},
+    {"sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"null"}},
+    {"use_sliding_window", WRITTEN, ZERO_HAS_ROTARY, 0, {"false"}},
+    {"torch_dtype", OWN, 0, 0, {"\"float32\""}},
+    {"bos_token_id", END, 0, 0, {0}},
+    {"eos_token_id", END, 0, 0, {0}},
+};
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static bool is_of(const struct row *row, const zero_architecture *kind)
+{
+    return (kind->has & row->needs) == row->needs && !(kind->has & row->lacks);
+}
+
+/* A number of the shape: its key in the architecture's files, and the one that it has in
+ * others, which transformers takes, too. */
+typedef struct {
+    const zero_shape_field *field;
+    const char *key, *also; /* NULL: none */
+} number;
+
+/* False: it follows from others, or has no key: those of stretched positions are in an
+ * object (read_rotary()). */
+static bool number_of(const zero_architecture *kind, int i, number *n)
+{
+    const zero_shape_field *f = &zero_shape_fields[i];
+    const size_t scaling = offsetof(zero_shape, scaling);
+    bool is_scaling =
+        f->offset >= scaling && f->offset < scaling + sizeof((zero_shape *)NULL)->scaling;
+    if (is_scaling || (kind->has & f->needs) != f->needs) return false;
+    const char *other = zero_architectures[ZERO_LLAMA].keys[i];
+    *n = (number){f, kind->keys[i], strcmp(other, kind->keys[i]) == 0 ? NULL : other};
+    return true;
+}
+
 /* ---- reading ---- */
 
-/* An optional whole number, which may also be null. */
-static zero_status read_whole(const char *path, const json_t *root, const char *key,
-                              int64_t *value)
+static zero_status find_kind(const char *path, const json_t *root,
+                             const zero_architecture **kind)
 {
-    const json_t *member = json_object_get(root, key);
-    if (!member || json_is_null(member)) return ZERO_OK;
-    return zero_json_whole(path, root, key, 1, INT64_C(1) << 40, value);
+    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
+    const char *name = type ? type : json_string_value(class);
+    char all[128] = "", shown[ZERO_JSON_SHOWN];
+    *kind = &zero_architectures[ZERO_GPT2];
+    /* Old files of a GPT-2 have one of its classes alone. */
+    if (!name || strncmp(name, "GPT2", 4) == 0) return ZERO_OK;
+    for (int i = 0; i < ZERO_ARCHITECTURES; i++) {
+        const zero_architecture *a = &zero_architectures[i];
+        size_t len = strlen(all);
+        *kind = a;
+        if (strcmp(name, type ? a->model_type : a->class_name) == 0) return ZERO_OK;
+        snprintf(all + len, sizeof all - len, "%s%s", i > 0 ? ", " : "", a->model_type);
+    }
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s: describes a model of the type %s: this program computes %s", path,
+                     zero_json_shown(name, shown), all);
 }
 
-/* The same under two names: transformers' attributes are not called as GPT-2's keys are. */
-static zero_status read_named(const char *path, const json_t *root, const char *key,
-                              const char *attribute, int64_t *value)
+/* Any of a row's values, or nothing. */
+static zero_status check_row(const char *path, const json_t *root, const struct row *row,
+                             const zero_architecture *kind)
 {
-    int64_t other = 0;
-    ZERO_TRY(read_whole(path, root, key, value));
-    ZERO_TRY(read_whole(path, root, attribute, &other));
-    if (*value > 0 && other > 0 && *value != other)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\" is %" PRId64
-                         ", but \"%s\", which means the same, is %" PRId64,
-                         path, key, *value, attribute, other);
-    if (other > 0) *value = other;
+    const json_t *found = json_object_get(root, row->key);
+    if (!found || json_is_null(found)) return ZERO_OK;
+    const size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
+    char *text = json_dumps(found, flags), shown[ZERO_JSON_SHOWN];
+    zero_status st = zero_allocated(text, "no memory for %s", path);
+    bool is_same = false;
+    for (int i = 0; text && i < 3 && row->values[i]; i++)
+        is_same |= strcmp(text, row->values[i]) == 0;
+    if (st == ZERO_OK && !is_same)
+        st = zero_fail(
+            ZERO_ERR_UNSUPPORTED,
+            "%s: \"%s\" is %s: this program computes %s as it was released, with %s", path,
+            row->key, zero_json_shown(text, shown), kind->about, row->values[0]);
+    free(text);
+    return st;
+}
+
+/* NAN: the file does not say it, or says null. */
+static zero_status read_number(const char *path, const json_t *root, const char *key,
+                               zero_shape_kind kind, bool is_needed, double *value)
+{
+    const json_t *member = key ? json_object_get(root, key) : NULL;
+    int64_t whole = 0;
+    bool flag = false;
+    *value = NAN;
+    if (!is_needed && (!member || json_is_null(member))) return ZERO_OK;
+    switch (kind) {
+    case ZERO_SHAPE_REAL: return zero_json_real(path, root, key, value);
+    case ZERO_SHAPE_FLAG: ZERO_TRY(zero_json_flag(path, root, key, &flag)); break;
+    case ZERO_SHAPE_WHOLE:
+        ZERO_TRY(zero_json_whole(path, root, key, 1, INT64_C(1) << 40, &whole));
+    }
+    *value = (double)whole + flag;
     return ZERO_OK;
 }
 
-static zero_status expect_flag(const char *path, const json_t *root, const char *key,
-                               bool expected)
+/* Tensors show a GPT-2's sizes; another architecture's file must say them. */
+static zero_status read_numbers(const char *path, const json_t *root, zero_shape *s)
 {
-    bool found = expected;
-    if (json_object_get(root, key)) ZERO_TRY(zero_json_flag(path, root, key, &found));
-    if (found == expected) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%s: \"%s\" is %s: this program computes GPT-2 as it was released, with %s", path,
-        key, found ? "true" : "false", expected ? "true" : "false");
-}
-
-/* An optional text, one of these words; the list ends with NULL. */
-static zero_status expect_text(const char *path, const json_t *root, const char *key,
-                               const char *const *words)
-{
-    const char *found = NULL;
-    char shown[ZERO_JSON_SHOWN];
-    if (json_object_get(root, key)) ZERO_TRY(zero_json_text(path, root, key, &found));
-    if (!found) return ZERO_OK;
-    for (int i = 0; words[i]; i++)
-        if (strcmp(found, words[i]) == 0) return ZERO_OK;
-    return zero_fail(
-        ZERO_ERR_UNSUPPORTED,
-        "%s: \"%s\" is \"%s\": this program computes GPT-2 as it was released, with \"%s\"",
-        path, key, zero_json_shown(found, shown), words[0]);
-}
-
-static zero_status check_calculation(const char *path, const json_t *root)
-{
-    /* Three names of one approximation by tanh. */
-    static const char *const gelu[] = {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", NULL};
-    double eps = 1e-5;
-    /* Old files have only the class: "architectures": ["GPT2LMHeadModel"]. */
-    const json_t *class = json_array_get(json_object_get(root, "architectures"), 0);
-    const char *type = json_string_value(json_object_get(root, "model_type"));
-    char shown[ZERO_JSON_SHOWN];
-    if (!type) type = json_string_value(class);
-    if (type && strcmp(type, "gpt2") != 0 && strncmp(type, "GPT2", 4) != 0)
-        return zero_fail(
-            ZERO_ERR_UNSUPPORTED,
-            "%s: describes a model of the type %s: this program computes GPT-2 alone", path,
-            zero_json_shown(type, shown));
-    ZERO_TRY(expect_text(path, root, "activation_function", gelu));
-    ZERO_TRY(expect_flag(path, root, "scale_attn_weights", true));
-    ZERO_TRY(expect_flag(path, root, "scale_attn_by_inverse_layer_idx", false));
-    ZERO_TRY(expect_flag(path, root, "tie_word_embeddings", true));
-    if (json_object_get(root, "layer_norm_epsilon"))
-        ZERO_TRY(zero_json_real(path, root, "layer_norm_epsilon", &eps));
-    if (fabs(eps - 1e-5) <= 1e-11) return ZERO_OK;
+    const bool is_gpt2 = s->kind->has & ZERO_HAS_POSITIONS;
+    double said, other;
+    number n;
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
+        if (!number_of(s->kind, i, &n)) continue;
+        size_t at = n.field->offset;
+        bool is_needed = !is_gpt2 && n.field->kind == ZERO_SHAPE_WHOLE &&
+                         at != offsetof(zero_shape, kv_heads) &&
+                         at != offsetof(zero_shape, head_size);
+        ZERO_TRY(read_number(path, root, n.key, n.field->kind, is_needed, &said));
+        ZERO_TRY(read_number(path, root, n.also, n.field->kind, false, &other));
+        if (!isnan(said) && !isnan(other) && said != other)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "%s: \"%s\" is %.15g, but \"%s\", which means the same, is %.15g", path,
+                n.key, said, n.also, other);
+        if (isnan(said)) said = other;
+        if (!isnan(said)) zero_shape_set(s, n.field, said);
+    }
+    ZERO_TRY(read_number(path, root, "n_inner", ZERO_SHAPE_WHOLE, false, &said));
+    if (!is_gpt2 || isnan(said) || said == 4.0 * (double)s->hidden) return ZERO_OK;
     return zero_fail(ZERO_ERR_UNSUPPORTED,
-                     "%s: \"layer_norm_epsilon\" is %g: this program computes with 1e-5",
-                     path, eps);
+                     "%s: \"n_inner\" is %.15g: this program's blocks have 4 n_embd = "
+                     "%" PRId64 " there",
+                     path, said, 4 * s->hidden);
 }
 
-static zero_status read_shape(const char *path, const json_t *root, zero_shape *shape)
+static zero_status read_rotary(const char *path, const json_t *root, zero_shape *s)
 {
-    zero_shape s = {0};
-    int64_t inner = 0;
-    ZERO_TRY(read_named(path, root, "n_layer", "num_hidden_layers", &s.layers));
-    ZERO_TRY(read_named(path, root, "n_head", "num_attention_heads", &s.heads));
-    ZERO_TRY(read_named(path, root, "n_embd", "hidden_size", &s.hidden));
-    ZERO_TRY(read_named(path, root, "n_positions", "max_position_embeddings", &s.seq));
-    ZERO_TRY(read_whole(path, root, "vocab_size", &s.vocab));
-    ZERO_TRY(read_whole(path, root, "n_inner", &inner));
-    if (inner > 0 && inner != 4 * s.hidden)
+    const char *key = "rope_parameters", *type = "default";
+    const json_t *rope = json_object_get(root, key);
+    const double said = s->theta;
+    double part = 1.0;
+    if (rope && !json_is_null(rope)) {
+        ZERO_TRY(zero_json_object(path, root, key, &rope));
+        ZERO_TRY(zero_json_real(path, rope, "rope_theta", &s->theta));
+        if (s->theta != said && json_object_get(root, "rope_theta"))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"rope_theta\" is %.15g, and %.15g in \"%s\"", path, said,
+                             s->theta, key);
+    } else {
+        rope = json_object_get(root, key = "rope_scaling");
+        if (rope && !json_is_null(rope)) ZERO_TRY(zero_json_object(path, root, key, &rope));
+    }
+    for (int i = 0; i < 2; i++) {
+        const json_t *in = i == 0 ? root : rope;
+        if (json_object_get(in, "partial_rotary_factor"))
+            ZERO_TRY(zero_json_real(path, in, "partial_rotary_factor", &part));
+        if (part != 1.0)
+            return zero_fail(ZERO_ERR_UNSUPPORTED,
+                             "%s: \"partial_rotary_factor\" is %g: this program turns all "
+                             "channels of a head",
+                             path, part);
+    }
+    if (json_object_get(rope, "rope_type"))
+        ZERO_TRY(zero_json_text(path, rope, "rope_type", &type));
+    else if (json_object_get(rope, "type"))
+        ZERO_TRY(zero_json_text(path, rope, "type", &type));
+    if (strcmp(type, "llama3") == 0) {
+        ZERO_TRY(zero_json_real(path, rope, "factor", &s->scaling.factor));
+        ZERO_TRY(zero_json_real(path, rope, "low_freq_factor", &s->scaling.low));
+        ZERO_TRY(zero_json_real(path, rope, "high_freq_factor", &s->scaling.high));
+        return zero_json_whole(path, rope, "original_max_position_embeddings", 1,
+                               INT64_C(1) << 24, &s->scaling.seq);
+    }
+    char shown[ZERO_JSON_SHOWN];
+    if (strcmp(type, "default") == 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%s: \"%s\" is of the type \"%s\": this program computes \"default\" "
+                     "and \"llama3\"; for texts of the length that the model was first "
+                     "trained on, take it out of the file",
+                     path, key, zero_json_shown(type, shown));
+}
+
+/* Where a layer sees the last positions alone, a model of as many positions sees them
+ * all. */
+static zero_status read_window(const char *path, const json_t *root, zero_shape *s)
+{
+    double window, first;
+    ZERO_TRY(read_number(path, root, "sliding_window", ZERO_SHAPE_WHOLE, false, &window));
+    ZERO_TRY(read_number(path, root, "max_window_layers", ZERO_SHAPE_WHOLE, false, &first));
+    bool is_off = json_is_false(json_object_get(root, "use_sliding_window")) ||
+                  first >= (double)s->layers;
+    if (!is_off && window < (double)s->seq) s->seq = (int64_t)window;
+    return ZERO_OK;
+}
+
+static zero_status read_root(const char *path, const json_t *root, zero_shape *shape)
+{
+    zero_shape s = {.layers = 0};
+    if (!json_is_object(root))
+        return zero_fail(ZERO_ERR_FORMAT, "%s: expected one JSON object", path);
+    ZERO_TRY(find_kind(path, root, &s.kind));
+    const json_t *packed = json_object_get(root, "quantization_config");
+    if (packed && !json_is_null(packed))
         return zero_fail(ZERO_ERR_UNSUPPORTED,
-                         "%s: \"n_inner\" is %" PRId64
-                         ": this program's blocks have 4 n_embd = %" PRId64 " there",
-                         path, inner, 4 * s.hidden);
+                         "%s: \"quantization_config\": this program reads F32, F16 and "
+                         "BF16: take the model's unquantized files",
+                         path);
+    for (int i = 0; i < N_ROWS; i++)
+        if (rows[i].use == EXPECTED && is_of(&rows[i], s.kind))
+            ZERO_TRY(check_row(path, root, &rows[i], s.kind));
+    if (s.kind->has & ZERO_HAS_ROTARY) s.theta = 1e4, s.eps = 1e-6; /* transformers' */
+    ZERO_TRY(read_numbers(path, root, &s));
+    if (s.kind->has & ZERO_HAS_ROTARY) {
+        ZERO_TRY(read_rotary(path, root, &s));
+        ZERO_TRY(read_window(path, root, &s));
+        if (zero_shape_check(&s) != ZERO_OK)
+            return zero_fail(ZERO_ERR_FORMAT, "%s: %s", path, zero_last_error());
+        s = zero_shape_complete(&s);
+    }
     *shape = s;
     return ZERO_OK;
-}
-
-int64_t zero_hugging_face_positions(const json_t *root)
-{
-    static const char *const keys[] = {"n_positions", "max_position_embeddings"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        int64_t n = json_integer_value(json_object_get(root, keys[i]));
-        if (n > 0) return n;
-    }
-    return 0;
 }
 
 zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *text,
@@ -124,69 +273,99 @@ zero_status zero_hugging_face_read_config(const char *path, const zero_bytes *te
 {
     json_t *root = NULL;
     ZERO_TRY(zero_json_parse(path, text->bytes, text->len, &root));
-    zero_status st = ZERO_OK;
-    if (!json_is_object(root))
-        st = zero_fail(ZERO_ERR_FORMAT, "%s: expected one JSON object", path);
-    if (st == ZERO_OK) st = check_calculation(path, root);
-    if (st == ZERO_OK) st = read_shape(path, root, shape);
+    zero_status st = read_root(path, root, shape);
     json_decref(root);
     return st;
 }
 
-/* ---- comparing ---- */
+/* ---- writing ---- */
 
-/* Numbers that differ, as options that give what was found, and as words for what was
- * wanted. */
-struct differences {
-    char found[256], wanted[256];
-};
-
-/* Zeros in `found` are unknown. */
-static bool differ(const zero_shape *found, const zero_shape *wanted, struct differences *d)
+static json_t *value_of(const struct row *row, const zero_hugging_face_export *e)
 {
-    const struct {
-        const char *option;
-        int64_t found, wanted;
-    } all[] = {{"--layers", found->layers, wanted->layers},
-               {"--hidden", found->hidden, wanted->hidden},
-               {"--heads", found->heads, wanted->heads},
-               {"--seq", found->seq, wanted->seq},
-               {"--vocab", found->vocab, wanted->vocab}};
-    *d = (struct differences){.found = ""};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        size_t n = strlen(d->found), k = strlen(d->wanted);
-        if (all[i].found == 0 || all[i].found == all[i].wanted) continue;
-        snprintf(d->found + n, sizeof d->found - n, " %s %" PRId64, all[i].option,
-                 all[i].found);
-        snprintf(d->wanted + k, sizeof d->wanted - k, "%s%s %" PRId64, k > 0 ? ", " : "",
-                 all[i].option + 2, all[i].wanted);
+    const zero_shape *s = e->model->shape;
+    int32_t end = zero_hugging_face_end(e->tokenizer, s);
+    char text[32];
+    switch (row->use) {
+    case SEQ: return json_integer(s->seq);
+    case DROPOUT: /* a float has 9 digits */
+        snprintf(text, sizeof text, "%.9g", (double)s->dropout);
+        return json_real(strtod(text, NULL));
+    case END: return end >= 0 ? json_integer(end) : json_null();
+    case EXPECTED:
+    case WRITTEN:
+    case OWN: break;
     }
-    return d->found[0] != '\0';
+    return json_loads(row->values[0], JSON_DECODE_ANY, NULL);
 }
 
-zero_status zero_hugging_face_compare(const char *path, const zero_shape *found,
-                                      const zero_shape *wanted)
+static json_t *number_value(const number *n, const zero_shape *s)
 {
-    struct differences d;
-    zero_shape read = *found;
-    if (wanted->seq < read.seq) read.seq = 0; /* the first positions are read */
-    if (!differ(&read, wanted, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_INVALID,
-                     "%s holds a GPT-2 of another shape than this run's (%s): give%s, or "
-                     "the --model that has all of it",
-                     path, d.wanted, d.found);
+    double value = zero_shape_get(s, n->field);
+    switch (n->field->kind) {
+    case ZERO_SHAPE_FLAG: return json_boolean(value > 0.0);
+    case ZERO_SHAPE_REAL: return json_real(value);
+    case ZERO_SHAPE_WHOLE: break;
+    }
+    return json_integer((json_int_t)value);
 }
 
-zero_status zero_hugging_face_check_config(const char *path, const char *weights,
-                                           const zero_shape *said,
-                                           const zero_shape *tensors)
+static json_t *scaling_value(const zero_shape *s)
 {
-    struct differences d;
-    zero_shape found = *said;
-    found.heads = 0; /* tensors do not show them */
-    if (!differ(&found, tensors, &d)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s describes another model (%s) than that of the tensors in %s (%s): "
-                     "files of two models, or not all files of one",
-                     path, d.found + 1, weights, d.wanted);
+    if (s->scaling.factor == 0.0) return json_null();
+    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor",
+                     s->scaling.factor, "low_freq_factor", s->scaling.low,
+                     "high_freq_factor", s->scaling.high,
+                     "original_max_position_embeddings", (json_int_t)s->scaling.seq);
+}
+
+/* The config.json that is written, a kept one as that of the model: the caller's. Without
+ * a table of positions a model keeps as many as it had. */
+zero_status zero_hugging_face_make_config(const zero_hugging_face_export *e, json_t **root)
+{
+    const zero_shape *s = e->model->shape;
+    json_t *made;
+    number n;
+    ZERO_TRY(zero_hugging_face_kept_config(e->kept, &made));
+    const bool is_kept = made != NULL, turns = s->kind->has & ZERO_HAS_ROTARY;
+    if (!is_kept) made = json_object();
+    json_object_del(made, "dtype");
+    json_object_del(made, "rope_parameters");
+    bool is_set =
+        json_object_set_new(made, "architectures", json_pack("[s]", s->kind->class_name)) ==
+            0 &&
+        json_object_set_new(made, "model_type", json_string(s->kind->model_type)) == 0;
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++) {
+        if (!number_of(s->kind, i, &n)) continue;
+        bool is_length = n.field->offset == offsetof(zero_shape, seq);
+        if (is_kept && turns && is_length) continue;
+        if (n.also) json_object_del(made, n.also);
+        is_set &= json_object_set_new(made, n.key, number_value(&n, s)) == 0;
+    }
+    if (turns) is_set &= json_object_set_new(made, "rope_scaling", scaling_value(s)) == 0;
+    for (int i = 0; i < N_ROWS; i++)
+        if (is_of(&rows[i], s->kind) &&
+            (!is_kept || rows[i].use == OWN || rows[i].use == SEQ))
+            is_set &= json_object_set_new(made, rows[i].key, value_of(&rows[i], e)) == 0;
+    *root = made;
+    if (is_set) return ZERO_OK;
+    json_decref(made);
+    return zero_fail(ZERO_ERR_NOMEM, "no memory for " ZERO_HUGGING_FACE_CONFIG);
+}
+
+zero_status zero_hugging_face_lost_positions(const json_t *kept, const zero_shape *shape,
+                                             int64_t *began)
+{
+    json_t *root;
+    number n;
+    *began = 0;
+    if (!(shape->kind->has & ZERO_HAS_POSITIONS)) return ZERO_OK;
+    ZERO_TRY(zero_hugging_face_kept_config(kept, &root));
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
+        if (number_of(shape->kind, i, &n) && n.field->offset == offsetof(zero_shape, seq)) {
+            const json_t *own = json_object_get(root, n.key);
+            int64_t length = json_integer_value(own ? own : json_object_get(root, n.also));
+            if (length > shape->seq) *began = length;
+        }
+    json_decref(root);
+    return ZERO_OK;
 }

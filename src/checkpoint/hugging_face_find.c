@@ -12,7 +12,6 @@
 #include "io/file.h"
 
 #define INDEX_END ".index.json"
-#define INDEX     ZERO_HUGGING_FACE_MODEL INDEX_END
 
 void zero_hugging_face_beside(const zero_hugging_face_found *found, const char *name,
                               char path[ZERO_STORAGE_FILE_PATH])
@@ -84,8 +83,8 @@ zero_status zero_hugging_face_check_weights(const zero_hugging_face_found *found
     }
     if (found->weights[0]) return refuse_pytorch(found->weights);
     return zero_fail(ZERO_ERR_IO,
-                     "%s: holds no weights: expected " ZERO_HUGGING_FACE_MODEL ", or " INDEX
-                     " with the files that it names",
+                     "%s: holds no weights: expected " ZERO_HUGGING_FACE_MODEL
+                     ", or " ZERO_HUGGING_FACE_INDEX " with the files that it names",
                      found->folder);
 }
 
@@ -129,8 +128,9 @@ static zero_status find_in_folder(zero_hugging_face_found *found)
         zero_bytes_destroy(&text);
         if (st != ZERO_OK) return st;
     }
-    found->is_index = !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, INDEX);
-    const char *name = found->is_index ? INDEX : ZERO_HUGGING_FACE_MODEL;
+    found->is_index =
+        !has(found, ZERO_HUGGING_FACE_MODEL) && has(found, ZERO_HUGGING_FACE_INDEX);
+    const char *name = found->is_index ? ZERO_HUGGING_FACE_INDEX : ZERO_HUGGING_FACE_MODEL;
     if (has(found, name)) zero_hugging_face_beside(found, name, found->weights);
     return ZERO_OK;
 }

@@ -86,9 +86,10 @@ zero_status zero_hugging_face_kept_config(const json_t *kept, json_t **root)
 
 enum { GPT2_END = 50256 }; /* <|endoftext|> in the vocabulary of GPT-2 */
 
-int32_t zero_hugging_face_end(const zero_tokenizer *tok, int64_t vocab)
+int32_t zero_hugging_face_end(const zero_tokenizer *tok, const zero_shape *shape)
 {
-    return tok ? tok->end_of_text : vocab > GPT2_END ? GPT2_END : -1;
+    const bool is_gpt2 = shape->kind == &zero_architectures[ZERO_GPT2];
+    return tok ? tok->end_of_text : is_gpt2 && shape->vocab > GPT2_END ? GPT2_END : -1;
 }
 
 static zero_status take_ends(const char *name, const json_t *value, zero_ends *ends)
@@ -108,11 +109,11 @@ static zero_status take_ends(const char *name, const json_t *value, zero_ends *e
 }
 
 zero_status zero_hugging_face_ends(const json_t *kept, const zero_tokenizer *tok,
-                                   int64_t vocab, zero_ends *ends)
+                                   const zero_shape *shape, zero_ends *ends)
 {
     static const char *const files[] = {ZERO_HUGGING_FACE_GENERATION,
                                         ZERO_HUGGING_FACE_CONFIG};
-    int32_t own = zero_hugging_face_end(tok, vocab);
+    int32_t own = zero_hugging_face_end(tok, shape);
     *ends = (zero_ends){.n = 0};
     for (size_t i = 0; ends->n == 0 && i < sizeof files / sizeof files[0]; i++) {
         json_t *root;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "checkpoint/hugging_face.h"
 #include "checkpoint/manifest.h"
@@ -10,75 +11,112 @@
 
 /* ---- the tensors ---- */
 
-/* Blocks are those of a checkpoint, which reads each as a whole; fp32 as the file has it:
- * little-endian. */
-#define BLOCK ZERO_EXTENT_MAX
-
-struct block {
-    float values[BLOCK];
-    unsigned char bytes[BLOCK * sizeof(float)];
-};
-
-static zero_status write_tensor(zero_storage_file *file, const zero_weights *weights,
-                                int tensor, int64_t n, struct block *block)
+static int64_t elements_of(const zero_model *model, int tensor)
 {
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = zero_min(at + BLOCK, n);
-        ZERO_TRY(weights->fill(weights->arg, tensor, at, end, block->values));
-        for (int64_t i = 0; i < end - at; i++) {
-            uint32_t bits;
-            memcpy(&bits, &block->values[i], sizeof bits);
-            for (int k = 0; k < 4; k++)
-                block->bytes[4 * i + k] = (unsigned char)(bits >> (8 * k));
-        }
-        ZERO_TRY(
-            zero_storage_write(file, block->bytes, (size_t)(end - at) * sizeof(float)));
-    }
-    return ZERO_OK;
+    return model->tensors[tensor].rows * model->tensors[tensor].cols;
 }
 
-/* The metadata of transformers' files are {"format": "pt"}. */
-static zero_status write_header(const zero_model *model, zero_bytes *header,
+/* One past the last tensor of the file that begins with tensor `first`: it is full when
+ * the next one would exceed the limit, as transformers deals tensors out. */
+static int file_end(const zero_hugging_face_export *e, int first)
+{
+    const int64_t bytes = e->file_bytes > 0 ? e->file_bytes : ZERO_HUGGING_FACE_FILE_BYTES;
+    const int64_t most = bytes / (int64_t)sizeof(float);
+    int64_t n = elements_of(e->model, first++);
+    while (first < e->model->n_tensors && n + elements_of(e->model, first) <= most)
+        n += elements_of(e->model, first++);
+    return first;
+}
+
+/* The metadata of transformers' files are {"format": "pt"}. Adds the names of tensors
+ * [first, end) to `map`. */
+static zero_status write_header(const zero_model *model, int first, int end,
+                                const char *name, json_t *map, zero_bytes *header,
                                 uint64_t *bytes)
 {
-    static const char *const texts[][2] = {{"format", "pt"}};
-    int n = model->n_tensors;
-    char(*names)[96] = calloc((size_t)n, sizeof *names);
-    zero_safetensors_entry *entries = calloc((size_t)n, sizeof *entries);
-    zero_status st = zero_allocated(names && entries, "no memory for %d tensors", n);
-    for (int i = 0; st == ZERO_OK && i < n; i++) {
+    zero_safetensors_entry *entries;
+    ZERO_TRY(zero_new(&entries, end - first, "tensors of a file"));
+    json_t *texts = json_pack("{s:s}", "format", "pt");
+    zero_status st = zero_allocated(texts, "no memory for the header of %s", name);
+    for (int i = first; st == ZERO_OK && i < end; i++) {
         const zero_tensor *t = &model->tensors[i];
-        snprintf(names[i], sizeof names[i], "%s%s", ZERO_HUGGING_FACE_PREFIX, t->name);
-        entries[i] = (zero_safetensors_entry){.name = names[i], .type = "F32"};
-        if (t->decays) entries[i].dims[entries[i].n_dims++] = t->rows;
-        entries[i].dims[entries[i].n_dims++] = t->cols;
+        zero_safetensors_entry *entry = &entries[i - first];
+        char theirs[96];
+        const zero_shape *shape = model->shape;
+        const char *prefix = shape->kind->prefix;
+        if (strcmp(t->name, ZERO_HUGGING_FACE_HEAD) == 0) prefix = "";
+        snprintf(theirs, sizeof theirs, "%s%s", prefix, t->name);
+        st = zero_allocated(json_object_set_new(map, theirs, json_string(name)) == 0,
+                            "no memory for the header of %s", name);
+        *entry = (zero_safetensors_entry){
+            .name = json_object_iter_key(json_object_iter_at(map, theirs)), .type = "F32"};
+        if (t->decays) entry->dims[entry->n_dims++] = t->rows;
+        entry->dims[entry->n_dims++] = t->cols;
     }
-    if (st == ZERO_OK) st = zero_safetensors_write_header(n, entries, 1, texts, header);
-    if (st == ZERO_OK) *bytes = entries[n - 1].end;
-    free(names);
+    if (st == ZERO_OK)
+        st = zero_safetensors_write_header(end - first, entries, texts, header);
+    if (st == ZERO_OK) *bytes = entries[end - first - 1].end;
+    json_decref(texts);
     free(entries);
     return st;
 }
 
-static zero_status write_model(const zero_storage_dir *dir, const zero_model *model,
-                               const zero_weights *weights)
+/* Blocks are those of a checkpoint, which reads each as a whole. */
+static zero_status write_file(const zero_storage_dir *dir,
+                              const zero_hugging_face_export *e, int first, int end,
+                              const char *name, json_t *map)
 {
+    const int64_t most = ZERO_EXTENT_MAX;
     zero_bytes header = {0};
     zero_storage_file file = {0};
-    uint64_t bytes;
-    struct block *block = malloc(sizeof *block);
-    zero_status st =
-        zero_allocated(block, "no memory for blocks of %zu bytes", sizeof *block);
-    if (st == ZERO_OK) st = write_header(model, &header, &bytes);
-    if (st == ZERO_OK) st = zero_storage_create(dir, ZERO_HUGGING_FACE_MODEL, bytes, &file);
+    uint64_t bytes = 0;
+    float *block;
+    ZERO_TRY(zero_new(&block, most, "numbers of a file"));
+    zero_status st = write_header(e->model, first, end, name, map, &header, &bytes);
+    if (st == ZERO_OK) st = zero_storage_create(dir, name, bytes, &file);
     if (st == ZERO_OK) st = zero_storage_write(&file, header.bytes, header.len);
-    for (int i = 0; st == ZERO_OK && i < model->n_tensors; i++)
-        st = write_tensor(&file, weights, i,
-                          model->tensors[i].rows * model->tensors[i].cols, block);
+    for (int i = first; st == ZERO_OK && i < end; i++)
+        for (int64_t at = 0, stop, n = elements_of(e->model, i); st == ZERO_OK && at < n;
+             at = stop) {
+            stop = zero_min(at + most, n);
+            st = e->weights->fill(e->weights->arg, i, at, stop, block);
+            if (st == ZERO_OK)
+                st = zero_storage_write(&file, block, (size_t)(stop - at) * sizeof *block);
+        }
     if (st == ZERO_OK) st = zero_storage_finish(&file);
     zero_storage_close_file(&file);
     zero_bytes_destroy(&header);
     free(block);
+    return st;
+}
+
+/* The file with all tensors, or several and the index of them. */
+static zero_status write_weights(const zero_storage_dir *dir,
+                                 const zero_hugging_face_export *e)
+{
+    const zero_model *m = e->model;
+    char name[64] = ZERO_HUGGING_FACE_MODEL;
+    int n = 0, k = 0;
+    json_t *map = json_object();
+    zero_bytes text = {0};
+    zero_status st = zero_allocated(map, "no memory for the names of tensors");
+    for (int first = 0; first < m->n_tensors; first = file_end(e, first)) n++;
+    for (int first = 0, end; st == ZERO_OK && first < m->n_tensors; first = end) {
+        end = file_end(e, first);
+        if (n > 1) snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", ++k, n);
+        st = write_file(dir, e, first, end, name, map);
+    }
+    if (st == ZERO_OK && n > 1) {
+        json_t *index = json_pack("{s:{s:I, s:I}, s:O}", "metadata", "total_parameters",
+                                  (json_int_t)m->n_params, "total_size",
+                                  (json_int_t)(m->n_params * (int64_t)sizeof(float)),
+                                  "weight_map", map);
+        st = zero_hugging_face_print(ZERO_HUGGING_FACE_INDEX, index, &text);
+        if (st == ZERO_OK)
+            st = zero_storage_put(dir, ZERO_HUGGING_FACE_INDEX, text.bytes, text.len);
+        zero_bytes_destroy(&text);
+    }
+    json_decref(map);
     return st;
 }
 
@@ -216,7 +254,7 @@ zero_status zero_hugging_face_write(const char *path, const zero_hugging_face_ex
     zero_status st = check_free(&parent, name, path);
     if (st == ZERO_OK) st = begin(&parent, temporary, &dir);
     if (st == ZERO_OK) {
-        st = write_model(&dir, e->model, e->weights);
+        st = write_weights(&dir, e);
         if (st == ZERO_OK) st = write_others(&dir, e);
         if (st == ZERO_OK) st = zero_storage_sync(&dir);
         if (st == ZERO_OK) st = zero_storage_rename(&parent, temporary, name);

@@ -13,171 +13,121 @@
 #include "io/json_input.h"
 #include "nn/shape.h"
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+/* ---- what a manifest says ---- */
+
+typedef enum {
+    WHOLE,    /* int64_t */
+    INT,      /* a whole number in an int */
+    SCALE,    /* of losses: float */
+    TYPE,     /* zero_type */
+    SCHEME,   /* zero_partition_scheme */
+    CHECKSUM, /* char[ZERO_CHECKSUM] */
+    DATA,     /* the same, or "" */
+    TEXT,     /* the machine's arithmetic */
+    SHAPE,    /* zero_shape */
+    OBJECT,   /* of these fields */
+    OPTIONS,  /* json_t *, an object of texts */
+    KEPT,     /* json_t *, an object of files */
+    TENSORS,
+    SHARDS,
+} kind;
+
+/* Members that are not always there. */
+typedef enum {
+    ALWAYS,
+    IF_GPT2,
+    IF_SHAPE, /* of another architecture */
+    IF_OPTIONS,
+    IF_TOKENIZER,
+    IF_SHARED,
+    IF_KEPT,
+    N_IFS
+} when;
+
+typedef struct field {
+    const char *key;
+    kind kind;
+    size_t at;           /* in the struct that has it */
+    int64_t least, most; /* of a whole number */
+    when when;
+    const struct field *fields; /* of an object; the last one has no key */
+} field;
+
+#define STEPS_MOST (INT64_C(1) << 62) /* a run counts on from there */
+#define AT(member) .at = offsetof(zero_manifest, member)
+
+static const field of_file[] = {
+    {"bytes", WHOLE, offsetof(zero_manifest_file, bytes), .most = INT64_MAX},
+    {"checksum", CHECKSUM, .at = offsetof(zero_manifest_file, checksum)},
+    {.key = NULL}};
+
+static const field of_loss_scale[] = {
+    {"scale", SCALE, AT(loss_scale.scale)},
+    {"clean_steps", WHOLE, AT(loss_scale.clean_steps), .most = ZERO_LOSS_SCALE_WINDOW},
+    {"hysteresis", INT, AT(loss_scale.hysteresis), 1, ZERO_LOSS_SCALE_HYSTERESIS},
+    {.key = NULL}};
+
+static const field of_partition[] = {
+    {"scheme", SCHEME, AT(table.layout.scheme)},
+    {"ranks", INT, AT(table.layout.n_ranks), 1, ZERO_SHARDS_MOST},
+    {.key = NULL}};
+
+/* One slice would be a model that is not shared, which is version 1. */
+static const field of_tp[] = {{"size", INT, AT(table.layout.tp), 1, ZERO_TP_MOST},
+                              {"slices", INT, AT(table.layout.slices), 2, ZERO_TP_MOST},
+                              {.key = NULL}};
+
+/* In the order of the file: "format" and "version" come first, and "checksum" last. */
+static const field members[] = {
+    {"step", WHOLE, AT(step), .most = STEPS_MOST},
+    {"samples", WHOLE, AT(samples), .most = STEPS_MOST},
+    {"updates", WHOLE, AT(updates), .most = STEPS_MOST},
+    {"skipped", WHOLE, AT(skipped), .most = STEPS_MOST},
+    {"seed", WHOLE, AT(seed), INT64_MIN, INT64_MAX},
+    {"loss_scale", OBJECT, .fields = of_loss_scale},
+    {"dtype", TYPE, AT(loss_scale.type)},
+    {"digest", CHECKSUM, AT(digest)},
+    {"data", DATA, AT(data)},
+    {"arithmetic", TEXT, AT(arithmetic)},
+    {"gpt2", SHAPE, AT(shape), .when = IF_GPT2},
+    {"shape", SHAPE, AT(shape), .when = IF_SHAPE},
+    {"options", OPTIONS, AT(options), .when = IF_OPTIONS},
+    {"tokenizer", OBJECT, AT(tokenizer), .when = IF_TOKENIZER, .fields = of_file},
+    {"kept", KEPT, AT(kept), .when = IF_KEPT},
+    {"partition", OBJECT, .fields = of_partition},
+    {"tp", OBJECT, .when = IF_SHARED, .fields = of_tp},
+    {"tensors", TENSORS, .at = 0},
+    {"shards", SHARDS, .at = 0},
+    {.key = NULL}};
+
+void zero_shard_name(int rank, int n_ranks, char name[64])
+{
+    snprintf(name, 64, "shard-%05d-of-%05d.safetensors", rank, n_ranks);
+}
+
+const char *const zero_manifest_cuts[ZERO_MANIFEST_CUTS] = {
+    [ZERO_CUT_NONE] = "none", [ZERO_CUT_ROWS] = "rows", [ZERO_CUT_COLS] = "cols"};
+
+#define TAIL_BEGIN " \"checksum\": \""
+#define TAIL_END   "\"\n}\n"
+_Static_assert(sizeof TAIL_BEGIN - 1 + ZERO_CHECKSUM - 1 + sizeof TAIL_END ==
+                   ZERO_MANIFEST_TAIL,
+               "the last line has a fixed length");
+
+void zero_manifest_tail(const void *bytes, size_t len, char tail[ZERO_MANIFEST_TAIL])
+{
+    char hex[ZERO_CHECKSUM];
+    zero_checksum(bytes, len, hex);
+    snprintf(tail, ZERO_MANIFEST_TAIL, TAIL_BEGIN "%s" TAIL_END, hex);
+}
+
+/* ---- reading ---- */
 
 static bool is_plain(const char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7f) return false;
     return true;
-}
-
-static zero_status take_plain(const char *path, const json_t *object, const char *key,
-                              const char **text)
-{
-    ZERO_TRY(zero_json_text(path, object, key, text));
-    if (is_plain(*text)) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
-}
-
-static zero_status take_checksum(const char *path, const json_t *object, const char *key,
-                                 char hex[ZERO_CHECKSUM])
-{
-    const char *text;
-    ZERO_TRY(zero_json_text(path, object, key, &text));
-    if (strlen(text) != ZERO_CHECKSUM - 1 ||
-        strspn(text, "0123456789abcdef") != ZERO_CHECKSUM - 1)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
-                         key, text);
-    memcpy(hex, text, ZERO_CHECKSUM);
-    return ZERO_OK;
-}
-
-/* A whole number, and the limits of others than our own. */
-typedef struct {
-    const char *key;
-    int64_t least, most, *value;
-} whole;
-
-static zero_status take_wholes(const char *path, const json_t *object, int n,
-                               const whole *rows)
-{
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(zero_json_whole(path, object, rows[i].key, rows[i].least, rows[i].most,
-                                 rows[i].value));
-    return ZERO_OK;
-}
-
-/* A member that is an object of these numbers and, if it is not NULL, of one other
- * member. */
-static zero_status take_object(const char *path, const json_t *root, const char *key,
-                               const char *other, int n, const whole *rows,
-                               const json_t **object)
-{
-    const char *keys[8];
-    for (int i = 0; i < n; i++) keys[i] = rows[i].key;
-    keys[n] = other;
-    ZERO_TRY(zero_json_object(path, root, key, object));
-    ZERO_TRY(zero_json_only(path, *object, n + (other != NULL), keys));
-    return take_wholes(path, *object, n, rows);
-}
-
-static zero_status take_file(const char *path, const json_t *object,
-                             zero_manifest_file *file)
-{
-    static const char *const keys[] = {"bytes", "checksum"};
-    int64_t bytes;
-    ZERO_TRY(zero_json_only(path, object, 2, keys));
-    ZERO_TRY(zero_json_whole(path, object, "bytes", 0, INT64_MAX, &bytes));
-    file->bytes = (uint64_t)bytes;
-    return take_checksum(path, object, "checksum", file->checksum);
-}
-
-/* A later version may differ in anything, so this is checked before all else. */
-static zero_status check_format(const char *path, const json_t *root)
-{
-    const char *format = json_string_value(json_object_get(root, "format"));
-    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: not the manifest of a checkpoint: expected \"format\": "
-                         "\"" ZERO_MANIFEST_FORMAT "\"",
-                         path);
-    int64_t version;
-    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
-    if (version <= ZERO_MANIFEST_VERSION) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: a checkpoint of version %" PRId64
-                     ", and this program reads versions up to %d: use a newer zero",
-                     path, version, ZERO_MANIFEST_VERSION);
-}
-
-static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
-{
-    const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
-    char tail[ZERO_MANIFEST_TAIL];
-    if (len > tail_len) {
-        zero_manifest_tail(bytes, len - tail_len, tail);
-        if (memcmp(bytes + len - tail_len, tail, tail_len) == 0) return ZERO_OK;
-    }
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: was changed after it was written: its last line is not the "
-                     "checksum of the %zu bytes before it",
-                     path, len > tail_len ? len - tail_len : 0);
-}
-
-static zero_status take_numbers(const char *path, const json_t *root, zero_manifest *m)
-{
-    const char *text;
-    const int64_t most = INT64_C(1) << 62; /* a run counts on from there */
-    const whole rows[] = {{"step", 0, most, &m->step},
-                          {"samples", 0, most, &m->samples},
-                          {"skipped", 0, most, &m->skipped},
-                          {"updates", 0, most, &m->updates},
-                          {"seed", INT64_MIN, INT64_MAX, &m->seed}};
-    ZERO_TRY(take_wholes(path, root, COUNT(rows), rows));
-    zero_loss_scale *scale = &m->loss_scale;
-    const json_t *object;
-    const char *dtype;
-    double value;
-    int64_t hysteresis;
-    const whole of_scale[] = {
-        {"clean_steps", 0, ZERO_LOSS_SCALE_WINDOW, &scale->clean_steps},
-        {"hysteresis", 1, ZERO_LOSS_SCALE_HYSTERESIS, &hysteresis}};
-    ZERO_TRY(zero_json_text(path, root, "dtype", &dtype));
-    if (!zero_type_find(dtype, &scale->type))
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"dtype\": expected fp32, bf16 or fp16, found '%.40s'", path,
-                         dtype);
-    ZERO_TRY(take_object(path, root, "loss_scale", "scale", 2, of_scale, &object));
-    ZERO_TRY(zero_json_real(path, object, "scale", &value));
-    scale->scale = (float)value;
-    scale->hysteresis = (int)hysteresis;
-    if (value < (double)ZERO_LOSS_SCALE_LEAST || value > (double)ZERO_LOSS_SCALE_MOST)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: \"scale\": expected %g to %g, found %g",
-                         path, (double)ZERO_LOSS_SCALE_LEAST, (double)ZERO_LOSS_SCALE_MOST,
-                         value);
-    ZERO_TRY(take_checksum(path, root, "digest", m->digest));
-    ZERO_TRY(zero_json_text(path, root, "data", &text));
-    if (text[0] != '\0') ZERO_TRY(take_checksum(path, root, "data", m->data));
-    ZERO_TRY(take_plain(path, root, "arithmetic", &text));
-    size_t len = strlen(text); /* cut within a letter it would not be UTF-8 */
-    if (len >= sizeof m->arithmetic)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"arithmetic\": expected at most %zu bytes, found %zu", path,
-                         sizeof m->arithmetic - 1, len);
-    memcpy(m->arithmetic, text, len + 1);
-    return ZERO_OK;
-}
-
-/* All options are texts. */
-static zero_status take_options(const char *path, const json_t *root, zero_manifest *m)
-{
-    const json_t *object;
-    const char *key, *text;
-    json_t *value;
-    if (!json_object_get(root, "options")) return ZERO_OK;
-    ZERO_TRY(zero_json_object(path, root, "options", &object));
-    m->options = json_deep_copy(object);
-    ZERO_TRY(zero_allocated(m->options, "no memory for options"));
-    json_object_foreach(m->options, key, value)
-    {
-        if (!is_plain(key))
-            return zero_fail(ZERO_ERR_FORMAT,
-                             "%s: \"options\" has a key with control characters", path);
-        ZERO_TRY(take_plain(path, m->options, key, &text));
-    }
-    return ZERO_OK;
 }
 
 static zero_status take_tensor(const char *path, const json_t *value, int i, bool is_shared,
@@ -224,139 +174,234 @@ static zero_status take_tensor(const char *path, const json_t *value, int i, boo
     return ZERO_OK;
 }
 
-/* One slice would be a model that is not shared, which is version 1. */
-static zero_status take_layout(const char *path, const json_t *root, bool is_shared,
-                               zero_state_layout *layout)
+static zero_status take_tensors(const char *path, const json_t *list, zero_manifest *m)
 {
-    const json_t *object;
-    const char *name;
-    int64_t ranks, tp = 1, slices = 1;
-    const whole of_partition[] = {{"ranks", 1, ZERO_SHARDS_MOST, &ranks}};
-    const whole of_tp[] = {{"size", 1, ZERO_TP_MOST, &tp},
-                           {"slices", 2, ZERO_TP_MOST, &slices}};
-    ZERO_TRY(take_object(path, root, "partition", "scheme", 1, of_partition, &object));
-    ZERO_TRY(zero_json_text(path, object, "scheme", &name));
-    const bool is_slice = strcmp(name, "slice") == 0;
-    if (!is_slice && strcmp(name, "owner") != 0)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "%s: \"scheme\": expected slice or owner, found '%.40s'", path,
-                         name);
-    if (is_shared) ZERO_TRY(take_object(path, root, "tp", NULL, 2, of_tp, &object));
-    *layout = (zero_state_layout){is_slice ? ZERO_PARTITION_SLICE : ZERO_PARTITION_OWNER,
-                                  (int)ranks, (int)tp, (int)slices};
-    return ZERO_OK;
-}
-
-static zero_status fill_table(const char *path, const json_t *root, bool is_shared,
-                              zero_tensor *tensors, zero_manifest *m)
-{
-    zero_state_layout layout;
-    const json_t *list = json_object_get(root, "tensors");
-    int n = (int)json_array_size(list);
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(
-            take_tensor(path, json_array_get(list, (size_t)i), i, is_shared, &tensors[i]));
-    ZERO_TRY(take_layout(path, root, is_shared, &layout));
-    zero_status st = zero_state_table_init(&m->table, n, tensors, &layout);
-    return st == ZERO_ERR_FORMAT ? zero_fail(st, "%s: %s", path, zero_last_error()) : st;
-}
-
-static zero_status take_table(const char *path, const json_t *root, bool is_shared,
-                              zero_manifest *m)
-{
-    const json_t *list;
-    ZERO_TRY(zero_json_array(path, root, "tensors", &list));
+    const zero_state_layout layout = m->table.layout;
     size_t n = json_array_size(list);
     if (n < 1 || n > INT32_MAX)
         return zero_fail(ZERO_ERR_FORMAT, "%s: \"tensors\": expected at least one", path);
     zero_tensor *tensors;
     ZERO_TRY(zero_new(&tensors, n, "tensors"));
-    zero_status st = fill_table(path, root, is_shared, tensors, m);
+    zero_status st = ZERO_OK;
+    for (size_t i = 0; st == ZERO_OK && i < n; i++)
+        st = take_tensor(path, json_array_get(list, i), (int)i, layout.slices > 1,
+                         &tensors[i]);
+    if (st == ZERO_OK) {
+        st = zero_state_table_init(&m->table, (int)n, tensors, &layout);
+        if (st == ZERO_ERR_FORMAT) st = zero_fail(st, "%s: %s", path, zero_last_error());
+    }
     free(tensors);
     return st;
 }
 
-/* The layout says how many bytes a shard has at least. */
-static zero_status check_shard_bytes(const char *path, const zero_manifest *m, int rank,
-                                     uint64_t elements)
-{
-    uint64_t least = ZERO_STATES * sizeof(float) * elements;
-    if (elements <= UINT64_MAX / (ZERO_STATES * sizeof(float)) &&
-        m->shards[rank].bytes >= least)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
-                     " parameters that its rank owned take %" PRIu64 " and a header",
-                     path, rank, m->shards[rank].bytes, elements, least);
-}
-
+/* The layout says how many bytes the shards of p have at least. */
 static zero_status check_bytes_of(const char *path, const zero_manifest *m, int p)
 {
     const zero_state_layout *l = &m->table.layout;
-    int n = l->n_ranks / l->tp;
+    const uint64_t size = ZERO_STATES * sizeof(float);
     zero_state_local local = {0};
     uint64_t *elements;
-    zero_status st = zero_new(&elements, n, "shards");
+    zero_status st = zero_new(&elements, l->n_ranks / l->tp, "shards");
     if (st == ZERO_OK) st = zero_state_local_init(&local, &m->table, p);
     if (st == ZERO_OK) st = zero_state_add_elements(&m->table, &local, elements);
-    for (int d = 0; st == ZERO_OK && d < n; d++)
-        st = check_shard_bytes(path, m, d * l->tp + p, elements[d]);
+    for (int rank = p; st == ZERO_OK && rank < l->n_ranks; rank += l->tp) {
+        uint64_t n = elements[rank / l->tp], bytes = m->shards[rank].bytes;
+        if (n > UINT64_MAX / size || bytes < size * n)
+            st = zero_fail(ZERO_ERR_FORMAT,
+                           "%s: shard %d has %" PRIu64 " bytes, but the %" PRIu64
+                           " parameters that its rank owned take %" PRIu64 " and a header",
+                           path, rank, bytes, n, size * n);
+    }
     zero_state_local_destroy(&local);
     free(elements);
     return st;
 }
 
-static zero_status take_shards(const char *path, const json_t *root, zero_manifest *m)
+static zero_status take_object(const char *path, const json_t *object, const field *fields,
+                               void *to);
+
+static zero_status take_shards(const char *path, const json_t *list, zero_manifest *m)
 {
-    const json_t *list;
-    ZERO_TRY(zero_json_array(path, root, "shards", &list));
     size_t n = json_array_size(list);
     const zero_state_layout *layout = &m->table.layout;
     if (n != (size_t)layout->n_ranks)
         return zero_fail(ZERO_ERR_FORMAT, "%s: %zu shards, but \"ranks\" is %d", path, n,
                          layout->n_ranks);
     ZERO_TRY(zero_new(&m->shards, n, "shards"));
-    for (int i = 0; i < layout->n_ranks; i++)
-        ZERO_TRY(take_file(path, json_array_get(list, (size_t)i), &m->shards[i]));
+    for (size_t i = 0; i < n; i++)
+        ZERO_TRY(take_object(path, json_array_get(list, i), of_file, &m->shards[i]));
     for (int p = 0; p < layout->tp; p++) ZERO_TRY(check_bytes_of(path, m, p));
     return ZERO_OK;
 }
+
+static zero_status take_plain(const char *path, const json_t *object, const char *key,
+                              const char **text)
+{
+    ZERO_TRY(zero_json_text(path, object, key, text));
+    if (is_plain(*text)) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\" has control characters in it", path, key);
+}
+
+static zero_status take_text(const char *path, const json_t *object, const field *f,
+                             char *to)
+{
+    const char *text;
+    const size_t most = sizeof((zero_manifest *)to)->arithmetic - 1;
+    ZERO_TRY(f->kind == TEXT ? take_plain(path, object, f->key, &text)
+                             : zero_json_text(path, object, f->key, &text));
+    size_t len = strlen(text);
+    bool is_checksum = len == ZERO_CHECKSUM - 1 && strspn(text, "0123456789abcdef") == len;
+    if (f->kind == TEXT && len > most) /* cut within a letter it would not be UTF-8 */
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"%s\": expected at most %zu bytes, found %zu", path, f->key,
+                         most, len);
+    if (!is_checksum && (f->kind == CHECKSUM || (f->kind == DATA && len > 0)))
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: \"%s\": expected 32 hexadecimal digits, found '%.40s'", path,
+                         f->key, text);
+    memcpy(to, text, len + 1);
+    return ZERO_OK;
+}
+
+static zero_status take_name(const char *path, const json_t *object, const field *f,
+                             void *to)
+{
+    const char *name;
+    ZERO_TRY(zero_json_text(path, object, f->key, &name));
+    if (f->kind == TYPE && zero_type_find(name, to)) return ZERO_OK;
+    for (zero_partition_scheme s = ZERO_PARTITION_SLICE;
+         f->kind == SCHEME && s <= ZERO_PARTITION_OWNER; s++)
+        if (strcmp(name, zero_partition_scheme_name(s)) == 0) {
+            *(zero_partition_scheme *)to = s;
+            return ZERO_OK;
+        }
+    return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\": expected %s, found '%.40s'", path,
+                     f->key, f->kind == TYPE ? "fp32, bf16 or fp16" : "slice or owner",
+                     name);
+}
+
+static zero_status take_copy(const char *path, const json_t *root, const field *f,
+                             json_t **to)
+{
+    const json_t *object;
+    const char *key, *text;
+    json_t *value;
+    ZERO_TRY(zero_json_object(path, root, f->key, &object));
+    if (f->kind == KEPT) ZERO_TRY(zero_hugging_face_check_kept(path, object));
+    *to = json_deep_copy(object);
+    ZERO_TRY(zero_allocated(*to, "no memory for \"%s\"", f->key));
+    if (f->kind == KEPT) return ZERO_OK;
+    json_object_foreach(*to, key, value)
+    {
+        if (!is_plain(key))
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "%s: \"%s\" has a key with control characters", path, f->key);
+        ZERO_TRY(take_plain(path, *to, key, &text));
+    }
+    return ZERO_OK;
+}
+
+static zero_status take(const char *path, const json_t *object, const field *f, void *base)
+{
+    void *to = (char *)base + f->at;
+    int64_t whole;
+    double scale;
+    const json_t *value;
+    switch (f->kind) {
+    case WHOLE: return zero_json_whole(path, object, f->key, f->least, f->most, to);
+    case INT:
+        ZERO_TRY(zero_json_whole(path, object, f->key, f->least, f->most, &whole));
+        *(int *)to = (int)whole;
+        return ZERO_OK;
+    case SCALE:
+        ZERO_TRY(zero_json_real(path, object, f->key, &scale));
+        *(float *)to = (float)scale;
+        if (scale >= (double)ZERO_LOSS_SCALE_LEAST && scale <= (double)ZERO_LOSS_SCALE_MOST)
+            return ZERO_OK;
+        return zero_fail(ZERO_ERR_FORMAT, "%s: \"%s\": expected %g to %g, found %g", path,
+                         f->key, (double)ZERO_LOSS_SCALE_LEAST,
+                         (double)ZERO_LOSS_SCALE_MOST, scale);
+    case TYPE:
+    case SCHEME: return take_name(path, object, f, to);
+    case CHECKSUM:
+    case DATA:
+    case TEXT: return take_text(path, object, f, to);
+    case SHAPE:
+    case OBJECT:
+        ZERO_TRY(zero_json_object(path, object, f->key, &value));
+        return f->kind == SHAPE ? zero_shape_read(path, value, true, to)
+                                : take_object(path, value, f->fields, to);
+    case OPTIONS:
+    case KEPT: return take_copy(path, object, f, to);
+    case TENSORS: return take_tensors(path, json_object_get(object, f->key), base);
+    case SHARDS: return take_shards(path, json_object_get(object, f->key), base);
+    }
+    return ZERO_OK;
+}
+
+static zero_status take_object(const char *path, const json_t *object, const field *fields,
+                               void *to)
+{
+    const char *keys[8];
+    int n = 0;
+    for (; fields[n].key; n++) keys[n] = fields[n].key;
+    ZERO_TRY(zero_json_only(path, object, n, keys));
+    for (int i = 0; i < n; i++) ZERO_TRY(take(path, object, &fields[i], to));
+    return ZERO_OK;
+}
+
+/* A later version may differ in anything, so this is checked before all else. */
+static zero_status check_format(const char *path, const json_t *root)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (!format || strcmp(format, ZERO_MANIFEST_FORMAT) != 0)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%s: not the manifest of a checkpoint: expected \"format\": "
+                         "\"" ZERO_MANIFEST_FORMAT "\"",
+                         path);
+    int64_t version;
+    ZERO_TRY(zero_json_whole(path, root, "version", 1, INT64_MAX, &version));
+    if (version <= ZERO_MANIFEST_VERSION) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: a checkpoint of version %" PRId64
+                     ", and this program reads versions up to %d: use a newer zero",
+                     path, version, ZERO_MANIFEST_VERSION);
+}
+
+static zero_status check_tail(const char *path, const unsigned char *bytes, size_t len)
+{
+    const size_t tail_len = ZERO_MANIFEST_TAIL - 1;
+    char tail[ZERO_MANIFEST_TAIL];
+    if (len > tail_len) {
+        zero_manifest_tail(bytes, len - tail_len, tail);
+        if (memcmp(bytes + len - tail_len, tail, tail_len) == 0) return ZERO_OK;
+    }
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%s: was changed after it was written: its last line is not the "
+                     "checksum of the %zu bytes before it",
+                     path, len > tail_len ? len - tail_len : 0);
+}
+
 static zero_status take_all(const char *path, const json_t *root, zero_manifest *m)
 {
-    int version = (int)json_integer_value(json_object_get(root, "version"));
-    bool is_shared = version == 2 || json_object_get(root, "tp");
-    /* The keys of version 1 come first, then "tp" of version 2, then "kept" of
-     * version 3, and "shape" of version 4 in place of "gpt2". */
-    static const char *const keys[] = {
-        "format",   "version", "step",       "samples",   "updates", "skipped",
-        "seed",     "dtype",   "loss_scale", "digest",    "data",    "arithmetic",
-        "gpt2",     "options", "tokenizer",  "partition", "tensors", "shards",
-        "checksum", "tp",      "kept",       "shape"};
-    ZERO_TRY(
-        zero_json_only(path, root, COUNT(keys) - ZERO_MANIFEST_VERSION + version, keys));
-    ZERO_TRY(take_numbers(path, root, m));
-    const json_t *object;
-    const char *shape = version == 4 ? "shape" : "gpt2";
-    m->has_shape = json_object_get(root, shape) != NULL;
-    if (m->has_shape) {
-        ZERO_TRY(zero_json_object(path, root, shape, &object));
-        ZERO_TRY(zero_shape_read(path, object, true, &m->shape));
-        m->shape.seed = m->seed;
-    }
-    ZERO_TRY(take_options(path, root, m));
+    /* The first version with a member; it must be there in that version. */
+    static const int since[N_IFS] = {[IF_SHARED] = 2, [IF_KEPT] = 3, [IF_SHAPE] = 4};
+    const int version = (int)json_integer_value(json_object_get(root, "version"));
+    const char *keys[sizeof members / sizeof members[0] + 3] = {"format", "version"};
+    int n = 2;
+    for (const field *f = members; f->key; f++)
+        if (since[f->when] <= version) keys[n++] = f->key;
+    keys[n++] = "checksum";
+    ZERO_TRY(zero_json_only(path, root, n, keys));
+    m->has_shape = json_object_get(root, version < 4 ? "gpt2" : "shape") != NULL;
     m->has_tokenizer = json_object_get(root, "tokenizer") != NULL;
-    if (m->has_tokenizer) {
-        ZERO_TRY(zero_json_object(path, root, "tokenizer", &object));
-        ZERO_TRY(take_file(path, object, &m->tokenizer));
+    m->table.layout.tp = m->table.layout.slices = 1;
+    for (const field *f = members; f->key; f++) {
+        bool is_needed = f->when == ALWAYS || since[f->when] == version;
+        if (is_needed || json_object_get(root, f->key)) ZERO_TRY(take(path, root, f, m));
     }
-    if (version == 3 || json_object_get(root, "kept")) {
-        ZERO_TRY(zero_json_object(path, root, "kept", &object));
-        ZERO_TRY(zero_hugging_face_check_kept(path, object));
-        m->kept = json_deep_copy(object);
-        ZERO_TRY(zero_allocated(m->kept, "no memory for what is kept"));
-    }
-    ZERO_TRY(take_table(path, root, is_shared, m));
-    return take_shards(path, root, m);
+    m->shape.seed = m->has_shape ? m->seed : 0;
+    return ZERO_OK;
 }
 
 zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
@@ -373,6 +418,126 @@ zero_status zero_manifest_parse(const char *path, const void *bytes, size_t len,
         *m = made;
     else
         zero_manifest_destroy(&made);
+    return st;
+}
+
+/* ---- writing: values are NULL without memory ---- */
+
+static json_t *object_of(const field *fields, const void *from, const zero_manifest *m);
+
+static json_t *tensor_value(const zero_manifest *m, int i)
+{
+    const zero_tensor *t = &m->table.tensors[i];
+    json_int_t rows = t->rows, cols = t->cols;
+    if (!zero_state_table_is_shared(&m->table))
+        return json_pack("[s, I, I, i]", t->name, rows, cols, t->group);
+    return json_pack("[s, I, I, i, s, i]", t->name, rows, cols, t->group,
+                     zero_manifest_cuts[t->cut], (int)zero_cut_parts(t));
+}
+
+static json_t *value_of(const field *f, const void *base, const zero_manifest *m)
+{
+    const void *from = (const char *)base + f->at;
+    int n = f->kind == TENSORS ? m->table.n_tensors : m->table.layout.n_ranks;
+    bool is_made = true;
+    json_t *list;
+    switch (f->kind) {
+    case WHOLE: return json_integer(*(const int64_t *)from);
+    case INT: return json_integer(*(const int *)from);
+    case SCALE: return json_real((double)*(const float *)from);
+    case TYPE: return json_string(zero_type_name(*(const zero_type *)from));
+    case SCHEME:
+        return json_string(
+            zero_partition_scheme_name(*(const zero_partition_scheme *)from));
+    case CHECKSUM:
+    case DATA:
+    case TEXT: return json_string(from);
+    case SHAPE: return zero_shape_facts(from);
+    case OBJECT: return object_of(f->fields, from, m);
+    case OPTIONS:
+    case KEPT: return json_incref(*(json_t *const *)from);
+    case TENSORS:
+    case SHARDS: break;
+    }
+    list = json_array();
+    for (int i = 0; is_made && i < n; i++)
+        is_made = json_array_append_new(
+                      list, f->kind == TENSORS ? tensor_value(m, i)
+                                               : object_of(of_file, &m->shards[i], m)) == 0;
+    if (is_made) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *object_of(const field *fields, const void *from, const zero_manifest *m)
+{
+    json_t *object = json_object();
+    bool is_made = true;
+    for (const field *f = fields; f->key && is_made; f++)
+        is_made = json_object_set_new(object, f->key, value_of(f, from, m)) == 0;
+    if (is_made) return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* NULL means that there was no memory for the value. */
+static zero_status append_value(zero_bytes *out, const json_t *value, const char *end)
+{
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17);
+    char *text = value ? json_dumps(value, flags) : NULL;
+    zero_status st = text ? zero_bytes_append(out, text, strlen(text))
+                          : zero_fail(ZERO_ERR_NOMEM, "no memory for a manifest");
+    free(text);
+    return st == ZERO_OK ? zero_bytes_append(out, end, strlen(end)) : st;
+}
+
+/* A member per line, and of a list a value per line. */
+static zero_status append_member(zero_bytes *out, const char *key, const json_t *value)
+{
+    char name[64];
+    size_t n = json_array_size(value);
+    int len = snprintf(name, sizeof name, n > 0 ? " \"%s\": [\n" : " \"%s\": ", key);
+    ZERO_TRY(zero_bytes_append(out, name, (size_t)len));
+    if (n == 0) return append_value(out, value, ",\n");
+    for (size_t i = 0; i < n; i++) {
+        ZERO_TRY(zero_bytes_append(out, "  ", 2));
+        ZERO_TRY(append_value(out, json_array_get(value, i), i + 1 < n ? ",\n" : "\n"));
+    }
+    return zero_bytes_append(out, " ],\n", 4);
+}
+
+zero_status zero_manifest_write(const zero_manifest *m, zero_bytes *out)
+{
+    const bool is_shared = zero_state_table_is_shared(&m->table);
+    const bool is_gpt2 = m->has_shape && m->shape.kind == &zero_architectures[ZERO_GPT2];
+    const bool is_other = m->has_shape && !is_gpt2;
+    const bool is_there[N_IFS] = {[ALWAYS] = true,
+                                  [IF_GPT2] = is_gpt2,
+                                  [IF_SHAPE] = is_other,
+                                  [IF_OPTIONS] = m->options != NULL,
+                                  [IF_TOKENIZER] = m->has_tokenizer,
+                                  [IF_SHARED] = is_shared,
+                                  [IF_KEPT] = m->kept != NULL};
+    char text[128];
+    *out = (zero_bytes){0};
+    int n = snprintf(text, sizeof text, "{\n \"format\": \"%s\",\n \"version\": %d,\n",
+                     ZERO_MANIFEST_FORMAT,
+                     is_other    ? 4
+                     : m->kept   ? 3
+                     : is_shared ? 2
+                                 : 1);
+    zero_status st = zero_bytes_append(out, text, (size_t)n);
+    for (const field *f = members; st == ZERO_OK && f->key; f++) {
+        if (!is_there[f->when]) continue;
+        json_t *value = value_of(f, m, m);
+        st = append_member(out, f->key, value);
+        json_decref(value);
+    }
+    if (st == ZERO_OK) {
+        zero_manifest_tail(out->bytes, out->len, text);
+        st = zero_bytes_append(out, text, strlen(text));
+    }
+    if (st != ZERO_OK) zero_bytes_destroy(out);
     return st;
 }
 

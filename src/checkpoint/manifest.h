@@ -16,7 +16,11 @@
  *
  * Version 3 began with another program's weights: "kept" has the files beside them that no
  * computation needs, {"config.json": "...", ...}, as texts. "tp" is there if the model is
- * shared. Nothing here is collective. */
+ * shared.
+ *
+ * Version 4 is of another architecture than GPT-2: "shape" has its name and its numbers, in
+ * place of "gpt2". "tp" and "kept" are there if the model is shared, and if it began with
+ * another program's weights. Nothing here is collective. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* read.h - a published checkpoint, read and checked.
  *
  * A reader asks for elements of a group, or of a tensor, whatever layout wrote them. Shards
- * are checked when they are opened (shard_read.h). Files may come from anywhere: whatever
+ * are checked when they are opened (shard.h). Files may come from anywhere: whatever
  * they hold, the result is ZERO_OK, ZERO_ERR_IO or ZERO_ERR_FORMAT, naming file and tensor.
  * Nothing here is collective.
  *
@@ -14,7 +14,7 @@
  * through a tensor in its order, all three parts in turn, reads each extent once. */
 #pragma once
 
-#include "checkpoint/shard_read.h"
+#include "checkpoint/shard.h"
 #include "data/tokenizer.h"
 
 typedef struct {

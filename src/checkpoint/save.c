@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "checkpoint/list.h"
-#include "checkpoint/shard_write.h"
+#include "checkpoint/shard.h"
 #include "data/tokenizer_file.h"
 
 #define MEBIBYTE 0x1p20
@@ -68,9 +68,8 @@ static zero_status gather_shards(struct save *s)
     st = zero_agree(s->comm, st);
     if (st == ZERO_OK) {
         uint64_t *mine = words + 5 * own_shard(s);
-        zero_manifest_file shard = zero_shard_describe(&s->shard);
-        mine[0] = shard.bytes;
-        memcpy(mine + 1, shard.checksum, ZERO_CHECKSUM - 1);
+        mine[0] = s->shard.file.bytes;
+        memcpy(mine + 1, s->shard.file.checksum, ZERO_CHECKSUM - 1);
         st = zero_comm_or(s->comm, (int64_t)(5 * size), words);
     }
     for (size_t r = 0; st == ZERO_OK && r < size; r++) {

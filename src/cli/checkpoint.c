@@ -19,6 +19,11 @@
 
 #define PATH_BYTES (ZERO_STORAGE_PATH + ZERO_CHECKPOINT_NAME)
 
+typedef struct {
+    const char *to; /* NULL: not given */
+    int64_t shard_bytes;
+} checkpoint_options;
+
 static uint64_t bytes_of(const zero_manifest *m)
 {
     uint64_t sum = m->tokenizer.bytes;
@@ -67,9 +72,9 @@ static void show_tensors(const zero_manifest *m)
     }
 }
 
-static zero_status show(zero_checkpoint *c, const char *found, const char *to)
+static zero_status show(zero_checkpoint *c, const char *found, const checkpoint_options *o)
 {
-    (void)to;
+    (void)o;
     printf("%s\n", ZERO_SHOWN(found));
     row("step");
     printf("%" PRId64, c->manifest.step);
@@ -168,33 +173,33 @@ static zero_status verify_all(const zero_storage_dir *dir, const char *path,
 
 /* ---- export ---- */
 
-static zero_status export_to(zero_checkpoint *c, const char *found, const char *to)
+static zero_status export_to(zero_checkpoint *c, const char *found,
+                             const checkpoint_options *o)
 {
+    const char *to = o->to;
     const zero_shape *g = &c->manifest.shape;
     char shape[ZERO_PLAN_TEXT];
-    json_t *began;
+    int64_t began;
     ZERO_TRY(zero_overwriting_check_export(to, found));
-    ZERO_TRY(zero_hugging_face_kept_config(c->manifest.kept, &began));
-    int64_t positions = zero_hugging_face_positions(began);
-    json_decref(began);
-    ZERO_TRY(zero_checkpoint_export(c, to));
+    ZERO_TRY(zero_hugging_face_lost_positions(c->manifest.kept, g, &began));
+    ZERO_TRY(zero_checkpoint_export(c, to, o->shard_bytes));
     zero_text_shape(g, shape);
     printf("%s: %s of step %" PRId64 " in fp32, %s, V %" PRId64 "; %s", ZERO_SHOWN(to),
            g->kind->about, c->manifest.step, shape, g->vocab,
            c->manifest.has_tokenizer ? "with its tokenizer"
                                      : "no tokenizer: it was trained on tokens");
-    if (positions > g->seq)
+    if (began > 0)
         printf("; the first %" PRId64 " of the %" PRId64 " positions that it began with",
-               g->seq, positions);
+               g->seq, began);
     printf("\n");
     return ZERO_OK;
 }
 
 /* A run may remove the newest checkpoint before it is read to its end; then there is a
  * newer one. */
-static zero_status use_newest(const char *path, const char *to,
+static zero_status use_newest(const char *path, const checkpoint_options *o,
                               zero_status (*use)(zero_checkpoint *c, const char *found,
-                                                 const char *to))
+                                                 const checkpoint_options *o))
 {
     char found[PATH_BYTES];
     zero_status st;
@@ -202,7 +207,7 @@ static zero_status use_newest(const char *path, const char *to,
         zero_checkpoint c = {0};
         ZERO_TRY(zero_checkpoint_find(path, found, sizeof found));
         st = zero_checkpoint_open(found, NULL, &c);
-        if (st == ZERO_OK) st = use(&c, found, to);
+        if (st == ZERO_OK) st = use(&c, found, o);
         zero_checkpoint_close(&c);
     } while (st == ZERO_ERR_IO && zero_checkpoint_is_removed(path, found));
     return st;
@@ -213,9 +218,6 @@ static zero_status use_newest(const char *path, const char *to,
 enum { SHOW, VERIFY, EXPORT, N_VERBS };
 static const char *const verbs[N_VERBS] = {"show", "verify", "export"};
 
-typedef struct {
-    const char *to; /* NULL: not given */
-} checkpoint_options;
 #define FIELDS checkpoint_options
 static const zero_option rows[] = {
 #include "cli/options/checkpoint.rows"
@@ -239,7 +241,7 @@ static zero_status find_verb(const zero_options *given, int *verb)
 
 static zero_status run(void *options, const zero_options *given)
 {
-    const char *to = ((const checkpoint_options *)options)->to;
+    const checkpoint_options *o = options;
     int verb;
     ZERO_TRY(find_verb(given, &verb));
     if (given->n_operands == 1)
@@ -248,10 +250,13 @@ static zero_status run(void *options, const zero_options *given)
         return zero_fail(ZERO_ERR_INVALID,
                          "checkpoint %s: expected one directory, found %.200s and %.200s",
                          verbs[verb], given->operands[1], given->operands[2]);
-    if ((to != NULL) != (verb == EXPORT))
+    if ((o->to != NULL) != (verb == EXPORT))
         return zero_fail(ZERO_ERR_INVALID, "checkpoint %s%s", verbs[verb],
-                         to ? ": --to is for export alone"
-                            : " needs --to OUT, the directory to make");
+                         o->to ? ": --to is for export alone"
+                               : " needs --to OUT, the directory to make");
+    if (verb != EXPORT && zero_options_is_set(given, "shard-bytes"))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "checkpoint %s: --shard-bytes is for export alone", verbs[verb]);
     const char *path = given->operands[1];
     if (verb == VERIFY) {
         char found[PATH_BYTES];
@@ -267,7 +272,7 @@ static zero_status run(void *options, const zero_options *given)
         zero_storage_close(&dir);
         return st;
     }
-    return use_newest(path, to, verb == SHOW ? show : export_to);
+    return use_newest(path, o, verb == SHOW ? show : export_to);
 }
 
 const zero_command zero_command_checkpoint = {

@@ -202,7 +202,7 @@ static zero_status run_job(job *j)
     const zero_tokenizer *tok = j->from.has_tokenizer ? &j->from.tokenizer : NULL;
     if (!o->ignore_end)
         ZERO_TRY(zero_importing_find_ends(&j->s.world, j->from.kept, tok,
-                                          j->from.model.vocab, &how.ends));
+                                          j->from.model.shape, &how.ends));
     const zero_prompts *p = &j->prompts;
     for (int64_t i = 0; is_root && i < p->n; i++) {
         const zero_text *t = &p->texts[i];
@@ -242,7 +242,7 @@ const zero_command zero_command_generate = {
              "mpirun -n RANKS zero generate MODEL [options]",
     .about = "Continues a prompt with the model of a checkpoint: a directory "
              "step-00000100, or a directory of them, of which the newest is taken. Or with "
-             "a GPT-2 of Hugging Face's: its folder, with config.json and the tokenizer, "
+             "a model of Hugging Face's: its folder, with config.json and the tokenizer, "
              "or its model.safetensors. The text depends on model, prompt and options "
              "alone, not on the number of ranks, nor on texts beside it.",
     .example = "zero generate runs/a --prompt 'Once upon a time' --tokens 100",

@@ -108,14 +108,15 @@ zero_status zero_importing_check_weights(zero_comm *world, zero_hugging_face *fi
 
 /* ---- what checkpoints keep ---- */
 
-/* The model's three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
+/* The model's one or three rates of dropout, in words: "0.1", or "0.1, 0, 0.1". */
 static void read_dropout(const json_t *config, char text[64])
 {
     static const char *const keys[] = {"embd_pdrop", "attn_pdrop", "resid_pdrop"};
+    const json_t *only = json_object_get(config, "attention_dropout");
     double rates[3];
     text[0] = '\0';
     for (int i = 0; i < 3; i++) {
-        const json_t *rate = json_object_get(config, keys[i]);
+        const json_t *rate = only ? only : json_object_get(config, keys[i]);
         if (!json_is_number(rate)) return;
         rates[i] = json_number_value(rate);
     }
@@ -131,7 +132,7 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
     json_t *files;
     zero_ends ends; /* found again where texts are generated; a mistake is found here */
     ZERO_TRY(zero_hugging_face_keep(&im->found, &im->kept));
-    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model->vocab, &ends));
+    ZERO_TRY(zero_hugging_face_ends(im->kept, corpus->tokenizer, model, &ends));
     ZERO_TRY(zero_hugging_face_kept_config(im->kept, &files));
     char theirs[64], ours[32];
     read_dropout(files, theirs);
@@ -141,7 +142,7 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
         snprintf(im->note, sizeof im->note, "dropout %s, where its config.json has %s",
                  ours, theirs);
     size_t n = strlen(im->note);
-    if (model->seq < im->shape.seq)
+    if ((model->kind->has & ZERO_HAS_POSITIONS) && model->seq < im->shape.seq)
         snprintf(im->note + n, sizeof im->note - n,
                  "%sthe first %" PRId64 " of its %" PRId64 " positions", n > 0 ? "; " : "",
                  model->seq, im->shape.seq);
@@ -150,10 +151,10 @@ zero_status zero_importing_keep(zero_importing *im, const zero_config *config,
 }
 
 zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
-                                     const zero_tokenizer *tokenizer, int64_t vocab,
-                                     zero_ends *ends)
+                                     const zero_tokenizer *tokenizer,
+                                     const zero_shape *shape, zero_ends *ends)
 {
-    ZERO_TRY(zero_agree(world, zero_hugging_face_ends(kept, tokenizer, vocab, ends)));
+    ZERO_TRY(zero_agree(world, zero_hugging_face_ends(kept, tokenizer, shape, ends)));
     return zero_comm_broadcast(world, 0, ends, sizeof *ends);
 }
 

@@ -42,7 +42,8 @@ ZERO_NODISCARD zero_status zero_importing_keep(zero_importing *importing,
  * Collective. */
 ZERO_NODISCARD zero_status zero_importing_find_ends(zero_comm *world, const json_t *kept,
                                                     const zero_tokenizer *tokenizer,
-                                                    int64_t vocab, zero_ends *ends);
+                                                    const zero_shape *shape,
+                                                    zero_ends *ends);
 
 /* Ranks that read files of their own must have read the same model. Collective:
  * ZERO_ERR_FORMAT names the rank that has another shape, or other weights

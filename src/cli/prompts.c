@@ -87,7 +87,7 @@ static zero_status check_known(const zero_prompts_reader *r, const prompt *p,
         const size_t at = zero_tokenizer_span(tok, i, t->tokens);
         if (!tok->characters)
             return zero_tokenizer_refuse_byte(tok, name_of(p, room),
-                                              (unsigned char)p->text[at], at);
+                                              (unsigned char)(-1 - t->tokens[i]), at);
         return zero_fail(ZERO_ERR_INVALID,
                          "%s: character %" PRId64 " of %.*s is not among the %" PRId32
                          " characters of the training text",
@@ -108,7 +108,7 @@ static zero_status check_ids(const zero_prompts_reader *r, const zero_text *t)
     return ZERO_OK;
 }
 
-/* `tokens` has room for one of each byte. */
+/* `tokens` has room for the most that the bytes may have. */
 static zero_status encode(const zero_prompts_reader *r, const prompt *p, zero_text *t)
 {
     t->n_known = (int64_t)p->bytes;
@@ -143,6 +143,11 @@ static zero_status allocate(zero_prompts *p, int64_t n, int64_t tokens)
     return zero_fail(ZERO_ERR_NOMEM, "no memory for %" PRId64 " tokens", tokens);
 }
 
+static int64_t room_for(const zero_prompts_reader *r, size_t bytes)
+{
+    return (int64_t)zero_tokenizer_most(r->tokenizer, bytes);
+}
+
 static zero_status take_lines(const zero_prompts_reader *r, const char *lines, size_t all,
                               zero_prompts *p)
 {
@@ -153,7 +158,7 @@ static zero_status take_lines(const zero_prompts_reader *r, const char *lines, s
             ZERO_ERR_INVALID,
             "--prompts %.200s: there is no text in the file; expected one in each line",
             r->options->prompts);
-    ZERO_TRY(allocate(p, n, (int64_t)bytes + n * (more + (int64_t)sizeof NO_PROMPT)));
+    ZERO_TRY(allocate(p, n, room_for(r, bytes + (size_t)n * sizeof NO_PROMPT) + n * more));
     int32_t *room = p->tokens;
     for (const char *at = lines, *end; p->n < n; at = end + 1) {
         const size_t left = (size_t)(lines + bytes - at);
@@ -178,9 +183,11 @@ static zero_status take_one(const zero_prompts_reader *r, zero_prompts *p)
     const zero_generate_options *o = r->options;
     const char *text = o->prompt ? o->prompt : NO_PROMPT;
     const prompt given = {text, strlen(text), 0};
-    int64_t room = (int64_t)given.bytes;
+    int64_t room = 0;
     if (o->prompt_tokens)
         ZERO_TRY(zero_generate_options_ids(o->prompt_tokens, NULL, &room));
+    else
+        room = room_for(r, given.bytes);
     ZERO_TRY(allocate(p, 1, room + o->tokens));
     p->n = 1;
     p->texts[0].tokens = p->tokens;

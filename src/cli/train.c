@@ -161,9 +161,10 @@ static zero_status show_text(zero_session *s, int64_t step, const char *title)
                          .seed = s->config.seed,
                          .temperature = 0.6,
                          .known = tok ? tok->vocab : s->model.vocab};
-    ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.vocab,
+    ZERO_TRY(zero_importing_find_ends(&s->world, s->importing.kept, tok, s->model.shape,
                                       &how.ends));
-    zero_text text = {.tokens = malloc((size_t)(n + 2) * sizeof *text.tokens)};
+    /* An empty line has 8 tokens at most. */
+    zero_text text = {.tokens = malloc((size_t)(n + 8) * sizeof *text.tokens)};
     zero_status st = text.tokens ? begin_text(s, &how.ends, &text)
                                  : zero_fail(ZERO_ERR_NOMEM, "no memory for a sample");
     st = zero_agree(&s->world, st);

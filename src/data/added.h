@@ -12,8 +12,8 @@
 #include "zero/status.h"
 
 typedef struct {
-    const unsigned char *text; /* borrowed */
-    uint32_t len;
+    char *text; /* owned; ends with a zero, which does not count */
+    size_t len;
     int32_t id;
 } zero_added_token;
 
@@ -23,9 +23,11 @@ typedef struct {
     bool begins[256]; /* a token begins with this byte */
 } zero_added;
 
-/* Adds a token of at least one byte. Tokens are found after zero_added_sort(). */
-ZERO_NODISCARD zero_status zero_added_add(zero_added *added, zero_added_token token);
-void zero_added_sort(zero_added *added);
+/* Adds a token of at least one byte, which is copied. Tokens are found after
+ * zero_added_sort(), which is false if two are the same. */
+ZERO_NODISCARD zero_status zero_added_add(zero_added *added, const unsigned char *text,
+                                          size_t len, int32_t id);
+ZERO_NODISCARD bool zero_added_sort(zero_added *added);
 void zero_added_destroy(zero_added *added);
 
 /* The first token in text[len] from `from` on, which begins at *at; NULL if there is

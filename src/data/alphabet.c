@@ -1,52 +1,37 @@
 #include "data/alphabet.h"
 
 #include <stdint.h>
+#include <string.h>
 
-static bool stands_for_itself(unsigned byte)
+#include "base/utf8.h"
+
+static void list_letters(uint32_t letters[256])
 {
-    return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte != 0xad);
+    uint32_t next = 0x100; /* for bytes that do not stand for themselves */
+    for (uint32_t i = 0; i < 256; i++) {
+        const bool is_own = (i >= 0x21 && i <= 0x7e) || (i >= 0xa1 && i != 0xad);
+        letters[i] = is_own ? i : next++;
+    }
 }
 
-static unsigned point_of(unsigned byte)
+void zero_alphabet_letter(unsigned char byte, char letter[ZERO_LETTER])
 {
-    unsigned before = byte; /* bytes before this one that do not stand for themselves */
-    if (stands_for_itself(byte)) return byte;
-    if (byte > 0x20) before = 33;               /* 0x7f */
-    if (byte > 0x7f) before = 34 + byte - 0x80; /* 0x80 to 0xa0 */
-    if (byte == 0xad) before = 67;
-    return 0x100 + before;
-}
-
-size_t zero_alphabet_letter(unsigned char byte, char letter[ZERO_LETTER])
-{
-    unsigned point = point_of(byte);
-    size_t len = 0;
-    if (point >= 0x80) letter[len++] = (char)(0xc0 | point >> 6);
-    letter[len++] = (char)(point < 0x80 ? point : 0x80 | (point & 0x3f));
-    letter[len] = '\0';
-    return len;
-}
-
-/* The byte that a character stands for; -1 if it is not a letter. */
-static int byte_of(unsigned point)
-{
-    if (point < 0x100) return stands_for_itself(point) ? (int)point : -1;
-    unsigned n = point - 0x100;
-    if (n <= 0x20) return (int)n;
-    if (n == 33) return 0x7f;
-    if (n >= 34 && n <= 66) return (int)(0x80 + n - 34);
-    return n == 67 ? 0xad : -1;
+    uint32_t letters[256];
+    list_letters(letters);
+    letter[zero_utf8_write(letters[byte], (unsigned char *)letter)] = '\0';
 }
 
 bool zero_alphabet_bytes(const char *text, unsigned char *out, size_t *len)
 {
+    uint32_t letters[256], c = 0;
+    const size_t all = strlen(text);
+    list_letters(letters);
     *len = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        unsigned point = *at;
-        if (point >= 0xe0) return false;
-        if (point >= 0xc0) point = (point & 0x1f) << 6 | (*++at & 0x3f);
-        int byte = byte_of(point);
-        if (byte < 0) return false;
+    for (size_t at = 0; at < all;) {
+        int byte = 0;
+        at += zero_utf8_read((const unsigned char *)text + at, all - at, &c);
+        while (byte < 256 && letters[byte] != c) byte++;
+        if (byte == 256) return false;
         out[(*len)++] = (unsigned char)byte;
     }
     return true;

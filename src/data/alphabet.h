@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ZERO_LETTER 3 /* bytes of a letter and its final zero */
+#define ZERO_LETTER 5 /* bytes of a letter and its final zero, at most */
 
-/* The letter of a byte, as UTF-8; returns its length. */
-size_t zero_alphabet_letter(unsigned char byte, char letter[ZERO_LETTER]);
+/* The letter of a byte, as UTF-8. */
+void zero_alphabet_letter(unsigned char byte, char letter[ZERO_LETTER]);
 
-/* Writes the bytes that `text` names to out[], which has room for as many bytes as the text
- * has. False if the text has a character that is not a letter of the alphabet. */
+/* Writes the bytes that `text`, in UTF-8, names to out[], which has room for as many bytes
+ * as the text has. False if the text has a character that is not a letter of the alphabet. */
 bool zero_alphabet_bytes(const char *text, unsigned char *out, size_t *len);

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/grow.h"
 #include "data/cuts.h"
+#include "data/heap.h"
 #include "data/piece.h"
 
 /* One of the distinct pieces of the text; its tokens are joined in place. */
@@ -32,11 +33,6 @@ typedef struct {
     int64_t word, next;
 } list_node;
 
-/* An item of the heap. The count is that of the push; counts only fall after it. */
-typedef struct {
-    int64_t count, pair;
-} candidate;
-
 typedef struct {
     word *words;
     int64_t n_words, words_capacity;
@@ -49,13 +45,12 @@ typedef struct {
     int64_t pair_slots;
     list_node *nodes;
     int64_t n_nodes, nodes_capacity;
-    candidate *heap;
-    int64_t n_heap, heap_capacity;
+    zero_heap heap; /* keys of pairs when they were pushed; counts only fall after it */
 } trainer;
 
 static void destroy(trainer *t)
 {
-    free(t->heap);
+    free(t->heap.keys);
     free(t->nodes);
     free(t->pair_table);
     free(t->pairs);
@@ -205,9 +200,8 @@ static zero_status find_pair(trainer *t, zero_merge ids, int64_t *index)
         t->pairs = pairs;
         t->pairs[t->n_pairs++] = (pair){.ids = ids, .list = -1};
         *slot = t->n_pairs;
-        if (2 * t->n_pairs > t->pair_slots) ZERO_TRY(grow_pair_table(t));
         *index = t->n_pairs - 1;
-        return ZERO_OK;
+        return 2 * t->n_pairs > t->pair_slots ? grow_pair_table(t) : ZERO_OK;
     }
     *index = *slot - 1;
     return ZERO_OK;
@@ -244,63 +238,35 @@ static void remove_pairs(trainer *t, const word *w)
 
 /* ---- the most frequent pair ---- */
 
-static bool comes_before(const trainer *t, candidate a, candidate b)
+/* The highest count comes first, then the smaller left token, then the smaller right
+ * one. */
+static zero_heap_key key_of(const pair *p)
 {
-    if (a.count != b.count) return a.count > b.count;
-    zero_merge x = t->pairs[a.pair].ids, y = t->pairs[b.pair].ids;
-    return x.left != y.left ? x.left < y.left : x.right < y.right;
+    return (zero_heap_key)(uint64_t)~p->count << 64 |
+           (uint64_t)(uint32_t)p->ids.left << 32 | (uint32_t)p->ids.right;
 }
 
-static void swap(candidate *a, candidate *b)
+/* Pushes the pairs from `first` on. */
+static zero_status push(trainer *t, int64_t first)
 {
-    candidate c = *a;
-    *a = *b;
-    *b = c;
-}
-
-static zero_status push(trainer *t, int64_t p)
-{
-    candidate *heap = zero_grow(t->heap, t->n_heap, &t->heap_capacity, sizeof *heap);
-    if (!heap) return no_memory(t->n_heap, "candidates");
-    t->heap = heap;
-    int64_t at = t->n_heap++;
-    heap[at] = (candidate){.count = t->pairs[p].count, .pair = p};
-    for (; at > 0 && comes_before(t, heap[at], heap[(at - 1) / 2]); at = (at - 1) / 2)
-        swap(&heap[at], &heap[(at - 1) / 2]);
+    for (int64_t p = first; p < t->n_pairs; p++)
+        if (!zero_heap_push(&t->heap, key_of(&t->pairs[p])))
+            return no_memory(t->heap.n, "candidates");
     return ZERO_OK;
 }
 
-static void sift_down(trainer *t)
+/* Returns the pair with the highest count, or NULL if none occurs twice. */
+static const pair *pop(trainer *t)
 {
-    candidate *heap = t->heap;
-    for (int64_t at = 0;;) {
-        int64_t best = at;
-        for (int64_t child = 2 * at + 1; child <= 2 * at + 2 && child < t->n_heap; child++)
-            if (comes_before(t, heap[child], heap[best])) best = child;
-        if (best == at) return;
-        swap(&heap[at], &heap[best]);
-        at = best;
+    while (t->heap.n > 0) {
+        const zero_heap_key top = zero_heap_pop(&t->heap);
+        const zero_merge ids = {(int32_t)(uint32_t)(top >> 32), (int32_t)(uint32_t)top};
+        const pair *p = &t->pairs[*pair_slot(t, ids) - 1];
+        if (p->count < 2) continue;
+        if (key_of(p) == top) return p;
+        zero_heap_push(&t->heap, key_of(p));
     }
-}
-
-/* Returns the pair with the highest count, or -1 if none occurs twice. */
-static int64_t pop(trainer *t)
-{
-    while (t->n_heap > 0) {
-        candidate top = t->heap[0];
-        int64_t count = t->pairs[top.pair].count;
-        if (count == top.count && count >= 2) {
-            t->heap[0] = t->heap[--t->n_heap];
-            sift_down(t);
-            return top.pair;
-        }
-        if (count >= 2)
-            t->heap[0].count = count;
-        else
-            t->heap[0] = t->heap[--t->n_heap];
-        sift_down(t);
-    }
-    return -1;
+    return NULL;
 }
 
 /* ---- learning ---- */
@@ -322,22 +288,18 @@ static zero_status train(trainer *t, const unsigned char *text, size_t len, int 
     ZERO_TRY(list_words(t, text, len, threads));
     ZERO_TRY(grow_pair_table(t));
     for (int64_t w = 0; w < t->n_words; w++) ZERO_TRY(add_pairs(t, w, 0));
-    for (int64_t p = 0; p < t->n_pairs; p++) ZERO_TRY(push(t, p));
+    ZERO_TRY(push(t, 0));
     int32_t n = 0;
-    for (; n < n_wanted; n++) {
-        int64_t p = pop(t);
-        if (p < 0) break;
-        merges[n] = t->pairs[p].ids;
-        int32_t token = ZERO_VOCAB_BYTES + n;
-        zero_merge ids = t->pairs[p].ids;
-        int64_t first_new = t->n_pairs;
-        for (int64_t node = t->pairs[p].list; node >= 0; node = t->nodes[node].next) {
+    for (const pair *p; n < n_wanted && (p = pop(t)); n++) {
+        const int64_t first_new = t->n_pairs;
+        merges[n] = p->ids;
+        for (int64_t node = p->list; node >= 0; node = t->nodes[node].next) {
             int64_t w = t->nodes[node].word;
             remove_pairs(t, &t->words[w]);
-            join_pairs(&t->words[w], ids, token);
+            join_pairs(&t->words[w], merges[n], ZERO_VOCAB_BYTES + n);
             ZERO_TRY(add_pairs(t, w, first_new));
         }
-        for (int64_t q = first_new; q < t->n_pairs; q++) ZERO_TRY(push(t, q));
+        ZERO_TRY(push(t, first_new));
     }
     *n_found = n;
     return ZERO_OK;

@@ -68,29 +68,22 @@ zero_status zero_corpus_open(const zero_corpus_source *from, zero_corpus *corpus
     return st;
 }
 
-static zero_status count_words(const char *tokenizer, int32_t *words)
-{
-    zero_tokenizer opened;
-    if (zero_tokenizer_is_name(tokenizer)) return zero_tokenizer_parse(tokenizer, words);
-    ZERO_TRY(zero_tokenizer_open(tokenizer, &opened));
-    *words = opened.vocab;
-    zero_tokenizer_destroy(&opened);
-    return ZERO_OK;
-}
-
 zero_status zero_corpus_expect_vocab(const char *spec, const char *tokenizer,
                                      int64_t *vocab, const char **why)
 {
-    int32_t words;
-    bool stories = zero_opening_is_stories(spec);
+    zero_tokenizer opened = {.vocab = 0};
+    const bool stories = zero_opening_is_stories(spec);
     if (!tokenizer && strcmp(spec, "lesson") == 0) {
         *vocab = ZERO_LESSON_LETTERS;
         *why = "the lesson's letters";
         return ZERO_OK;
     }
     const char *fallback = stories ? ZERO_STORIES_TOKENIZER : "byte";
-    ZERO_TRY(count_words(tokenizer ? tokenizer : fallback, &words));
-    *vocab = words;
+    const char *name = tokenizer ? tokenizer : fallback;
+    ZERO_TRY(zero_tokenizer_is_name(name) ? zero_tokenizer_parse(name, &opened.vocab)
+                                          : zero_tokenizer_open(name, &opened));
+    *vocab = opened.vocab;
+    zero_tokenizer_destroy(&opened);
     *why = tokenizer ? "--tokenizer's"
            : stories ? "that of the stories' own tokenizer, " ZERO_STORIES_TOKENIZER
                      : "bytes; for token files give theirs by --vocab";
@@ -131,14 +124,10 @@ void zero_corpus_checksum(const zero_corpus *c, char hex[ZERO_CHECKSUM])
 void zero_corpus_read(const zero_corpus *corpus, int64_t begin, int64_t n, int32_t *tokens)
 {
     assert(begin >= 0 && n >= 0 && n <= corpus->n_tokens - begin);
-    if (corpus->width == 1) {
-        const uint8_t *from = (const uint8_t *)corpus->tokens + begin;
-        for (int64_t i = 0; i < n; i++) tokens[i] = from[i];
-    } else if (corpus->width == 2) {
-        const uint16_t *from = (const uint16_t *)corpus->tokens + begin;
-        for (int64_t i = 0; i < n; i++) tokens[i] = from[i];
-    } else {
-        const uint32_t *from = (const uint32_t *)corpus->tokens + begin;
-        for (int64_t i = 0; i < n; i++) tokens[i] = (int32_t)from[i];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = begin + i;
+        tokens[i] = corpus->width == 1   ? ((const uint8_t *)corpus->tokens)[at]
+                    : corpus->width == 2 ? ((const uint16_t *)corpus->tokens)[at]
+                                         : ((const int32_t *)corpus->tokens)[at];
     }
 }

@@ -11,7 +11,7 @@
 #include "data/tokenizer_find.h"
 
 /* 1.3 M training tokens of bpe:512 (2.4 bytes each): more than the demo reads. */
-#define STORIES_DEFAULT ((size_t)3600000)
+#define STORIES_DEFAULT 3600000
 #define STORIES_MOST    INT64_C(1000000000000)
 
 enum { LESSON_WORD = 4, LESSON_TIMES = 32 };
@@ -42,6 +42,36 @@ static zero_status begin(zero_opening *o, uint64_t bytes, const char *fallback,
     return zero_opening_begin(o, text, bytes, strcmp(*name, "byte") == 0);
 }
 
+/* No token crosses the border between training and validation. */
+static zero_status encode_both(const zero_material *text, const zero_tokenizer *tokenizer,
+                               int threads, zero_material *tokens)
+{
+    zero_bytes first = {.bytes = text->all.bytes, .len = text->n_train};
+    zero_bytes rest = {.bytes = text->all.bytes + text->n_train,
+                       .len = text->all.len - text->n_train};
+    ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
+    tokens->n_train = tokens->all.len;
+    zero_status st = zero_encode_text(tokenizer, &rest, threads, &tokens->all);
+    return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
+}
+
+/* On failure *tokens holds what the caller destroys. */
+static zero_status encode(const zero_opening *o, const zero_tokenizer *tokenizer,
+                          zero_material *tokens)
+{
+    const size_t len = o->read.all.len, room = o->read.all.most;
+    const size_t left = room > len ? room - len : 1;
+    *tokens = (zero_material){.is_split = o->read.is_split};
+    if (room > 0) tokens->all.most = left;
+    zero_status st = encode_both(&o->read, tokenizer, o->from->threads, tokens);
+    if (st != ZERO_ERR_NOMEM || room == 0) return st;
+    return zero_fail(
+        ZERO_ERR_NOMEM,
+        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that are "
+        "left beside it; give less data, or start on nodes with more memory",
+        (double)len / 0x1p20, (double)left / 0x1p20);
+}
+
 static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corpus)
 {
     zero_material tokens;
@@ -57,8 +87,7 @@ static zero_status tokenize(zero_opening *o, const char *name, zero_corpus *corp
         zero_opening_adopt(o, &o->read, 1, corpus);
         return ZERO_OK;
     }
-    zero_status st =
-        zero_material_encode(&o->read, corpus->tokenizer, o->from->threads, &tokens);
+    zero_status st = encode(o, corpus->tokenizer, &tokens);
     if (st == ZERO_OK)
         zero_opening_adopt(o, &tokens, zero_encode_width(corpus->tokenizer), corpus);
     else
@@ -81,18 +110,6 @@ static zero_status finish(zero_opening *o, const char *name, zero_corpus *corpus
 
 /* ---- stories ---- */
 
-static zero_status parse_size(const char *spec, const char *text, size_t *size)
-{
-    int64_t n;
-    if (!zero_quantity_whole(text, &n) || n < 1 || n > STORIES_MOST)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
-                         "1000G, as in stories:4M or stories:4MiB",
-                         spec);
-    *size = (size_t)n;
-    return ZERO_OK;
-}
-
 static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories *stories,
                                 zero_corpus *corpus)
 {
@@ -104,7 +121,8 @@ static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories
     ZERO_TRY(finish(o, name, corpus));
     /* Patterns may join what the measure counts apart, such as a full stop and a line's
      * end. */
-    corpus->has_entropy = corpus->tokenizer->n_patterns == 0;
+    corpus->has_entropy =
+        corpus->tokenizer->n_patterns == 0 && !corpus->tokenizer->has_marks;
     if (corpus->has_entropy)
         corpus->entropy = zero_stories_measure(stories, corpus->tokenizer);
     snprintf(corpus->description, sizeof corpus->description,
@@ -117,11 +135,16 @@ static zero_status tell_stories(zero_opening *o, size_t size, const zero_stories
 static zero_status open_stories(zero_opening *o, zero_corpus *corpus)
 {
     const char *data = o->from->data, *colon = strchr(data, ':');
-    size_t size = STORIES_DEFAULT;
+    int64_t size = STORIES_DEFAULT;
     zero_stories stories;
-    if (colon) ZERO_TRY(parse_size(data, colon + 1, &size));
+    if (colon &&
+        (!zero_quantity_whole(colon + 1, &size) || size < 1 || size > STORIES_MOST))
+        return zero_fail(ZERO_ERR_INVALID,
+                         "--data %s: expected stories:SIZE with a size in bytes from 1 to "
+                         "1000G, as in stories:4M or stories:4MiB",
+                         data);
     ZERO_TRY(zero_stories_init(&stories, o->from->seed));
-    zero_status st = tell_stories(o, size, &stories, corpus);
+    zero_status st = tell_stories(o, (size_t)size, &stories, corpus);
     zero_stories_destroy(&stories);
     return st;
 }
@@ -135,43 +158,41 @@ bool zero_opening_is_stories(const char *spec)
 
 /* "abcabcdbcdecdefd...habh", again and again: each letter, the two after it, and the letter
  * again. */
-static zero_status open_lesson(zero_opening *o, zero_corpus *corpus)
+static zero_status write_lesson(zero_bytes *text)
 {
     static const int after[LESSON_WORD] = {0, 1, 2, 0};
     unsigned char letters[ZERO_LESSON_LETTERS * LESSON_WORD];
-    const char *name;
     for (int i = 0; i < ZERO_LESSON_LETTERS * LESSON_WORD; i++)
         letters[i] = (unsigned char)('a' + (i / LESSON_WORD + after[i % LESSON_WORD]) %
                                                ZERO_LESSON_LETTERS);
-    ZERO_TRY(begin(o, LESSON_TIMES * sizeof letters, ZERO_LESSON_TOKENIZER, &name));
     for (int i = 0; i < LESSON_TIMES; i++)
-        ZERO_TRY(zero_bytes_append(&o->read.all, letters, sizeof letters));
-    return finish(o, name, corpus);
+        ZERO_TRY(zero_bytes_append(text, letters, sizeof letters));
+    return ZERO_OK;
 }
 
-static zero_status open_files(zero_opening *o, zero_corpus *corpus)
+static zero_status read_files(zero_opening *o)
 {
     const zero_files *files = &o->data.files;
-    const char *name;
-    ZERO_TRY(begin(o, o->data.bytes, "byte", &name));
     ZERO_TRY(zero_material_read(&o->read, &o->data, 0, files->n, (zero_tokens_limit){0}));
-    if (o->read.all.len == 0)
-        return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty",
-                         o->from->data,
-                         files->n == 1 ? "the file is" : "all of its files are");
-    return finish(o, name, corpus);
+    if (o->read.all.len > 0) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT, "%s: nothing to train on: %s empty", o->from->data,
+                     files->n == 1 ? "the file is" : "all of its files are");
 }
 
 zero_status zero_opening_take_text(zero_opening *o, zero_corpus *corpus)
 {
-    const char *data = o->from->data;
+    const char *data = o->from->data, *name;
+    const bool is_lesson = strcmp(data, "lesson") == 0, is_self = strcmp(data, "self") == 0;
+    const uint64_t lesson = ZERO_LESSON_LETTERS * LESSON_WORD * LESSON_TIMES;
+    zero_bytes *all = &o->read.all;
     if (zero_opening_is_stories(data)) return open_stories(o, corpus);
-    if (strcmp(data, "lesson") == 0) return open_lesson(o, corpus);
-    if (strcmp(data, "self") == 0) {
-        const char *name;
-        ZERO_TRY(begin(o, zero_self_len, "byte", &name));
-        ZERO_TRY(zero_bytes_append(&o->read.all, zero_self_text, zero_self_len));
-        return finish(o, name, corpus);
-    }
-    return open_files(o, corpus);
+    ZERO_TRY(begin(o,
+                   is_lesson ? lesson
+                   : is_self ? zero_self_len
+                             : o->data.bytes,
+                   is_lesson ? ZERO_LESSON_TOKENIZER : "byte", &name));
+    ZERO_TRY(is_lesson ? write_lesson(all)
+             : is_self ? zero_bytes_append(all, zero_self_text, zero_self_len)
+                       : read_files(o));
+    return finish(o, name, corpus);
 }

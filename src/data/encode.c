@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "data/ascii.h"
 #include "data/cuts.h"
 
 int zero_encode_width(const zero_tokenizer *tok)
@@ -17,20 +18,20 @@ int zero_encode_width(const zero_tokenizer *tok)
  * tokenizer that lacks bytes. */
 typedef struct {
     const zero_tokenizer *tok;
-    const unsigned char *text;
     size_t at;
     zero_bytes *out;
 } sink;
 
 static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *tokens)
 {
-    const bool has_characters = s->tok->characters != NULL;
+    const bool has_characters = s->tok->characters;
     if (!has_characters && !s->tok->lacks_bytes) return ZERO_OK;
     for (int64_t i = 0; i < n; i++) {
         if (tokens[i] >= 0) continue;
         const size_t at = s->at + zero_tokenizer_span(s->tok, i, tokens);
         if (!has_characters)
-            return zero_tokenizer_refuse_byte(s->tok, "the text", s->text[at], at);
+            return zero_tokenizer_refuse_byte(s->tok, "the text",
+                                              (unsigned char)(-1 - tokens[i]), at);
         return zero_fail(
             ZERO_ERR_INVALID,
             "character %zu of the text is not among those of the model's tokenizer",
@@ -40,42 +41,41 @@ static zero_status check_known(sink *s, size_t width, int64_t n, const int32_t *
     return ZERO_OK;
 }
 
-static zero_status append_narrow(void *arg, int64_t n, const int32_t *tokens)
+static zero_status append(void *arg, int64_t n, const int32_t *tokens)
 {
     sink *s = arg;
     zero_bytes *out = s->out;
-    ZERO_TRY(check_known(s, sizeof(uint16_t), n, tokens));
-    ZERO_TRY(zero_bytes_reserve(out, (size_t)n * sizeof(uint16_t)));
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t narrow = (uint16_t)tokens[i];
+    const size_t width = (size_t)zero_encode_width(s->tok);
+    ZERO_TRY(check_known(s, width, n, tokens));
+    if (width == sizeof *tokens) return zero_bytes_append(out, tokens, (size_t)n * width);
+    ZERO_TRY(zero_bytes_reserve(out, (size_t)n * width));
+    for (int64_t i = 0; i < n; i++, out->len += width) {
+        const uint16_t narrow = (uint16_t)tokens[i];
         memcpy(out->bytes + out->len, &narrow, sizeof narrow);
-        out->len += sizeof narrow;
     }
     return ZERO_OK;
 }
 
-static zero_status append_wide(void *arg, int64_t n, const int32_t *tokens)
+static zero_status encode(const zero_tokenizer *tok, bool is_rest,
+                          const unsigned char *text, size_t len, zero_bytes *tokens)
 {
-    sink *s = arg;
-    ZERO_TRY(check_known(s, sizeof *tokens, n, tokens));
-    return zero_bytes_append(s->out, tokens, (size_t)n * sizeof *tokens);
-}
-
-static zero_status encode(const zero_tokenizer *tok, const unsigned char *text, size_t len,
-                          zero_bytes *tokens)
-{
-    zero_token_sink append = zero_encode_width(tok) == 2 ? append_narrow : append_wide;
-    sink s = {.tok = tok, .text = text, .out = tokens};
-    return zero_tokenizer_encode_to(tok, text, len, append, &s);
+    sink s = {.tok = tok, .out = tokens};
+    return zero_tokenizer_encode_to(tok, is_rest, text, len, append, &s);
 }
 
 /* ---- by threads ---- */
 
-static bool are_without_border(const zero_added *added)
+/* Added tokens with no border in or after them: where blanks are put before what follows a
+ * token, a part would have to know that it does. */
+static bool are_within(const zero_tokenizer *tok, const zero_added *added)
 {
+    const bool blanks = tok->blank == ZERO_BLANK_EACH || tok->blank == ZERO_BLANK_ALWAYS;
     for (int64_t i = 0; i < added->n; i++) {
         const zero_added_token *t = &added->tokens[i];
-        if (zero_cut_at(t->text, t->len, 0) < t->len) return false;
+        const unsigned char *text = (const unsigned char *)t->text;
+        const bool ends =
+            blanks && zero_ascii_class_of(text[t->len - 1]) == ZERO_ASCII_LETTER;
+        if (ends || zero_cut_at(text, t->len, 0) < t->len) return false;
     }
     return true;
 }
@@ -85,9 +85,9 @@ bool zero_encode_may_cut(const zero_tokenizer *tok)
     if (!tok->is_foreign) return true;
     for (int i = 0; i < tok->n_patterns; i++)
         if (!zero_pattern_is_known(tok->patterns[i])) return false;
-    const bool has_pieces = tok->n_patterns > 0 || tok->cuts_as_own;
-    return has_pieces && are_without_border(&tok->added[0]) &&
-           are_without_border(&tok->added[1]);
+    const bool has_pieces = tok->n_patterns > 0 || tok->cuts_as_own ||
+                            (tok->has_marks && !tok->joins_words && !tok->joins_lines);
+    return has_pieces && are_within(tok, &tok->added[0]) && are_within(tok, &tok->added[1]);
 }
 
 typedef struct {
@@ -101,22 +101,9 @@ typedef struct {
 static void encode_part(void *arg, int64_t i, const unsigned char *text, size_t len)
 {
     job *j = arg;
-    zero_status st = encode(j->tok, text, len, &j->parts[i]);
+    zero_status st = encode(j->tok, i > 0, text, len, &j->parts[i]);
     if (st != ZERO_OK) j->n_failed++;
     if (st == ZERO_ERR_NOMEM) j->is_full = true;
-}
-
-/* Each part is freed as soon as it is copied, so only one part is in memory twice. */
-static zero_status join(const job *j, zero_bytes *tokens)
-{
-    size_t bytes = 0;
-    for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
-    ZERO_TRY(zero_bytes_reserve(tokens, bytes));
-    for (int64_t i = 0; i < j->n; i++) {
-        ZERO_TRY(zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len));
-        zero_bytes_destroy(&j->parts[i]);
-    }
-    return ZERO_OK;
 }
 
 /* Sets *done unless a part failed. */
@@ -132,8 +119,15 @@ static zero_status encode_by_threads(job *j, const zero_bytes *text, int threads
     *done = st == ZERO_OK && j->n_failed == 0;
     if (st == ZERO_OK && j->is_full)
         st = zero_fail(ZERO_ERR_NOMEM, "no memory for the tokens of a part of a text");
-    if (*done) st = join(j, tokens);
-    for (int64_t i = 0; i < j->n; i++) zero_bytes_destroy(&j->parts[i]);
+    size_t bytes = 0;
+    for (int64_t i = 0; i < j->n; i++) bytes += j->parts[i].len;
+    if (*done) st = zero_bytes_reserve(tokens, bytes);
+    /* Each is freed as soon as it is copied, so only one is in memory twice. */
+    for (int64_t i = 0; i < j->n; i++) {
+        if (*done && st == ZERO_OK)
+            st = zero_bytes_append(tokens, j->parts[i].bytes, j->parts[i].len);
+        zero_bytes_destroy(&j->parts[i]);
+    }
     free(j->parts);
     return st;
 }
@@ -146,5 +140,5 @@ zero_status zero_encode_text(const zero_tokenizer *tok, const zero_bytes *text, 
     if (j.n > 1 && zero_encode_may_cut(tok))
         ZERO_TRY(encode_by_threads(&j, text, threads, tokens, &done));
     /* After a failure one thread finds its place in the whole text, for the message. */
-    return done ? ZERO_OK : encode(tok, text->bytes, text->len, tokens);
+    return done ? ZERO_OK : encode(tok, false, text->bytes, text->len, tokens);
 }

@@ -6,24 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
-#include "data/encode.h"
 #include "data/stranger.h"
-#include "data/tokenizer_find.h"
-
-typedef zero_material material;
-
-/* ---- files ---- */
-
-static zero_status look_into(const char *path, int token_bytes, zero_tokens_format *format,
-                             bool *is_binary, uint64_t *bytes)
-{
-    zero_file file;
-    ZERO_TRY(zero_file_open(path, &file));
-    zero_status st = zero_tokens_detect(&file, token_bytes, format, is_binary);
-    *bytes = file.bytes;
-    zero_file_close(&file);
-    return st;
-}
 
 static zero_status look_into_all(zero_listed *l, const char *option, const char *spec,
                                  int token_bytes, const zero_listener *listener)
@@ -34,9 +17,12 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
     for (int64_t i = 0; i < n_all; i++) {
         zero_tokens_format format;
         bool is_binary = false;
-        uint64_t bytes = 0;
         char *path = f->paths[i];
-        ZERO_TRY(look_into(path, token_bytes, &format, &is_binary, &bytes));
+        zero_file file;
+        ZERO_TRY(zero_file_open(path, &file));
+        zero_status st = zero_tokens_detect(&file, token_bytes, &format, &is_binary);
+        zero_file_close(&file);
+        ZERO_TRY(st);
         if (is_binary && !f->has_directory) return zero_stranger_refuse_binary(path);
         if (is_binary && n == i) snprintf(first, sizeof first, "%s", path);
         f->paths[i] = f->paths[n];
@@ -50,7 +36,8 @@ static zero_status look_into_all(zero_listed *l, const char *option, const char 
                              l->files.paths[0], zero_tokens_name(l->format), path,
                              zero_tokens_name(format));
         l->format.is_assumed = l->format.is_assumed || format.is_assumed;
-        l->bytes += bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
+        l->bytes +=
+            file.bytes / (uint64_t)format.bytes * (uint64_t)zero_tokens_width(format);
         n++;
     }
     if (n == 0) return zero_stranger_refuse_binary(first);
@@ -106,49 +93,4 @@ zero_status zero_material_read(zero_material *m, const zero_listed *listed, int6
                      : zero_tokens_read(path, listed->format, limit, &m->all));
     }
     return ZERO_OK;
-}
-
-/* ---- text to tokens ---- */
-
-/* Characters of validation data need tokens, too. */
-static size_t bytes_to_learn_from(const char *name, const material *m)
-{
-    if (strcmp(name, "char") == 0) return m->all.len;
-    return m->is_split ? m->n_train : m->all.len - m->all.len / 10;
-}
-
-zero_status zero_material_learn(const material *text, const char *name, int threads,
-                                zero_tokenizer *tokenizer)
-{
-    if (!zero_tokenizer_is_name(name)) return zero_tokenizer_open(name, tokenizer);
-    return zero_tokenizer_init_by(threads, tokenizer, name, text->all.bytes,
-                                  bytes_to_learn_from(name, text));
-}
-
-static zero_status encode_both(const material *text, const zero_tokenizer *tokenizer,
-                               int threads, material *tokens)
-{
-    zero_bytes first = {.bytes = text->all.bytes, .len = text->n_train};
-    zero_bytes rest = {.bytes = text->all.bytes + text->n_train,
-                       .len = text->all.len - text->n_train};
-    ZERO_TRY(zero_encode_text(tokenizer, &first, threads, &tokens->all));
-    tokens->n_train = tokens->all.len;
-    zero_status st = zero_encode_text(tokenizer, &rest, threads, &tokens->all);
-    return st == ZERO_ERR_INVALID ? zero_fail(st, "--val-data: %s", zero_last_error()) : st;
-}
-
-zero_status zero_material_encode(const material *text, const zero_tokenizer *tokenizer,
-                                 int threads, material *tokens)
-{
-    const size_t len = text->all.len, room = text->all.most;
-    const size_t left = room > len ? room - len : 1;
-    *tokens = (material){.is_split = text->is_split};
-    if (room > 0) tokens->all.most = left;
-    zero_status st = encode_both(text, tokenizer, threads, tokens);
-    if (st != ZERO_ERR_NOMEM || room == 0) return st;
-    return zero_fail(
-        ZERO_ERR_NOMEM,
-        "the tokens of %.1f MiB of text need more than the %.1f MiB of memory that are "
-        "left beside it; give less data, or start on nodes with more memory",
-        (double)len / 0x1p20, (double)left / 0x1p20);
 }

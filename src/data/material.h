@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "base/listener.h"
-#include "data/tokenizer.h"
 #include "data/tokens.h"
 #include "io/bytes.h"
 #include "io/file_list.h"
@@ -36,13 +35,3 @@ void zero_listed_close(zero_listed *listed); /* accepts a zeroed one */
 ZERO_NODISCARD zero_status zero_material_read(zero_material *m, const zero_listed *listed,
                                               int64_t begin, int64_t end,
                                               zero_tokens_limit limit);
-
-/* The tokenizer `name`: one of ours, which learns from the text, or a path. */
-ZERO_NODISCARD zero_status zero_material_learn(const zero_material *text, const char *name,
-                                               int threads, zero_tokenizer *tokenizer);
-
-/* The tokens of a text, made by threads as in encode.h. No token crosses the border between
- * training and validation. On failure *tokens holds what the caller destroys. */
-ZERO_NODISCARD zero_status zero_material_encode(const zero_material *text,
-                                                const zero_tokenizer *tokenizer,
-                                                int threads, zero_material *tokens);

@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+#include "data/tokenizer_find.h"
 
 /* A system whose memory ends kills a process without a word, so sizes are compared before
  * the first read. Tokens that ranks share are copied once. How many tokens a text has is
@@ -45,9 +47,15 @@ zero_status zero_opening_begin(zero_opening *o, zero_tokens_format format, uint6
 
 zero_status zero_opening_learn(const zero_opening *o, const char *name, zero_corpus *corpus)
 {
-    corpus->tokenizer = calloc(1, sizeof *corpus->tokenizer);
-    if (!corpus->tokenizer) return zero_fail(ZERO_ERR_NOMEM, "no memory for a tokenizer");
-    ZERO_TRY(zero_material_learn(&o->read, name, o->from->threads, corpus->tokenizer));
+    const zero_material *text = &o->read;
+    size_t len = text->is_split ? text->n_train : text->all.len - text->all.len / 10;
+    /* Characters of validation data need tokens, too. */
+    if (strcmp(name, "char") == 0) len = text->all.len;
+    ZERO_TRY(zero_new(&corpus->tokenizer, 1, "a tokenizer"));
+    ZERO_TRY(zero_tokenizer_is_name(name)
+                 ? zero_tokenizer_init(o->from->threads, corpus->tokenizer, name,
+                                       text->all.bytes, len)
+                 : zero_tokenizer_open(name, corpus->tokenizer));
     corpus->vocab = corpus->tokenizer->vocab;
     return ZERO_OK;
 }

@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/number.h"
@@ -11,6 +12,7 @@
 struct zero_pattern {
     pcre2_code *code;
     zero_known_pattern *known; /* NULL: not known */
+    bool is_digits;
 };
 
 /* ---- compiling ---- */
@@ -40,28 +42,25 @@ static zero_status compile(const char *where, const char *translated, zero_patte
         where);
 }
 
-static zero_status make(const char *where, const char *regex, zero_pattern *p)
-{
-    char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
-    if (!translated) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
-    zero_status st = zero_pattern_translate(where, regex, translated);
-    if (st == ZERO_OK) st = compile(where, translated, p);
-    free(translated);
-    p->known = zero_known_pattern_find(regex);
-    return st;
-}
-
 zero_status zero_pattern_compile(const char *where, const char *regex,
                                  zero_pattern **pattern)
 {
     zero_pattern *p = calloc(1, sizeof *p);
-    if (!p) return zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
-    zero_status st = make(where, regex, p);
-    if (st == ZERO_OK)
-        *pattern = p;
-    else
+    char *translated = malloc((size_t)16 * ZERO_PATTERN_BYTES);
+    zero_status st = p && translated
+                         ? zero_pattern_translate(where, regex, translated)
+                         : zero_fail(ZERO_ERR_NOMEM, "%s: no memory for a pattern", where);
+    if (st == ZERO_OK) st = compile(where, translated, p);
+    free(translated);
+    if (st != ZERO_OK) {
         zero_pattern_destroy(p);
-    return st;
+        return st;
+    }
+    p->known = zero_known_pattern_find(regex);
+    p->is_digits = strcmp(regex, ZERO_PATTERN_DIGIT) == 0 ||
+                   strcmp(regex, ZERO_PATTERN_DIGIT "+") == 0;
+    *pattern = p;
+    return ZERO_OK;
 }
 
 void zero_pattern_destroy(zero_pattern *pattern)
@@ -73,7 +72,7 @@ void zero_pattern_destroy(zero_pattern *pattern)
 
 bool zero_pattern_is_known(const zero_pattern *pattern)
 {
-    return pattern->known != NULL;
+    return pattern->known || pattern->is_digits;
 }
 
 /* ---- cutting ---- */
@@ -102,17 +101,6 @@ static int match(splitter *s, const zero_pattern *p, const unsigned char *text, 
     }
 }
 
-/* Only the place of a match is read, so one pair is enough for all patterns: with more,
- * PCRE2 returns 0, which is a match, too. */
-static zero_status prepare(splitter *s)
-{
-    if (s->match) return ZERO_OK;
-    s->limits = pcre2_match_context_create(NULL);
-    s->match = s->limits ? pcre2_match_data_create(1, NULL) : NULL;
-    if (s->match) return ZERO_OK;
-    return zero_fail(ZERO_ERR_NOMEM, "no memory to match a pattern");
-}
-
 /* Sets the first match from `from` on; without one *begin is len. Texts are valid UTF-8. */
 static zero_status find(splitter *s, int k, const unsigned char *text, size_t len,
                         size_t from, size_t *begin, size_t *end)
@@ -122,7 +110,11 @@ static zero_status find(splitter *s, int k, const unsigned char *text, size_t le
     *end = p->known ? p->known(text, len, from) : 0;
     if (*end > 0) return ZERO_OK;
     *begin = *end = len;
-    ZERO_TRY(prepare(s));
+    /* Only the place of a match is read, so one pair is enough for all patterns: with more,
+     * PCRE2 returns 0, which is a match, too. */
+    if (!s->match) s->limits = pcre2_match_context_create(NULL);
+    if (!s->match && s->limits) s->match = pcre2_match_data_create(1, NULL);
+    if (!s->match) return zero_fail(ZERO_ERR_NOMEM, "no memory to match a pattern");
     int found = match(s, p, text, len, from);
     if (found == PCRE2_ERROR_NOMATCH) return ZERO_OK;
     if (found < 0) {

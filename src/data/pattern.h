@@ -26,7 +26,7 @@ ZERO_NODISCARD zero_status zero_pattern_compile(const char *where, const char *r
                                                 zero_pattern **pattern);
 void zero_pattern_destroy(zero_pattern *pattern); /* accepts NULL */
 
-/* Whether it is one of pattern_known.h. */
+/* Whether it is one of pattern_known.h, none of which sees past a border of cuts.h. */
 bool zero_pattern_is_known(const zero_pattern *pattern);
 
 typedef zero_status (*zero_piece_visit)(void *arg, const unsigned char *piece, size_t len);

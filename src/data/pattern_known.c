@@ -70,7 +70,8 @@ static size_t line_ends(const unsigned char *text, size_t len, size_t at)
     return at;
 }
 
-static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
+/* The most digits of a number are 3 or 1. */
+static size_t word_end(const unsigned char *text, size_t len, size_t at, size_t digits)
 {
     const unsigned char c = text[at];
     const class here = class_at(text, len, at), next = class_at(text, len, at + 1);
@@ -81,8 +82,7 @@ static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
     }
     if (here == ZERO_ASCII_LETTER) return sure_end(text, len, at, ZERO_ASCII_LETTER);
     if (here == ZERO_ASCII_DIGIT) {
-        /* \p{N}{1,3} */
-        const size_t most = len - at < 3 ? len : at + 3;
+        const size_t most = len - at < digits ? len : at + digits;
         const size_t end = run_end(text, most, at, ZERO_ASCII_DIGIT);
         return end < most && text[end] >= 128 ? 0 : end;
     }
@@ -101,8 +101,19 @@ static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
     return end == 0 ? 0 : spaces_end(len, at, end);
 }
 
+static size_t llama3_end(const unsigned char *text, size_t len, size_t at)
+{
+    return word_end(text, len, at, 3);
+}
+
+static size_t qwen_end(const unsigned char *text, size_t len, size_t at)
+{
+    return word_end(text, len, at, 1);
+}
+
 zero_known_pattern *zero_known_pattern_find(const char *regex)
 {
     if (strcmp(regex, ZERO_PATTERN_GPT2) == 0) return gpt2_end;
+    if (strcmp(regex, ZERO_PATTERN_QWEN) == 0) return qwen_end;
     return strcmp(regex, ZERO_PATTERN_LLAMA3) == 0 ? llama3_end : NULL;
 }

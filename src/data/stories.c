@@ -51,8 +51,8 @@ int zero_stories_tell(const zero_stories *stories, int64_t k, char text[ZERO_STO
     }
     for (int v = g->n_cast; v < g->n; v++) {
         zero_story_text line = g->nodes[v].options[options[v]].forms[0];
-        used +=
-            zero_grammar_expand(g, line, options, text + used, ZERO_STORY_MAX - 2 - used);
+        used += zero_grammar_expand(g, line, options, text + used,
+                                    ZERO_STORY_MAX - 2 - used, NULL);
         text[used++] = v + 1 < g->n ? ' ' : '\n';
     }
     text[used++] = '\n';

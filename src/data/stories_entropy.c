@@ -82,8 +82,8 @@ static double count_tokens(const walk *w)
     char text[ZERO_STORY_MAX];
     int used = 0;
     if (!w->first) text[used++] = ' ';
-    used +=
-        zero_grammar_expand(w->g, w->chunk, w->options, text + used, ZERO_STORY_MAX - used);
+    used += zero_grammar_expand(w->g, w->chunk, w->options, text + used,
+                                ZERO_STORY_MAX - used, NULL);
     return length_of(w->tok, text, used);
 }
 
@@ -108,7 +108,8 @@ static double template_tokens(const zero_grammar *g, const zero_tokenizer *tok, 
         w.tok = tok;
         w.chunk = (zero_story_text){at, (int)(stop - at)};
         w.first = line == g->n_cast && at == text.at;
-        w.set = zero_grammar_variables(g, w.chunk) | UINT64_C(1) << line;
+        w.set = UINT64_C(1) << line;
+        zero_grammar_expand(g, w.chunk, NULL, NULL, 0, &w.set);
         w.set = with_ancestors(g, w.set);
         sum += expect(&w, 0, 1.0);
         at = stop;

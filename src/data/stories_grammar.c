@@ -85,11 +85,9 @@ static void read_heading(zero_grammar *g, const char *line)
                *other = strstr(line, " = "), *end = line + strlen(line);
     assert(g->n < ZERO_STORY_VARIABLES && colon);
     zero_story_node *node = &g->nodes[g->n];
-    zero_story_text forms[ZERO_STORY_FORMS];
     node->n_options = 0;
     node->name = between(line, less ? less : colon);
-    node->form_names = between(colon + 2, other ? other : end);
-    node->n_forms = split(node->form_names, forms);
+    node->n_forms = split(between(colon + 2, other ? other : end), node->form_names);
     node->parent = less ? find_variable(g, between(less + 3, colon)) : -1;
     if (other) {
         const zero_story_node *from = &g->nodes[find_variable(g, between(other + 3, end))];
@@ -141,10 +139,8 @@ double zero_grammar_probability(const zero_grammar *g, int variable, int option,
 
 static int find_form(const zero_story_node *node, zero_story_text name)
 {
-    zero_story_text names[ZERO_STORY_FORMS];
-    int n = split(node->form_names, names);
-    for (int i = 0; i < n; i++)
-        if (same(names[i], name)) return i;
+    for (int i = 0; i < node->n_forms; i++)
+        if (same(node->form_names[i], name)) return i;
     assert(false && "a template names a form that the variable does not have");
     return -1;
 }
@@ -160,21 +156,6 @@ const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *
     slot->variable = find_variable(g, between(name, dot ? dot : end));
     slot->form = dot ? find_form(&g->nodes[slot->variable], between(dot + 1, end)) : 0;
     return end + 1;
-}
-
-uint64_t zero_grammar_variables(const zero_grammar *g, zero_story_text text)
-{
-    uint64_t set = 0;
-    for (const char *at = text.at, *end = text.at + text.len; at < end;) {
-        zero_slot slot;
-        if (*at != '{') {
-            at++;
-            continue;
-        }
-        at = zero_grammar_slot(g, at, &slot);
-        set |= UINT64_C(1) << slot.variable;
-    }
-    return set;
 }
 
 static int append(char *out, int room, int used, zero_story_text text)
@@ -202,17 +183,19 @@ static int fill_slot(const zero_grammar *g, zero_slot slot, const int *options, 
 }
 
 int zero_grammar_expand(const zero_grammar *g, zero_story_text text, const int *options,
-                        char *out, int room)
+                        char *out, int room, uint64_t *named)
 {
     int used = 0;
     for (const char *at = text.at, *end = text.at + text.len; at < end;) {
         zero_slot slot;
         if (*at != '{') {
-            used = append(out, room, used, (zero_story_text){at++, 1});
+            if (options) used = append(out, room, used, (zero_story_text){at, 1});
+            at++;
             continue;
         }
         at = zero_grammar_slot(g, at, &slot);
-        used += fill_slot(g, slot, options, out + used, room - used);
+        if (named) *named |= UINT64_C(1) << slot.variable;
+        if (options) used += fill_slot(g, slot, options, out + used, room - used);
     }
     return used;
 }

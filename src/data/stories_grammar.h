@@ -29,7 +29,7 @@ typedef struct {
 } zero_story_option;
 
 typedef struct {
-    zero_story_text name, form_names;
+    zero_story_text name, form_names[ZERO_STORY_FORMS];
     int parent; /* -1: none */
     int n_options, n_forms;
     zero_story_option options[ZERO_STORY_OPTIONS];
@@ -58,10 +58,8 @@ double zero_grammar_probability(const zero_grammar *g, int variable, int option,
 /* Reads the slot at the opening brace `at`; returns the first character after it. */
 const char *zero_grammar_slot(const zero_grammar *g, const char *at, zero_slot *slot);
 
-/* The variables that a piece of template names. */
-uint64_t zero_grammar_variables(const zero_grammar *g, zero_story_text text);
-
 /* Writes a piece of template with its slots filled, not terminated; returns the length.
- * options[variable] is the option that each variable is bound to. */
+ * options[variable] is the option that each variable is bound to. Without them nothing is
+ * written. *named gets the variables that it names; NULL: not wanted. */
 int zero_grammar_expand(const zero_grammar *g, zero_story_text text, const int *options,
-                        char *out, int room);
+                        char *out, int room, uint64_t *named);

@@ -16,8 +16,6 @@
 #define TO_JSON \
     "transformers writes a tokenizer.json of it: " \
     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(OUT)"
-#define NOT_BYTES \
-    "this program reads BPE on bytes, as GPT-2's and Llama-3's, from a tokenizer.json"
 #define LLM_C  "training needs a token file, which begins with 20240520"
 #define TURNED "its numbers begin with the high byte: turn them round"
 
@@ -68,8 +66,8 @@ static const stranger rows[] = {
     {BYTES("\0\0\xfe\xff"), 0, true, "text in UTF-32", TO_UTF_8("UTF-32")},
     {BYTES("\xff\xfe"), 0, true, "text in UTF-16", TO_UTF_8("UTF-16")},
     {BYTES("\xfe\xff"), 0, true, "text in UTF-16", TO_UTF_8("UTF-16")},
-    {BYTES("\n\x05<unk>"), 2, true, "a SentencePiece model", NOT_BYTES},
-    {BYTES("\n\x05<pad>"), 2, true, "a SentencePiece model", NOT_BYTES},
+    {BYTES("\n\x05<unk>"), 2, true, "a SentencePiece model", TO_JSON},
+    {BYTES("\n\x05<pad>"), 2, true, "a SentencePiece model", TO_JSON},
     {BYTES("IQ== 0\n"), 0, true, "a tiktoken vocabulary", TO_JSON},
     {BYTES("\x8a\xd8\x34\x01"), 0, false, "an llm.c evaluation set", LLM_C},
     {BYTES("\xc6\xd7\x34\x01"), 0, false, "an llm.c model checkpoint", LLM_C},

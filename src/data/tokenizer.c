@@ -112,27 +112,8 @@ zero_status zero_tokenizer_from_merges(zero_tokenizer *tok, const zero_merge *me
     return st;
 }
 
-static zero_status too_few_merges(const char *spec, size_t len, int32_t n_found)
-{
-    if (n_found == 0)
-        return zero_fail(ZERO_ERR_INVALID,
-                         "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
-                         "more text, or use byte",
-                         spec, len);
-    return zero_fail(ZERO_ERR_INVALID,
-                     "tokenizer '%s': the text of %zu bytes yields only %" PRId32
-                     " merges; give more text, or ask for at most bpe:%" PRId32,
-                     spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
-}
-
-zero_status zero_tokenizer_init(zero_tokenizer *tok, const char *spec,
+zero_status zero_tokenizer_init(int threads, zero_tokenizer *tok, const char *spec,
                                 const unsigned char *text, size_t len)
-{
-    return zero_tokenizer_init_by(1, tok, spec, text, len);
-}
-
-zero_status zero_tokenizer_init_by(int threads, zero_tokenizer *tok, const char *spec,
-                                   const unsigned char *text, size_t len)
 {
     int32_t vocab = 0, n_found = 0;
     ZERO_TRY(zero_tokenizer_parse(spec, &vocab));
@@ -143,7 +124,16 @@ zero_status zero_tokenizer_init_by(int threads, zero_tokenizer *tok, const char 
     zero_merge *merges;
     ZERO_TRY(zero_new(&merges, n_wanted, "merges"));
     zero_status st = zero_bpe_train(text, len, threads, n_wanted, merges, &n_found);
-    if (st == ZERO_OK && n_found < n_wanted) st = too_few_merges(spec, len, n_found);
+    if (st == ZERO_OK && n_found == 0)
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "tokenizer '%s': the text of %zu bytes has no pair to merge; give "
+                       "more text, or use byte",
+                       spec, len);
+    else if (st == ZERO_OK && n_found < n_wanted)
+        st = zero_fail(ZERO_ERR_INVALID,
+                       "tokenizer '%s': the text of %zu bytes yields only %" PRId32
+                       " merges; give more text, or ask for at most bpe:%" PRId32,
+                       spec, len, n_found, ZERO_VOCAB_BYTES + n_found);
     if (st == ZERO_OK) st = zero_tokenizer_from_merges(tok, merges, n_found);
     free(merges);
     return st;
@@ -159,7 +149,6 @@ void zero_tokenizer_destroy(zero_tokenizer *tok)
     free(tok->starts);
     free(tok->bytes);
     free(tok->merges);
-    free(tok->characters);
     *tok = (zero_tokenizer){0};
 }
 

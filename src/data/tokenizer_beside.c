@@ -106,6 +106,12 @@ static const char *text_of(const json_t *value)
                                                    : value);
 }
 
+static bool is_text(const json_t *value, const char *text)
+{
+    const char *own = text_of(value);
+    return own && strcmp(own, text) == 0;
+}
+
 /* The value of a key in the file that counts; *path is that file's. */
 static json_t *find(const adder *a, const char *key, const char **path)
 {
@@ -129,15 +135,9 @@ static bool is_special(const adder *a, const char *text)
     const char *path;
     size_t i;
     json_t *value, *list = find_extra(a, &path);
-    for (int k = 0; k < N_SPECIAL; k++) {
-        const char *special = text_of(find(a, special_names[k], &path));
-        if (special && strcmp(special, text) == 0) return true;
-    }
-    json_array_foreach(list, i, value)
-    {
-        const char *special = text_of(value);
-        if (special && strcmp(special, text) == 0) return true;
-    }
+    for (int k = 0; k < N_SPECIAL; k++)
+        if (is_text(find(a, special_names[k], &path), text)) return true;
+    json_array_foreach(list, i, value) if (is_text(value, text)) return true;
     return false;
 }
 
@@ -197,37 +197,34 @@ static zero_status add_special_tokens(adder *a)
 
 /* ---- tokens with ids ---- */
 
-/* A member of added_tokens_decoder: "259": {"content": "<|user|>", ...}. */
-static zero_status read_decoder(const adder *a, const char *key, const json_t *value,
-                                saying *s)
+/* A member of added_tokens_decoder, "259": {"content": "<|user|>", ...}, or of
+ * added_tokens.json, "<|user|>": 259. */
+static zero_status read_saying(const adder *a, const char *key, const json_t *value,
+                               saying *s)
 {
-    const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
-    char shown[ZERO_JSON_SHOWN], *end;
-    *s = (saying){.path = path, .flags = value, .id = strtol(key, &end, 10)};
-    s->text = json_is_object(value) ? text_of(value) : NULL;
-    if (key[0] >= '0' && key[0] <= '9' && !*end && s->id <= INT32_MAX && s->text)
-        return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: \"added_tokens_decoder\": expected ids with tokens, as in "
-                     "\"259\": {\"content\": \"<|user|>\"}: \"%s\" is something else",
-                     path, zero_json_shown(key, shown));
-}
-
-/* A member of added_tokens.json: "<|user|>": 259. */
-static zero_status read_added(const adder *a, const char *key, const json_t *value,
-                              saying *s)
-{
-    const char *path = a->beside->files[ZERO_BESIDE_ADDED].path;
-    char shown[ZERO_JSON_SHOWN];
-    *s = (saying){.path = path,
-                  .text = key,
-                  .id = json_is_integer(value) ? json_integer_value(value) : -1,
-                  .is_special = is_special(a, key)};
+    char shown[ZERO_JSON_SHOWN], *end = NULL;
+    const char *config = a->beside->files[ZERO_BESIDE_CONFIG].path;
+    const char *added = a->beside->files[ZERO_BESIDE_ADDED].path;
+    *s = (saying){.path = added, .text = key, .id = -1};
+    if (a->has_decoder) {
+        *s = (saying){.path = config, .flags = value, .id = strtol(key, &end, 10)};
+        s->text = json_is_object(value) ? text_of(value) : NULL;
+        if (key[0] < '0' || key[0] > '9' || *end || !s->text) s->id = -1;
+    } else {
+        s->is_special = is_special(a, key);
+        if (json_is_integer(value)) s->id = json_integer_value(value);
+    }
     if (s->id >= 0 && s->id <= INT32_MAX) return ZERO_OK;
-    return zero_fail(ZERO_ERR_FORMAT,
-                     "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: that of "
-                     "\"%s\" is not one",
-                     path, zero_json_shown(key, shown));
+    return a->has_decoder
+               ? zero_fail(ZERO_ERR_FORMAT,
+                           "%.500s: \"added_tokens_decoder\": expected ids with tokens, as "
+                           "in \"259\": {\"content\": \"<|user|>\"}: \"%s\" is something "
+                           "else",
+                           config, zero_json_shown(key, shown))
+               : zero_fail(ZERO_ERR_FORMAT,
+                           "%.500s: expected tokens with ids, as in {\"<|user|>\": 259}: "
+                           "that of \"%s\" is not one",
+                           added, zero_json_shown(key, shown));
 }
 
 static int by_id(const void *left, const void *right)
@@ -238,33 +235,45 @@ static int by_id(const void *left, const void *right)
 
 /* ---- the configuration ---- */
 
-/* GPT-2's class, and those that say nothing of how texts are cut. */
-static bool is_gpt2s(const char *class)
+/* Whether the tokenizer.json does itself what these flags ask for: a blank before a text,
+ * or tokens around it. */
+static bool does(const json_t *root, const char *flag)
 {
-    static const char *const classes[] = {"GPT2Tokenizer", "GPT2TokenizerFast",
-                                          "PreTrainedTokenizerFast", "TokenizersBackend"};
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (strcmp(class, classes[i]) == 0) return true;
-    return false;
+    const json_t *normalizer = json_object_get(root, "normalizer"), *step;
+    const json_t *pre = json_object_get(root, "pre_tokenizer");
+    const char *scheme = json_string_value(json_object_get(pre, "prepend_scheme"));
+    char around[ZERO_TOKENIZER_AROUND] = "";
+    size_t i;
+    zero_tokenizer_find_around(json_object_get(root, "post_processor"), around);
+    if (strcmp(flag, "add_prefix_space") != 0) return around[0] != '\0';
+    json_array_foreach(json_object_get(normalizer, "normalizers"), i,
+                       step) if (json_object_get(step, "prepend")) return true;
+    return json_object_get(pre, "replacement") && (!scheme || strcmp(scheme, "never") != 0);
 }
 
-static zero_status check_config(const adder *a)
+static zero_status check_config(const adder *a, const json_t *root)
 {
     static const char *const flags[] = {"add_prefix_space", "add_bos_token",
                                         "add_eos_token",    "do_lower_case",
                                         "strip_accents",    "split_special_tokens"};
+    /* GPT-2's, and those that say nothing of how texts are cut. */
+    static const char *const classes[] = {"GPT2Tokenizer", "GPT2TokenizerFast",
+                                          "PreTrainedTokenizerFast", "TokenizersBackend"};
     const char *path = a->beside->files[ZERO_BESIDE_CONFIG].path;
     const json_t *config = a->files[ZERO_BESIDE_CONFIG];
     const char *class = json_string_value(json_object_get(config, "tokenizer_class"));
     char shown[ZERO_JSON_SHOWN];
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (json_is_true(json_object_get(config, flags[i])))
+        if (json_is_true(json_object_get(config, flags[i])) &&
+            !(i < 3 && does(root, flags[i])))
             return zero_fail(
                 ZERO_ERR_UNSUPPORTED,
                 "%.500s: \"%s\": true is not supported, and without it texts have other "
                 "ids; if that is what the model wants, set it to false",
                 path, flags[i]);
-    if (!a->beside->is_pair || !class || is_gpt2s(class)) return ZERO_OK;
+    if (!a->beside->is_pair || !class) return ZERO_OK;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strcmp(class, classes[i]) == 0) return ZERO_OK;
     return zero_fail(
         ZERO_ERR_UNSUPPORTED,
         "%.500s: \"tokenizer_class\": %s is not supported with two files, which do not say "
@@ -293,7 +302,7 @@ static zero_status index_known(adder *a)
     return ZERO_OK;
 }
 
-static zero_status add_all(adder *a)
+static zero_status add_all(adder *a, const json_t *root)
 {
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
         const char *path = a->beside->files[i].path;
@@ -303,7 +312,7 @@ static zero_status add_all(adder *a)
         if (!json_is_object(a->files[i]))
             return zero_fail(ZERO_ERR_FORMAT, "%.500s: expected an object", path);
     }
-    ZERO_TRY(check_config(a));
+    ZERO_TRY(check_config(a, root));
     ZERO_TRY(index_known(a));
     json_t *decoder = json_object_get(a->files[ZERO_BESIDE_CONFIG], "added_tokens_decoder");
     a->has_decoder = json_is_object(decoder);
@@ -320,9 +329,7 @@ static zero_status add_all(adder *a)
     zero_status st = list ? ZERO_OK : no_memory(a);
     json_object_foreach(object, key, value)
     {
-        if (st == ZERO_OK)
-            st = a->has_decoder ? read_decoder(a, key, value, &list[n++])
-                                : read_added(a, key, value, &list[n++]);
+        if (st == ZERO_OK) st = read_saying(a, key, value, &list[n++]);
     }
     if (st == ZERO_OK && n > 0) qsort(list, n, sizeof *list, by_id);
     for (size_t i = 0; st == ZERO_OK && i < n; i++) st = add(a, &list[i], a->has_decoder);
@@ -343,7 +350,7 @@ zero_status zero_tokenizer_add_beside(const zero_beside *beside, json_t *root,
         a.list = json_array();
         if (json_object_set_new(root, "added_tokens", a.list) != 0) return no_memory(&a);
     }
-    zero_status st = json_is_array(a.list) ? add_all(&a) : ZERO_OK;
+    zero_status st = json_is_array(a.list) ? add_all(&a, root) : ZERO_OK;
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) json_decref(a.files[i]);
     json_decref(a.by_text);
     *changed = a.changed;

@@ -9,8 +9,8 @@
  * With an added_tokens_decoder the other two files do not count. A special token becomes an
  * added one: it keeps its id, or gets the next. Flags that change ids, and added tokens
  * that cannot be found as they are, are ZERO_ERR_UNSUPPORTED, by their names; other keys
- * change no ids. What stands around a text is not applied (tokenizer_json.h), so flags that
- * ask for it are refused, too. Source: huggingface/transformers 5.24,
+ * change no ids. So are flags that ask for a blank before a text, or for tokens around it,
+ * unless the tokenizer.json has these. Source: huggingface/transformers 5.24,
  * tokenization_utils_base.py, tokenization_utils_tokenizers.py. */
 #pragma once
 

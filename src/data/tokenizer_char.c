@@ -1,71 +1,161 @@
+/* Tokenizers of characters, for --tokenizer char.
+ *
+ * A character is a Unicode code point in UTF-8. The vocabulary of a text is the ascending
+ * list of those that occur in it, and a character's place there is its token:
+ * sorted(set(text)) in nanoGPT's data/shakespeare_char/prepare.py. Its tokenizer.json is
+ * WordLevel, whose words are the characters. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
 #include "base/grow.h"
-#include "data/characters.h"
-#include "data/tokenizer.h"
+#include "base/utf8.h"
+#include "data/tokenizer_json.h"
+#include "io/json_input.h"
 
-zero_status zero_tokenizer_from_characters(zero_tokenizer *tok, const uint32_t *characters,
-                                           int32_t n)
+/* Characters in ascending order, at most ZERO_VOCAB_MAX. */
+static zero_status make(zero_tokenizer *tok, const uint32_t *characters, int32_t n)
 {
-    if (n < 1 || n > ZERO_VOCAB_MAX)
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "a tokenizer has 1 to %d characters, not %" PRId32, ZERO_VOCAB_MAX,
-                         n);
-    for (int32_t i = 0; i < n; i++) {
-        bool follows = i == 0 || characters[i] > characters[i - 1];
-        if (follows && zero_character_is_valid(characters[i])) continue;
-        return zero_fail(ZERO_ERR_FORMAT,
-                         "character %" PRId32 " of the tokenizer is U+%04" PRIX32 ", %s", i,
-                         characters[i],
-                         follows ? "which is not a character"
-                                 : "but characters stand in ascending order");
-    }
-    zero_tokenizer made = {.name = "char", .vocab = n, .end_of_text = -1};
-    zero_status st = zero_new(&made.characters, n, "characters");
-    if (st == ZERO_OK) st = zero_new(&made.starts, n + 1, "characters");
+    zero_tokenizer made = {
+        .name = "char", .vocab = n, .characters = true, .end_of_text = -1};
+    zero_status st = zero_new(&made.starts, n + 1, "characters");
     if (st == ZERO_OK) st = zero_new(&made.bytes, 4 * n, "bytes of characters");
-    if (st != ZERO_OK) {
-        zero_tokenizer_destroy(&made);
-        return st;
+    for (int32_t i = 0; st == ZERO_OK && i < n; i++) {
+        unsigned char *at = made.bytes + made.starts[i];
+        made.starts[i + 1] = made.starts[i] + (uint32_t)zero_utf8_write(characters[i], at);
     }
-    memcpy(made.characters, characters, (size_t)made.vocab * sizeof *characters);
-    for (int32_t i = 0; i < made.vocab; i++)
-        made.starts[i + 1] =
-            made.starts[i] +
-            (uint32_t)zero_character_write(characters[i], made.bytes + made.starts[i]);
-    *tok = made;
-    return ZERO_OK;
+    if (st == ZERO_OK) st = zero_tokenizer_index_texts(&made, NULL);
+    if (st == ZERO_OK)
+        *tok = made;
+    else
+        zero_tokenizer_destroy(&made);
+    return st;
+}
+
+/* ---- of a text ---- */
+
+enum { CODE_POINTS = 0x110000 };
+
+/* Marks each character that occurs, and counts them. */
+static zero_status mark(const unsigned char *text, size_t len, bool *occurs, int32_t *n)
+{
+    *n = 0;
+    for (size_t at = 0, bytes; at < len; at += bytes) {
+        uint32_t c = 0;
+        bytes = zero_utf8_read(text + at, len - at, &c);
+        if (bytes == 0)
+            return zero_fail(ZERO_ERR_FORMAT,
+                             "--tokenizer char: the text is not UTF-8 at byte %zu "
+                             "(0x%02x); --tokenizer byte takes any bytes",
+                             at, text[at]);
+        if (c == 0)
+            return zero_fail(
+                ZERO_ERR_FORMAT,
+                "--tokenizer char: the text has a NUL at byte %zu, which the tokenizer's "
+                "file cannot hold; --tokenizer byte takes any bytes",
+                at);
+        *n += !occurs[c];
+        occurs[c] = true;
+    }
+    if (*n <= ZERO_VOCAB_MAX) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "--tokenizer char: the text has %" PRId32
+                     " different characters, more than %" PRId32
+                     "; use --tokenizer byte or bpe:N",
+                     *n, ZERO_VOCAB_MAX);
 }
 
 zero_status zero_tokenizer_learn_characters(zero_tokenizer *tok, const unsigned char *text,
                                             size_t len)
 {
-    uint32_t *characters = NULL;
-    int32_t n = 0;
-    ZERO_TRY(zero_characters_learn(text, len, ZERO_VOCAB_MAX, &characters, &n));
-    zero_status st = zero_tokenizer_from_characters(tok, characters, n);
-    free(characters);
+    bool *occurs;
+    uint32_t *list = NULL;
+    int32_t n, at = 0;
+    ZERO_TRY(zero_new(&occurs, CODE_POINTS, "possible characters"));
+    zero_status st = mark(text, len, occurs, &n);
+    if (st == ZERO_OK && n == 0)
+        st = zero_fail(ZERO_ERR_FORMAT, "a tokenizer has 1 to %d characters, not 0",
+                       ZERO_VOCAB_MAX);
+    if (st == ZERO_OK) st = zero_new(&list, n, "characters");
+    for (uint32_t c = 0; st == ZERO_OK && c < CODE_POINTS; c++)
+        if (occurs[c]) list[at++] = c;
+    if (st == ZERO_OK) st = make(tok, list, n);
+    free(list);
+    free(occurs);
     return st;
 }
 
-zero_status zero_tokenizer_encode_characters(const zero_tokenizer *tok,
-                                             const unsigned char *text, size_t len,
-                                             zero_token_sink take, void *arg)
+/* ---- files ---- */
+
+bool zero_tokenizer_has_characters(const json_t *root)
 {
-    enum { AT_ONCE = 512 };
-    int32_t tokens[AT_ONCE];
-    int64_t n = 0;
-    for (size_t at = 0; at < len;) {
+    const char *type =
+        json_string_value(json_object_get(json_object_get(root, "model"), "type"));
+    return type && strcmp(type, "WordLevel") == 0;
+}
+
+/* Only files as this program writes them. */
+static zero_status check_form(const char *path, const json_t *root, json_t *vocab)
+{
+    json_t *expected =
+        zero_tokenizer_describe(ZERO_FORM_CHARACTERS, json_incref(vocab), NULL);
+    if (!expected) return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory to check it", path);
+    const bool same = json_equal(expected, root);
+    json_decref(expected);
+    if (same) return ZERO_OK;
+    return zero_fail(ZERO_ERR_UNSUPPORTED,
+                     "%.500s: \"model\": WordLevel is not supported, but for the "
+                     "tokenizers of characters that this program writes",
+                     path);
+}
+
+/* Lists the characters by their ids. */
+static zero_status take_vocab(const char *path, json_t *vocab, uint32_t *list, size_t n)
+{
+    const char *text, *wrong = NULL;
+    char shown[ZERO_JSON_SHOWN], last[5] = "";
+    json_t *value;
+    json_object_foreach(vocab, text, value)
+    {
+        const size_t len = strlen(text);
         uint32_t c = 0;
-        size_t bytes = zero_character_read(text + at, len - at, &c);
-        tokens[n++] = bytes > 0 ? zero_characters_find(tok->characters, tok->vocab, c) : -1;
-        at += bytes > 0 ? bytes : 1;
-        if (n < AT_ONCE) continue;
-        ZERO_TRY(take(arg, n, tokens));
-        n = 0;
+        const bool is_one =
+            len > 0 && zero_utf8_read((const unsigned char *)text, len, &c) == len;
+        const json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+        if (!is_one || id < 0 || (size_t)id >= n)
+            wrong = text;
+        else
+            list[id] = c;
     }
-    return take(arg, n, tokens);
+    for (size_t i = 0; !wrong && i < n; i++) {
+        if (list[i] > (i > 0 ? list[i - 1] : 0)) continue;
+        zero_utf8_write(list[i], (unsigned char *)last);
+        wrong = last;
+    }
+    if (!wrong) return ZERO_OK;
+    return zero_fail(ZERO_ERR_FORMAT,
+                     "%.500s: \"vocab\": expected characters in ascending order with the "
+                     "ids 0 to %zu, each once: \"%s\" does not fit",
+                     path, n - 1, zero_json_shown(wrong, shown));
+}
+
+zero_status zero_tokenizer_take_characters(const char *path, const json_t *root,
+                                           zero_tokenizer *out)
+{
+    const json_t *model = NULL, *vocab = NULL;
+    uint32_t *list;
+    ZERO_TRY(zero_json_object(path, root, "model", &model));
+    ZERO_TRY(zero_json_object(path, model, "vocab", &vocab));
+    ZERO_TRY(check_form(path, root, (json_t *)vocab));
+    const size_t n = json_object_size(vocab);
+    if (n < 1 || n > ZERO_VOCAB_MAX)
+        return zero_fail(ZERO_ERR_FORMAT,
+                         "%.500s: \"vocab\": expected 1 to %d characters, found %zu", path,
+                         ZERO_VOCAB_MAX, n);
+    ZERO_TRY(zero_new(&list, n, "characters"));
+    zero_status st = take_vocab(path, (json_t *)vocab, list, n);
+    if (st == ZERO_OK) st = make(out, list, (int32_t)n);
+    free(list);
+    return st;
 }

@@ -1,5 +1,6 @@
-/* Text to tokens: added tokens, pieces, merges. */
+/* Text to tokens: added tokens, normal forms, pieces, merges; and back. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,9 @@
 
 #include "base/fail.h"
 #include "base/grow.h"
+#include "base/utf8.h"
+#include "data/normal.h"
 #include "data/piece.h"
-#include "data/tokenizer.h"
 
 /* A cache of pieces by hash; a later piece replaces an earlier one. Clearing it is not
  * worth it for texts shorter than CACHE_WORTH. */
@@ -22,7 +24,11 @@ typedef struct {
 
 typedef struct {
     const zero_tokenizer *tok;
-    cached_piece *cache; /* [CACHE_SLOTS]; NULL: none */
+    cached_piece *cache; /* [CACHE_SLOTS] owned; NULL: none */
+    int32_t *ids;        /* [room] owned: of a piece */
+    size_t room;
+    bool is_begun; /* a part of the text was before this place */
+    bool is_rest;  /* or, if not, what was cut off */
     zero_token_sink take;
     void *arg;
 } encoder;
@@ -68,97 +74,135 @@ zero_status zero_tokenizer_index_texts(zero_tokenizer *tok, const bool *has_text
 
 /* ---- pieces ---- */
 
-static zero_status merge(const encoder *e, const unsigned char *piece, size_t len,
-                         int32_t *ids, int64_t *n)
-{
-    for (size_t i = 0; i < len; i++) ids[i] = e->tok->byte_ids[piece[i]];
-    return zero_merges_apply(&e->tok->table, (int64_t)len, ids, n);
-}
-
-static zero_status merge_long(const encoder *e, const unsigned char *piece, size_t len)
+/* The tokens of the bytes of a piece, or of its characters; returns how many. */
+static int64_t list_symbols(const zero_tokenizer *tok, const unsigned char *piece,
+                            size_t len, int32_t *ids)
 {
     int64_t n = 0;
-    int32_t *ids;
-    ZERO_TRY(zero_new(&ids, len, "bytes of a piece of text"));
-    zero_status st = merge(e, piece, len, ids, &n);
-    if (st == ZERO_OK) st = e->take(e->arg, n, ids);
-    free(ids);
-    return st;
-}
-
-static uint32_t hash_piece(const unsigned char *piece, size_t len)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < len; i++) hash = (hash ^ piece[i]) * 16777619u;
-    return hash ^ hash >> 15;
+    for (size_t at = 0, bytes; at < len; at += bytes) {
+        const unsigned char *c = piece + at;
+        bytes = tok->has_marks ? zero_utf8_length(c, len - at) : 0;
+        const int32_t token = bytes > 0 ? text_slot(tok, c, bytes)->after - 1 : -1;
+        if (bytes == 0) bytes = 1;
+        if (token >= 0) ids[n++] = token;
+        for (size_t i = 0; token < 0 && i < bytes; i++) ids[n++] = tok->byte_ids[c[i]];
+    }
+    return n;
 }
 
 static zero_status encode_piece(void *arg, const unsigned char *piece, size_t len)
 {
-    const encoder *e = arg;
-    if (e->tok->ignores_merges) {
-        int32_t token = text_slot(e->tok, piece, len)->after - 1;
-        if (token >= 0) return e->take(e->arg, 1, &token);
-    }
-    if (e->cache && len <= CACHE_BYTES) {
-        cached_piece *slot = &e->cache[hash_piece(piece, len) % CACHE_SLOTS];
-        if (slot->len != len || memcmp(slot->bytes, piece, len) != 0) {
-            int64_t n = 0;
-            slot->len = 0;
-            ZERO_TRY(merge(e, piece, len, slot->tokens, &n));
-            slot->len = (uint8_t)len;
-            slot->n = (uint8_t)n;
-            memcpy(slot->bytes, piece, len);
-        }
-        return e->take(e->arg, slot->n, slot->tokens);
-    }
-    int32_t ids[ZERO_PIECE_MAX];
+    encoder *e = arg;
+    const zero_tokenizer *tok = e->tok;
+    const int32_t token = tok->ignores_merges ? text_slot(tok, piece, len)->after - 1 : -1;
+    cached_piece *slot = NULL;
     int64_t n = 0;
-    if (len > ZERO_PIECE_MAX) return merge_long(e, piece, len);
-    ZERO_TRY(merge(e, piece, len, ids, &n));
-    return e->take(e->arg, n, ids);
+    if (token >= 0) return e->take(e->arg, 1, &token);
+    if (e->cache && len <= CACHE_BYTES)
+        slot = &e->cache[XXH3_64bits(piece, len) % CACHE_SLOTS];
+    if (slot && slot->len == len && memcmp(slot->bytes, piece, len) == 0)
+        return e->take(e->arg, slot->n, slot->tokens);
+    if (len > e->room) {
+        free(e->ids);
+        e->room = 0;
+        ZERO_TRY(zero_new(&e->ids, 2 * len, "bytes of a piece of text"));
+        e->room = 2 * len;
+    }
+    ZERO_TRY(
+        zero_merges_apply(&tok->table, list_symbols(tok, piece, len, e->ids), e->ids, &n));
+    if (slot) {
+        slot->len = (uint8_t)len;
+        slot->n = (uint8_t)n;
+        memcpy(slot->bytes, piece, len);
+        memcpy(slot->tokens, e->ids, (size_t)n * sizeof *e->ids);
+    }
+    return e->take(e->arg, n, e->ids);
 }
 
 /* ---- whole texts ---- */
 
-static zero_status encode_pieces(encoder *e, const unsigned char *text, size_t len)
+/* Pieces that begin with blanks, if no merge has one in its middle; else all is one. */
+static size_t blank_end(const zero_tokenizer *tok, const zero_bytes *text, size_t at)
 {
-    for (size_t at = 0, end; at < len; at = end) {
-        end = zero_piece_end(text, len, at);
-        ZERO_TRY(encode_piece(e, text + at, end - at));
+    if (tok->joins_words && !tok->cuts_at_blanks) return text->len;
+    while (++at < text->len && (text->bytes[at] != ' ' ||
+                                (text->bytes[at - 1] == ' ' && !tok->cuts_at_blanks))) {
+    }
+    return at;
+}
+
+static zero_status encode_pieces(encoder *e, const zero_bytes *text)
+{
+    const zero_tokenizer *tok = e->tok;
+    if (tok->n_patterns > 0 || (tok->is_foreign && !tok->cuts_as_own && !tok->has_marks))
+        return zero_pattern_split(tok->patterns, tok->n_patterns, text->bytes, text->len,
+                                  encode_piece, e);
+    for (size_t at = 0, end; at < text->len; at = end) {
+        end = tok->has_marks ? blank_end(tok, text, at)
+                             : zero_piece_end(text->bytes, text->len, at);
+        ZERO_TRY(encode_piece(e, text->bytes + at, end - at));
     }
     return ZERO_OK;
 }
 
-/* Added tokens of level k are found in the text, those of later levels in what is left. */
-static zero_status encode_foreign(encoder *e, int k, const unsigned char *text, size_t len)
+static zero_status encode_level(encoder *e, int k, const zero_bytes *text);
+
+/* What is left between added tokens of level k - 1. */
+static zero_status encode_rest(encoder *e, int k, zero_bytes text)
 {
-    const zero_tokenizer *tok = e->tok;
-    if (k == 2 && tok->cuts_as_own) return encode_pieces(e, text, len);
-    if (k == 2)
-        return zero_pattern_split(tok->patterns, tok->n_patterns, text, len, encode_piece,
-                                  e);
+    zero_bytes made = {0};
+    const bool begins = e->is_begun ? e->tok->blank != ZERO_BLANK_FIRST : !e->is_rest;
+    zero_status st = zero_normal_form(e->tok, k == 1, begins, &text, &made);
+    if (st == ZERO_OK) st = k == 1 ? encode_level(e, 1, &text) : encode_pieces(e, &text);
+    e->is_begun = e->is_begun || text.len > 0;
+    zero_bytes_destroy(&made);
+    return st;
+}
+
+/* Added tokens of level k are found in the text, those of later levels in what is left. */
+static zero_status encode_level(encoder *e, int k, const zero_bytes *text)
+{
     for (size_t from = 0, at;;) {
         const zero_added_token *found =
-            zero_added_find(&tok->added[k], text, len, from, &at);
-        size_t end = found ? at : len;
-        ZERO_TRY(encode_foreign(e, k + 1, text + from, end - from));
+            zero_added_find(&e->tok->added[k], text->bytes, text->len, from, &at);
+        const size_t end = found ? at : text->len;
+        ZERO_TRY(encode_rest(e, k + 1,
+                             (zero_bytes){.bytes = text->bytes + from, .len = end - from}));
         if (!found) return ZERO_OK;
         ZERO_TRY(e->take(e->arg, 1, &found->id));
+        e->is_begun = true;
         from = at + found->len;
     }
 }
 
-zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, const unsigned char *text,
-                                     size_t len, zero_token_sink take, void *arg)
+/* One token per character, or per byte that is not UTF-8. */
+static zero_status encode_characters(const encoder *e, const unsigned char *text,
+                                     size_t len)
 {
-    encoder e = {.tok = tok, .take = take, .arg = arg};
-    if (tok->characters) return zero_tokenizer_encode_characters(tok, text, len, take, arg);
-    if (len >= CACHE_WORTH && tok->vocab > ZERO_VOCAB_BYTES) {
-        ZERO_TRY(zero_new(&e.cache, CACHE_SLOTS, "pieces of a cache"));
+    enum { AT_ONCE = 512 };
+    int32_t tokens[AT_ONCE];
+    int64_t n = 0;
+    for (size_t at = 0, bytes; at<len; at += bytes> 0 ? bytes : 1) {
+        bytes = zero_utf8_length(text + at, len - at);
+        tokens[n++] = bytes > 0 ? text_slot(e->tok, text + at, bytes)->after - 1 : -1;
+        if (n < AT_ONCE) continue;
+        ZERO_TRY(e->take(e->arg, n, tokens));
+        n = 0;
     }
-    zero_status st =
-        tok->is_foreign ? encode_foreign(&e, 0, text, len) : encode_pieces(&e, text, len);
+    return e->take(e->arg, n, tokens);
+}
+
+zero_status zero_tokenizer_encode_to(const zero_tokenizer *tok, bool is_rest,
+                                     const unsigned char *text, size_t len,
+                                     zero_token_sink take, void *arg)
+{
+    encoder e = {.tok = tok, .is_rest = is_rest, .take = take, .arg = arg};
+    const zero_bytes all = {.bytes = (unsigned char *)text, .len = len};
+    if (tok->characters) return encode_characters(&e, text, len);
+    if (len >= CACHE_WORTH && tok->vocab > ZERO_VOCAB_BYTES)
+        ZERO_TRY(zero_new(&e.cache, CACHE_SLOTS, "pieces of a cache"));
+    zero_status st = encode_level(&e, 0, &all);
+    free(e.ids);
     free(e.cache);
     return st;
 }
@@ -178,9 +222,16 @@ zero_status zero_tokenizer_encode(const zero_tokenizer *tok, const unsigned char
                                   size_t len, int32_t *tokens, int64_t *n)
 {
     position p = {tokens};
-    ZERO_TRY(zero_tokenizer_encode_to(tok, text, len, append, &p));
+    ZERO_TRY(zero_tokenizer_encode_to(tok, false, text, len, append, &p));
     *n = p.at - tokens;
     return ZERO_OK;
+}
+
+/* NFC makes a text up to three times as long, and blanks may go before each of its
+ * bytes. */
+size_t zero_tokenizer_most(const zero_tokenizer *tok, size_t len)
+{
+    return tok->composes || tok->has_marks ? 4 * len : len;
 }
 
 size_t zero_tokenizer_span(const zero_tokenizer *tok, int64_t n, const int32_t *tokens)
@@ -195,9 +246,24 @@ zero_status zero_tokenizer_refuse_byte(const zero_tokenizer *tok, const char *wh
                                        unsigned char byte, size_t at)
 {
     const char letter[] = {' ', '(', (char)byte, ')', '\0'};
+    char place[40] = ""; /* that in a normalized text is not the place in the text */
+    if (!tok->composes && !tok->has_marks)
+        snprintf(place, sizeof place, ", at byte %zu", at);
     return zero_fail(
         ZERO_ERR_INVALID,
-        "%s: the tokenizer %s has no token for the byte 0x%02x%s, at byte %zu: its "
+        "%s: the tokenizer %s has no token for the byte 0x%02x%s%s: its "
         "alphabet is that of another text; give another tokenizer, or leave the byte out",
-        where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", at);
+        where, tok->name, byte, byte > ' ' && byte < 0x7f ? letter : "", place);
+}
+
+zero_status zero_tokenizer_decode_all(const zero_tokenizer *tok, int64_t n,
+                                      const int32_t *tokens, zero_bytes *text)
+{
+    for (int64_t i = 0; i < n; i++) {
+        size_t len;
+        const unsigned char *part = zero_tokenizer_decode(tok, tokens[i], &len);
+        const bool strips = i == 0 && tok->strips_blank && len > 0 && part[0] == ' ';
+        ZERO_TRY(zero_bytes_append(text, part + strips, len - strips));
+    }
+    return ZERO_OK;
 }

@@ -18,15 +18,16 @@ enum { VERSION = 1 };
 
 /* ---- writing ---- */
 
-/* Appends a token's text in GPT-2's alphabet. */
-static zero_status append_letters(const zero_tokenizer *tok, int32_t token, zero_bytes *out)
+/* Appends a token's text, in GPT-2's alphabet or as the character that it is. */
+static zero_status append_text(const zero_tokenizer *tok, int32_t token, zero_bytes *out)
 {
     char letter[ZERO_LETTER];
     size_t len;
     const unsigned char *bytes = zero_tokenizer_decode(tok, token, &len);
+    if (tok->characters) return zero_bytes_append(out, bytes, len);
     for (size_t i = 0; i < len; i++) {
-        size_t n = zero_alphabet_letter(bytes[i], letter);
-        ZERO_TRY(zero_bytes_append(out, letter, n));
+        zero_alphabet_letter(bytes[i], letter);
+        ZERO_TRY(zero_bytes_append(out, letter, strlen(letter)));
     }
     return ZERO_OK;
 }
@@ -37,33 +38,34 @@ static zero_status no_memory(const zero_tokenizer *tok)
                      tok->vocab);
 }
 
-static zero_status fill_vocab(const zero_tokenizer *tok, zero_bytes *text, json_t *vocab)
+/* Lists the tokens, and the merges but of characters. */
+static zero_status fill(const zero_tokenizer *tok, zero_bytes *text, json_t *vocab,
+                        json_t *merges)
 {
     for (int32_t i = 0; i < tok->vocab; i++) {
         text->len = 0;
-        ZERO_TRY(append_letters(tok, i, text));
+        ZERO_TRY(append_text(tok, i, text));
         ZERO_TRY(zero_bytes_append(text, "", 1));
         if (json_object_set_new(vocab, (char *)text->bytes, json_integer(i)) != 0)
             return no_memory(tok);
-    }
-    return ZERO_OK;
-}
-
-static zero_status fill_merges(const zero_tokenizer *tok, zero_bytes *text, json_t *merges)
-{
-    for (int32_t i = 0; i < tok->vocab - ZERO_VOCAB_BYTES; i++) {
+        if (tok->characters || i < ZERO_VOCAB_BYTES) continue;
+        const zero_merge pair = tok->merges[i - ZERO_VOCAB_BYTES];
         text->len = 0;
-        ZERO_TRY(append_letters(tok, tok->merges[i].left, text));
+        ZERO_TRY(append_text(tok, pair.left, text));
         ZERO_TRY(zero_bytes_append(text, " ", 1));
-        ZERO_TRY(append_letters(tok, tok->merges[i].right, text));
+        ZERO_TRY(append_text(tok, pair.right, text));
         json_t *merge = json_stringn((char *)text->bytes, text->len);
         if (json_array_append_new(merges, merge) != 0) return no_memory(tok);
     }
     return ZERO_OK;
 }
 
-static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_bytes *out)
+static zero_status append_own(const zero_tokenizer *tok, json_t *vocab, json_t *merges,
+                              zero_bytes *out)
 {
+    json_t *root =
+        zero_tokenizer_describe(tok->characters ? ZERO_FORM_CHARACTERS : ZERO_FORM_OWN,
+                                vocab, tok->characters ? NULL : json_incref(merges));
     char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
     zero_status st = text ? zero_bytes_append(out, text, strlen(text)) : no_memory(tok);
     if (st == ZERO_OK) st = zero_bytes_append(out, "\n", 1);
@@ -72,35 +74,19 @@ static zero_status append_json(const zero_tokenizer *tok, json_t *root, zero_byt
     return st;
 }
 
-static zero_status append_characters(const zero_tokenizer *tok, zero_bytes *out)
-{
-    json_t *vocab = zero_tokenizer_list_characters(tok);
-    return append_json(tok, vocab ? zero_tokenizer_describe_characters(vocab) : NULL, out);
-}
-
-static zero_status append_own(const zero_tokenizer *tok, zero_bytes *out)
-{
-    zero_bytes text = {0};
-    json_t *vocab = json_object(), *merges = json_array();
-    zero_status st = vocab && merges ? ZERO_OK : no_memory(tok);
-    if (st == ZERO_OK) st = fill_vocab(tok, &text, vocab);
-    if (st == ZERO_OK) st = fill_merges(tok, &text, merges);
-    zero_bytes_destroy(&text);
-    if (st == ZERO_OK)
-        return append_json(
-            tok, zero_tokenizer_describe(zero_tokenizer_own_steps(), false, vocab, merges),
-            out);
-    json_decref(vocab);
-    json_decref(merges);
-    return st;
-}
-
 zero_status zero_tokenizer_write(const zero_tokenizer *tok, zero_bytes *out)
 {
     if (tok->is_foreign) return zero_bytes_append(out, tok->file.bytes, tok->file.len);
-    size_t begin = out->len;
-    zero_status st = tok->characters ? append_characters(tok, out) : append_own(tok, out);
+    const size_t begin = out->len;
+    zero_bytes text = {0};
+    json_t *vocab = json_object(), *merges = json_array();
+    zero_status st = vocab && merges ? ZERO_OK : no_memory(tok);
+    if (st == ZERO_OK) st = fill(tok, &text, vocab, merges);
+    if (st == ZERO_OK) st = append_own(tok, json_incref(vocab), merges, out);
     if (st != ZERO_OK) out->len = begin;
+    zero_bytes_destroy(&text);
+    json_decref(vocab);
+    json_decref(merges);
     return st;
 }
 
@@ -205,12 +191,23 @@ static zero_status take(const char *path, const json_t *root, const void *bytes,
     return zero_tokenizer_from_json(path, root, bytes, len, out);
 }
 
-static zero_status take_changed(const char *path, const json_t *root, zero_tokenizer *out)
+zero_status zero_tokenizer_from_root(const char *path, json_t *root, const void *bytes,
+                                     size_t len, const zero_beside *beside,
+                                     zero_tokenizer *out)
 {
-    char *text = json_dumps(root, JSON_INDENT(1));
-    zero_status st = text ? take(path, root, text, strlen(text), out)
-                          : zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a copy", path);
+    bool changed = false;
+    char *text = NULL;
+    zero_status st =
+        beside && root ? zero_tokenizer_add_beside(beside, root, &changed) : ZERO_OK;
+    if (st == ZERO_OK && (changed || !bytes)) {
+        text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+        if (!text)
+            st = zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a tokenizer", path);
+    }
+    if (st == ZERO_OK)
+        st = take(path, root, text ? text : bytes, text ? strlen(text) : len, out);
     free(text);
+    json_decref(root);
     return st;
 }
 
@@ -218,17 +215,12 @@ zero_status zero_tokenizer_parse_beside(const char *path, const void *bytes, siz
                                         const zero_beside *beside, zero_tokenizer *out)
 {
     json_t *root = NULL;
-    bool changed = false;
     if (len > ZERO_TOKENIZER_FILE_MAX)
         return zero_fail(ZERO_ERR_FORMAT,
                          "%s: expected a tokenizer file of at most %zu bytes, found %zu",
                          path, ZERO_TOKENIZER_FILE_MAX, len);
     ZERO_TRY(zero_json_parse(path, bytes, len, &root));
-    zero_status st = beside ? zero_tokenizer_add_beside(beside, root, &changed) : ZERO_OK;
-    if (st == ZERO_OK)
-        st = changed ? take_changed(path, root, out) : take(path, root, bytes, len, out);
-    json_decref(root);
-    return st;
+    return zero_tokenizer_from_root(path, root, bytes, len, beside, out);
 }
 
 zero_status zero_tokenizer_parse_file(const char *path, const void *bytes, size_t len,

@@ -9,34 +9,30 @@
 #include "data/tokenizer_json.h"
 #include "io/file.h"
 
-#define WHOLE "tokenizer.json"
-
 static const struct {
     const char *vocab, *merges;
 } pairs[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
 enum { N_PAIRS = sizeof pairs / sizeof pairs[0] };
 
-/* "DIR/NAME", where DIR is the directory `path` or that of the file `path`. */
-static void beside(const char *path, const char *name, char out[ZERO_STORAGE_PATH])
+/* "DIR/NAME", where DIR is the directory `path` or that of the file `path`, and whether it
+ * is there. */
+static bool beside(const char *path, const char *name, char out[ZERO_STORAGE_PATH])
 {
     const char *slash = strrchr(path, '/');
     int n = slash ? (int)(slash - path) + 1 : 0;
     bool is_dir = zero_path_look(path) == ZERO_PATH_OF_DIRECTORY;
     if (is_dir) n = (int)strlen(path);
     snprintf(out, ZERO_STORAGE_PATH, "%.*s%s%.30s", n, path, is_dir ? "/" : "", name);
+    return zero_path_look(out) != ZERO_PATH_OF_NOTHING;
 }
 
 bool zero_tokenizer_beside(const char *path, char found[ZERO_STORAGE_PATH])
 {
-    beside(path, WHOLE, found);
-    if (zero_path_look(found) != ZERO_PATH_OF_NOTHING) return true;
-    for (int i = 0; i < N_PAIRS; i++) {
-        beside(path, pairs[i].merges, found);
-        bool has_merges = zero_path_look(found) != ZERO_PATH_OF_NOTHING;
-        beside(path, pairs[i].vocab, found);
-        if (has_merges && zero_path_look(found) != ZERO_PATH_OF_NOTHING) return true;
-    }
+    if (beside(path, "tokenizer.json", found)) return true;
+    for (int i = 0; i < N_PAIRS; i++)
+        if (beside(path, pairs[i].merges, found) && beside(path, pairs[i].vocab, found))
+            return true;
     return false;
 }
 
@@ -75,23 +71,12 @@ void zero_tokenizer_name_stranger(const char *path, char named[ZERO_TOKENIZER_NA
     named[0] = '\0';
     for (size_t i = 0; !named[0] && i < sizeof strangers / sizeof strangers[0]; i++) {
         const char *words = strangers[i].words;
-        beside(path, strangers[i].name, found);
-        if (zero_path_look(found) == ZERO_PATH_OF_NOTHING) continue;
+        if (!beside(path, strangers[i].name, found)) continue;
         if (words)
             snprintf(named, ZERO_TOKENIZER_NAMED, "; %.250s: %s", found, words);
         else if (look_at(found) != ZERO_OK)
             snprintf(named, ZERO_TOKENIZER_NAMED, "; %.390s", zero_last_error());
     }
-}
-
-/* The pair that a file belongs to; -1: none. */
-static int pair_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (int i = 0; i < N_PAIRS; i++)
-        if (strcmp(name, pairs[i].vocab) == 0 || strcmp(name, pairs[i].merges) == 0)
-            return i;
-    return -1;
 }
 
 /* Reads the files beside the tokenizer `path`. The caller destroys them, also after a
@@ -102,8 +87,7 @@ static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
         "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"};
     *b = (zero_beside){.is_pair = is_pair};
     for (int i = 0; i < ZERO_BESIDE_FILES; i++) {
-        beside(path, names[i], b->files[i].path);
-        b->files[i].exists = zero_path_look(b->files[i].path) != ZERO_PATH_OF_NOTHING;
+        b->files[i].exists = beside(path, names[i], b->files[i].path);
         if (b->files[i].exists)
             ZERO_TRY(zero_bytes_read_at_most(&b->files[i].text, b->files[i].path,
                                              ZERO_TOKENIZER_FILE_MAX));
@@ -111,30 +95,25 @@ static zero_status read_beside(const char *path, bool is_pair, zero_beside *b)
     return ZERO_OK;
 }
 
-static zero_status open_whole(const char *path, const zero_beside *b, zero_tokenizer *out)
+/* Reads a tokenizer.json, or the two files of a pair. */
+static zero_status open_files(const char *path, int pair, const zero_beside *b,
+                              zero_tokenizer *out)
 {
-    zero_bytes text = {0};
-    zero_status st = zero_bytes_read_at_most(&text, path, ZERO_TOKENIZER_FILE_MAX);
+    char first[ZERO_STORAGE_PATH], second[ZERO_STORAGE_PATH];
+    zero_bytes text = {0}, merges = {0};
+    const bool is_whole = pair < 0;
+    snprintf(first, sizeof first, "%s", path);
+    if (!is_whole) beside(path, pairs[pair].vocab, first);
+    if (!is_whole) beside(path, pairs[pair].merges, second);
+    zero_status st = zero_bytes_read_at_most(&text, first, ZERO_TOKENIZER_FILE_MAX);
     if (st == ZERO_OK)
-        st = zero_stranger_check(path, text.bytes, text.len, true, "a tokenizer.json");
-    if (st == ZERO_OK) st = zero_tokenizer_parse_beside(path, text.bytes, text.len, b, out);
+        st = is_whole
+                 ? zero_stranger_check(path, text.bytes, text.len, true, "a tokenizer.json")
+                 : zero_bytes_read_at_most(&merges, second, ZERO_TOKENIZER_FILE_MAX);
+    if (st == ZERO_OK)
+        st = is_whole ? zero_tokenizer_parse_beside(path, text.bytes, text.len, b, out)
+                      : zero_tokenizer_from_gpt2(first, &text, second, &merges, b, out);
     zero_bytes_destroy(&text);
-    return st;
-}
-
-static zero_status open_pair(const char *path, int pair, const zero_beside *b,
-                             zero_tokenizer *out)
-{
-    char vocab_path[ZERO_STORAGE_PATH], merges_path[ZERO_STORAGE_PATH];
-    zero_bytes vocab = {0}, merges = {0};
-    beside(path, pairs[pair].vocab, vocab_path);
-    beside(path, pairs[pair].merges, merges_path);
-    zero_status st = zero_bytes_read_at_most(&vocab, vocab_path, ZERO_TOKENIZER_FILE_MAX);
-    if (st == ZERO_OK)
-        st = zero_bytes_read_at_most(&merges, merges_path, ZERO_TOKENIZER_FILE_MAX);
-    if (st == ZERO_OK)
-        st = zero_tokenizer_from_gpt2(vocab_path, &vocab, merges_path, &merges, b, out);
-    zero_bytes_destroy(&vocab);
     zero_bytes_destroy(&merges);
     return st;
 }
@@ -165,11 +144,14 @@ zero_status zero_tokenizer_open(const char *path, zero_tokenizer *out)
         }
         file = found;
     }
-    const int pair = pair_of(file);
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    int pair = N_PAIRS - 1; /* that the file belongs to; -1: none */
+    while (pair >= 0 && strcmp(name, pairs[pair].vocab) != 0 &&
+           strcmp(name, pairs[pair].merges) != 0)
+        pair--;
     zero_beside b;
     zero_status st = read_beside(file, pair >= 0, &b);
-    if (st == ZERO_OK)
-        st = pair >= 0 ? open_pair(file, pair, &b, out) : open_whole(file, &b, out);
+    if (st == ZERO_OK) st = open_files(file, pair, &b, out);
     zero_beside_destroy(&b);
     return st;
 }

@@ -1,10 +1,8 @@
 /* GPT-2's two files, which become a tokenizer.json. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
-#include "base/utf8.h"
 #include "data/tokenizer_json.h"
 #include "io/json_input.h"
 
@@ -13,24 +11,15 @@ static zero_status no_memory(const char *path)
     return zero_fail(ZERO_ERR_NOMEM, "%.500s: no memory for a tokenizer", path);
 }
 
-static bool is_text(const char *line, size_t len)
-{
-    for (size_t at = 0, n; at < len; at += n) {
-        n = zero_utf8_length((const unsigned char *)line + at, len - at);
-        if (n == 0 || line[at] == '\0') return false;
-    }
-    return true;
-}
-
 /* A line of merges.txt without its end. "#version: 0.2" is not a merge. */
 static zero_status add_line(const char *path, const char *line, size_t len, json_t *merges)
 {
     if (len > 0 && line[len - 1] == '\r') len--;
     if (len >= 8 && memcmp(line, "#version", 8) == 0) return ZERO_OK;
-    if (!is_text(line, len))
+    json_t *text = memchr(line, '\0', len) ? NULL : json_stringn(line, len);
+    if (!text)
         return zero_fail(ZERO_ERR_FORMAT, "%.500s: merge %zu: expected two tokens in UTF-8",
                          path, json_array_size(merges));
-    json_t *text = json_stringn(line, len);
     return json_array_append_new(merges, text) == 0 ? ZERO_OK : no_memory(path);
 }
 
@@ -45,20 +34,6 @@ static zero_status read_merges(const char *path, const zero_bytes *text, json_t 
         at = stop + 1;
     }
     return ZERO_OK;
-}
-
-static zero_status take(const char *path, json_t *root, const zero_beside *beside,
-                        zero_tokenizer *out)
-{
-    bool changed;
-    zero_status st = root ? ZERO_OK : no_memory(path);
-    if (st == ZERO_OK) st = zero_tokenizer_add_beside(beside, root, &changed);
-    char *text = st == ZERO_OK ? json_dumps(root, JSON_INDENT(1)) : NULL;
-    if (st == ZERO_OK && !text) st = no_memory(path);
-    if (st == ZERO_OK) st = zero_tokenizer_from_json(path, root, text, strlen(text), out);
-    free(text);
-    json_decref(root);
-    return st;
 }
 
 zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *vocab,
@@ -76,10 +51,9 @@ zero_status zero_tokenizer_from_gpt2(const char *vocab_path, const zero_bytes *v
                        vocab_path);
     if (st == ZERO_OK) st = read_merges(merges_path, merges, list);
     if (st == ZERO_OK)
-        return take(
-            both,
-            zero_tokenizer_describe(zero_tokenizer_byte_level(true), true, words, list),
-            beside, out);
+        return zero_tokenizer_from_root(
+            both, zero_tokenizer_describe(ZERO_FORM_GPT2, words, list), NULL, 0, beside,
+            out);
     json_decref(words);
     json_decref(list);
     return st;

@@ -1,12 +1,17 @@
 /* tokenizer_json.h - tokenizers of other programs: Hugging Face's tokenizer.json, and
  * GPT-2's vocab.json with merges.txt (also named encoder.json and vocab.bpe).
  *
- * Read is byte pair encoding on bytes (BPE with ByteLevel):
+ * Read is byte pair encoding on bytes (BPE with ByteLevel), and on characters with bytes
+ * for those that are no tokens (byte_fallback):
  *
- *     normalizer      none
- *     pre_tokenizer   ByteLevel, or a Sequence of Split by a pattern, then ByteLevel
- *                     (GPT-2's and Llama-3's)
+ *     normalizer      none, NFC (Qwen's); with byte_fallback also Prepend and Replace of
+ *                     blanks by U+2581 (Llama-2's)
+ *     pre_tokenizer   ByteLevel, or a Sequence of Split by a pattern or Digits, then
+ *                     ByteLevel (GPT-2's, Llama-3's, Qwen's, SmolLM2's); with byte_fallback
+ *                     Metaspace, or none after Replace
  *     model           BPE: vocab, merges as "a b" or ["a", "b"], ignore_merges
+ *     decoder         ByteLevel; with byte_fallback Replace, ByteFallback, Fuse, and Strip
+ *                     of one blank or not. Bytes that are no characters stay what they are
  *     added_tokens    found in texts as they are: no lstrip, rstrip, single_word
  *
  * Anything else that changes tokens is ZERO_ERR_UNSUPPORTED, with its name. A
@@ -33,44 +38,39 @@ ZERO_NODISCARD zero_status zero_tokenizer_from_gpt2(
 
 /* ---- for the files of this folder ---- */
 
+/* tokenizer_file.c: the tokenizer of a file's JSON, whose reference it takes, with what
+ * lies beside it (NULL: nothing). bytes[len]: the file as it is; NULL: it was made here. */
+ZERO_NODISCARD zero_status zero_tokenizer_from_root(const char *path, json_t *root,
+                                                    const void *bytes, size_t len,
+                                                    const zero_beside *beside,
+                                                    zero_tokenizer *out);
+
 #define ZERO_END_OF_TEXT "<|endoftext|>"
 
-/* The pre-tokenizer that cuts text as piece.h does, as an object that the caller releases;
- * NULL without memory. ByteLevel comes first here, so that the pattern counts bytes. */
-json_t *zero_tokenizer_own_steps(void);
+/* Forms of a whole tokenizer.json: pieces of piece.h, GPT-2's, or characters. */
+typedef enum { ZERO_FORM_OWN, ZERO_FORM_GPT2, ZERO_FORM_CHARACTERS } zero_tokenizer_form;
 
-/* ByteLevel as GPT-2's, which cuts text and trims offsets, or as ours, which does
- * neither. */
-json_t *zero_tokenizer_byte_level(bool as_gpt2);
-
-/* A whole tokenizer.json of BPE. Takes the references, even without memory. */
-json_t *zero_tokenizer_describe(json_t *steps, bool as_gpt2, json_t *vocab, json_t *merges);
+/* Such a file with this vocabulary and these merges (characters: NULL), whose references it
+ * takes, even without memory: then it is NULL. */
+json_t *zero_tokenizer_describe(zero_tokenizer_form form, json_t *vocab, json_t *merges);
 
 /* tokenizer_json.c: ZERO_ERR_UNSUPPORTED for an added token that is not found in texts as
  * it is. */
 ZERO_NODISCARD zero_status zero_tokenizer_check_added(const char *path,
                                                       const json_t *token);
 
-/* tokenizer_json_parts.c: what surrounds the model. Checks that nothing changes tokens in a
- * way that is not supported; compiles the patterns of the pre-tokenizer. */
-ZERO_NODISCARD zero_status zero_tokenizer_check_parts(const char *path, const json_t *root);
-ZERO_NODISCARD zero_status zero_tokenizer_take_patterns(const char *path,
-                                                        const json_t *root,
-                                                        zero_tokenizer *tok);
-/* Writes tok->around. */
-void zero_tokenizer_take_around(const json_t *root, zero_tokenizer *tok);
+/* tokenizer_json_parts.c: all but the vocabulary, the merges and the added tokens. Checks
+ * that nothing changes tokens in a way that is not supported. */
+ZERO_NODISCARD zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
+                                                     zero_tokenizer *tok);
+/* The first token that a post-processor adds around a text, or its kind; a text that is
+ * empty stays so if it adds none. */
+void zero_tokenizer_find_around(const json_t *processor,
+                                char around[ZERO_TOKENIZER_AROUND]);
 
-/* tokenizer_char_file.c: the vocabulary of a tokenizer of characters as an object, and the
- * whole file, which takes that reference. The caller releases both; NULL without memory. */
-json_t *zero_tokenizer_list_characters(const zero_tokenizer *tok);
-json_t *zero_tokenizer_describe_characters(json_t *vocab);
-/* Such a file, read: it must be as it was written. */
+/* tokenizer_char.c: the file of a tokenizer of characters, read: it must be as it was
+ * written. */
 bool zero_tokenizer_has_characters(const json_t *root);
 ZERO_NODISCARD zero_status zero_tokenizer_take_characters(const char *path,
                                                           const json_t *root,
                                                           zero_tokenizer *out);
-
-/* tokenizer_json_merges.c: fills tok->table with the merges, whose ids are in `vocab`. */
-ZERO_NODISCARD zero_status zero_tokenizer_take_merges(const char *path, const json_t *vocab,
-                                                      const json_t *merges,
-                                                      zero_tokenizer *tok);

@@ -11,7 +11,7 @@ static zero_status unsupported(const char *path, const char *part, const char *w
     char shown[ZERO_JSON_SHOWN];
     return zero_fail(ZERO_ERR_UNSUPPORTED,
                      "%.500s: \"%s\": %s is not supported: this program reads BPE on bytes "
-                     "(ByteLevel), as GPT-2's and Llama-3's",
+                     "(ByteLevel, byte_fallback), as GPT-2's, Llama's and Qwen's",
                      path, part, zero_json_shown(what, shown));
 }
 
@@ -21,13 +21,20 @@ static bool is_absent(const json_t *object, const char *key)
     return !value || json_is_null(value);
 }
 
-/* An optional flag, which must be as this program does it anyway. */
+/* An optional flag, which stays as it is if it is absent. */
+static zero_status take_flag(const char *path, const json_t *object, const char *key,
+                             bool *flag)
+{
+    return is_absent(object, key) ? ZERO_OK : zero_json_flag(path, object, key, flag);
+}
+
+/* The same, which must be as this program does it anyway. */
 static zero_status expect_flag(const char *path, const json_t *object, const char *key,
                                bool standard, bool expected)
 {
     bool found = standard;
     char what[64];
-    if (!is_absent(object, key)) ZERO_TRY(zero_json_flag(path, object, key, &found));
+    ZERO_TRY(take_flag(path, object, key, &found));
     if (found == expected) return ZERO_OK;
     snprintf(what, sizeof what, "%s %s", key, found ? "true" : "false");
     return unsupported(path, key, what);
@@ -40,6 +47,65 @@ static zero_status type_of(const char *path, const json_t *object, const char *p
     if (!object || json_is_null(object)) return ZERO_OK;
     if (!json_is_object(object)) return unsupported(path, part, "anything but an object");
     return zero_json_text(path, object, "type", type);
+}
+
+/* Whether it is the JSON that `text` says. */
+static bool is(const json_t *value, const char *text)
+{
+    json_t *known = json_loads(text, 0, NULL);
+    const bool equal = known && json_equal(known, value);
+    json_decref(known);
+    return equal;
+}
+
+/* ---- normalizer and decoder ---- */
+
+#define MARK    "\u2581"
+#define COMPOSE "{\"type\": \"NFC\"}"
+#define PREPEND "{\"type\": \"Prepend\", \"prepend\": \"" MARK "\"}"
+#define REPLACE(from, to) \
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"" from "\"}, \"content\": \"" to \
+    "\"}"
+#define DECODERS(more) \
+    "{\"type\": \"Sequence\", \"decoders\": [" REPLACE( \
+        MARK, " ") ", {\"type\": \"ByteFallback\"}, {\"type\": \"Fuse\"}" more "]}"
+
+/* Their order does not matter: no character is composed with a blank or a mark. */
+static zero_status take_normalizer(const char *path, const json_t *whole,
+                                   zero_tokenizer *tok)
+{
+    const char *type = NULL;
+    const json_t *list = json_object_get(whole, "normalizers"), *step;
+    ZERO_TRY(type_of(path, whole, "normalizer", &type));
+    const size_t n = strcmp(type, "none") == 0 ? 0 : list ? json_array_size(list) : 1;
+    for (size_t i = 0; i < n; i++) {
+        step = list ? json_array_get(list, i) : whole;
+        ZERO_TRY(type_of(path, step, "normalizer", &type));
+        const bool prepends = tok->has_marks && is(step, PREPEND);
+        const bool marks = tok->has_marks && is(step, REPLACE(" ", MARK));
+        const bool composes = is(step, COMPOSE);
+        if (!prepends && !marks && !composes) return unsupported(path, "normalizer", type);
+        tok->composes = tok->composes || composes;
+        tok->marks_early = tok->marks_early || marks;
+        if (prepends) tok->blank = ZERO_BLANK_ALWAYS;
+    }
+    if (tok->blank == ZERO_BLANK_ALWAYS && !tok->marks_early)
+        return unsupported(path, "normalizer", "Prepend without Replace");
+    return ZERO_OK;
+}
+
+static zero_status take_decoder(const char *path, const json_t *decoder,
+                                zero_tokenizer *tok)
+{
+    static const char strip[] =
+        DECODERS(", {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}");
+    const char *type = NULL;
+    ZERO_TRY(type_of(path, decoder, "decoder", &type));
+    tok->strips_blank = is(decoder, strip);
+    const bool is_known = tok->has_marks
+                              ? tok->strips_blank || is(decoder, DECODERS(""))
+                              : strcmp(type, "none") == 0 || strcmp(type, "ByteLevel") == 0;
+    return is_known ? ZERO_OK : unsupported(path, "decoder", type);
 }
 
 /* ---- the pre-tokenizer ---- */
@@ -64,37 +130,46 @@ static zero_status add_pattern(const char *path, const char *regex, zero_tokeniz
     UP_TO_64("^0-9" LETTERS SPACES) \
     "[" SPACES "]{1,63}(?=" BLANK "[^" SPACES "])|[" SPACES "]{1,64}"
 
-json_t *zero_tokenizer_byte_level(bool as_gpt2)
-{
-    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0,
-                     "trim_offsets", as_gpt2, "use_regex", as_gpt2);
-}
+#define OWN_BYTES \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": false, " \
+    "\"use_regex\": false}"
+#define GPT2_BYTES \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, " \
+    "\"use_regex\": true}"
+#define SPLIT(pattern) \
+    "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"" pattern "\"}, \"behavior\": " \
+    "\"Isolated\", \"invert\": false}"
+/* ByteLevel comes first here, so that the pattern counts bytes. */
+#define OWN_STEPS \
+    "{\"type\": \"Sequence\", \"pretokenizers\": [" OWN_BYTES ", " SPLIT(OWN_PATTERN) "]}"
+#define WHOLE(pre_tokenizer, decoder, model) \
+    "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, \"added_tokens\": " \
+    "[], " \
+    "\"normalizer\": null, \"pre_tokenizer\": " pre_tokenizer \
+    ", \"post_processor\": null, " \
+    "\"decoder\": " decoder ", \"model\": {" model "}}"
+#define BPE \
+    "\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, " \
+    "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": " \
+    "false, \"byte_fallback\": false, \"ignore_merges\": false, \"vocab\": {}, " \
+    "\"merges\": []"
+/* <unk> is not a token: `tokenizers` fails on other characters, as this program. */
+#define WORDS "\"type\": \"WordLevel\", \"vocab\": {}, \"unk_token\": \"<unk>\""
 
-json_t *zero_tokenizer_own_steps(void)
+json_t *zero_tokenizer_describe(zero_tokenizer_form form, json_t *vocab, json_t *merges)
 {
-    return json_pack("{s:s, s:[o, {s:s, s:{s:s}, s:s, s:b}]}", "type", "Sequence",
-                     "pretokenizers", zero_tokenizer_byte_level(false), "type", "Split",
-                     "pattern", "Regex", OWN_PATTERN, "behavior", "Isolated", "invert", 0);
-}
-
-json_t *zero_tokenizer_describe(json_t *steps, bool as_gpt2, json_t *vocab, json_t *merges)
-{
-    return json_pack(
-        "{s:s, s:n, s:n, s:[], s:n, s:o, s:n, s:o, s:{s:s, s:n, s:n, s:n, s:n, "
-        "s:b, s:b, s:b, s:o, s:o}}",
-        "version", "1.0", "truncation", "padding", "added_tokens", "normalizer",
-        "pre_tokenizer", steps, "post_processor", "decoder",
-        zero_tokenizer_byte_level(as_gpt2), "model", "type", "BPE", "dropout", "unk_token",
-        "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", 0, "byte_fallback",
-        0, "ignore_merges", 0, "vocab", vocab, "merges", merges);
-}
-
-static bool is_own(const json_t *steps)
-{
-    json_t *own = zero_tokenizer_own_steps();
-    bool equal = own && json_equal(own, steps);
-    json_decref(own);
-    return equal;
+    static const char *const forms[] = {
+        [ZERO_FORM_OWN] = WHOLE(OWN_STEPS, OWN_BYTES, BPE),
+        [ZERO_FORM_GPT2] = WHOLE(GPT2_BYTES, GPT2_BYTES, BPE),
+        [ZERO_FORM_CHARACTERS] =
+            WHOLE(SPLIT("[\\\\s\\\\S]"), "{\"type\": \"Fuse\"}", WORDS)};
+    json_t *root = json_loads(forms[form], 0, NULL),
+           *model = json_object_get(root, "model");
+    bool is_made = json_object_set_new(model, "vocab", vocab) == 0;
+    if (merges) is_made = json_object_set_new(model, "merges", merges) == 0 && is_made;
+    if (is_made) return root;
+    json_decref(root);
+    return NULL;
 }
 
 /* ByteLevel must be the last step, and the only one of its kind: after it texts are letters
@@ -110,13 +185,20 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
         bool uses_regex = true;
         ZERO_TRY(zero_json_only(path, step, 4, keys));
         ZERO_TRY(expect_flag(path, step, "add_prefix_space", true, false));
-        if (!is_absent(step, "use_regex"))
-            ZERO_TRY(zero_json_flag(path, step, "use_regex", &uses_regex));
+        ZERO_TRY(take_flag(path, step, "use_regex", &uses_regex));
         return uses_regex ? add_pattern(path, ZERO_PATTERN_GPT2, tok) : ZERO_OK;
     }
     if (is_last || strcmp(type, "ByteLevel") == 0)
         return unsupported(path, "pre_tokenizer",
                            "a list that does not end with ByteLevel");
+    if (strcmp(type, "Digits") == 0) {
+        static const char *const keys[] = {"type", "individual_digits"};
+        bool individual = false;
+        ZERO_TRY(zero_json_only(path, step, 2, keys));
+        ZERO_TRY(zero_json_flag(path, step, "individual_digits", &individual));
+        return add_pattern(path, individual ? ZERO_PATTERN_DIGIT : ZERO_PATTERN_DIGIT "+",
+                           tok);
+    }
     if (strcmp(type, "Split") == 0) {
         static const char *const keys[] = {"type", "pattern", "behavior", "invert"};
         const json_t *pattern = NULL;
@@ -135,14 +217,47 @@ static zero_status take_step(const char *path, const json_t *step, bool is_last,
     return unsupported(path, "pre_tokenizer", type);
 }
 
-zero_status zero_tokenizer_take_patterns(const char *path, const json_t *root,
-                                         zero_tokenizer *tok)
+/* Where the blanks become marks. */
+static zero_status take_marks(const char *path, const json_t *step, const char *type,
+                              zero_tokenizer *tok)
 {
-    const json_t *whole = json_object_get(root, "pre_tokenizer"), *list = NULL;
+    static const char *const keys[] = {"type", "replacement", "prepend_scheme", "split",
+                                       "add_prefix_space"};
+    const char *mark = NULL, *scheme = "always";
+    bool adds = true;
+    if (tok->marks_early && strcmp(type, "none") == 0) return ZERO_OK;
+    if (tok->marks_early || strcmp(type, "Metaspace") != 0)
+        return unsupported(path, "byte_fallback",
+                           tok->marks_early ? "a pre_tokenizer after Replace"
+                                            : "byte_fallback true without Metaspace");
+    ZERO_TRY(zero_json_only(path, step, 5, keys));
+    ZERO_TRY(zero_json_text(path, step, "replacement", &mark));
+    if (json_object_get(step, "prepend_scheme"))
+        ZERO_TRY(zero_json_text(path, step, "prepend_scheme", &scheme));
+    ZERO_TRY(take_flag(path, step, "add_prefix_space", &adds));
+    tok->cuts_at_blanks = true;
+    ZERO_TRY(take_flag(path, step, "split", &tok->cuts_at_blanks));
+    tok->blank = strcmp(scheme, "first") == 0    ? ZERO_BLANK_FIRST
+                 : strcmp(scheme, "always") == 0 ? ZERO_BLANK_EACH
+                                                 : ZERO_BLANK_NEVER;
+    if (strcmp(mark, MARK) != 0) return unsupported(path, "replacement", mark);
+    if (tok->blank == ZERO_BLANK_NEVER && strcmp(scheme, "never") != 0)
+        return unsupported(path, "prepend_scheme", scheme);
+    if (!adds && json_object_get(step, "prepend_scheme") && tok->blank != ZERO_BLANK_NEVER)
+        return unsupported(path, "add_prefix_space", "false with this prepend_scheme");
+    if (!adds) tok->blank = ZERO_BLANK_NEVER;
+    return ZERO_OK;
+}
+
+static zero_status take_pre_tokenizer(const char *path, const json_t *whole,
+                                      zero_tokenizer *tok)
+{
+    const json_t *list = NULL;
     const char *type = NULL;
-    tok->cuts_as_own = is_own(whole);
-    if (tok->cuts_as_own) return ZERO_OK;
     ZERO_TRY(type_of(path, whole, "pre_tokenizer", &type));
+    if (tok->has_marks) return take_marks(path, whole, type, tok);
+    tok->cuts_as_own = is(whole, OWN_STEPS);
+    if (tok->cuts_as_own) return ZERO_OK;
     if (strcmp(type, "ByteLevel") == 0) return take_step(path, whole, true, tok);
     if (strcmp(type, "Sequence") != 0) return unsupported(path, "pre_tokenizer", type);
     ZERO_TRY(zero_json_array(path, whole, "pretokenizers", &list));
@@ -154,34 +269,33 @@ zero_status zero_tokenizer_take_patterns(const char *path, const json_t *root,
 
 /* ---- the post-processor ---- */
 
-/* Says in `around` what it adds: a template names its tokens; all other kinds but ByteLevel
- * add some. */
-static void find_around(const json_t *processor, char *around, size_t size)
+/* A template names its tokens; all other kinds but ByteLevel add some. */
+void zero_tokenizer_find_around(const json_t *processor, char around[ZERO_TOKENIZER_AROUND])
 {
     const char *type = json_string_value(json_object_get(processor, "type"));
     const json_t *steps = json_object_get(processor, "processors"), *step;
     const json_t *single = json_object_get(processor, "single");
     size_t i;
     if (!type || strcmp(type, "ByteLevel") == 0) return;
-    json_array_foreach(steps, i, step) find_around(step, around, size);
+    json_array_foreach(steps, i, step) zero_tokenizer_find_around(step, around);
     json_array_foreach(single, i, step)
     {
         const json_t *token = json_object_get(step, "SpecialToken");
         const char *id = json_string_value(json_object_get(token, "id"));
-        if (id && !around[0]) snprintf(around, size, "%s", id);
+        if (id && !around[0]) snprintf(around, ZERO_TOKENIZER_AROUND, "%s", id);
     }
-    if (!steps && !single && !around[0]) snprintf(around, size, "%s", type);
-}
-
-void zero_tokenizer_take_around(const json_t *root, zero_tokenizer *tok)
-{
-    find_around(json_object_get(root, "post_processor"), tok->around, sizeof tok->around);
+    if (!steps && !single && !around[0])
+        snprintf(around, ZERO_TOKENIZER_AROUND, "%s", type);
 }
 
 /* ---- everything else ---- */
 
-static zero_status check_model(const char *path, const json_t *model)
+static zero_status take_model(const char *path, const json_t *model, zero_tokenizer *tok)
 {
+    static const char *const keys[] = {
+        "type",     "dropout",       "unk_token",     "continuing_subword_prefix",
+        "fuse_unk", "byte_fallback", "ignore_merges", "end_of_word_suffix",
+        "vocab",    "merges"};
     static const char *const empty[] = {"continuing_subword_prefix", "end_of_word_suffix"};
     const char *type = "BPE", *text = NULL;
     /* The oldest files do not name the type. */
@@ -189,34 +303,31 @@ static zero_status check_model(const char *path, const json_t *model)
         ZERO_TRY(zero_json_text(path, model, "type", &type));
     if (strcmp(type, "BPE") != 0) return unsupported(path, "model", type);
     if (!is_absent(model, "dropout")) return unsupported(path, "model", "dropout");
-    ZERO_TRY(expect_flag(path, model, "byte_fallback", false, false));
+    ZERO_TRY(take_flag(path, model, "byte_fallback", &tok->has_marks));
+    ZERO_TRY(take_flag(path, model, "ignore_merges", &tok->ignores_merges));
+    if (tok->has_marks && tok->ignores_merges)
+        return unsupported(path, "model", "ignore_merges true with byte_fallback true");
     for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
         if (is_absent(model, empty[i])) continue;
         ZERO_TRY(zero_json_text(path, model, empty[i], &text));
         if (text[0] != '\0') return unsupported(path, "model", empty[i]);
     }
-    return ZERO_OK;
+    return zero_json_only(path, model, sizeof keys / sizeof keys[0], keys);
 }
 
-zero_status zero_tokenizer_check_parts(const char *path, const json_t *root)
+zero_status zero_tokenizer_take_parts(const char *path, const json_t *root,
+                                      zero_tokenizer *tok)
 {
     static const char *const keys[] = {"version",        "truncation", "padding",
                                        "added_tokens",   "normalizer", "pre_tokenizer",
                                        "post_processor", "decoder",    "model"};
-    static const char *const model_keys[] = {
-        "type",     "dropout",       "unk_token",     "continuing_subword_prefix",
-        "fuse_unk", "byte_fallback", "ignore_merges", "end_of_word_suffix",
-        "vocab",    "merges"};
     const json_t *model = NULL;
-    const char *type = NULL;
     ZERO_TRY(zero_json_object(path, root, "model", &model));
     ZERO_TRY(zero_json_only(path, root, sizeof keys / sizeof keys[0], keys));
-    ZERO_TRY(check_model(path, model));
-    ZERO_TRY(
-        zero_json_only(path, model, sizeof model_keys / sizeof model_keys[0], model_keys));
-    ZERO_TRY(type_of(path, json_object_get(root, "normalizer"), "normalizer", &type));
-    if (strcmp(type, "none") != 0) return unsupported(path, "normalizer", type);
-    ZERO_TRY(type_of(path, json_object_get(root, "decoder"), "decoder", &type));
-    if (strcmp(type, "none") == 0 || strcmp(type, "ByteLevel") == 0) return ZERO_OK;
-    return unsupported(path, "decoder", type);
+    ZERO_TRY(take_model(path, model, tok));
+    ZERO_TRY(take_normalizer(path, json_object_get(root, "normalizer"), tok));
+    ZERO_TRY(take_decoder(path, json_object_get(root, "decoder"), tok));
+    ZERO_TRY(take_pre_tokenizer(path, json_object_get(root, "pre_tokenizer"), tok));
+    zero_tokenizer_find_around(json_object_get(root, "post_processor"), tok->around);
+    return ZERO_OK;
 }

@@ -87,11 +87,11 @@ ZERO_NODISCARD zero_status zero_safetensors_check_index(const char *path,
                                                         const zero_safetensors *all);
 
 /* Appends the 8 + N bytes for tensors in the order given. Of each entry name, type, n_dims
- * and dims are read; n, begin and end are set, as a reader will find them. */
+ * and dims are read; n, begin and end are set, as a reader will find them. `texts` is an
+ * object of texts, the "__metadata__"; NULL: none. */
 ZERO_NODISCARD zero_status zero_safetensors_write_header(int n,
                                                          zero_safetensors_entry *entries,
-                                                         int n_texts,
-                                                         const char *const (*texts)[2],
+                                                         const json_t *texts,
                                                          zero_bytes *header);
 
 /* ---- for the files of this folder ---- */

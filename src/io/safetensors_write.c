@@ -36,16 +36,6 @@ static json_t *describe(const zero_safetensors_entry *entry)
                      "data_offsets", (json_int_t)entry->begin, (json_int_t)entry->end);
 }
 
-static zero_status add_texts(json_t *root, int n, const char *const (*texts)[2])
-{
-    if (n == 0) return ZERO_OK;
-    json_t *metadata = json_object();
-    ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, metadata));
-    for (int i = 0; i < n; i++)
-        ZERO_TRY(add_member(metadata, texts[i][0], json_string(texts[i][1])));
-    return ZERO_OK;
-}
-
 /* Padded, so that the data begins at a multiple of 8. */
 static zero_status append_header(const json_t *root, zero_bytes *header)
 {
@@ -66,11 +56,12 @@ static zero_status append_header(const json_t *root, zero_bytes *header)
 }
 
 static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries,
-                            int n_texts, const char *const (*texts)[2], zero_bytes *header)
+                            const json_t *texts, zero_bytes *header)
 {
     uint64_t at = 0;
     size_t begin = header->len;
-    ZERO_TRY(add_texts(root, n_texts, texts));
+    if (texts)
+        ZERO_TRY(add_member(root, ZERO_SAFETENSORS_METADATA, json_incref((json_t *)texts)));
     for (int i = 0; i < n; i++) {
         /* begin and end become offsets in the data. */
         zero_safetensors_entry *entry = &entries[i];
@@ -99,12 +90,11 @@ static zero_status write_to(json_t *root, int n, zero_safetensors_entry *entries
 }
 
 zero_status zero_safetensors_write_header(int n, zero_safetensors_entry *entries,
-                                          int n_texts, const char *const (*texts)[2],
-                                          zero_bytes *header)
+                                          const json_t *texts, zero_bytes *header)
 {
     json_t *root = json_object();
     if (!root) return zero_fail(ZERO_ERR_NOMEM, "no memory for a safetensors header");
-    zero_status st = write_to(root, n, entries, n_texts, texts, header);
+    zero_status st = write_to(root, n, entries, texts, header);
     json_decref(root);
     return st;
 }

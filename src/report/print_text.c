@@ -37,23 +37,12 @@ void zero_print_text(const unsigned char *text, size_t n, FILE *out)
     }
 }
 
-static zero_status decode(const zero_tokenizer *tokenizer, const int32_t *tokens, int64_t n,
-                          zero_bytes *text)
-{
-    for (int64_t i = 0; i < n; i++) {
-        size_t len;
-        const unsigned char *part = zero_tokenizer_decode(tokenizer, tokens[i], &len);
-        ZERO_TRY(zero_bytes_append(text, part, len));
-    }
-    return ZERO_OK;
-}
-
 /* A character may span tokens, so all tokens are decoded before any byte is judged. */
 zero_status zero_print_tokens(const zero_tokenizer *tokenizer, const int32_t *tokens,
                               int64_t n, bool raw, FILE *out)
 {
     zero_bytes text = {0};
-    zero_status st = decode(tokenizer, tokens, n, &text);
+    zero_status st = zero_tokenizer_decode_all(tokenizer, n, tokens, &text);
     if (st == ZERO_OK && raw) fwrite(text.bytes, 1, text.len, out);
     if (st == ZERO_OK && !raw) zero_print_text(text.bytes, text.len, out);
     zero_bytes_destroy(&text);

@@ -80,6 +80,65 @@ TEST(names_and_shapes_are_theirs)
     zero_model_destroy(&model);
 }
 
+/* The names of the files that the index at DIR_NAME has, and its metadata. */
+static void check_index(const zero_model *model, int n_files)
+{
+    zero_bytes text = {0};
+    zero_safetensors_index index;
+    int64_t n;
+    char name[64], path[100];
+    check_ok(zero_bytes_read(&text, DIR_NAME "/model.safetensors.index.json"));
+    check_ok(zero_safetensors_read_index("i", &text, &index));
+    assert_int_equal(index.n_files, n_files);
+    for (int i = 0; i < n_files; i++) {
+        snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", i + 1, n_files);
+        assert_string_equal(index.files[i], name);
+        snprintf(path, sizeof path, DIR_NAME "/%s", name);
+        assert_true(exists(path));
+    }
+    const json_t *about = json_object_get(index.root, "metadata");
+    check_ok(zero_json_whole("i", about, "total_size", 0, INT64_MAX, &n));
+    assert_int_equal(n, 4 * model->n_params);
+    assert_int_equal(json_object_size(json_object_get(index.root, "weight_map")),
+                     model->n_tensors);
+    assert_false(exists(DIR_NAME "/model.safetensors"));
+    zero_safetensors_destroy_index(&index);
+    zero_bytes_destroy(&text);
+}
+
+/* Whatever the limit is, no file has more than it, but one tensor alone; and no tensor
+ * begins a file that would have fitted into the one before. */
+TEST(a_large_model_lies_in_several_files)
+{
+    static const int64_t limits[] = {1, 4 * 71 * 24, 4 * 71 * 24 + 4 * 10 * 24, 12000,
+                                     30000};
+    zero_model model = model_of(&shape);
+    for (size_t k = 0; k < sizeof limits / sizeof limits[0]; k++) {
+        zero_hugging_face file;
+        int n_files = 0;
+        int64_t bytes = INT64_MAX / 2;
+        for (int i = 0; i < model.n_tensors; i++) {
+            int64_t own = 4 * size_of(&model.tensors[i]);
+            if (bytes + own > limits[k]) n_files++;
+            bytes = bytes + own > limits[k] ? own : bytes + own;
+        }
+        const zero_hugging_face_export e = {&model, &values, NULL, NULL, limits[k]};
+        check_ok(zero_hugging_face_write(DIR_NAME, &e));
+        check_index(&model, n_files);
+        check_ok(zero_hugging_face_open(DIR_NAME, &model, &file));
+        assert_int_equal(file.n_files, n_files);
+        assert_values(&file, &model);
+        zero_hugging_face_close(&file);
+        remove_dir(DIR_NAME);
+    }
+    zero_hugging_face_export e = {&model, &values, NULL, NULL, 4 * model.n_params};
+    check_ok(zero_hugging_face_write(DIR_NAME, &e));
+    assert_true(exists(DIR_NAME "/model.safetensors"));
+    assert_false(exists(DIR_NAME "/model.safetensors.index.json"));
+    remove_dir(DIR_NAME);
+    zero_model_destroy(&model);
+}
+
 TEST(the_configuration_is_theirs)
 {
     zero_bytes text = {0};
@@ -160,7 +219,7 @@ static void write_kept(const json_t *kept, int64_t positions)
     zero_model model = model_of(&s);
     zero_tokenizer tok;
     check_ok(zero_tokenizer_open(GOLDEN "gpt2.json", &tok));
-    const zero_hugging_face_export e = {&model, &values, &tok, kept};
+    const zero_hugging_face_export e = {&model, &values, &tok, kept, 0};
     check_ok(zero_hugging_face_write(DIR_NAME, &e));
     zero_tokenizer_destroy(&tok);
     zero_model_destroy(&model);

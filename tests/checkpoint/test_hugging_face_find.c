@@ -76,7 +76,7 @@ static void write_part(const zero_file *from, const zero_safetensors *table, int
         check_ok(zero_file_read(from, e->begin, data.bytes + data.len, e->end - e->begin));
         data.len += e->end - e->begin;
     }
-    check_ok(zero_safetensors_write_header(n, entries, 0, NULL, &out));
+    check_ok(zero_safetensors_write_header(n, entries, NULL, &out));
     check_ok(zero_bytes_append(&out, data.bytes, data.len));
     put(path, out.bytes, out.len);
     zero_bytes_destroy(&data);
@@ -184,8 +184,8 @@ TEST(other_formats_are_named_with_what_to_do)
     refuses(FILE_NAME, ZERO_ERR_FORMAT, "found 0 bytes in all");
     put_text(DIR_NAME "/pytorch_model.bin", "x");
     put_text(DIR_NAME "/config.json",
-             "{\"model_type\": \"llama\"}"); /* the first thing to say */
-    refuses(DIR_NAME, ZERO_ERR_UNSUPPORTED, "a model of the type llama");
+             "{\"model_type\": \"gptj\"}"); /* the first thing to say */
+    refuses(DIR_NAME, ZERO_ERR_UNSUPPORTED, "a model of the type gptj");
     refuses("openai-community/gpt2", ZERO_ERR_IO, "hf download NAME --local-dir DIR");
     remove_dir(DIR_NAME);
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Our tokenizer's ids against those of the Python packages `tokenizers` and `tiktoken`.
 
-Vocabularies are trained here with GPT-2's and Llama-3's pre-tokenizers on 10 MB of mixed text that
-is made here, too; then that text and 10000 hostile strings are encoded by all. Run by hand:
+Vocabularies are trained here with the pre-tokenizers of GPT-2, Llama-3, Qwen and SmolLM2, and in the
+forms of Llama-2 and Mistral, on 10 MB of mixed text that is made here, too; then that text and 10000
+hostile strings are encoded by all, and decoded. Run by hand:
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install tokenizers tiktoken
     cmake --build build --target encode_texts
@@ -12,6 +13,7 @@ Merges are 5000 and 50000 unless given. A code point that is new in a version of
 to some programs and nothing to others: differences on such strings are counted apart.
 """
 import glob
+import itertools
 import json
 import os
 import random
@@ -23,12 +25,14 @@ import unicodedata
 
 import numpy as np
 import tiktoken
-from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers,
-                        trainers)
+from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers,
+                        pre_tokenizers, trainers)
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN = LLAMA3.replace("{1,3}", "")
+MARK = "\u2581"
 SPECIAL = ["<|endoftext|>", "<|begin_of_text|>", "<|eot|>"]
 LONGER = "<|eot|><|eot|>"  # of two that begin alike tiktoken takes any one
 SCRIPTS = [(0x41, 0x5a), (0x61, 0x7a), (0xc0, 0x24f), (0x370, 0x3ff), (0x400, 0x4ff),
@@ -38,6 +42,8 @@ SPACES = [" ", "  ", "\n", "\n\n", "\t", "\r\n", "\u00a0", "\u3000", "\u2028", "
           "\u0085", "\v", "\f", "\u200b", "    "]
 MARKS = list("'\"!?.,;:()[]{}<>/\\|@#$%^&*-_=+~`") + ["'s", "'S", "'\u017f", "'LL", "'re", "\u2019",
                                                    "\u0301", "\u200d", "\ufe0f", "\u00b2"]
+JOINED = ["e\u0301", "\u1100\u1161\u11a8", "\u0915\u093c", "\u212b", "\u0344", "a\u0323\u0302", MARK,
+          MARK * 3, "\u0958", "\uf900", "q\u0307\u0323", "\U0001d15e", "\u0b92\u0bd7"]  # NFC changes
 
 
 # ---- texts ----
@@ -57,8 +63,10 @@ def make_text(size, seed):
             part = words[int(len(words) ** r.random()) - 1] + " "
         elif kind < 0.86:
             part = str(r.randint(0, 10 ** r.randint(1, 9)))
-        elif kind < 0.93:
+        elif kind < 0.92:
             part = r.choice(MARKS)
+        elif kind < 0.93:
+            part = r.choice(JOINED)
         elif kind < 0.985:
             part = r.choice(SPACES)
         elif kind < 0.99:
@@ -84,7 +92,7 @@ def make_hostile(n, seed):
             "ab" * 50000, "'s" * 1000, "1" * 10001, "<|endoftext|>" * 500, "<|endoftext|" * 500,
             "<" * 20000, "\u0301" * 5000, "\U0001f468\u200d" * 3000, "\u00e9" * 9999]
     pieces = SPACES + MARKS + SPECIAL + [LONGER, "a", "the", " the", "12", "\u4f60\u597d", "\u00df",
-                                         "<|endo", "text|>", "\0", "\x7f", "\ufeff", "\u212a"]
+                                         "<|endo", "text|>", "\0", "\x7f", "\ufeff", "\u212a"] + JOINED
     while len(made) < n:
         kind = r.randrange(4)
         if kind == 0:
@@ -105,14 +113,16 @@ def is_new(text):
 
 # ---- tokenizers ----
 
-def llama3_steps():
+def steps_of(pattern):
     return pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(LLAMA3), behavior="isolated", invert=False),
+        pre_tokenizers.Split(Regex(pattern), behavior="isolated", invert=False),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
-def train(steps, merges, text, special):
+def train(steps, merges, text, special, normalizer=None):
     tok = Tokenizer(models.BPE())
+    if normalizer:
+        tok.normalizer = normalizer
     tok.pre_tokenizer = steps
     tok.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -126,7 +136,7 @@ def train(steps, merges, text, special):
 def variants(folder, merges, text):
     """Paths of tokenizers for us, and what they are to `tokenizers` and to `tiktoken`."""
     for name, steps, pattern in (("gpt2", pre_tokenizers.ByteLevel(add_prefix_space=False), GPT2),
-                                 ("llama3", llama3_steps(), LLAMA3)):
+                                 ("llama3", steps_of(LLAMA3), LLAMA3)):
         tok = train(steps, merges, text, SPECIAL)
         path = f"{folder}/{name}-{merges}.json"
         tok.save(path)
@@ -145,6 +155,64 @@ def variants(folder, merges, text):
         os.rename(f"{pair}/vocab.json", f"{pair}/{vocab}")
         os.rename(f"{pair}/merges.txt", f"{pair}/{pairs}")
         yield pair, tok, None
+
+
+def more_variants(folder, merges, text):
+    """Qwen's, SmolLM2's, and the forms of SentencePiece's."""
+    digits = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
+                                      pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    for name, steps, normalizer in (("qwen", steps_of(QWEN), normalizers.NFC()),
+                                    ("smollm", digits, None)):
+        tok = train(steps, merges, text, SPECIAL, normalizer)
+        tok.add_tokens([AddedToken("\u0958", normalized=True), AddedToken("\u212b", normalized=False)])
+        tok.save(path := f"{folder}/{name}-{merges}.json")
+        yield path, Tokenizer.from_file(path), None
+    made = train_marked(merges, text)
+    for name, normalizer, steps, normalized, strips in MARKED:
+        form = json.loads(json.dumps(made))
+        form["normalizer"], form["pre_tokenizer"] = normalizer, steps
+        for token in form["added_tokens"]:
+            token["normalized"] = normalized
+        form["decoder"]["decoders"] = form["decoder"]["decoders"][:3 + strips]
+        json.dump(form, open(path := f"{folder}/{name}-{merges}.json", "w"))
+        yield path, Tokenizer.from_file(path), None
+
+
+def metaspace(scheme, split):
+    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": split}
+
+
+PREPEND = {"type": "Prepend", "prepend": MARK}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+MARKED = [("llama2", {"type": "Sequence", "normalizers": [PREPEND, REPLACE]}, None, False, 1),
+          ("llama2-old", {"type": "Sequence", "normalizers": [PREPEND, REPLACE]}, None, True, 1),
+          ("replace", REPLACE, None, True, 0),
+          ("nfc", {"type": "Sequence", "normalizers": [{"type": "NFC"}, PREPEND, REPLACE]}, None, True, 1),
+          ("mistral", None, metaspace("first", False), False, 1),
+          ("mistral-nfc", {"type": "NFC"}, metaspace("first", False), True, 1),
+          ("always", None, metaspace("always", False), True, 1),
+          ("always-split", None, metaspace("always", True), False, 1),
+          ("never-split", None, metaspace("never", True), False, 0)]
+
+
+def train_marked(merges, text):
+    """The JSON of a vocabulary of characters, bytes for the others, and runs of blanks."""
+    special = ["<unk>", "<s>", "</s>"] + SPECIAL + [f"<0x{b:02X}>" for b in range(256)]
+    tok = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tok.pre_tokenizer = pre_tokenizers.Metaspace(MARK, prepend_scheme="always", split=True)
+    tok.decoder = decoders.Sequence([decoders.Replace(MARK, " "), decoders.ByteFallback(), decoders.Fuse(),
+                                     decoders.Strip(" ", 1, 0)])
+    tok.train_from_iterator([text[i:i + 100000] for i in range(0, len(text), 100000)],
+                            trainers.BpeTrainer(vocab_size=merges + 600, special_tokens=special,
+                                                limit_alphabet=300, show_progress=False))
+    made = json.loads(tok.to_str())
+    made["added_tokens"] = made["added_tokens"][:6]
+    model = made["model"]
+    for n in (1, 2, 4):
+        if MARK * 2 * n not in model["vocab"]:
+            model["vocab"][MARK * 2 * n] = len(model["vocab"])
+            model["merges"].append([MARK * n, MARK * n])
+    return made
 
 
 def tiktoken_of(path, pattern):
@@ -170,29 +238,34 @@ def ours(program, path, texts):
     start = time.time()
     out = subprocess.run([program, path], input=data, stdout=subprocess.PIPE, check=True).stdout
     seconds = time.time() - start
-    ids, lists, at = np.frombuffer(out, dtype=np.int32), [], 0
+    lists, at = [], 0
     for _ in texts:
-        lists.append(ids[at + 1:at + 1 + ids[at]].tolist())
-        at += 1 + ids[at]
-    assert at == len(ids)
+        n = int.from_bytes(out[at:at + 4], "little")
+        ids = np.frombuffer(out, np.int32, n, at + 4).tolist()
+        at += 4 + 4 * n
+        n = int.from_bytes(out[at:at + 4], "little")
+        lists.append((ids, out[at + 4:at + 4 + n]))
+        at += 4 + n
+    assert at == len(out)
     return lists, seconds
 
 
 def compare(program, path, theirs, what, texts):
     found, seconds = ours(program, path, texts)
     n_wrong = n_new = 0
-    for text, got in zip(texts, found):
-        want = theirs(text)
-        if got == want:
+    for text, (got, back) in zip(texts, found):
+        want, decoded = theirs(text)
+        if got == want and (decoded is None or back == decoded):
             continue
         n_new += is_new(text)
         n_wrong += not is_new(text)
         if n_wrong == 1 and not is_new(text):
             k = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b), -1)
             print(f"       {text[:60]!r}: token {k}: {got[k:k + 5]}, theirs {want[k:k + 5]}")
+            print(f"       decoded {back[:60]!r}, theirs {(decoded or b'')[:60]!r}")
     print(f"{'ok' if n_wrong == 0 else 'WRONG':5}  {os.path.basename(path)}: {n_wrong} of "
           f"{len(texts)} texts differ from {what}, and {n_new} with unassigned characters; "
-          f"{sum(map(len, found))} tokens, {seconds:.1f} s")
+          f"{sum(len(ids) for ids, _ in found)} tokens, {seconds:.1f} s")
     return n_wrong == 0
 
 
@@ -202,15 +275,17 @@ def main(program, sizes):
     good = True
     for merges in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            for path, tok, other in variants(folder, merges, text):
+            for path, tok, other in itertools.chain(more_variants(folder, merges, text),
+                                                    variants(folder, merges, text)):
                 def reference(t):
-                    return tok.encode(t, add_special_tokens=False).ids
+                    ids = tok.encode(t, add_special_tokens=False).ids
+                    return ids, tok.decode(ids, skip_special_tokens=False).encode()
                 for texts in ([text], hostile):
                     good &= compare(program, path, reference, "tokenizers'", texts)
                     if other:  # 100000 equal letters take tiktoken minutes
                         short = [t for t in texts if len(t) < 5000 or len(texts) == 1]
                         good &= compare(program, path,
-                                        lambda t: other.encode(t, allowed_special="all"),
+                                        lambda t: (other.encode(t, allowed_special="all"), None),
                                         "tiktoken's", short)
     return 0 if good else 1
 

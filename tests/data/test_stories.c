@@ -228,7 +228,7 @@ static void read_pattern(const zero_grammar *g, zero_story_text text, pattern *p
             int *option = &options[slot.variable];
             for (; *option < g->nodes[slot.variable].n_options; ++*option)
                 add_text(next, word,
-                         zero_grammar_expand(g, here, options, word, PART_TEXT));
+                         zero_grammar_expand(g, here, options, word, PART_TEXT, NULL));
         } else {
             add_text(next, at, (int)(stop - at));
         }
@@ -381,7 +381,7 @@ TEST(entropy_and_tokens_are_the_means_of_a_long_sample)
     for (int t = 0; t < 3; t++) {
         zero_tokenizer tok;
         sample costs = {0}, tokens = {0};
-        assert_ok(zero_tokenizer_init(&tok, specs[t], text.bytes, text.len));
+        assert_ok(zero_tokenizer_init(1, &tok, specs[t], text.bytes, text.len));
         zero_stories_entropy exact = zero_stories_measure(&stories, &tok);
         for (int64_t k = 0; k < 20000; k++) {
             char story[ZERO_STORY_MAX];

@@ -19,7 +19,7 @@ static const char fable[] =
 static zero_tokenizer learn(const char *spec, const void *text, size_t len)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_init(&tok, spec, text, len) != ZERO_OK)
+    if (zero_tokenizer_init(1, &tok, spec, text, len) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     return tok;
 }
@@ -227,11 +227,11 @@ TEST(a_text_too_poor_names_what_it_can_give)
 {
     zero_tokenizer tok;
     assert_int_equal(
-        zero_tokenizer_init(&tok, "bpe:512", (const unsigned char *)"abcabc", 6),
+        zero_tokenizer_init(1, &tok, "bpe:512", (const unsigned char *)"abcabc", 6),
         ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "only 2 merges"));
     assert_non_null(strstr(zero_last_error(), "bpe:258"));
-    assert_int_equal(zero_tokenizer_init(&tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID);
+    assert_int_equal(zero_tokenizer_init(1, &tok, "bpe:512", NULL, 0), ZERO_ERR_INVALID);
     assert_non_null(strstr(zero_last_error(), "has no pair to merge"));
     tok = learn("bpe:258", "abcabc", 6);
     zero_tokenizer_destroy(&tok);

@@ -175,6 +175,41 @@ static void flags_that_change_ids_are_refused_by_their_names(void **state)
             ZERO_ERR_UNSUPPORTED, "Qwen2Tokenizer");
 }
 
+/* What the tokenizer.json does itself may be said beside it. */
+static void flags_that_change_nothing_are_read(void **state)
+{
+    (void)state;
+    static const char flags[] = "{\"add_prefix_space\": true, \"add_eos_token\": false}";
+    static const char *const bases[] = {"llama2", "mistral"};
+    for (int i = 0; i < 2; i++) {
+        put_tokenizer(bases[i]);
+        write_text(names[0], flags);
+        zero_tokenizer tok = open_here();
+        assert_string_equal(tok.around, "");
+        zero_tokenizer_destroy(&tok);
+        remove_all();
+        refused(bases[i], names[0], "{\"add_bos_token\": true}", ZERO_ERR_UNSUPPORTED,
+                "add_bos_token");
+    }
+    zero_bytes text = {0};
+    char made[20000];
+    assert_ok(zero_bytes_read(&text, GOLDEN "llama2.json"));
+    assert_ok(zero_bytes_append(&text, "", 1));
+    const char *whole = (const char *)text.bytes, *null = "\"post_processor\": null";
+    const char *at = strstr(whole, null);
+    assert_non_null(at);
+    snprintf(made, sizeof made,
+             "%.*s\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+             "[{\"SpecialToken\": {\"id\": \"<s>\"}}]}%s",
+             (int)(at - whole), whole, at + strlen(null));
+    write_text("tokenizer.json", made);
+    write_text(names[0], "{\"add_bos_token\": true}");
+    zero_tokenizer tok = open_here();
+    assert_string_equal(tok.around, "<s>");
+    zero_tokenizer_destroy(&tok);
+    zero_bytes_destroy(&text);
+}
+
 static void what_contradicts_itself_is_refused(void **state)
 {
     (void)state;
@@ -436,6 +471,7 @@ int main(void)
         in_directory(ids_are_those_of_transformers),
         in_directory(a_file_to_which_nothing_is_added_stays_as_it_is),
         in_directory(flags_that_change_ids_are_refused_by_their_names),
+        in_directory(flags_that_change_nothing_are_read),
         in_directory(what_contradicts_itself_is_refused),
         in_directory(tokenizers_of_other_programs_are_named),
         cmocka_unit_test(what_a_post_processor_adds_is_said),

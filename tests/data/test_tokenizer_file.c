@@ -13,7 +13,7 @@
 static zero_tokenizer learn(const char *spec)
 {
     zero_tokenizer tok;
-    if (zero_tokenizer_init(&tok, spec, SELF, zero_self_len) != ZERO_OK)
+    if (zero_tokenizer_init(1, &tok, spec, SELF, zero_self_len) != ZERO_OK)
         fail_msg("%s", zero_last_error());
     return tok;
 }
@@ -182,7 +182,7 @@ TEST(lists_that_are_no_characters_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         zero_tokenizer tok, made;
         char file[2000];
-        assert_int_equal(zero_tokenizer_init(&tok, "char", (unsigned char *)"ab", 2), 0);
+        assert_int_equal(zero_tokenizer_init(1, &tok, "char", (unsigned char *)"ab", 2), 0);
         zero_bytes text = written(&tok);
         const char *whole = (const char *)text.bytes, *at = strstr(whole, cases[i].from);
         assert_true(at && text.len < sizeof file - 100);

@@ -33,13 +33,16 @@ static size_t from_hex(const char *hex, unsigned char *out)
     return n;
 }
 
-/* One line of golden.txt: "name hex id id ...". */
+/* One line of golden.txt: "name hex hex id id ...". */
 static void check_line(char *line)
 {
-    static unsigned char text[20000];
+    static unsigned char text[20000], expected[20000];
     static int32_t tokens[20000];
     char *name = strtok(line, " \n"), *hex = strtok(NULL, " \n");
-    size_t len = from_hex(hex, text);
+    const char *decoded = strtok(NULL, " \n");
+    const size_t len = from_hex(hex, text);
+    const size_t all = from_hex(*decoded == '=' ? hex : decoded, expected);
+    zero_bytes back = {0};
     zero_tokenizer tok = open_file(name);
     int64_t n = encoded(&tok, text, len, tokens);
     for (int64_t i = 0; i <= n; i++) {
@@ -48,6 +51,10 @@ static void check_line(char *line)
             fail_msg("%s, %.60s: token %" PRId64 " of %" PRId64 " should be %s", name, hex,
                      i, n, id ? id : "the end");
     }
+    assert_ok(zero_tokenizer_decode_all(&tok, n, tokens, &back));
+    if (back.len != all || memcmp(back.bytes, expected, all) != 0)
+        fail_msg("%s, %.60s: decoded to '%.*s'", name, hex, (int)back.len, back.bytes);
+    zero_bytes_destroy(&back);
     zero_tokenizer_destroy(&tok);
 }
 
@@ -59,7 +66,7 @@ static void ids_are_those_of_the_reference_implementation(void **state)
     FILE *file = fopen(FILES "golden.txt", "r");
     assert_non_null(file);
     for (; fgets(line, sizeof line, file); n++) check_line(line);
-    assert_true(n >= 80);
+    assert_true(n >= 220);
     fclose(file);
 }
 
@@ -176,7 +183,13 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
     static const struct {
         const char *from, *to, *reason;
     } cases[] = {
-        {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", "NFC"},
+        {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFKC\"}", "NFKC"},
+        {"\"normalizer\": null",
+         "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, "
+         "{\"type\": \"Lowercase\"}]}",
+         "Lowercase"},
+        {"\"normalizer\": null",
+         "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\u2581\"}", "Prepend"},
         {"\"type\": \"BPE\"", "\"type\": \"Unigram\"", "Unigram"},
         {"\"byte_fallback\": false", "\"byte_fallback\": true", "byte_fallback"},
         {"\"dropout\": null", "\"dropout\": 0.1", "dropout"},
@@ -194,7 +207,7 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
     static const char *const steps[][2] = {
         {"\"behavior\":\"Isolated\"", "\"behavior\":\"Removed\""},
         {"\"invert\":false", "\"invert\":true"},
-        {"\"type\":\"Split\"", "\"type\":\"Digits\""},
+        {"\"type\":\"Split\"", "\"type\":\"Punctuation\""},
         {"(?i:'s", "(?<=a's"},
         {"\\\\p{N}{1,3}", "\\\\p{Han}"},
         {"\\\\p{N}{1,3}", "[[:alpha:]]"},
@@ -205,6 +218,63 @@ static void what_would_change_ids_is_refused_by_its_name(void **state)
         {"\\\\p{N}{1,3}", "(*COMMIT)"}};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         refused("llama3.json", steps[i][0], steps[i][1], ZERO_ERR_UNSUPPORTED, "");
+}
+
+static void forms_of_sentencepiece_are_read_or_refused_by_their_names(void **state)
+{
+    (void)state;
+    static const char *const cases[][4] = {
+        {"llama2", "\"ignore_merges\": false", "\"ignore_merges\": true", "ignore_merges"},
+        {"llama2", "\"prepend\": \"\u2581\"", "\"prepend\": \"_\"", "Prepend"},
+        {"llama2", "\"String\": \" \"", "\"String\": \"  \"", "Replace"},
+        {"llama2", "{\"type\": \"Prepend\"",
+         "{\"type\": \"Lowercase\"}, {\"type\": \"Prepend\"", "Lowercase"},
+        {"llama2", "\"pre_tokenizer\": null",
+         "\"pre_tokenizer\": {\"type\": \"Metaspace\"}", "a pre_tokenizer after Replace"},
+        {"llama2", "\"byte_fallback\": true", "\"byte_fallback\": false", "Prepend"},
+        {"llama2", "\"start\": 1", "\"start\": 2", "\"decoder\": Sequence"},
+        {"llama2", "{\"type\": \"ByteFallback\"}", "{\"type\": \"ByteLevel\"}",
+         "\"decoder\": Sequence"},
+        {"mistral", "\"byte_fallback\": true", "\"byte_fallback\": false", "Sequence"},
+        {"mistral", "{\"type\": \"Metaspace\"", "{\"type\": \"Whitespace\"",
+         "byte_fallback true without Metaspace"},
+        {"mistral", "\"replacement\": \"\u2581\"", "\"replacement\": \"_\"", "_ is not"},
+        {"mistral", "\"prepend_scheme\": \"first\"", "\"prepend_scheme\": \"last\"",
+         "last"},
+        {"mistral", "\"split\": false", "\"add_prefix_space\": false", "add_prefix_space"},
+        {"mistral", "\"normalizer\": null",
+         "\"normalizer\": {\"type\": \"Prepend\", \"prepend\": \"\u2581\"}",
+         "Prepend without Replace"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "%s.json", cases[i][0]);
+        refused(name, cases[i][1], cases[i][2], ZERO_ERR_UNSUPPORTED, cases[i][3]);
+    }
+    refused("qwen.json", "\"content\":\"\u0958\",\"single_word\":false,",
+            "\"content\":\"\u0915\u093c\",\"single_word\":false,\"lstrip\":true,",
+            ZERO_ERR_FORMAT, "duplicate");
+}
+
+static void a_byte_without_a_token_matters_where_it_occurs(void **state)
+{
+    (void)state;
+    static char made[100000];
+    zero_bytes file = read_all("llama2.json"), tokens = {0};
+    zero_bytes text = {.bytes = (unsigned char *)"the fox", .len = 7};
+    zero_tokenizer tok;
+    char *at = strstr((char *)file.bytes, "\"<0xC3>\"");
+    assert_non_null(at);
+    at[3] = 'Z';
+    const int len = snprintf(made, sizeof made, "%s", (char *)file.bytes);
+    assert_ok(zero_tokenizer_parse_file("f", made, (size_t)len, &tok));
+    assert_ok(zero_encode_text(&tok, &text, 1, &tokens));
+    text = (zero_bytes){.bytes = (unsigned char *)"the \u00ff", .len = 6};
+    assert_int_equal(zero_encode_text(&tok, &text, 1, &tokens), ZERO_ERR_INVALID);
+    assert_non_null(strstr(zero_last_error(), "has no token for the byte 0xc3: "));
+    zero_tokenizer_destroy(&tok);
+    zero_bytes_destroy(&tokens);
+    zero_bytes_destroy(&file);
 }
 
 static void what_contradicts_itself_is_refused(void **state)
@@ -262,6 +332,8 @@ int main(void)
         cmocka_unit_test(a_folder_and_either_file_of_a_pair_are_the_same_tokenizer),
         in_directory(a_text_becomes_the_tokens_of_a_file),
         cmocka_unit_test(what_would_change_ids_is_refused_by_its_name),
+        cmocka_unit_test(forms_of_sentencepiece_are_read_or_refused_by_their_names),
+        cmocka_unit_test(a_byte_without_a_token_matters_where_it_occurs),
         cmocka_unit_test(what_contradicts_itself_is_refused),
         cmocka_unit_test(a_pattern_that_would_take_hours_gives_up),
     };

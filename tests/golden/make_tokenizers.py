@@ -4,7 +4,8 @@ make of texts. Run by hand, with the Python package `tokenizers`:
 
     /tmp/venv/bin/python tests/golden/make_tokenizers.py tests/golden/tokenizers
 
-A line of golden.txt is a name, the text's bytes in hexadecimal, and the ids.
+A line of golden.txt is a name, the text's bytes in hexadecimal, the bytes that its ids decode to
+("=": the text's), and the ids.
 
 With the package `transformers` it also writes beside.txt: what files beside a tokenizer do to the ids of
 one text, which is its first line. The others are the tokenizer, tokenizer_config.json,
@@ -16,10 +17,11 @@ import sys
 
 sys.path = sys.path[1:]  # the folder beside this file is not the package
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models,  # noqa: E402
-                        pre_tokenizers, trainers)
+                        normalizers, pre_tokenizers, trainers)
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+MARK = "\u2581"
 FABLE = ("The fox saw the grapes. The grapes hung high, and the fox jumped, and jumped again; but "
          "the grapes hung too high.\n\n'They're sour', said the fox, '12 or 120 of them.'\n"
          "Der Fuchs mu\u00dfte gehen; \u043b\u0438\u0441\u0430 \u0443\u0448\u043b\u0430; "
@@ -34,6 +36,9 @@ TEXTS = ["", " ", "   ", "\n", "\n\n", " \n ", "a  b", "a   \n\n  b", "the grape
          "<|endoftext|>", "the<|endoftext|> fox<|endoftext|><|eot|>", "<|endoftext|<|eot",
          "<|eot|><|eot|>",
          "the end of the grapes", "high" * 40, "ab" * 200, " " * 70 + "x", "aaaa" * 33, FABLE]
+# What NFC and blanks before texts change.
+MORE = ["e\u0301e\u0323\u0302 \u212b\u1100\u1161\u11a8 \u0958\U0001d15e", "\u0301a \u0301\n\u0301",
+        MARK + "the" + MARK * 2 + " fox", "<s>the</s> fox<s> <s>", " the</s>", "the end</s>the end"]
 
 
 def save(folder, name, tok, special):
@@ -42,6 +47,32 @@ def save(folder, name, tok, special):
         vocab_size=330, special_tokens=special, show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     return tok
+
+
+def save_marked(folder):
+    """A vocabulary of characters and bytes: as Llama-2's first tokenizer.json, and as Mistral's."""
+    tok = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tok.pre_tokenizer = pre_tokenizers.Metaspace(MARK, prepend_scheme="always", split=True)
+    tok.train_from_iterator([FABLE] * 2, trainers.BpeTrainer(
+        vocab_size=350, special_tokens=["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)],
+        show_progress=False, limit_alphabet=30))
+    tok.decoder = decoders.Sequence([decoders.Replace(MARK, " "), decoders.ByteFallback(), decoders.Fuse(),
+                                     decoders.Strip(" ", 1, 0)])
+    tok.normalizer = normalizers.Sequence([normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)])
+    made = json.loads(tok.to_str())
+    for text in MARK * 2, "a" + MARK + "o":  # the second merge is for a test that has a blank in its middle
+        made["model"]["vocab"][text] = len(made["model"]["vocab"])
+    made["model"]["merges"] = [" ".join(m) for m in made["model"]["merges"]] + [f"{MARK} {MARK}"]
+    made["added_tokens"] = made["added_tokens"][:3]
+    made["pre_tokenizer"] = None
+    for token in made["added_tokens"]:
+        token["normalized"] = token["content"] == "</s>"
+    json.dump(made, open(folder + "/llama2.json", "w"), ensure_ascii=False)
+    for token in made["added_tokens"]:
+        token["normalized"] = False
+    made["normalizer"] = None
+    made["pre_tokenizer"] = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False}
+    json.dump(made, open(folder + "/mistral.json", "w"), ensure_ascii=False)
 
 
 def main(folder):
@@ -62,12 +93,30 @@ def main(folder):
                       AddedToken(" grapes", normalized=False)])
     llama.save(folder + "/llama3.json", pretty=False)
 
+    qwen = Tokenizer(models.BPE())
+    qwen.normalizer = normalizers.NFC()
+    qwen.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(LLAMA3.replace("{1,3}", "")), behavior="isolated", invert=False),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    save(folder, "qwen", qwen, ["<|endoftext|>"])
+    qwen.add_tokens([AddedToken("\u0958", normalized=True), AddedToken("\u212b", normalized=False)])
+    qwen.save(folder + "/qwen.json", pretty=False)
+    smollm = Tokenizer(models.BPE())
+    smollm.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    save(folder, "smollm", smollm, ["<|endoftext|>"])
+    smollm.save(folder + "/smollm.json", pretty=False)
+    save_marked(folder)
+
     with open(folder + "/golden.txt", "w") as out:
-        for name, tok in (("gpt2.json", gpt2), ("vocab.json", gpt2), ("llama3.json", llama)):
+        for name in ("gpt2", "vocab", "llama3", "qwen", "smollm", "llama2", "mistral"):
+            name += ".json"
             tok = Tokenizer.from_file(folder + "/" + name) if name != "vocab.json" else gpt2
-            for text in TEXTS:
+            for text in TEXTS + MORE * (name[0] in "qlm"):
                 ids = tok.encode(text, add_special_tokens=False).ids
-                print(name, text.encode().hex() or "-", *ids, file=out)
+                back = tok.decode(ids, skip_special_tokens=False).encode()
+                back = "=" if back == text.encode() else back.hex() or "-"
+                print(name, text.encode().hex() or "-", back, *ids, file=out)
 
 
 BESIDE = ("The fox<|user|>saw the grapes<|endoftext|> <|bot|> Grapes of <pad>he\u00e9 the<|user|><|user|>"

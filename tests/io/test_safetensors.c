@@ -97,12 +97,13 @@ TEST(what_is_written_is_read_back)
         {.name = "none", .type = "F32", .n_dims = 1, .dims = {0}},
         {.name = "a", .type = "BF16", .n_dims = 8, .dims = {1, 2, 1, 2, 1, 1, 1, 7}},
         {.name = "scalar", .type = "U8"}};
-    const char *const texts[][2] = {{"format", "pt"}, {"step", "100"}};
+    json_t *texts = json_pack("{s:s, s:s}", "format", "pt", "step", "100");
     zero_bytes header = {0};
     zero_safetensors table;
     append(&header, "before", 6); /* the header is appended */
-    if (zero_safetensors_write_header(4, entries, 2, texts, &header) != ZERO_OK)
+    if (zero_safetensors_write_header(4, entries, texts, &header) != ZERO_OK)
         fail_msg("%s", zero_last_error());
+    json_decref(texts);
     assert_memory_equal(header.bytes, "before", 6);
     header.len -= 6;
     memmove(header.bytes, header.bytes + 6, header.len);
@@ -150,7 +151,7 @@ TEST(what_cannot_be_written_is_refused)
         zero_bytes header = {0};
         memcpy(tensors, wishes[i].tensors, sizeof tensors);
         int n = tensors[1].name ? 2 : 1;
-        if (zero_safetensors_write_header(n, tensors, 0, NULL, &header) == ZERO_OK)
+        if (zero_safetensors_write_header(n, tensors, NULL, &header) == ZERO_OK)
             fail_msg("written: %s", wishes[i].reason);
         if (!strstr(zero_last_error(), wishes[i].reason)) fail_msg("%s", zero_last_error());
         assert_int_equal(header.len, 0);

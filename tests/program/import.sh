@@ -16,6 +16,10 @@ says '"eos_token": "<|endoftext|>"' model/tokenizer_config.json
 says '"eos_token_id": 0' model/generation_config.json
 same model/tokenizer.json "$golden/gpt2.json" "the tokenizer that was read, exported"
 rm model/tokenizer.json
+# A limit cuts the weights into files with an index, which are the same model.
+runs 0 checkpoint export ck --to files --shard-bytes 100000
+[ "$(ls files/model-0000?-of-0000?.safetensors | wc -l)" -ge 3 ] || complain "$words: expected 3 files of weights or more"
+refuses 2 '--shard-bytes is for export alone' 0 checkpoint show ck --shard-bytes 100000
 
 # ---- the tokenizer ----
 refuses 2 'there is no tokenizer' 0 train $short --data text --init-from model
@@ -30,6 +34,9 @@ says '(tokenizer.json)' out
 says '2 layers, 48 hidden, 3 heads, T 32, V 330' out
 says '---- a sample before training' out
 digest_of out >digest
+runs 3 train $short --data text --init-from files
+digest_of out >digest_files
+same digest digest_files "the weights in several files"
 runs 3 train $short --data text --init-from model/model.safetensors
 digest_of out >digest_file
 same digest digest_file "the weights by their file"

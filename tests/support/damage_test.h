@@ -138,7 +138,7 @@ static inline void write_step(test_run *run, const test_place *place, int64_t st
     static const unsigned char text[] = "to be or not to be that is the question to be";
     zero_tokenizer tokenizer;
     uint64_t bytes;
-    all_ok(zero_tokenizer_init(&tokenizer, "bpe:260", text, sizeof text - 1));
+    all_ok(zero_tokenizer_init(1, &tokenizer, "bpe:260", text, sizeof text - 1));
     json_t *options = json_pack("{s:s, s:s}", "stage", "1", "lr", "0.001");
     zero_checkpoint_input in = {.step = step,
                                 .samples = 6 * step,

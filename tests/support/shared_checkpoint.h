@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/range.h"
 #include "checkpoint/read.h"
-#include "checkpoint/shard_write.h"
+#include "checkpoint/shard.h"
 #include "support/cut_model.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -102,7 +102,7 @@ static inline void write_shard(const zero_storage_dir *dir, zero_manifest *m,
     part_open(&part, whole, &m->table.layout, rank);
     assert_ok(zero_shard_prepare(&source, m, &shard));
     assert_ok(zero_shard_write(&shard, dir));
-    m->shards[rank] = zero_shard_describe(&shard);
+    m->shards[rank] = shard.file;
     zero_shard_forget(&shard);
     zero_model_destroy(&part.model);
 }

@@ -1,10 +1,119 @@
-#include "checkpoint/shard_read.h"
+#include "checkpoint/shard.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/grow.h"
+
+/* ---- writing ---- */
+
+/* The data of extents i, i + 1 and i + 2: the parts of the same elements. */
+static zero_status view_extents(const zero_shard_writer *s, int i, zero_state_block *view)
+{
+    const zero_extent *x = &s->extents[i];
+    return s->source.view(s->source.arg, s->local.tensors[x->tensor].group,
+                          zero_extent_range(&s->local, x), s->room, view);
+}
+
+static size_t extent_bytes(const zero_extent *x)
+{
+    return (size_t)(x->end - x->begin) * sizeof(float);
+}
+
+/* The header comes first in the file and has the checksums of the data after it. They are
+ * taken before anything is written, so errors of the disk, or on the way to it, show when
+ * the file is read. */
+static zero_status make_header(zero_shard_writer *s, zero_safetensors_entry *entries,
+                               json_t *texts)
+{
+    char name[ZERO_EXTENT_NAME], sum[ZERO_CHECKSUM];
+    zero_state_block view;
+    for (int i = 0; i < s->n; i++) {
+        const zero_extent *x = &s->extents[i];
+        if (i % ZERO_STATES == 0) ZERO_TRY(view_extents(s, i, &view));
+        zero_extent_name(&s->manifest->table, s->local.p, x, name);
+        zero_checksum(view.part[x->part], extent_bytes(x), sum);
+        ZERO_TRY(zero_allocated(json_object_set_new(texts, name, json_string(sum)) == 0,
+                                "no memory for the checksum of %s", name));
+        entries[i] = (zero_safetensors_entry){
+            .name = json_object_iter_key(json_object_iter_at(texts, name)),
+            .type = "F32",
+            .n_dims = 1,
+            .dims = {x->end - x->begin}};
+    }
+    ZERO_TRY(zero_safetensors_write_header(s->n, entries, texts, &s->header));
+    s->file.bytes = s->n > 0 ? entries[s->n - 1].end : s->header.len;
+    zero_checksum(s->header.bytes, s->header.len, s->file.checksum);
+    return ZERO_OK;
+}
+
+static zero_status prepare(zero_shard_writer *s)
+{
+    const zero_manifest *m = s->manifest;
+    int tp = m->table.layout.tp, rank = s->source.rank;
+    char step[32], number[16], ranks[16];
+    zero_safetensors_entry *entries;
+    ZERO_TRY(zero_state_local_init(&s->local, &m->table, rank % tp));
+    ZERO_TRY(zero_state_table_extents(&m->table, &s->local, rank / tp, &s->extents, &s->n));
+    ZERO_TRY(zero_new(&s->room, ZERO_STATES * ZERO_EXTENT_MAX, "numbers of a shard"));
+    ZERO_TRY(zero_new(&entries, s->n + 1, "extents of a shard"));
+    snprintf(step, sizeof step, "%" PRId64, m->step);
+    snprintf(number, sizeof number, "%d", rank);
+    snprintf(ranks, sizeof ranks, "%d", m->table.layout.n_ranks);
+    json_t *texts =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "zero checkpoint shard", "step",
+                  step, "rank", number, "ranks", ranks, "digest", m->digest);
+    zero_status st = zero_allocated(texts, "no memory for the header of a shard");
+    if (st == ZERO_OK) st = make_header(s, entries, texts);
+    json_decref(texts);
+    free(entries);
+    return st;
+}
+
+zero_status zero_shard_prepare(const zero_shard_source *source,
+                               const zero_manifest *manifest, zero_shard_writer *shard)
+{
+    zero_shard_writer s = {.source = *source, .manifest = manifest};
+    zero_status st = prepare(&s);
+    if (st == ZERO_OK)
+        *shard = s;
+    else
+        zero_shard_forget(&s);
+    return st;
+}
+
+void zero_shard_forget(zero_shard_writer *shard)
+{
+    zero_bytes_destroy(&shard->header);
+    zero_state_local_destroy(&shard->local);
+    free(shard->extents);
+    free(shard->room);
+    *shard = (zero_shard_writer){0};
+}
+
+zero_status zero_shard_write(const zero_shard_writer *s, const zero_storage_dir *dir)
+{
+    char name[64];
+    zero_storage_file file;
+    zero_state_block view;
+    zero_shard_name(s->source.rank, s->manifest->table.layout.n_ranks, name);
+    ZERO_TRY(zero_storage_create(dir, name, s->file.bytes, &file));
+    zero_status st = zero_storage_write(&file, s->header.bytes, s->header.len);
+    for (int i = 0; st == ZERO_OK && i < s->n; i++) {
+        const zero_extent *x = &s->extents[i];
+        if (i % ZERO_STATES == 0) st = view_extents(s, i, &view);
+        if (st == ZERO_OK)
+            st = zero_storage_write(&file, view.part[x->part], extent_bytes(x));
+    }
+    if (st == ZERO_OK) return zero_storage_finish(&file);
+    zero_storage_close_file(&file);
+    return st;
+}
+
+/* ---- reading ---- */
 
 static zero_status read_header(zero_shard_reader *s, const zero_manifest *m,
                                const zero_state_local *local, zero_bytes *header)

@@ -1,0 +1,445 @@
+/* Each architecture in Hugging Face's files: names, shapes and config.json as transformers has
+ * them, of version 4 and 5; and what another calculation would be is refused by its name. */
+#include "support/test.h"
+
+#include "support/hugging_face_test.h"
+
+#include "io/json_input.h"
+#include "nn/shape.h"
+
+/* ---- small models ---- */
+
+static zero_shape of(int kind)
+{
+    zero_shape s = {.layers = 2,
+                    .hidden = 12,
+                    .heads = 6,
+                    .kv_heads = 2,
+                    .head_size = kind == ZERO_QWEN3 ? 4 : 2, /* H D is not C */
+                    .inner = 20,
+                    .seq = 24,
+                    .vocab = 71,
+                    .theta = 5e5,
+                    .eps = 1e-6,
+                    .tied = kind == ZERO_QWEN2,
+                    .kind = &zero_architectures[kind]};
+    if (kind == ZERO_LLAMA) {
+        s.scaling.factor = 8.0, s.scaling.low = 1.0, s.scaling.high = 4.0;
+        s.scaling.seq = 16;
+    }
+    return zero_shape_complete(&s);
+}
+
+static bool equal(const zero_shape *a, const zero_shape *b)
+{
+    bool same = a->kind == b->kind;
+    for (int i = 0; i < ZERO_SHAPE_FIELDS; i++)
+        same &= zero_shape_get(a, &zero_shape_fields[i]) ==
+                zero_shape_get(b, &zero_shape_fields[i]);
+    return same;
+}
+
+static void write_model(const zero_model *model, int64_t file_bytes)
+{
+    check_ok(zero_hugging_face_write(
+        DIR_NAME, &(zero_hugging_face_export){model, &values, NULL, NULL, file_bytes}));
+}
+
+static void check_read(const zero_shape *s, const zero_model *model)
+{
+    zero_hugging_face file;
+    zero_shape found;
+    check_ok(zero_hugging_face_find_shape(DIR_NAME, &found));
+    assert_true(equal(&found, s));
+    check_ok(zero_hugging_face_open(DIR_NAME, model, &file));
+    assert_values(&file, model);
+    zero_hugging_face_close(&file);
+}
+
+TEST(each_architecture_is_read_back)
+{
+    for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
+        zero_shape s = of(kind);
+        zero_model model = model_of(&s);
+        for (int k = 0; k < 2; k++) {
+            write_model(&model, k == 0 ? 0 : 3000);
+            assert_int_equal(exists(DIR_NAME "/model.safetensors.index.json"), k);
+            check_read(&s, &model);
+            remove_dir(DIR_NAME);
+        }
+        zero_model_destroy(&model);
+    }
+}
+
+/* ---- names ---- */
+
+typedef struct {
+    const char *name;
+    int64_t rows, cols; /* rows 0: a vector */
+} entry;
+
+static const entry of_all[] = {{"model.embed_tokens.weight", 71, 12},
+                               {"model.layers.1.input_layernorm.weight", 0, 12},
+                               {"model.layers.0.post_attention_layernorm.weight", 0, 12},
+                               {"model.layers.1.mlp.gate_proj.weight", 20, 12},
+                               {"model.layers.1.mlp.up_proj.weight", 20, 12},
+                               {"model.layers.0.mlp.down_proj.weight", 12, 20},
+                               {"model.norm.weight", 0, 12},
+                               {NULL, 0, 0}};
+static const entry of_llama[] = {{"model.layers.0.self_attn.q_proj.weight", 12, 12},
+                                 {"model.layers.0.self_attn.k_proj.weight", 4, 12},
+                                 {"model.layers.0.self_attn.v_proj.weight", 4, 12},
+                                 {"model.layers.0.self_attn.o_proj.weight", 12, 12},
+                                 {"lm_head.weight", 71, 12},
+                                 {NULL, 0, 0}};
+static const entry of_qwen2[] = {{"model.layers.1.self_attn.q_proj.bias", 0, 12},
+                                 {"model.layers.1.self_attn.k_proj.bias", 0, 4},
+                                 {"model.layers.1.self_attn.v_proj.bias", 0, 4},
+                                 {NULL, 0, 0}};
+static const entry of_qwen3[] = {{"model.layers.1.self_attn.q_norm.weight", 0, 4},
+                                 {"model.layers.1.self_attn.k_norm.weight", 0, 4},
+                                 {"model.layers.0.self_attn.q_proj.weight", 24, 12},
+                                 {"model.layers.0.self_attn.o_proj.weight", 12, 24},
+                                 {"lm_head.weight", 71, 12},
+                                 {NULL, 0, 0}};
+
+static void check_entries(const zero_safetensors *table, const entry *list)
+{
+    for (; list->name; list++) {
+        const zero_safetensors_entry *e = zero_safetensors_find(table, list->name);
+        if (!e) fail_msg("%s is missing", list->name);
+        bool fits = list->rows == 0 ? e->n_dims == 1 && e->dims[0] == list->cols
+                                    : e->n_dims == 2 && e->dims[0] == list->rows &&
+                                          e->dims[1] == list->cols;
+        if (!fits) fail_msg("%s has another shape", list->name);
+    }
+}
+
+TEST(names_and_shapes_are_theirs)
+{
+    static const struct {
+        int kind, n;
+        const entry *own;
+    } rows[] = {{ZERO_LLAMA, 1 + 2 * 9 + 2, of_llama},
+                {ZERO_MISTRAL, 1 + 2 * 9 + 2, of_llama},
+                {ZERO_QWEN2, 1 + 2 * 12 + 1, of_qwen2}, /* tied: no head */
+                {ZERO_QWEN3, 1 + 2 * 11 + 2, of_qwen3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zero_shape s = of(rows[i].kind);
+        zero_model model = model_of(&s);
+        zero_file file;
+        zero_safetensors table;
+        zero_bytes header = {0};
+        write_model(&model, 0);
+        check_ok(zero_file_open(DIR_NAME "/model.safetensors", &file));
+        check_ok(zero_safetensors_read_header(&file, &header));
+        check_ok(zero_safetensors_parse("", file.bytes, &header, &table));
+        assert_int_equal(table.n, rows[i].n);
+        check_entries(&table, of_all);
+        check_entries(&table, rows[i].own);
+        zero_safetensors_destroy(&table);
+        zero_bytes_destroy(&header);
+        zero_file_close(&file);
+        remove_dir(DIR_NAME);
+        zero_model_destroy(&model);
+    }
+}
+
+/* ---- config.json ---- */
+
+#define SIZES \
+    "\"hidden_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 6, " \
+    "\"intermediate_size\": 20, \"vocab_size\": 71, \"max_position_embeddings\": 24"
+#define LLAMA "\"model_type\": \"llama\", " SIZES
+
+static zero_status read_text(const char *json, zero_shape *s)
+{
+    zero_bytes text = {0};
+    check_ok(zero_bytes_append(&text, json, strlen(json)));
+    zero_status st = zero_hugging_face_read_config("config.json", &text, s);
+    zero_bytes_destroy(&text);
+    return st;
+}
+
+/* Every file says the shape of `LLAMA`, but for what stands beside it. */
+TEST(files_of_both_versions_say_the_same)
+{
+    static const struct {
+        const char *json;
+        double theta, eps, factor;
+        int64_t kv_heads, head_size, seq, scaling_seq;
+        bool tied;
+    } rows[] = {
+        {"{" LLAMA "}", 1e4, 1e-6, 0, 6, 2, 24, 0, false},
+        {"{\"architectures\": [\"LlamaForCausalLM\"], " SIZES "}", 1e4, 1e-6, 0, 6, 2, 24,
+         0, false},
+        {"{" LLAMA ", \"num_key_value_heads\": 3, \"head_dim\": 4, \"rope_theta\": 500000, "
+         "\"rms_norm_eps\": 1e-05, \"tie_word_embeddings\": true, \"rope_scaling\": null, "
+         "\"hidden_act\": \"silu\", \"attention_bias\": false, \"mlp_bias\": false, "
+         "\"pretraining_tp\": 1, \"eos_token_id\": [1, 2], \"torch_dtype\": \"bfloat16\"}",
+         5e5, 1e-5, 0, 3, 4, 24, 0, true},
+        {"{" LLAMA ", \"head_dim\": null, \"rope_parameters\": {\"rope_theta\": 500000.0, "
+         "\"rope_type\": \"default\"}, \"dtype\": \"float32\"}",
+         5e5, 1e-6, 0, 6, 2, 24, 0, false},
+        {"{" LLAMA ", \"rope_theta\": 500000.0, \"rope_scaling\": {\"factor\": 8.0, "
+         "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+         "\"original_max_position_embeddings\": 16, \"rope_type\": \"llama3\"}}",
+         5e5, 1e-6, 8, 6, 2, 24, 16, false},
+        {"{" LLAMA ", \"rope_parameters\": {\"rope_theta\": 500000.0, \"factor\": 8.0, "
+         "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+         "\"original_max_position_embeddings\": 16, \"rope_type\": \"llama3\"}}",
+         5e5, 1e-6, 8, 6, 2, 24, 16, false},
+        /* A window over all positions is none; a smaller one is as many as there are. */
+        {"{\"model_type\": \"mistral\", \"sliding_window\": null, " SIZES "}", 1e4, 1e-6, 0,
+         6, 2, 24, 0, false},
+        {"{\"model_type\": \"mistral\", \"sliding_window\": 24, " SIZES "}", 1e4, 1e-6, 0,
+         6, 2, 24, 0, false},
+        {"{\"model_type\": \"mistral\", \"sliding_window\": 10, " SIZES "}", 1e4, 1e-6, 0,
+         6, 2, 10, 0, false},
+        {"{\"model_type\": \"qwen2\", \"sliding_window\": 10, \"use_sliding_window\": "
+         "false, "
+         "\"max_window_layers\": 1, " SIZES "}",
+         1e4, 1e-6, 0, 6, 2, 24, 0, false},
+        {"{\"model_type\": \"qwen2\", \"sliding_window\": 10, \"use_sliding_window\": "
+         "true, "
+         "\"max_window_layers\": 2, " SIZES "}",
+         1e4, 1e-6, 0, 6, 2, 24, 0, false},
+        {"{\"model_type\": \"qwen3\", \"sliding_window\": 10, \"use_sliding_window\": "
+         "true, "
+         "\"max_window_layers\": 1, " SIZES "}",
+         1e4, 1e-6, 0, 6, 2, 10, 0, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zero_shape s;
+        if (read_text(rows[i].json, &s) != ZERO_OK)
+            fail_msg("%s: %s", rows[i].json, zero_last_error());
+        bool same = s.layers == 2 && s.hidden == 12 && s.heads == 6 && s.inner == 20 &&
+                    s.vocab == 71 && s.theta == rows[i].theta && s.eps == rows[i].eps &&
+                    s.scaling.factor == rows[i].factor && s.kv_heads == rows[i].kv_heads &&
+                    s.head_size == rows[i].head_size && s.seq == rows[i].seq &&
+                    s.scaling.seq == rows[i].scaling_seq && s.tied == rows[i].tied;
+        if (!same) fail_msg("%s is read otherwise", rows[i].json);
+        if (rows[i].factor > 0) assert_true(s.scaling.low == 1 && s.scaling.high == 4);
+    }
+}
+
+TEST(another_calculation_is_refused_by_its_name)
+{
+    static const struct {
+        const char *json;
+        zero_status expected;
+        const char *text;
+    } rows[] = {
+        {"{\"model_type\": \"gemma\"}", ZERO_ERR_UNSUPPORTED,
+         "of the type gemma: this program computes gpt2, llama, mistral, qwen2, qwen3"},
+        {"{\"architectures\": [\"PhiForCausalLM\"]}", ZERO_ERR_UNSUPPORTED,
+         "PhiForCausalLM"},
+        {"{" LLAMA ", \"hidden_act\": \"gelu\"}", ZERO_ERR_UNSUPPORTED,
+         "\"hidden_act\" is \"gelu\""},
+        {"{" LLAMA ", \"attention_bias\": true}", ZERO_ERR_UNSUPPORTED,
+         "\"attention_bias\" is true"},
+        {"{" LLAMA ", \"mlp_bias\": true}", ZERO_ERR_UNSUPPORTED, "\"mlp_bias\" is true"},
+        {"{" LLAMA ", \"partial_rotary_factor\": 0.5}", ZERO_ERR_UNSUPPORTED,
+         "\"partial_rotary_factor\" is 0.5"},
+        {"{" LLAMA ", \"quantization_config\": {\"bits\": 4}}", ZERO_ERR_UNSUPPORTED,
+         "unquantized files"},
+        {"{" LLAMA ", \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}}",
+         ZERO_ERR_UNSUPPORTED, "\"rope_scaling\" is of the type \"linear\""},
+        {"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e4}}",
+         ZERO_ERR_UNSUPPORTED, "\"rope_parameters\" is of the type \"yarn\""},
+        {"{" LLAMA ", \"rope_parameters\": {\"rope_type\": \"default\"}}", ZERO_ERR_FORMAT,
+         "\"rope_theta\" is missing"},
+        {"{" LLAMA ", \"rope_theta\": 1e4, \"rope_parameters\": {\"rope_theta\": 5e5}}",
+         ZERO_ERR_FORMAT, "\"rope_theta\" is 10000, and 500000"},
+        {"{" LLAMA ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0}}",
+         ZERO_ERR_FORMAT, "\"low_freq_factor\" is missing"},
+        {"{" LLAMA ", \"rope_scaling\": [1]}", ZERO_ERR_FORMAT, "expected an object"},
+        {"{" LLAMA ", \"num_key_value_heads\": 4}", ZERO_ERR_FORMAT, "kv-heads"},
+        {"{" LLAMA ", \"num_key_value_heads\": \"2\"}", ZERO_ERR_FORMAT,
+         "num_key_value_heads"},
+        {"{\"model_type\": \"llama\", \"hidden_size\": 12}", ZERO_ERR_FORMAT, "is missing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        zero_shape s;
+        zero_status st = read_text(rows[i].json, &s);
+        if (st != rows[i].expected)
+            fail_msg("%s: status %d, %s", rows[i].json, (int)st, zero_last_error());
+        if (!strstr(zero_last_error(), rows[i].text))
+            fail_msg("'%s' lacks '%s'", zero_last_error(), rows[i].text);
+    }
+}
+
+/* The keys of version 4, which version 5 reads, too. */
+TEST(what_is_written_is_read_by_both_versions)
+{
+    zero_shape s = of(ZERO_LLAMA), found;
+    zero_model model = model_of(&s);
+    zero_bytes text = {0};
+    json_t *root;
+    const json_t *rope;
+    const char *word;
+    double theta;
+    check_ok(zero_hugging_face_write_config(&(zero_hugging_face_export){.model = &model},
+                                            &text));
+    check_ok(zero_hugging_face_read_config("c", &text, &found));
+    assert_true(equal(&found, &s));
+    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+    check_ok(zero_json_text("c", root, "torch_dtype", &word));
+    check_ok(zero_json_real("c", root, "rope_theta", &theta));
+    assert_true(theta == 5e5);
+    check_ok(zero_json_object("c", root, "rope_scaling", &rope));
+    check_ok(zero_json_text("c", rope, "rope_type", &word));
+    assert_string_equal(word, "llama3");
+    assert_null(json_object_get(root, "rope_parameters"));
+    assert_null(json_object_get(root, "dtype"));
+    assert_true(json_is_null(json_object_get(root, "sliding_window")));
+    json_decref(root);
+    zero_bytes_destroy(&text);
+    zero_model_destroy(&model);
+}
+
+/* An imported model's own members stay, and its length, whatever it was trained on. */
+TEST(a_configuration_that_was_kept_keeps_its_length_and_window)
+{
+    zero_shape s = of(ZERO_MISTRAL);
+    s.seq = 8;
+    zero_model model = model_of(&s);
+    zero_bytes text = {0};
+    json_t *root,
+        *kept = json_pack(
+            "{s:s}", "config.json",
+            "{\"model_type\": \"mistral\", \"sliding_window\": 10, \"bos_token_id\": 1, "
+            "\"eos_token_id\": [2, 3], \"dtype\": \"bfloat16\", \"x\": 1, " SIZES
+            ", \"rope_parameters\": {\"rope_theta\": 7.0, \"rope_type\": \"default\"}}");
+    int64_t n;
+    double theta;
+    const char *word;
+    check_ok(zero_hugging_face_write_config(
+        &(zero_hugging_face_export){.model = &model, .kept = kept}, &text));
+    check_ok(zero_json_parse("c", text.bytes, text.len, &root));
+    check_ok(zero_json_whole("c", root, "max_position_embeddings", 24, 24, &n));
+    check_ok(zero_json_whole("c", root, "sliding_window", 10, 10, &n));
+    check_ok(zero_json_whole("c", root, "num_key_value_heads", 2, 2, &n));
+    check_ok(zero_json_whole("c", root, "x", 1, 1, &n));
+    check_ok(zero_json_whole("c", root, "bos_token_id", 1, 1, &n));
+    assert_int_equal(json_array_size(json_object_get(root, "eos_token_id")), 2);
+    check_ok(zero_json_real("c", root, "rope_theta", &theta));
+    assert_true(theta == 5e5);
+    check_ok(zero_json_text("c", root, "torch_dtype", &word));
+    assert_string_equal(word, "float32");
+    assert_null(json_object_get(root, "dtype"));
+    assert_null(json_object_get(root, "rope_parameters"));
+    json_decref(root);
+    json_decref(kept);
+    zero_bytes_destroy(&text);
+    zero_model_destroy(&model);
+}
+
+/* ---- files of others ---- */
+
+/* Writes the model's file again, its names with `prefix` in place of "model.", or before all
+ * of them if that is kept; with a head and angles beside it. head: 0 none, 1 equal to the
+ * words, 2 another. */
+static void rename_tensors(const zero_model *model, const char *prefix, bool has_own,
+                           int head)
+{
+    zero_bytes out = {0};
+    int n = model->n_tensors;
+    zero_safetensors_entry *entries = calloc((size_t)n + 2, sizeof *entries);
+    char(*names)[128] = calloc((size_t)n + 2, sizeof *names);
+    assert_true(entries && names);
+    for (int i = 0; i < n; i++) {
+        const zero_tensor *t = &model->tensors[i];
+        bool is_head = strcmp(t->name, "lm_head.weight") == 0;
+        snprintf(names[i], sizeof names[i], "%s%s%s", prefix,
+                 has_own && !is_head ? "model." : "", t->name);
+        entries[i] = (zero_safetensors_entry){.name = names[i], .type = "F32"};
+        if (t->decays) entries[i].dims[entries[i].n_dims++] = t->rows;
+        entries[i].dims[entries[i].n_dims++] = t->cols;
+    }
+    snprintf(names[n], sizeof names[n], "%s%slayers.1.self_attn.rotary_emb.inv_freq",
+             prefix, has_own ? "model." : "");
+    entries[n] =
+        (zero_safetensors_entry){.name = names[n], .type = "F32", .n_dims = 1, .dims = {1}};
+    snprintf(names[n + 1], sizeof names[n + 1], "%slm_head.weight", prefix);
+    entries[n + 1] = (zero_safetensors_entry){
+        .name = names[n + 1], .type = "F32", .n_dims = 2, .dims = {71, 12}};
+    check_ok(zero_safetensors_write_header(n + 1 + (head > 0), entries, NULL, &out));
+    for (int i = 0; i < n + 1 + (head > 0); i++) {
+        int64_t size = (int64_t)(entries[i].end - entries[i].begin) / 4;
+        for (int64_t k = 0; k < size; k++) {
+            float value = value_of(i <= n ? i : 0, k) + (float)(i == n + 1 && head == 2);
+            check_ok(zero_bytes_append(&out, &value, sizeof value));
+        }
+    }
+    FILE *file = fopen(DIR_NAME "/model.safetensors", "w");
+    assert_true(file && fwrite(out.bytes, 1, out.len, file) == out.len &&
+                fclose(file) == 0);
+    zero_bytes_destroy(&out);
+    free(entries);
+    free(names);
+}
+
+TEST(prefixes_heads_and_angles_of_other_files_are_read)
+{
+    static const char *const prefixes[] = {"", "_orig_mod.", "module.",
+                                           "module._orig_mod."};
+    for (int kind = ZERO_LLAMA; kind < ZERO_ARCHITECTURES; kind++) {
+        zero_shape s = of(kind);
+        zero_model model = model_of(&s);
+        write_model(&model, 0);
+        for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+            for (int head = 0; head <= s.tied; head++) {
+                rename_tensors(&model, prefixes[i], true, head);
+                check_read(&s, &model);
+            }
+        if (s.tied) {
+            zero_hugging_face file;
+            rename_tensors(&model, "", false, 0); /* a model without a head */
+            check_read(&s, &model);
+            rename_tensors(&model, "", true, 2);
+            assert_int_equal(zero_hugging_face_open(DIR_NAME, &model, &file),
+                             ZERO_ERR_UNSUPPORTED);
+            if (!strstr(zero_last_error(), "lm_head.weight is not embed_tokens.weight"))
+                fail_msg("%s", zero_last_error());
+        }
+        remove_dir(DIR_NAME);
+        zero_model_destroy(&model);
+    }
+}
+
+TEST(another_shape_is_told_by_the_options_that_give_it)
+{
+    zero_shape s = of(ZERO_QWEN3), other;
+    zero_model model = model_of(&s), wanted;
+    zero_hugging_face file;
+    write_model(&model, 0);
+    other = s;
+    other.kv_heads = 3, other.theta = 1e6,
+    other.seq = 23; /* fewer positions are no other */
+    wanted = model_of(&other);
+    assert_int_equal(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), "(kv-heads 3, theta 1000000): give --kv-heads 2 --theta "
+                                   "500000,"))
+        fail_msg("%s", zero_last_error());
+    zero_model_destroy(&wanted);
+    other = of(ZERO_LLAMA);
+    wanted = model_of(&other);
+    assert_int_equal(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), "give --architecture qwen3"))
+        fail_msg("%s", zero_last_error());
+    zero_model_destroy(&wanted);
+    other = s;
+    other.seq = 25;
+    wanted = model_of(&other);
+    assert_int_equal(zero_hugging_face_open(DIR_NAME, &wanted, &file), ZERO_ERR_INVALID);
+    if (!strstr(zero_last_error(), "give --seq 24,")) fail_msg("%s", zero_last_error());
+    zero_model_destroy(&wanted);
+    remove_dir(DIR_NAME);
+    zero_model_destroy(&model);
+}
+
+int main(void)
+{
+    return run_here(enter, leave);
+}
